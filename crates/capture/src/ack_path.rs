@@ -9,8 +9,8 @@ use crate::sketch::Sketch;
 const BURST_GAP: u64 = 500_000;
 /// Smallest number of ACKs that form a burst.
 const BURST: u32 = 3;
-/// Largest number of segments that a regular ACK covers (RFC 5681, section 4.2). A stretch ACK covers more (RFC 2525,
-/// section 2.13).
+/// Maximum number of segments that a regular ACK covers (RFC 5681, section 4.2). A stretch ACK covers more segments
+/// (RFC 2525, section 2.13).
 const MOST_SEGMENTS: u32 = 2;
 
 /// Counters and distributions of the ACKs of one direction.
@@ -26,7 +26,8 @@ pub struct AckPath {
     pub stretch: u64,
     /// Bytes that each advancing ACK newly acknowledges.
     pub covered_bytes: Sketch,
-    /// Bytes newly acknowledged by each advancing ACK, divided by the time since the previous one, in bit/s.
+    /// Rate in bit/s at which each advancing ACK acknowledges data: the newly acknowledged data divided by the time
+    /// since the previous advancing ACK.
     pub rate_bps: Sketch,
     /// Queueing delay of ACKs between the receiver and the sender, in ms.
     pub wait_ms: Sketch,
@@ -50,7 +51,7 @@ impl AckPath {
                 self.burst = Some((begin, count + 1));
             }
             Some((begin, count)) => {
-                // Shorter bursts are normal ACK clocking.
+                // Bursts of fewer ACKs are normal ACK clocking.
                 if count >= BURST {
                     self.burst_acks += u64::from(count);
                     self.burst_gap_ms.add((segment.at.saturating_sub(begin)) as f64 * 1e-6);
@@ -69,13 +70,13 @@ impl AckPath {
         }
     }
 
-    /// Records an ACK that newly acknowledges `bytes` while the sender is not in loss recovery.
+    /// Records an ACK that acknowledges `bytes` of new data while the sender is not in loss recovery.
     pub(crate) fn advanced(&mut self, at: u64, bytes: u32, mss: u32) {
         self.advancing += 1;
         self.stretch += u64::from(mss > 0 && bytes > MOST_SEGMENTS * mss);
         self.covered_bytes.add(f64::from(bytes));
         if let Some(last) = self.last_at {
-            // Two ACKs that arrive with one interrupt can have the same capture time.
+            // If one interrupt delivers two ACKs, both can have the same capture time.
             let gap = at.saturating_sub(last).max(1);
             self.rate_bps.add(f64::from(bytes) * 8e9 / gap as f64);
         }
@@ -90,7 +91,7 @@ impl AckPath {
         (regular && self.burst_acks * 2 > self.pure).then_some(period)
     }
 
-    /// Fraction of the receiver's packets that were lost before the point of capture, from gaps in their IPv4
+    /// Fraction of the receiver's packets that were lost before the point of capture, computed from gaps in their IPv4
     /// identifications. `None` unless the receiver counts the packets of each connection separately.
     pub fn missing_share(&self) -> Option<f64> {
         self.ids.missing_share()

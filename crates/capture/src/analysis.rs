@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::IpAddr;
 
-/// Largest number of frames, and of nanoseconds of the capture's clock, between two calls of the progress function.
+/// The progress function is called after at most this many frames, and after at most `PROGRESS_AFTER` nanoseconds of
+/// the capture's clock.
 const PROGRESS_EVERY: u64 = 1 << 16;
 const PROGRESS_AFTER: u64 = 1_000_000_000;
 /// Largest number of connections for which diagram points are kept, if the caller requests points.
@@ -30,11 +31,11 @@ pub struct Analysis {
     pub read: FramesRead,
     /// Number of TCP segments.
     pub segments: u64,
-    /// Number of frames that were skipped: other protocols than TCP, IP fragments, and truncated headers.
+    /// Number of frames that were skipped: protocols other than TCP, IP fragments, and truncated headers.
     pub passed_over: u64,
-    /// Time of the first frame and the latest time of any frame, in nanoseconds since the epoch of the file's clock.
+    /// Time of the first frame, and latest time of any frame, in nanoseconds since the epoch of the file's clock.
     pub times: (u64, u64),
-    /// Number of frames whose time is more than 1 ms before that of an earlier frame in the file.
+    /// Number of frames whose time is more than 1 ms earlier than the time of a preceding frame in the file.
     pub backwards: u64,
     /// For each pair of endpoints, the index of its latest connection.
     open: BTreeMap<Key, usize>,
@@ -46,8 +47,8 @@ pub struct Analysis {
     points: bool,
 }
 
-/// The endpoints of a connection, in one order for both directions. Integers make comparisons fast. The ports come first,
-/// because they differ more often than the addresses.
+/// The endpoints of a connection, in the same order for both directions. Integers make comparisons fast. The ports come
+/// first, because they differ more often than the addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     ports: u32,
@@ -98,7 +99,8 @@ impl Analysis {
         Ok(analysis)
     }
 
-    /// Stores the rate of each line that data kept busy, because the line may also carry the ACKs of other connections.
+    /// Stores the rate of each line that was busy with data. Other connections can send their ACKs over the same line;
+    /// their results use this rate.
     fn find_lines(&mut self) {
         for connection in &self.connections {
             for sender in 0..2 {
@@ -144,8 +146,8 @@ impl Analysis {
         let place = self.connections.len();
         let mut connection = Connection::new(segment, self.points && place < MOST_DRAWN, &mut self.loads);
         let earlier = self.pairs.insert(key.addresses, place);
-        // A connection that starts while the queue is full never measures the minimum RTT of its path, so use that of
-        // an earlier connection.
+        // A connection that starts while the queue is full may never observe the minimum RTT of its path, so use the
+        // minimum RTT of an earlier connection.
         if let Some(earlier) = earlier {
             connection.start_from(&self.connections[earlier]);
         }

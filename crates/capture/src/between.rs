@@ -22,8 +22,8 @@ use std::io::Read;
 /// direction.
 const PARTS: u64 = 20;
 
-/// Payload of a full segment without timestamps if the capture has no SYN, and the bytes that timestamps take (RFC 7323,
-/// appendix A).
+/// Assumed payload of a full segment without timestamps, in bytes, if the capture has no SYN. Timestamps take
+/// `TIMESTAMPS` bytes of it (RFC 7323, appendix A).
 const USUAL_MSS: u32 = 1460;
 const TIMESTAMPS: u32 = 12;
 /// Smallest payload into which a record is divided (Linux's `TCP_MIN_MSS`).
@@ -36,8 +36,8 @@ pub struct Passage {
     pub way: usize,
     /// Frame number in each capture, counted from 1; `None` if that capture lacks the packet.
     pub numbers: [Option<u64>; 2],
-    /// Time at the first point of capture, or at the second if the first capture lacks the packet, in nanoseconds of
-    /// the first capture's clock.
+    /// Time at the first point of capture, in nanoseconds of the first capture's clock. If the first capture lacks the
+    /// packet: time at the second point, converted to this clock.
     pub at: i64,
     /// Delay between the two points of capture in nanoseconds. `None` if one capture lacks the packet.
     pub delay: Option<i64>,
@@ -75,8 +75,8 @@ pub struct Between {
     /// Difference between the second and the first capture's clock, in nanoseconds, at the first packet that both
     /// captures contain.
     pub offset: f64,
-    /// Rate difference of the second clock relative to the first, in parts per million; positive if the second clock
-    /// runs faster.
+    /// Relative difference between the rates of the two clocks, in parts per million; positive if the second clock runs
+    /// faster.
     pub skew_ppm: f64,
     /// The directions of the connections that both captures contain.
     pub ways: Vec<Way>,
@@ -108,7 +108,8 @@ impl Between {
             found.push(Found { way, times: [Some(segment.at), None], numbers: [Some(segment.number), None] });
         })?;
         each(other, |segment| {
-            // Packets with the same key are retransmissions; the n-th copies in both captures belong together.
+            // Packets with the same key are retransmissions. The n-th copy in one capture belongs to the n-th copy in
+            // the other.
             let place = waiting.get_mut(&(segment.from, segment.to, key(segment))).and_then(VecDeque::pop_front);
             let (at, number) = (Some(segment.at), Some(segment.number));
             if let Some(place) = place {
@@ -135,7 +136,8 @@ impl Between {
             let back = middle.get(&(way.1, way.0));
             back.zip(middle.get(way)).map(|(back, there)| usize::from(there < back))
         };
-        // A direction without packets of the opposite direction cannot be aligned, so it is left out.
+        // Leave out a direction if the captures have no packets of the opposite direction, because it is then unknown
+        // which capture its packets pass first.
         let clock = Line::through(&extremes(both(), first, begin, end));
         let places: Vec<(Endpoint, Endpoint)> = middle.keys().copied().filter(|way| first(way).is_some()).collect();
         let mut ways: Vec<Way> = places.iter().map(|way| Way::new(*way, first(way).unwrap_or(0))).collect();
@@ -204,7 +206,8 @@ fn packets(record: &Segment, full: u32) -> impl Iterator<Item = Segment> {
         let len = full.min(record.len - number * full);
         let is_last = number + 1 == count;
         let flags = if is_last { record.flags } else { Flags(record.flags.0 & !Flags::FIN.0) };
-        // Each packet that the card sends has the next identification. Hosts that do not count send 0 (RFC 6864).
+        // The card increments the identification for each packet that it sends. Hosts that do not count packets send 0
+        // (RFC 6864).
         let ip_id = record.ip_id.map(|id| if id == 0 { 0 } else { id.wrapping_add(number as u16) });
         Segment { seq: record.seq + number * full, len, flags, ip_id, ..*record }
     })
@@ -213,7 +216,7 @@ fn packets(record: &Segment, full: u32) -> impl Iterator<Item = Segment> {
 /// Sequence and acknowledgement number, length, flags, timestamps and IPv4 identification.
 fn key(segment: &Segment) -> Key {
     let timestamps = segment.options.timestamps;
-    // A merged record has the flags PSH and CWR of one of its packets, so data is compared without them.
+    // A merged record has the flags PSH and CWR of only one of its packets, so these flags are ignored for data.
     let merged = if segment.len > 0 { Flags::PSH.0 | Flags::CWR.0 } else { 0 };
     (segment.seq.get(), segment.ack.get(), segment.len, segment.flags.0 & !merged, timestamps, segment.ip_id)
 }
@@ -226,8 +229,8 @@ fn median(mut values: Vec<i64>) -> i64 {
 /// Time since the first common packet, and the difference between the clocks at that time, both in nanoseconds.
 type Instant = (f64, f64);
 
-/// For each interval, returns the clock difference shown by the packet with the minimum delay: first for packets that
-/// pass the first capture first, then for packets that pass the second capture first.
+/// Returns one clock difference for each interval: that of the packet with the minimum delay. The first list is for
+/// packets that pass the first capture first, the second list for packets that pass the second capture first.
 fn extremes(
     both: impl Iterator<Item = ((Endpoint, Endpoint), u64, u64)>,
     first: impl Fn(&(Endpoint, Endpoint)) -> Option<usize>,

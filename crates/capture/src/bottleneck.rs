@@ -11,7 +11,8 @@ use crate::sketch::Sketch;
 use crate::timeline::{Bin, Spread};
 use std::net::IpAddr;
 
-/// The link counts as busy if the queueing delay is at least this many ms, and at least this share of the minimum RTT.
+/// A link counts as busy if the queueing delay is at least `BUSY_MS` milliseconds and at least the share `BUSY_SHARE`
+/// of the minimum RTT.
 const BUSY_MS: f64 = 2.5;
 const BUSY_SHARE: f64 = 0.05;
 /// Shortest busy period from which a rate is computed, in nanoseconds.
@@ -19,32 +20,34 @@ const ENOUGH: u64 = 300_000_000;
 /// Fewest bytes of data in a busy period from which a rate is computed. One ACK acknowledges several packets, so each
 /// end of the period is uncertain by several packets.
 const ENOUGH_OCTETS: f64 = 100_000.0;
-/// The rate of a link is wrong if the link carried more than this multiple of it for this time in nanoseconds.
+/// A rate is rejected if the link carried more than `MORE` times this rate for `LONG` nanoseconds.
 const MORE: f64 = 1.1;
 const LONG: u64 = 5_000_000_000;
-/// A bin with fewer queueing delay samples than this counts as busy only if the samples exceed 4 times the threshold.
+/// If a bin has fewer samples of the queueing delay than this, it counts as busy only if all samples are at least 4
+/// times the usual threshold.
 const SAMPLES: u32 = 4;
 /// The rate of the link is this quantile of the rates of all busy periods, weighted by duration.
 const UPPER: f64 = 0.85;
-/// Fewest losses from which the queue discipline can be inferred.
+/// Minimum number of losses from which the queue discipline can be inferred.
 const LOSSES: u64 = 3;
-/// A queue is drop-tail only if the queueing delays at losses are similar: their 25 % quantile must be at least this
+/// First sign of a drop-tail queue: the queueing delays at losses are similar. Their 25 % quantile is at least this
 /// fraction of their 90 % quantile.
 const ALIKE: f64 = 0.8;
-/// A queue is drop-tail only if 98 % of the packets have a queueing delay of at most this multiple of the delay at
+/// The first sign also requires that 98 % of the packets have a queueing delay of at most this multiple of the delay at
 /// losses.
 const LONGER: f64 = 1.15;
-/// A drop-tail queue has a wall, which is a queueing delay at which at least this share of the losses happens. The wall
-/// is at least the share `TOP` of the longest delay at a loss. The 98 % quantile of all delays is within the factors
-/// `WALL` of it.
+/// Second sign of a drop-tail queue: a wall, which is a queueing delay at which at least the share `WALL_LOSSES` of the
+/// losses occurs. The wall is at least `TOP` times the longest delay at a loss. The 98 % quantile of all delays is
+/// between `WALL.0` and `WALL.1` times the wall.
 const WALL_LOSSES: f64 = 0.3;
 const TOP: f64 = 0.9;
 const WALL: (f64, f64) = (0.9, 1.05);
-/// A buffer counts packets if at least this share of the losses happens at about the same number of packets in the
-/// queue, which is at least this share of the largest number.
+/// Third sign of a drop-tail queue: its buffer counts packets. At least the share `PACKETS_ALIKE` of the losses then
+/// occurs at about the same number of packets in the queue. This number is at least `PACKETS_TOP` times the largest
+/// number of packets at a loss.
 const PACKETS_ALIKE: f64 = 0.5;
 const PACKETS_TOP: f64 = 0.85;
-/// A queue is an AQM only if at least this share of the host's packets in this direction has data.
+/// A queue counts as an AQM only if at least this share of the host's packets in this direction carries data.
 const MIXED: f64 = 0.5;
 /// Size in bytes of the IPv4 header plus a TCP header with timestamps.
 const HEADERS: u32 = 52;
@@ -109,7 +112,7 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let (host, way) = busier(connection, sender, 1 - sender, loads);
     let is_mixed = loads.data_share(host, way) < MIXED && data.ecn.0 + data.ecn.2 == 0;
     let discipline = match discipline(data, longest_wait_ms) {
-        // Most packets in the queue are ACKs, so its delay can vary although its number of packets does not.
+        // Most packets in the queue are ACKs. The queueing delay can then vary although the number of packets does not.
         Discipline::Aqm if is_mixed => Discipline::Unknown,
         found => found,
     };
@@ -118,7 +121,8 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     // the queue, so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
     let at_loss = match full_packets(data) {
-        // The delay of a mixture of data and ACKs varies, so use that of a buffer full of data.
+        // In a mixture of data and ACKs the queueing delay varies, so return the delay of a buffer that is full of
+        // data.
         Some(packets) if share < PACKETS_ALIKE && !place.is_nan() => (packets + 1.0) * place,
         _ if place.is_nan() => at_loss,
         _ => at_loss + place,
@@ -127,8 +131,8 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     Bottleneck { rate_bps, busy, buffer_ms, longest_wait_ms, discipline }
 }
 
-/// Returns the bottleneck of the ACKs for the data that end `sender` (0 or 1) sends. Buffer size and discipline stay
-/// unknown: only data that the other endpoint sends over the same link can reveal them.
+/// Returns the bottleneck of the ACKs for the data that end `sender` (0 or 1) sends. Buffer size and discipline are
+/// unknown, because they could be inferred only from data that the other endpoint sends over the same link.
 pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottleneck {
     let data = &connection.directions[sender];
     let [from, to] = [1 - sender, sender].map(|end| connection.ends[end].address);
@@ -139,10 +143,10 @@ pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     Bottleneck { rate_bps, busy, buffer_ms: f64::NAN, longest_wait_ms, discipline: Discipline::Unknown }
 }
 
-/// Returns the rate and the busy time of the link that carries the data of endpoint `sender`. `None` if it was never busy
-/// for long.
+/// Returns the rate and the busy time of the link that carries the data of endpoint `sender`. `None` if no busy period
+/// of the link was long enough.
 pub(crate) fn line(connection: &Connection, sender: usize, loads: &Loads) -> Option<(f64, u64)> {
-    // A busy period needs this much data, so skip short connections.
+    // A busy period contains at least this much data, so skip connections with less data.
     let carries = connection.directions[sender].acked_bytes as f64 >= ENOUGH_OCTETS;
     let found = carries.then(|| rate(connection, sender, loads, floor_ms(connection, sender), false));
     found.filter(|(rate_bps, _)| rate_bps.is_finite())
@@ -153,8 +157,8 @@ fn floor_ms(connection: &Connection, sender: usize) -> f64 {
     connection.halves(sender).into_iter().flatten().sum::<u64>() as f64 * 1e-6
 }
 
-/// Returns the host whose traffic shares the link from endpoint `from` to endpoint `to`, and the direction of that
-/// traffic. The link may serve several connections of a host, so this is the endpoint for which the capture contains more
+/// Returns one of the two hosts, and the direction of its traffic that shares the link from endpoint `from` to endpoint
+/// `to`. The link may carry several connections of one host, so this is the host for which the capture contains more
 /// bytes.
 fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (IpAddr, Towards) {
     let (from, to) = (connection.ends[from].address, connection.ends[to].address);
@@ -162,8 +166,8 @@ fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (Ip
     if at_source { (from, Towards::Network) } else { (to, Towards::Host) }
 }
 
-/// Returns the rate in bit/s and the busy time in ns, of the link that carries the data, or of the link that carries
-/// the ACKs if `backwards` is true.
+/// Returns the rate in bit/s and the busy time in ns of a link: the link that carries the data, or the link that
+/// carries the ACKs if `backwards` is true.
 fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, backwards: bool) -> (f64, u64) {
     let Some(timeline) = &connection.directions[sender].timeline else { return (f64::NAN, 0) };
     let bound = BUSY_MS.max(BUSY_SHARE * floor_ms);
@@ -206,7 +210,7 @@ fn is_busy(bin: &Bin, backwards: bool, bound: f64) -> Option<bool> {
     let (wait, other) =
         if backwards { (bin.ack_wait_ms, bin.data_wait_ms) } else { (bin.data_wait_ms, bin.ack_wait_ms) };
     let enough = if wait.count >= SAMPLES { bound } else { 4.0 * bound };
-    // If few ACKs arrive and they are delayed for long, the delays of data and of ACKs are hard to separate.
+    // If few ACKs arrive and these are delayed for long, the queueing delays of data and ACKs are hard to separate.
     let unsure = !backwards && wait.count < SAMPLES && other.most >= wait.least;
     (wait.count > 0).then(|| f64::from(wait.least) >= enough && !unsure)
 }
@@ -257,17 +261,17 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     }
 }
 
-/// True if many packets are lost at the longest queueing delay, and the other packets often have this delay, too. The
-/// remaining losses are then not caused by the queue. `most_ms` is the 98 % quantile of all queueing delays.
+/// True if many packets are lost at the longest queueing delay, and many other packets have about this delay. Losses at
+/// other delays are then not caused by the queue. `most_ms` is the 98 % quantile of all queueing delays.
 fn has_wall(data: &Direction, most_ms: f64) -> bool {
     let Some((wall, share)) = data.wait_at_loss_ms.mode() else { return false };
     let at_top = wall >= TOP * data.wait_at_loss_ms.quantile(1.0);
     share >= WALL_LOSSES && at_top && (WALL.0 * wall..=WALL.1 * wall).contains(&most_ms)
 }
 
-/// Returns the number of packets in the full buffer, without the lost packet, if that number is the same at most losses
-/// and no packet is delayed longer. If the buffer counts packets and holds both data and ACKs, the queueing delay at a
-/// loss depends on the mixture, but the number of packets does not.
+/// Returns the number of packets in the full buffer, without the lost packet. `None` unless this number is the same at
+/// most losses and few packets are delayed for longer. If a buffer counts packets and holds both data and ACKs, the
+/// queueing delay at a loss depends on the mixture, but the number of packets does not.
 fn full_packets(data: &Direction) -> Option<f64> {
     let (packets, share) = data.packets_at_loss.mode()?;
     let (high, most) = (data.wait_at_loss_ms.quantile(0.9), data.data_wait_ms.quantile(0.98));

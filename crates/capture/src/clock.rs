@@ -14,12 +14,13 @@ const USUAL: f64 = 1_000.0;
 const AROUND: (f64, f64) = (300.0, 3_000.0);
 /// Timestamp ticks per second of less common systems.
 const OTHERS: [f64; 4] = [10.0, 100.0, 250.0, 1_000_000.0];
-/// Largest factor between a measured rate and the entry of `OTHERS` that replaces it.
+/// A measured rate is replaced by an entry of `OTHERS` if the two differ by less than this factor.
 const NEAR: f64 = 1.3;
-/// Time in nanoseconds after which a rate outside `AROUND` is accepted, and after which the rate no longer changes.
+/// A rate outside `AROUND` is accepted after `ENOUGH` nanoseconds. After `SETTLED` nanoseconds the rate does not change
+/// any more.
 const ENOUGH: u64 = 1_000_000_000;
 const SETTLED: u64 = 30_000_000_000;
-/// The smallest delay is raised by 1 ns per this many nanoseconds: 50 parts per million.
+/// The smallest delay is raised by 1 ns each time this many nanoseconds pass: 50 parts per million.
 const RISE: u64 = 20_000;
 
 /// The timestamp clock of one endpoint.
@@ -63,7 +64,7 @@ impl Clock {
         Some(at as i64 - first_at as i64 - (ticks / self.rate * 1e9) as i64)
     }
 
-    /// Estimates the rate of the clock from the ticks in `elapsed` nanoseconds.
+    /// Estimates the rate of the clock, which advanced by `ticks` in `elapsed` nanoseconds.
     fn settle(&mut self, elapsed: u64, ticks: i32) {
         if ticks <= 0 || elapsed > SETTLED && self.rate > 0.0 {
             return;

@@ -8,7 +8,8 @@ use lopsided_core::packet::Flags;
 
 /// Segment size in bytes if a SYN has no MSS option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
-/// A capture counts as taken near an endpoint if at most this share of the RTT lies between them.
+/// A capture counts as taken near an endpoint if at most this share of the RTT is between the endpoint and the point of
+/// capture.
 const AT_AN_END: f64 = 0.1;
 
 /// Where the capture was taken, relative to one direction of data.
@@ -128,8 +129,8 @@ impl Connection {
         let [one, other] = &mut self.directions;
         let (mine, others) = if from == 0 { (one, other) } else { (other, one) };
         if segment.flags.has(Flags::ACK) {
-            // Data is counted when its ACK passes: data that was lost after the point of capture did not cross the
-            // bottleneck link.
+            // Data is counted when its ACK passes the point of capture. Data that was lost after this point did not
+            // cross the bottleneck link.
             let delivered = others.acknowledged(segment, peer);
             loads.add(segment.at, target, source, delivered);
             others.count_queued(loads, target, source);

@@ -26,11 +26,11 @@ const KNOWN: [(&str, f64); 12] = [
     ("veno", 0.3),
 ];
 
-/// Prior weights of Reno in a stack whose window grows once per ACK, as in 4.4BSD and RFC 5681: for senders with a small
-/// initial window, and for other senders.
+/// Prior weights of Reno in a stack whose window grows once per ACK, as in 4.4BSD and RFC 5681. The first weight is for
+/// senders with a small initial window, the second for all other senders.
 ///
 /// With delayed ACKs such a window grows by half a segment per round trip, as HighSpeed's does under Linux below 38
-/// segments. Linux sends at least 10 segments at first (RFC 6928) since 2011, so a smaller initial window indicates
+/// segments. Since 2011 Linux has started with at least 10 segments (RFC 6928), so a smaller initial window indicates
 /// another stack.
 const ONCE_PER_ACK: [f64; 2] = [3.0, 0.2];
 /// Initial window of Linux in segments.
@@ -38,19 +38,19 @@ const LINUX_START: u32 = 10;
 
 /// Smallest full segment, in bytes, for which a control is inferred. Interactive applications send smaller segments.
 const LEAST_MSS: u32 = 200;
-/// Fewest steps from which a control is inferred: eight round trips.
+/// Minimum number of steps from which a control is inferred: eight round trips.
 const ENOUGH: usize = 64;
-/// Fewest comparisons from which a control is inferred. Each loss, and each round trip without a loss, is one
-/// comparison.
+/// Minimum number of comparisons from which a control is inferred. Each loss, and each round trip without a loss, is
+/// one comparison.
 const ENOUGH_COMPARED: usize = 8;
-/// Scale of the error of a reduction: a difference that rounding can cause, as a fraction of the window, in addition to
-/// half a segment.
+/// Scale of the error of a reduction, as a fraction of the window; half a segment is added to it. Rounding can cause
+/// differences of this size.
 const REDUCTION_SCALE: f64 = 0.06;
-/// Scale of the error between losses, as a fraction of the flight, in addition to half a segment.
+/// Scale of the error between losses, as a fraction of the flight; half a segment is added to it.
 const GROWTH_SCALE: f64 = 0.03;
 const HALF_SEGMENT: f64 = 0.5;
-/// Maximum number of losses, and of periods between losses, that count as independent evidence. Further losses and
-/// periods add no evidence.
+/// Maximum number of losses, and maximum number of periods between losses, that count as independent evidence. Further
+/// losses and periods add no evidence.
 const INDEPENDENT: f64 = 8.0;
 /// Natural logarithm of the weight of a control that is not listed.
 const UNLISTED: f64 = -7.0;
@@ -60,7 +60,7 @@ const PROBES_SIGN: f64 = 3.0;
 const PACING_SIGN: f64 = 8.0;
 /// BBR is indicated if the flight falls without a loss in at least this share of the round trips.
 const FALLS: f64 = 0.1;
-/// A decrease of the flight counts if it exceeds this share, plus two segments.
+/// A decrease of the flight counts if it exceeds both this share of the flight and two segments.
 const FALL: f64 = 0.1;
 /// A flight below this share of the largest flight since the previous dip counts as a dip.
 const DIP: f64 = 0.25;
@@ -89,7 +89,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Computes the errors from a control's comparisons, which are in the order of time.
+    /// Computes the errors of a control from its comparisons, which are in chronological order.
     fn of(name: &'static str, found: &[Compared]) -> Fit {
         let (reductions, errors): (Vec<_>, Vec<_>) = split(found);
         Fit {
@@ -136,8 +136,8 @@ fn period_error(period: &[&Compared]) -> Option<f64> {
         return None;
     }
     let differences: Vec<f64> = period.iter().map(|one| one.flight - one.window).collect();
-    // Both windows are whole segments but may start from different fractions of a segment, so ignore a constant
-    // difference of up to one segment.
+    // Both windows are rounded to whole segments but may start from different fractions of a segment, so ignore a
+    // constant difference of up to one segment.
     let shift = median(&differences).clamp(-1.0, 1.0);
     let errors = period
         .iter()
@@ -207,7 +207,7 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         fit.probability = libm::exp(weight - most) / total;
     }
     fits.sort_by(|one, other| other.probability.total_cmp(&one.probability));
-    // Reno was replayed with two ways to count ACKs. Keep the better fit, with the probability of both.
+    // Reno was replayed twice, with two ways to count ACKs. Keep the better fit, and add up the two probabilities.
     if let Some(worse) = fits.iter().rposition(|fit| fit.name == "reno").filter(|_| enough) {
         let worse = fits.remove(worse);
         fits.iter_mut().filter(|fit| fit.name == "reno").for_each(|fit| fit.probability += worse.probability);
@@ -226,7 +226,7 @@ fn bbr_signs(steps: &[Step], mss: u32, pacing: f64) -> f64 {
     let (rounds, falls) = falls(steps, f64::from(mss.max(1)));
     let share = f64::from(falls) / f64::from(rounds.max(1));
     let mut signs = 0.0;
-    // No other control repeatedly reduces its window by 10 % without a loss.
+    // Only BBR repeatedly reduces its window by 10 % without a loss.
     signs += if falls >= 2 && share >= FALLS { FALLS_SIGN } else { 0.0 };
     let gaps = gaps_between_dips(steps);
     signs += if gaps.len() >= 2 && PROBES_S.contains(&median(&gaps)) { PROBES_SIGN } else { 0.0 };

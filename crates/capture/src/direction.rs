@@ -16,8 +16,8 @@ use lopsided_core::packet::Flags;
 
 /// An agreed MSS of at most this many bytes is implausible and is ignored (Linux's `TCP_MIN_MSS`).
 const LEAST_MSS: u32 = 88;
-/// Time in nanoseconds without a segment after which the next segment counts as sent by a timer or the application, not
-/// released by an ACK.
+/// If no segment is sent for this time in nanoseconds, the next segment counts as sent by a timer or the application,
+/// not as released by an ACK.
 const LONGEST_SILENCE: u64 = 200_000_000;
 
 /// Statistics of the RTT from the point of capture to one endpoint and back.
@@ -101,7 +101,8 @@ pub struct Direction {
     pub ack_path: AckPath,
     /// Measurements over time; `None` without data.
     pub timeline: Option<Box<Timeline>>,
-    /// Numbers of segments marked CE, of ECN-capable or marked segments, and of ACKs with the ECE flag (RFC 3168).
+    /// Number of segments marked CE, number of segments that are ECN-capable or marked, and number of ACKs with the ECE
+    /// flag (RFC 3168).
     pub ecn: (u64, u64, u64),
     /// Queueing delay of data when a loss was detected, in ms.
     pub wait_at_loss_ms: Sketch,
@@ -125,12 +126,12 @@ pub struct Direction {
     flight: Option<Flight>,
     sender: Option<Box<Sender>>,
     ways: Ways,
-    /// The last packet after a loss that `Connection` has not counted yet: the time at which it passed, and its queueing
-    /// delay in nanoseconds.
+    /// The latest packet that revealed a loss: the time at which it passed, and its queueing delay in nanoseconds.
+    /// `None` once `Connection` has counted the packets that were in the queue at that time.
     after_loss: Option<(u64, u64)>,
     /// Payload of a full-size segment, in bytes.
     mss: u32,
-    /// True after a hole or a SACK block has revealed a loss. Until then, a retransmission counts as the sign of a
+    /// True once a hole or a SACK block has revealed a loss. Until then, each retransmission counts as a sign of a
     /// loss.
     shows_holes: bool,
 }
@@ -175,7 +176,7 @@ impl Direction {
         let echo = segment.options.timestamps.map(|(_, echo)| echo);
         let near = self.ways.now().near;
         // The time from an ACK to the data that echoes its timestamp is an RTT to the sender only if the ACK released
-        // that data. After a pause, a timer or the application released it.
+        // that data. After a pause, a timer or the application released the data.
         let clocked = self.sender.as_mut().is_some_and(|sender| {
             !sender.was_idle(at, echo, near) && sender.silence(at) < LONGEST_SILENCE.max(2 * near)
         });
@@ -255,8 +256,8 @@ impl Direction {
         if self.largest >= agreed { agreed } else { self.largest.max(1) }
     }
 
-    /// Records an ACK for the data of this endpoint. Returns the number of IP bytes that the ACK or its SACK blocks
-    /// newly report as delivered.
+    /// Records an ACK for the data of this endpoint. Returns the number of IP bytes that were delivered according to
+    /// this ACK or its SACK blocks, but not according to earlier ones.
     pub(crate) fn acknowledged(&mut self, segment: &Segment, peer: Peer) -> u64 {
         let at = segment.at;
         let timestamps = segment.options.timestamps;
@@ -343,7 +344,8 @@ impl Direction {
         [self.ways.far_least(), self.ways.near_least()]
     }
 
-    /// After a loss, counts the packets in the queue: those that left it while the packet after the lost one waited.
+    /// After a loss, counts the packets that were in the queue: all packets that passed while the packet after the lost
+    /// one waited in the queue.
     pub(crate) fn count_queued(&mut self, loads: &Loads, from: Option<usize>, to: Option<usize>) {
         let Some((at, wait)) = self.after_loss.take() else { return };
         if let Some(packets) = loads.packets_between(from, to, at.saturating_sub(wait), at) {
@@ -378,16 +380,16 @@ impl Direction {
         self.mss
     }
 
-    /// Returns the bins with their final limits. Pacing is reported as a full congestion window if the point of capture
-    /// cannot reveal pacing (`shows_pacing` is false), or if pacing limited the sender in the bin for at most as long
-    /// as the congestion window did.
+    /// Returns the bins with their final limits. Pacing counts as a full congestion window in two cases: if the point
+    /// of capture cannot reveal pacing (`shows_pacing` is false), and if the congestion window limited the sender in
+    /// the bin for at least as long as pacing did.
     pub fn judged(&self, shows_pacing: bool) -> Vec<Bin> {
         let bins = self.timeline.as_ref().map_or(&[][..], |timeline| timeline.bins());
         bins.iter().map(|bin| bin.with_pacing_settled(shows_pacing)).collect()
     }
 
-    /// Returns the measurements of the time after `at`, in nanoseconds of the file's clock, as one bin with its final
-    /// limits, and the start of that bin. `None` if nothing passed since.
+    /// Merges the measurements after the time `at`, in nanoseconds of the file's clock, into one bin with its final
+    /// limits. Returns the start of this bin and the bin. `None` if no packet has passed since `at`.
     pub fn latest(&self, at: u64, shows_pacing: bool) -> Option<(u64, Bin)> {
         let (begin, bin) = self.timeline.as_ref()?.since(at)?;
         Some((begin, bin.with_pacing_settled(shows_pacing)))

@@ -3,7 +3,8 @@
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::VecDeque;
 
-/// The segment after a lost one shows the queue at the loss only if it was sent at most this share of its RTT later.
+/// The segment after a lost one shows the queueing delay at the time of the loss only if it was sent soon after the
+/// lost segment: within this share of its RTT.
 const SOON: f64 = 0.25;
 
 /// A segment that passed the point of capture and has not been acknowledged.
@@ -27,7 +28,7 @@ impl Sent {
     }
 }
 
-/// The data that a SACK block is the first to report as received.
+/// The data that a SACK block reports as received and that no earlier block reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sacked {
     /// Number of bytes that no earlier SACK block reported.
@@ -146,12 +147,12 @@ impl Flight {
         let sacked: u32 = self.held.range(..count).filter(|segment| segment.sacked).map(Sent::len).sum();
         covered.delivered = covered.bytes.saturating_sub(sacked);
         self.sacked_bytes = self.sacked_bytes.saturating_sub(sacked);
-        // An ACK that ends inside a record (TSO, GRO) was caused by a packet of that record, not by an older one.
+        // If an ACK ends inside a record (TSO, GRO), a packet of that record caused the ACK, not an older packet.
         let is_part = self.held.get(count).is_some_and(|segment| segment.start.before(ack));
         if let Some(newest) = self.held.drain(..count).next_back() {
             covered.newest_at = Some(newest.at);
-            // If a SACK block had covered the newest segment, the segment arrived earlier, and this ACK only reports
-            // that the hole below it is filled.
+            // If a SACK block had covered the newest segment, the segment arrived earlier. This ACK then only reports
+            // that the hole below the segment is filled.
             covered.rtt = (!again && !newest.sacked && !is_part).then(|| at.saturating_since(newest.at));
         }
         Some(covered)

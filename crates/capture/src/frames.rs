@@ -11,13 +11,13 @@ use ruzstd::decoding::StreamingDecoder;
 use std::fmt;
 use std::io::{self, BufReader, Cursor, Read};
 
-/// Initial size of the read buffer in bytes. It grows for longer records.
+/// Initial size of the read buffer in bytes. The buffer grows for longer records.
 const FIRST_ROOM: usize = 1 << 18;
 /// Maximum length of an error's reason, in characters.
 const LONGEST_REASON: usize = 200;
 /// Longest accepted record in bytes. A longer record is treated as damage.
 const LARGEST_RECORD: usize = 1 << 24;
-/// Number of bytes that are read first. They are enough to identify the compression, and contain all headers that the
+/// Number of bytes that are read first. This is enough to identify the compression, and includes all headers that the
 /// parser needs.
 const HEAD: u64 = 4096;
 
@@ -94,7 +94,8 @@ pub fn frames<'a>(
                         return Ok(done);
                     }
                 }
-                // `refill` moves the rest of the buffer to its begin. `consume` would also do so after each half.
+                // `refill` moves the unread rest to the start of the buffer. `consume` would move it more often:
+                // whenever half of the buffer is consumed.
                 reader.consume_noshift(consumed);
             }
             Err(PcapError::Eof) => return Ok(done),

@@ -3,11 +3,12 @@
 //! Linux increments the identification by one for each packet of a connection (`inet_id`). Other stacks use one counter
 //! for the whole host.
 
-/// A larger step between two identifications does not count as a gap: the packets use different counters.
+/// Two identifications that differ by more than this come from different counters, so the step between them is not a
+/// gap.
 const FARTHEST: u16 = 256;
-/// If the identifications of the two endpoints differ by less than this, both endpoints use one counter.
+/// If the identifications of the two endpoints differ by less than this, both endpoints use the same counter.
 const NEAR: u16 = 2048;
-/// Fewest packets from which a fraction of missing packets is computed.
+/// Minimum number of packets from which the fraction of missing packets is computed.
 const ENOUGH: u64 = 20;
 
 /// Identifications of one endpoint of a connection, or of one host.

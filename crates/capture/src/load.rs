@@ -5,9 +5,9 @@ use crate::segment::Segment;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-/// Largest number of hosts for which bytes are counted. Hosts that appear later are ignored.
+/// Maximum number of hosts for which bytes are counted. Hosts that appear later are ignored.
 const MOST_HOSTS: usize = 256;
-/// Initial width of a bin in nanoseconds, then the largest number of bins.
+/// Initial width of a bin in nanoseconds. When there are more than `MOST_BINS` bins, the width doubles.
 const FIRST_WIDTH: u64 = 100_000_000;
 const MOST_BINS: usize = 1_200;
 /// Number of packets whose times are stored for each host and direction.
@@ -22,7 +22,7 @@ pub enum Towards {
     Network,
 }
 
-/// IP bytes by host and time.
+/// Bytes of IP packets, by host and time.
 #[derive(Clone, Debug)]
 pub struct Loads {
     /// Start of the first bin, in nanoseconds since the epoch of the file's clock.
@@ -109,8 +109,8 @@ impl Loads {
         }
     }
 
-    /// Number of packets that passed between `since` and `until`, both excluded, from one host or to the other,
-    /// whichever is more. `None` if packets of that period are no longer stored.
+    /// Number of packets that passed after `since` and before `until`: those from the host `from` or those to the host
+    /// `to`, whichever are more. `None` if packets of that period are no longer stored.
     pub(crate) fn packets_between(
         &self,
         from: Option<usize>,
@@ -134,13 +134,14 @@ impl Loads {
         self.of(host)?.ids.missing_share()
     }
 
-    /// Share of the packets with data in those that a host received or sent; NaN without packets.
+    /// Share of data packets among all packets that a host received or sent (according to `way`); NaN without packets.
     pub fn data_share(&self, host: IpAddr, way: Towards) -> f64 {
         let [data, others] = self.of(host).map_or([0; 2], |host| host.packets[way as usize]);
         data as f64 / (data + others) as f64
     }
 
-    /// Records the rate of the line from one host to another. The rate with the longest busy time is kept.
+    /// Records the rate of the line from one host to another. If there are several rates, the one with the longest busy
+    /// time is kept.
     pub(crate) fn add_line(&mut self, from: IpAddr, to: IpAddr, rate_bps: f64, busy: u64) {
         let line = self.lines.entry((from, to)).or_insert((rate_bps, busy));
         if busy > line.1 {
@@ -154,8 +155,8 @@ impl Loads {
         self.lines.get(&(from, to)).copied()
     }
 
-    /// The largest number of bytes that a host received or sent in a period of at least `nanos`, in bytes per second; 0
-    /// if the capture is shorter.
+    /// Highest rate, in bytes per second, at which a host received or sent during at least `nanos` nanoseconds; 0 if
+    /// the capture is shorter than that.
     pub(crate) fn fastest(&self, host: IpAddr, way: Towards, nanos: u64) -> f64 {
         let bins = self.of(host).map_or(&[][..], |host| &host.bytes[way as usize]);
         let count = nanos.div_ceil(self.width).max(1) as usize;

@@ -89,7 +89,7 @@ impl Points {
         &self.kept[kind as usize].points
     }
 
-    /// Returns the offset nearest to the highest one whose low 32 bits are `low`.
+    /// Returns the offset whose low 32 bits are `low` and that is nearest to the highest offset so far.
     fn offset(&self, low: u32) -> u64 {
         let ahead = low.wrapping_sub(self.highest as u32) as i32;
         (self.highest as i64 + i64::from(ahead)).max(0) as u64

@@ -9,8 +9,8 @@ use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{self, Setup};
 use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSample, Signal};
 
-/// Maximum number of ACKs of a step that a control receives one by one. More ACKs are merged, which limits the duration
-/// of a replay.
+/// Maximum number of ACKs of a step that are passed to a control one by one. If a step has more, ACKs are merged, which
+/// limits the duration of a replay.
 const MOST_ACKS: u64 = 16;
 /// Number of steps in one round trip: see [`Step`].
 const ROUND: usize = 8;

@@ -11,7 +11,7 @@ use crate::timeline::Bin;
 const COMPRESSED: f64 = 2.0;
 /// If at least this share of the receiver's packets is missing, the network is assumed to drop ACKs.
 const THINNED: f64 = 0.1;
-/// ACKs are thinned if at least this share of them are stretch ACKs.
+/// ACKs count as thinned if at least this share of them are stretch ACKs.
 const FEW: f64 = 0.25;
 
 /// The reason why there are fewer ACKs than one per two segments.
@@ -94,7 +94,7 @@ impl Report {
             bins.iter_mut().for_each(|bin| bin.settle_bbr(vantage == Vantage::Sender));
             shares = self::shares(&bins);
         }
-        // Chosen last, because the correction for BBR changes the shares.
+        // Determine the main limit last, because the correction for BBR changes the shares.
         let longest = (0..shares.len()).max_by(|one, other| shares[*one].total_cmp(&shares[*other]));
         Report {
             vantage,
@@ -120,7 +120,7 @@ fn shares(bins: &[Bin]) -> [f64; Limit::ALL.len()] {
         totals.iter_mut().zip(bin.limits).for_each(|(total, time)| *total += time as f64);
     }
     let all: f64 = totals.iter().sum();
-    // If a direction sent all of its data at once, only the amount of data limited it.
+    // If a direction sent all of its data at once, the only limit was the amount of data.
     if all == 0.0 {
         totals[Limit::Application as usize] = 1.0;
         return totals;
@@ -139,8 +139,8 @@ fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 
 /// Determines whether ACKs are thinned, and whether the receiver or the network is the cause.
 fn thinning(connection: &Connection, sender: usize, stretch: f64, vantage: Vantage, loads: &Loads) -> Thinning {
     let missing = connection.directions[sender].ack_path.missing_share();
-    // If the host uses one counter for all connections, an identification that is missing in one connection belongs to
-    // a packet of another connection.
+    // If the host uses one counter for all connections, an identification that one connection lacks belongs to a packet
+    // of another connection.
     let of_host = loads.missing_share(connection.ends[1 - sender].address);
     let missing = missing.map(|share| of_host.map_or(share, |of_host| share.min(of_host)));
     if missing.is_some_and(|share| share >= THINNED) {

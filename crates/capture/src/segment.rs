@@ -156,7 +156,7 @@ impl Segment {
 
     /// Builds a segment from the TCP header. `headers` is the length of the IP and TCP headers in bytes.
     fn from_tcp(frame: &Frame<'_>, tcp: &TcpSlice<'_>, ip_len: u32, headers: u32) -> Option<Segment> {
-        // The caller sets the addresses afterwards, because they are in the IP header.
+        // The caller replaces these addresses, because the real ones are in the IP header.
         let nowhere = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
         let header = tcp.header_slice();
         Some(Segment {

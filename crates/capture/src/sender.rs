@@ -20,7 +20,7 @@ use crate::waits::Waits;
 use lopsided_core::Seq;
 use std::collections::VecDeque;
 
-/// Largest number of ACKs that the model holds because they have passed the point of capture but not yet reached the
+/// Maximum number of ACKs that the model stores because they have passed the point of capture but not yet reached the
 /// sender.
 const MOST_PENDING: usize = 4096;
 /// Longest time in nanoseconds that a sender needs to respond to an ACK.
@@ -96,8 +96,8 @@ pub(crate) struct Sender {
     /// True if the latest segment was smaller than a full-size segment and ended a write of the application.
     last_short: bool,
     last_pushed: bool,
-    /// A pause that ended because either the retransmission timer expired or the application wrote data. The next
-    /// segment shows which.
+    /// A pause that either the retransmission timer or a write of the application has ended. The next segment shows
+    /// which of the two.
     suspect: Option<Suspect>,
     repair: Option<Repair>,
     rounds: Rounds,
@@ -135,7 +135,7 @@ impl Arriving {
     /// `near` is the RTT from the point of capture to the sender in nanoseconds.
     fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
         match self.value.zip(echo) {
-            // The echo is exact. For ACKs with the same timestamp, the RTT to the sender decides.
+            // The echoed timestamp is exact. If it equals the ACK's timestamp, the RTT to the sender decides.
             Some((value, echo)) if value != echo => (value.wrapping_sub(echo) as i32) < 0,
             _ => self.at + near <= until,
         }
@@ -157,7 +157,7 @@ struct Repair {
     point: Seq,
 }
 
-/// Growth of the flight from one round trip to the next.
+/// The growth of the flight from one round trip to the next.
 #[derive(Clone, Copy, Debug)]
 struct Rounds {
     /// The current round trip ends when this sequence number is acknowledged.
@@ -169,8 +169,8 @@ struct Rounds {
     slow_start: bool,
     /// Slow-start threshold in bytes after a timeout.
     threshold: u32,
-    /// True if a limit other than the congestion window applied in this round trip. The growth of its flight then has
-    /// no meaning.
+    /// True if a limit other than the congestion window applied in this round trip. The growth of the flight is then
+    /// meaningless.
     spoiled: bool,
     /// Number of consecutive round trips in which the flight grew more slowly than in slow start.
     slow_rounds: u32,
@@ -336,8 +336,8 @@ impl Sender {
     }
 
     /// True if the retransmission timer may have ended a pause, because a whole flight was lost before the point of
-    /// capture. The sender had more data to send, because the latest segment lacks PSH (RFC 9293, section 3.9.1.2), and
-    /// it paused for at least the shortest timeout.
+    /// capture. Two conditions must hold: the latest segment lacks PSH, so the sender had more data to send (RFC 9293,
+    /// section 3.9.1.2), and the pause lasted for at least the shortest timeout.
     fn may_be_a_timer(&self, silence: u64, round: u64) -> bool {
         let as_a_timer = silence >= LEAST_TIMER && silence as f64 >= TIMER_SHARE * round as f64;
         as_a_timer && self.out() == 0 && !self.last_pushed && self.room.is_none_or(|room| room > 0)
@@ -481,7 +481,7 @@ impl Rounds {
         (self.slow_start, self.threshold, self.slow_rounds) = (true, threshold, 0);
     }
 
-    /// Ends a round trip. Returns a reason if slow start ended in it without a loss.
+    /// Ends a round trip. Returns a reason if slow start ended in this round trip without a loss.
     fn finish(&mut self, next: Seq, repairs: bool) -> Option<SlowStartEnd> {
         let mut ended = None;
         if self.slow_start && !repairs {

@@ -1,4 +1,4 @@
-//! A histogram with logarithmic buckets. It stores quantiles within 3 % in little memory.
+//! A histogram with logarithmic buckets. It needs little memory, and its quantiles are accurate to within 3 %.
 
 /// Number of buckets per factor of 2.
 const PER_DOUBLING: f64 = 16.0;
@@ -37,7 +37,7 @@ impl Sketch {
         self.count
     }
 
-    /// Returns the quantile `share` (0 to 1) within 3 %; NaN without values.
+    /// Returns the quantile `share` (0 to 1), accurate to within 3 %; NaN without values.
     pub fn quantile(&self, share: f64) -> f64 {
         let wanted = (share * self.count as f64).ceil().max(1.0) as u64;
         let mut seen = 0;

@@ -2,7 +2,7 @@
 //!
 //! This log is sufficient for a comparison with known congestion controls, and much shorter than a list of all ACKs.
 
-/// Largest number of steps. The log stops when it is full, after at least 500 round trips.
+/// Maximum number of steps. The log stops when it is full, after at least 500 round trips.
 const MOST: usize = 4096;
 /// Number of steps in a round trip.
 const PER_ROUND: u64 = 8;
@@ -103,8 +103,8 @@ impl Steps {
 
     /// Records the start of a loss recovery; `flight` is the flight at that time in bytes.
     pub(crate) fn lost(&mut self, loss: Loss, flight: u32) {
-        // The ACK that reveals the loss also reports data as received, and the sender has not yet sent new data
-        // instead. So the largest flight of the previous round trip is the window.
+        // The ACK that reveals the loss also reports data as received. The sender has not yet sent new data in return,
+        // so the flight is too small at this time. The window is the largest flight of the previous round trip.
         let latest = self.steps.iter().rev().take(PER_ROUND as usize).take_while(|step| step.loss.is_none());
         let flight = latest.filter(|step| !step.repairs).map(|step| step.flight_bytes).fold(flight, u32::max);
         if let Some(step) = self.steps.last_mut() {

@@ -64,8 +64,8 @@ impl Bin {
         (total > 0).then(|| (Limit::ALL[place], *longest as f64 / total as f64))
     }
 
-    /// Returns a copy of the bin in which pacing and a full congestion window are merged into one limit, the longer of
-    /// the two. If `shows_pacing` is false, both count as a full congestion window.
+    /// Returns a copy of the bin in which pacing and a full congestion window are merged into one limit: the one that
+    /// applied for longer. If `shows_pacing` is false, both count as a full congestion window.
     pub(crate) fn with_pacing_settled(&self, shows_pacing: bool) -> Bin {
         const BY_WINDOW: [Limit; 3] = [Limit::SlowStart, Limit::Avoidance, Limit::AckPath];
         let mut bin = *self;
@@ -218,7 +218,7 @@ impl Timeline {
         if to <= from {
             return;
         }
-        // Create the last bin first, because that may widen all bins, and the loop needs a constant width.
+        // Create the last bin first, because its creation may widen all bins, and the loop needs a constant width.
         self.at(to - 1);
         let mut from = from.max(self.begin);
         while from < to {

@@ -124,7 +124,7 @@ impl Ways {
         self.near_least = Some(least);
         if self.is_at_sender(least) {
             // At the sender, the excess over the minimum is not a queueing delay: either the sender paces, or the
-            // application writes late.
+            // application was slow to write.
             self.near = least;
         } else if clocked {
             self.near = near;

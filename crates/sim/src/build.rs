@@ -4,8 +4,8 @@
 //!
 //! 1. the hosts and then the routers, in the order of the scenario
 //! 2. the two directions of each link, down before up
-//! 3. the stages of each link, the reflectors at far ends of links whose queue senses, and the routers in front of
-//!    links with an MTU
+//! 3. the stages of each link, the reflectors at far ends of links whose queue sends sensing packets (delay probes),
+//!    and the routers in front of links with an MTU
 //! 4. nodes of the run options: middleboxes, then the two edges of each passage, then the router and the edge next to
 //!    each outside host that keeps its flows
 
@@ -52,7 +52,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
             place_flow(flow, spec, scenario.duration, seed, &options, &mut stacks, &mut hosts)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    // Checking the windows costs time for every segment, so it is done only if the scenario records changes.
+    // Checking the windows takes time for every segment, so hosts check them only if the scenario records changes.
     if scenario.record.on_change {
         hosts.iter_mut().for_each(Host::watch_windows);
     }
@@ -94,13 +94,13 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let mut accounting = Accounting::new(nodes.len());
     options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
-    // A user's nodes, and edges, may send any packet on any wire. If the network has such nodes, the sources of a
-    // link's packets are unknown.
+    // Edges, and nodes of the user, can send any packet on any wire. If the network has such nodes, it is not known
+    // from which nodes a link receives packets.
     let plain = !has_middleboxes && !nodes.iter().any(|node| matches!(node, NetNode::Edge));
     let (cores, from_events) = (options.cores, options.cores_from_events);
     let network = Network::new(nodes, &wires, accounting).with_threads(cores, from_events);
     let network = if plain { network.with_followers(followers) } else { network };
-    // All events must be handled in one global order in two cases: a watched window can interrupt the run, or
+    // All events must be handled in one global order in two cases: if a watched window can interrupt the run, or if
     // controllers or applications of the user can share state between hosts.
     let shares = !options.controllers.names().is_empty() || options.applications.names().next().is_some();
     let in_one_order = scenario.record.on_change || shares;
@@ -126,7 +126,7 @@ fn nodes(
     let audit = options.audit_queues;
     let mut nodes: Vec<NetNode<Host>> = Vec::with_capacity(net.hosts + 2 * scenario.graph.links.len());
     for (number, host) in hosts.into_iter().enumerate() {
-        // An edge replaces the simulated host, which is dropped.
+        // An edge takes the place of the simulated host, which is dropped.
         let is_outside = options.outside.iter().any(|outside| outside.host == number && !outside.keeps_flows);
         nodes.push(if is_outside { NetNode::Edge } else { NetNode::Host(Box::new(host)) });
     }
@@ -160,7 +160,7 @@ fn add_middleboxes(
         }
         let link = net.link_node(Hop { link: placed.link, dir: placed.dir }).index();
         let inlet = Attachment { node: NodeId(nodes.len() as u32), port: Port(0) };
-        // The link now leads to the middlebox, and the middlebox to the node that the link led to.
+        // The link now leads to the middlebox, and the middlebox leads to the node after the link.
         let onward = std::mem::replace(&mut wires[link][0], inlet);
         nodes.push(NetNode::Custom(placed.node));
         wires.push(vec![onward]);

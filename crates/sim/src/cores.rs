@@ -1,8 +1,8 @@
 //! The number of threads that a run used, with the reason.
 //!
-//! The parallel engine divides virtual time into windows, within which hosts advance independently of each other. If a
-//! window is expected to contain enough events, its hosts are distributed over several threads (see `net/crews.rs`).
-//! The result does not depend on the number of threads.
+//! The parallel engine divides virtual time into short intervals, within which hosts advance independently of each
+//! other. If an interval is expected to contain enough events, the hosts are distributed over several threads (see
+//! `net/crews.rs`). The result does not depend on the number of threads.
 
 use crate::host::Host;
 use lopsided_core::EventMask;
@@ -16,7 +16,7 @@ pub struct CoresUsed {
     pub cores: usize,
     /// Share of the events that were handled on several threads, from 0 to 1.
     pub share: f64,
-    /// In words: the length of the time window in which hosts advance independently, or the reason why they do not.
+    /// In words: by how much time hosts may run ahead of each other, or the reason why the run used one thread.
     pub why: String,
 }
 

@@ -53,7 +53,7 @@ pub enum BuildError {
         /// The error.
         what: String,
     },
-    /// More flows end at one host, or more links at one node, than there are ports.
+    /// A host has fewer ports than flows that end there, or a node has fewer ports than links.
     TooMany {
         /// `flows` or `links`.
         what: &'static str,
@@ -67,7 +67,7 @@ pub enum BuildError {
         /// The longest possible run.
         limit: Duration,
     },
-    /// A host cannot be outside of the simulation, or have a passage.
+    /// The run options place a host outside of the simulation or give it a passage, and the host does not permit this.
     Outside {
         /// Name of the host.
         host: String,

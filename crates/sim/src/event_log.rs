@@ -50,7 +50,7 @@ impl Observer for EventLog {
             Event::Dropped { packet, why } => EventRow { reason: why.name(), ..row(at, "dropped", packet) },
             Event::Rewritten { packet, .. } => row(at, "rewritten", packet),
             Event::Absorbed { packet } => row(at, "absorbed", packet),
-            // `TcpLog` records these events, and the mask excludes all others.
+            // `TcpLog` records events inside TCP. The mask excludes all other events.
             _ => return,
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((node, row));

@@ -12,12 +12,12 @@ use lopsided_scenario::{FlowSpec, Scenario};
 use lopsided_tcp::Counters;
 use std::collections::BTreeSet;
 
-/// The fields of a sample. A change in any of them triggers a new row.
+/// The fields of a sample whose changes trigger a new row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ChangeKey {
     state: &'static str,
     cwnd_bytes: u64,
-    /// Stored as bits, because NaN must compare equal to NaN.
+    /// The bits of the slow-start threshold, because NaN must compare equal to NaN.
     ssthresh: u64,
 }
 
@@ -70,8 +70,8 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
     with_connections(row, host, source.app, now)
 }
 
-/// Adds the state of the flow's connections to a row. Quantities that can be added are summed over all connections; the
-/// others come from the oldest connection.
+/// Adds the state of the flow's connections to a row. Counters and windows are summed over all connections; the other
+/// values are those of the oldest connection.
 fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> SampleRow {
     let infos = host.infos(app, now);
     let counters = host.total(app, now);
@@ -81,7 +81,7 @@ fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> Sampl
         retransmits: counters.retransmits,
         ..row
     };
-    // If all connections have closed, only the counters remain.
+    // Once all connections have closed, only the counters have values.
     let Some(oldest) = infos.first() else { return row };
     SampleRow {
         state: oldest.state,
@@ -146,7 +146,7 @@ fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation,
     let nothing = DelayStats::default();
     let delays = measured_at.map_or(&nothing, |at| &network.host(at.host).flow_meter(at.app).rtt);
     let rtt = delays.all();
-    // A run on a caller's clock may end before the flow's stop time.
+    // If the caller controls the clock, the run may end before the flow's stop time.
     let stop = site.stop.min(network.now());
     let active_s = match spec.app.get::<TransferConfig>() {
         // A flow of transfers is active only during its transfers.

@@ -44,7 +44,8 @@ impl NodeKind {
     }
 }
 
-/// Returns the nodes of the scenario by node number. Nodes of the run options have higher numbers and are not included.
+/// Returns the nodes of the scenario by node number. The nodes that run options add have higher numbers and are not
+/// included.
 pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let graph = &scenario.graph;
     let hosts = graph.hosts.iter().map(|name| (name.clone(), NodeKind::Host));

@@ -72,8 +72,8 @@ impl Moments {
 #[derive(Debug, Default)]
 pub struct DelayStats {
     spread: Histogram,
-    /// `None` until the first value is counted. Allocated on demand, because one end of most flows never counts a
-    /// value.
+    /// `None` until the first value is counted. Allocated on demand, because in most flows one of the two ends never
+    /// counts a value.
     moments: Option<Box<DelayMoments>>,
 }
 
@@ -97,7 +97,7 @@ impl DelayStats {
         (0..times).for_each(|_| self.spread.add(span));
     }
 
-    /// Adds the statistics that a connection has collected to the current interval.
+    /// Adds a connection's collected statistics to those of the current interval.
     pub fn absorb(&mut self, stats: &RttStats) {
         if let (Some(min), Some(max)) = (stats.min, stats.max) {
             self.interval().merge(&Moments {
@@ -133,8 +133,8 @@ impl DelayStats {
         all
     }
 
-    /// Returns a quantile in milliseconds: the value that a fraction `share` of all values does not exceed. NaN if
-    /// there are no values.
+    /// Returns a quantile in milliseconds: the fraction `share` of all values is at most this large. NaN if there are
+    /// no values.
     pub fn quantile(&self, share: f64) -> f64 {
         self.spread.quantile(share).map_or(f64::NAN, Duration::as_millis_f64)
     }

@@ -33,13 +33,13 @@ impl Monitor {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// The finished share of the simulated time, from 0 to 1.
+    /// Returns the share of the simulated time that is finished, from 0 to 1.
     pub fn fraction(&self) -> f64 {
         let total = self.total.load(Ordering::Relaxed);
         if total == 0 { 0.0 } else { self.done.load(Ordering::Relaxed) as f64 / total as f64 }
     }
 
-    /// Adds a run of this duration to the work of which [`Monitor::fraction`] is the finished share.
+    /// Announces a run of this duration. [`Monitor::fraction`] is relative to the sum of all announced durations.
     pub fn expect(&self, span: Duration) {
         self.total.fetch_add(span.as_nanos(), Ordering::Relaxed);
     }

@@ -35,7 +35,7 @@ pub(crate) struct Recorder {
     interval: Option<Duration>,
     /// Time of the next sample; `None` if the run takes no samples.
     next: Option<Time>,
-    /// True to sample a flow also whenever its state changes.
+    /// True if a flow is also sampled whenever its state changes.
     on_change: bool,
     samples: SampleTable,
     queues: QueueTable,
@@ -109,7 +109,8 @@ impl Recorder {
                 // The receiver requested the data, so the receiver reports the start of the transfer.
                 Report::Begun => self.tallies[flow].running_since = Some(end),
                 Report::Delivered { size } => {
-                    // An aborted transfer has a start but no end, so this end belongs to the latest start before it.
+                    // An aborted transfer has a start but no end, so this end belongs to the latest start that precedes
+                    // it.
                     while let Some(start) = begun.next_if(|start| *start <= end) {
                         self.tallies[flow].running_since = Some(start);
                     }
@@ -133,7 +134,7 @@ impl Recorder {
         if matches!(what, "transfer" | "page" | "fetch") {
             self.tallies[flow].done.add(completion_s);
         }
-        // If samples are off, only summaries are kept, and no rows of transfers.
+        // If samples are off, the run keeps only the summaries of transfers and no rows.
         if self.interval.is_some() {
             let (flow, start_s, size_bytes) = (flow as u32, start.as_secs_f64(), size.get());
             self.transfers.push(TransferRow { flow, what, start_s, completion_s, size_bytes });
@@ -218,7 +219,7 @@ impl Recorder {
 
     /// Makes the tables of the run.
     pub fn finish(mut self, scenario: &Scenario, seed: u64, end: Time, mut simulation: Simulation) -> RunResult {
-        // Collect the reports since the last slice of the run.
+        // Collect the reports that applications have made since the last slice of the run.
         self.gather(&mut simulation);
         let mut links = LinkTable::with_capacity(simulation.links);
         for link in 0..simulation.links {
@@ -315,7 +316,7 @@ fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> 
             dropped_packets: stats.dropped_packets() - filtered_packets,
             filtered_packets,
             marked_packets: counters.marked_total().packets,
-            // All drops of the link that were not made by the queue are losses on the line.
+            // All drops of the link that the queue did not make are losses on the line.
             lost_packets: counters.dropped_total().packets - stats.dropped_packets(),
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),

@@ -19,9 +19,9 @@ use std::net::IpAddr;
 pub struct RunOptions {
     /// Observers of packet events. [`crate::node_labels`] has the names of the nodes.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Period in which observers receive the events between hosts, which slows the run down. The period is extended to
-    /// whole sampling intervals. Before the period, observers receive only events at hosts; after it, no events. `None`
-    /// means the whole run.
+    /// Period in which observers also receive the events between hosts, that is, in links and routers; these events
+    /// slow the run down. The period is extended to whole sampling intervals. Before the period, observers receive only
+    /// events at hosts; after it, they receive no events. `None` means the whole run.
     pub watched: Option<(Time, Time)>,
     /// True to check the result of every queue operation, which is slow. By default true in builds with debug
     /// assertions.
@@ -76,9 +76,9 @@ pub struct Outside {
     pub keeps_flows: bool,
 }
 
-/// A host whose packets the caller forwards between the host and its only link. The wire between host and link is cut,
-/// and an edge node is attached to each end. Packets from the host leave at the edge `near`, and the caller injects
-/// them at `far`. Packets to the host leave at `far`, and the caller injects them at `near`.
+/// A host whose packets the caller forwards between the host and its only link. The wire between the host and the link
+/// is cut, and an edge node is attached to each of the two ends. Packets from the host leave at the edge `near`, and
+/// the caller injects them at `far`. Packets to the host leave at `far`, and the caller injects them at `near`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// Index of the host in the scenario.
@@ -105,7 +105,7 @@ pub struct MiddleboxPlacement {
 
 impl fmt::Debug for RunOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without `..`, so that a new field cannot be forgotten here.
+        // List all fields without `..`, so that the compiler reports a new field that is missing here.
         let RunOptions {
             observers,
             watched,

@@ -164,7 +164,8 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     }
 
     /// Runs in virtual time until `until`, until the end of the run, or for about `budget` events. The result of a run
-    /// does not depend on how it was advanced. On several cores the budget is checked only after each window.
+    /// does not depend on how it was advanced. On several cores the budget is checked only after each time interval
+    /// of the parallel engine.
     ///
     /// # Errors
     /// If the run was cancelled, or if time no longer advances. The run cannot be continued then.
@@ -175,7 +176,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
             // Stop at the next sample, or at the end of the run.
             let next = self.observer.next().map_or(end, |next| next.min(end));
             let stop = next.min(until);
-            // No sample is taken before `next`, so until then links may count departures in advance.
+            // No sample is taken before `next`, so links may count the departures up to `next` in advance.
             self.simulation.network.promise_unseen(next);
             if self.run_until(stop, last, monitor)? == Progress::Paused {
                 return Ok(Advanced::Paused);
@@ -230,7 +231,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         }
     }
 
-    /// Returns the network at its current time and discards the measurements. Useful for callers that only forward
+    /// Returns the network at its current time and discards the measurements. Meant for callers that only forward
     /// packets from outside: see [`RunOptions::outside`].
     pub fn into_network(self) -> Network<Host> {
         self.simulation.network
@@ -241,12 +242,12 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         let mut result = self.observer.finish(&self.scenario, self.seed, end, self.simulation);
         result.cores = used;
         let conservation = result.conservation;
-        // Do not return a result with unaccounted packets: it would be wrong without any sign of it.
+        // A result with unaccounted packets would look valid, so return an error instead.
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
     }
 
     /// Selects the events that observers receive until the next sample. Called at time zero and after each sample,
-    /// because links have then counted all departures up to now.
+    /// because all links have then counted their departures up to now.
     fn hear(&mut self) {
         let Some((from, to)) = self.watched else { return };
         let next = self.observer.next().unwrap_or(self.end());
@@ -309,7 +310,7 @@ pub fn run_many(
     for job in jobs {
         monitor.expect(job.scenario.duration);
     }
-    // Each thread takes the next job when it has finished one, because the jobs take different times.
+    // Jobs take different times, so each thread takes the next job as soon as it has finished one.
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(jobs.len()));
     std::thread::scope(|scope| {

@@ -7,7 +7,7 @@ use crate::options::Passage;
 use lopsided_core::{NodeId, Time};
 use lopsided_net::Network;
 
-/// A network, with the nodes at which its flows and links are found.
+/// A network, with the node numbers of its links and the locations of its flows.
 #[derive(Debug)]
 pub(crate) struct Simulation {
     pub network: Network<Host>,

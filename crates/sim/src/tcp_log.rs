@@ -28,7 +28,7 @@ impl TcpLog {
     /// Returns the stored events, sorted by time.
     pub fn take(&self, places: &Places) -> TcpEventTable {
         let mut entries = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        // The events of one connection are in order, but different connections publish their events at different times.
+        // The events of one connection are in order, but connections publish their events with different delays.
         entries.sort_by_key(|entry| entry.at);
         let mut table = TcpEventTable::default();
         entries.iter().for_each(|entry| table.push(row(entry, places)));

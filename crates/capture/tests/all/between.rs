@@ -68,7 +68,8 @@ fn a_merged_record_is_found_as_its_packets() {
     let mut merged = Vec::new();
     for number in 0..1_000_usize {
         let at = 100 * MS + number as u64 * 50 * MS;
-        // The server's card splits three segments, and the client's card delivers the packets.
+        // The record in the server's capture is split into three segments by the network card. The client's capture
+        // contains these segments.
         merged.push(data(at, 3 * number as u32 * MSS, 3 * MSS, true));
         for part in 0..3 {
             let arrives = at + DELAY + u64::from(part) * MS;

@@ -64,7 +64,7 @@ fn slow_sawtooth(least: u32, most: u32) -> Vec<Step> {
 
 #[test]
 fn growth_once_per_ack_is_reno_after_a_small_initial_window_and_highspeed_after_a_large_one() {
-    // At its threshold of 16 segments, the window of 4.4BSD grows once as in slow start.
+    // When the window of 4.4BSD equals the threshold of 16 segments, it grows once more as in slow start.
     let steps = slow_sawtooth(17, 32);
     let (small, fits) = guess(&steps, MSS, 4, 0.0);
     assert_eq!(small.name, "reno", "{fits:?}");

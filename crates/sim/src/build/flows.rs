@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// Installs the two applications of a flow on their hosts. The listening end is installed first, because the other end
-/// needs its port. An end on an outside host is not installed, but its port is still reserved.
+/// needs the listening port. An end on an outside host is not installed, but its port is still reserved.
 pub(super) fn place_flow(
     flow: FlowId,
     spec: &FlowSpec,
@@ -24,7 +24,7 @@ pub(super) fn place_flow(
     hosts: &mut [Host],
 ) -> Result<FlowSite, BuildError> {
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
-    // Each flow has its own random stream, so that adding a flow does not change the start of this one.
+    // Each flow has its own random stream, so that adding a flow does not change the starts of the others.
     let start = spec.start + Duration::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
     let end = Time::ZERO + duration;
     let context =

@@ -15,7 +15,7 @@ pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result
 }
 
 /// Returns the transmit ring of a network card that sends on this direction. `None` if the direction has a shaper,
-/// header compression or no rate, because the ring cannot compute then when a packet is sent.
+/// header compression or no rate: the ring could not compute when the link sends each packet.
 pub(super) fn ring(places: u32, config: &LinkConfig) -> Option<TxRing> {
     let rate = config.rate.filter(|_| config.shaper.is_none() && !config.header_compression.is_on())?;
     Some(TxRing::new(places, rate, config.framing))

@@ -67,7 +67,8 @@ pub(super) fn place(
         let nowhere = wires[net.link_node(*hop).index()][0];
         // Add a second port for packets of the other direction. `connect` wires it.
         wires[net.link_node(*hop).index()].push(nowhere);
-        // A reflector is needed only if the packets turn around at the end of the link, and not at the flow's receiver.
+        // A reflector is needed only if the sensing packets turn around at the end of the link. Otherwise they turn
+        // around at a reflector that the scenario lists as a stage.
         if far_end == FarEnd::Link {
             let node = append(StageNode::new(Box::new(Reflector::default())), nodes, wires);
             way.stages.insert(0, Placed { node, side: StageSide::Exit, sees_reverse: true });
@@ -111,7 +112,7 @@ fn build(
     let spec = &scenario.graph.links[hop.link];
     let mut placed = Vec::new();
     for (number, config) in spec.dir(hop.dir).stages.iter().enumerate() {
-        // The random stream depends only on this role, so other parts of the scenario do not change it.
+        // The random stream depends only on this role, so changes elsewhere in the scenario do not affect it.
         let role = format!("{}/{}/stage {}", spec.name, hop.dir.name(), number + 1);
         let stage = config.build(&StageRole { seed, role: &role }).map_err(|fault| BuildError::Link {
             link: format!("{}.{}", spec.name, hop.dir.name()),
@@ -123,7 +124,8 @@ fn build(
     Ok(placed)
 }
 
-/// Wires one direction through its stages, and through the stages of the other direction that see this one.
+/// Connects one direction through its own stages, and through those stages of the other direction that also see packets
+/// of this one.
 fn connect(hop: Hop, own: &Way, other: &Way, net: &Topology<'_>, wires: &mut [Vec<Attachment>]) {
     let own_at =
         |side| own.stages.iter().filter(move |stage| stage.side == side).map(|stage| (stage.node, StageNode::FORWARD));

@@ -14,7 +14,7 @@ pub(super) struct Topology<'a> {
     pub hosts: usize,
     /// For each host, and then for each router, its links in the outgoing direction, by port.
     pub outlets: Vec<Vec<Hop>>,
-    /// For each link: its port at the node `from`, and its port at the node `to`.
+    /// For each link: the port at its end `from`, and the port at its end `to`.
     ports: Vec<(Port, Port)>,
 }
 
@@ -71,7 +71,8 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// True if the node needs a routing table. A host with one link needs none; this saves memory in large networks.
+    /// True if the node needs a routing table. A host with a single link needs none, which saves memory in large
+    /// networks.
     pub fn chooses(&self, node: usize) -> bool {
         node >= self.hosts || self.outlets[node].len() > 1
     }
@@ -97,8 +98,8 @@ pub(super) struct Routing {
     /// Routing tables of all hosts, followed by those of all routers. They contain the routes of both directions of all
     /// flows, and the routes to outside hosts.
     pub tables: Vec<Routes>,
-    /// Links that receive packets only from other links: the list of those other links, and then the link itself. See
-    /// [`lopsided_net::Network::with_followers`].
+    /// The links that receive packets only from other links. Each entry contains the list of these other links, and
+    /// then the link itself. See [`lopsided_net::Network::with_followers`].
     pub followers: Vec<(Vec<NodeId>, NodeId)>,
 }
 

@@ -35,14 +35,14 @@ impl ConnectionFactory {
         remembered: Option<&Remembered>,
     ) -> ConnConfig {
         let Stack { profile, make_controller, mtu } = &self.stack;
-        // All connections share one profile. A connection gets a modified copy only if remembered metrics change its
-        // settings.
+        // All connections share one profile. A connection gets its own copy only if the metrics of earlier connections
+        // change the settings.
         let warmed = remembered.and_then(|remembered| remembered.apply(profile)).map(Arc::new);
         let profile = warmed.unwrap_or_else(|| Arc::clone(profile));
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
-        // Each connection has a random ISN (RFC 9293, section 3.4.1). It comes from the flow's own random stream, so
-        // that other flows do not change it.
+        // Each connection has a random ISN (RFC 9293, section 3.4.1). The ISN comes from the flow's own random stream,
+        // so that it does not depend on other flows.
         let iss = self.isn_rng.next_u64() as u32;
         let config = ConnConfig::with(local, remote, iss, *mtu, profile, &**make_controller);
         ConnConfig { path_mtu, ..config }

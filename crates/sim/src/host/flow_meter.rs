@@ -48,8 +48,8 @@ impl FlowMeter {
         self.set_cwnd(now, connection, counted);
     }
 
-    /// Updates the congestion window and the RTT samples after a segment. If one ACK completes several samples, the
-    /// histogram counts their mean several times, so its quantiles are approximate. The moments are exact.
+    /// Updates the congestion window and the RTT samples after a segment. If one ACK yields several samples, the
+    /// histogram counts their mean once for each sample, so its quantiles are approximate. The moments are exact.
     #[inline(always)]
     pub fn watch(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         self.set_cwnd(now, connection, counted);
@@ -87,7 +87,7 @@ impl FlowMeter {
         self.last_srtt = connection.info(now).srtt;
     }
 
-    /// Adds a connection's RTT statistics to those of the flow.
+    /// Adds the RTT statistics of a connection to those of the flow.
     pub fn absorb(&mut self, connection: &mut Connection, counted: &mut Counted) {
         counted.rtt = (0, 0);
         self.rtt.absorb(&connection.take_rtt_stats());

@@ -15,8 +15,8 @@ use lopsided_core::{
 use lopsided_tcp::{Connection, Counters, TcpInfo};
 
 impl Host {
-    /// Handles a TCP segment for which no connection exists. It is passed to a foreign transport that uses TCP, or
-    /// refused.
+    /// Handles a TCP segment for which no connection exists: passes it to a foreign transport that uses TCP, or refuses
+    /// it.
     #[cold]
     pub(super) fn take_stray(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let Header::Tcp(header) = packet.transport() else { return cx.drop(packet, DropReason::NoSocket) };
@@ -25,7 +25,7 @@ impl Host {
             self.take_foreign(&packet, app, cx.now());
             return cx.recycle(packet);
         }
-        // Cloned, because `refuse` needs the whole packet as well.
+        // Clone the header, because `refuse` needs the whole packet as well.
         let header = header.clone();
         self.refuse(&packet, &header);
         cx.drop(packet, DropReason::NoSocket);
@@ -91,7 +91,7 @@ impl Host {
         let Some(datagram) = transport.poll_transmit(now) else {
             if slot.sends {
                 match transport.cwnd() {
-                    // The transport has nothing more to send now, so its window is up to date.
+                    // The transport has nothing more to send, so its window has its final value for this instant.
                     Some(cwnd) => slot.meter.cwnd.set(now, cwnd),
                     None => slot.meter.cwnd.pause(now),
                 }
@@ -109,14 +109,14 @@ impl Host {
         Some((self.port(addresses), packet))
     }
 
-    /// Publishes the events inside a foreign transport.
+    /// Passes the events that occurred inside a foreign transport to the observers.
     #[cold]
     fn publish_foreign(&mut self, app: u32, cx: &mut Cx<'_>) {
         let slot = &mut self.sockets.apps[app as usize];
         let (Some(transport), Some(remote), Some(port)) = (slot.foreign.as_deref_mut(), slot.remote, slot.port) else {
             return;
         };
-        // Both ends report the opener's port, so that events of both ends can be joined.
+        // Both ends report the opener's port, so that users can match the events of both ends.
         let opener_port = if slot.opens { port } else { remote.port };
         let endpoint = TcpEndpoint { flow: slot.flow, opener_port, sends: slot.sends };
         while let Some(TimedTcpEvent { at, event }) = transport.poll_trace() {

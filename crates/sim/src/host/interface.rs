@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 /// A host's network interface.
 #[derive(Debug)]
 pub(crate) struct Interface {
-    /// How long each packet waits.
+    /// The delay of each packet.
     delay: Duration,
     /// Maximum number of waiting packets.
     limit: usize,
@@ -56,7 +56,7 @@ impl Interface {
         Count::of(self.waiting.iter().map(|(_, _, packet)| packet.size()))
     }
 
-    /// Returns when the next packet leaves; `None` if no packet waits.
+    /// Returns the time at which the next packet leaves; `None` if no packet waits.
     pub fn next(&self) -> Option<Time> {
         let (due, ..) = self.waiting.front()?;
         Some(self.ring.as_ref().map_or(*due, |ring| ring.room_at().max(*due)))
@@ -73,8 +73,8 @@ pub(crate) struct TxRing {
     framing: Framing,
     /// A copy of the link's serializer, which computes when each packet is sent.
     line: Serializer,
-    /// Times at which the link will have sent the latest packets. The number of entries is at most the number of places
-    /// in the ring.
+    /// Times at which the link finishes sending the latest packets. There are at most as many entries as places in the
+    /// ring.
     sent: VecDeque<Time>,
 }
 
@@ -90,8 +90,8 @@ impl TxRing {
 
     /// Adds a packet.
     fn enter(&mut self, now: Time, packet: &Packet) {
-        // If every place has an entry, the oldest entry is in the past, because a packet enters the ring only if a
-        // place is free.
+        // If there is an entry for every place, the oldest entry is in the past, because a packet enters the ring only
+        // if a place is free.
         if self.sent.len() == self.places {
             self.sent.pop_front();
         }

@@ -104,12 +104,12 @@ impl Host {
         }
     }
 
-    /// From now on, interrupts the run whenever the state or the window of a sender changes.
+    /// Enables interrupts of the run whenever the state or the window of a sender changes.
     pub(crate) fn watch_windows(&mut self) {
         self.windows = Some(Vec::new());
     }
 
-    /// Publishes the events inside connections that are created from now on.
+    /// Selects the events inside connections that the host publishes, for all connections that are created from now on.
     pub(crate) fn listen_to(&mut self, kinds: TcpEventMask) {
         self.sockets.trace = kinds;
         for transport in self.sockets.apps.iter_mut().filter_map(|slot| slot.foreign.as_deref_mut()) {
@@ -260,7 +260,7 @@ impl Host {
     fn tell_ready(&mut self, slot: u32, now: Time) {
         let Some(conn) = self.sockets.conn(slot) else { return };
         let app = conn.app;
-        // Before the handshake completes the application cannot act, like a program that blocks in connect().
+        // Before the handshake completes, the application cannot act: in a real program, connect() would still block.
         let (live, open) = (conn.live, conn.connection.state() != State::SynSent);
         if conn.connection.has_events() {
             self.visit_events(slot, app, open, now);
@@ -336,13 +336,13 @@ impl Host {
         Some((oldest.state, infos.iter().map(|info| info.cwnd).sum(), oldest.ssthresh))
     }
 
-    /// Publishes the events inside a connection.
+    /// Passes the events that occurred inside a connection to the observers.
     #[cold]
     fn publish_trace(&mut self, slot: u32, cx: &mut Cx<'_>) {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
         let of_app = &self.sockets.apps[conn.app as usize];
         let accepted = of_app.accepted.iter().any(|(_, accepted)| *accepted == slot);
-        // Both ends report the opener's port, so that events of both ends can be joined.
+        // Both ends report the opener's port, so that users can match the events of both ends.
         let opener_port = if accepted { conn.remote.port } else { conn.local_port };
         let endpoint = TcpEndpoint { flow: conn.flow, opener_port, sends: of_app.sends };
         while let Some(TimedTcpEvent { at, event }) = conn.connection.poll_trace() {
@@ -368,7 +368,7 @@ impl Host {
         let number = self.sockets.number(slot) as usize;
         let Some(app) = self.sockets.conn(slot).map(|conn| conn.app) else { return };
         self.sockets.timers.set(number, None);
-        // This has no effect if the application was already notified.
+        // This call has no effect if the application was already notified of the end.
         self.tell_closed(app, slot, CloseReason::Normal, now);
         let Some(conn) = self.sockets.conns[slot as usize].take() else { return };
         let of_app = &mut self.sockets.apps[app as usize];
@@ -412,12 +412,12 @@ impl Host {
         }
     }
 
-    /// Returns the next packet of an application or connection. `room` is false if the interface is full; then
-    /// connections send only segments without data.
+    /// Returns the next packet of an application or connection. `room` is false if the interface is full: connections
+    /// then send only segments without data.
     #[inline]
     fn next_packet(&mut self, room: bool, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
-        // The flag applies only to this poll.
+        // The value of `goes_on` applies to this poll only.
         let goes_on = std::mem::take(&mut self.goes_on);
         // Poll the last entry until it has nothing more to send.
         while let Some(&number) = self.sockets.ready.last() {
@@ -551,7 +551,7 @@ impl Happened {
             ConnEvent::Closed => self.closed = Some(CloseReason::Normal),
             ConnEvent::Failed(ConnError::TimedOut) => self.closed = Some(CloseReason::TimedOut),
             ConnEvent::Failed(_) => self.closed = Some(CloseReason::Reset),
-            // Readiness needs no flag, because each visit reports it.
+            // Readiness needs no flag, because the application is notified of it at each visit.
             _ => {}
         }
     }
@@ -565,8 +565,8 @@ impl Host {
         if conn.pass_on(of_app, now) {
             self.tell_ready(slot, now);
         }
-        // Skip the poll if no other connection is ready and the segment needs no answer, which is the usual case. The
-        // poll is needed with an interface, with recorded windows, and with events to publish.
+        // Skip the poll if no other connection is ready and the segment needs no answer, which is the usual case. With
+        // an interface, with recorded windows, or with an observer of TCP events, the poll is always needed.
         let alone = self.sockets.ready.is_empty()
             && self.interface.is_none()
             && self.windows.is_none()
@@ -641,7 +641,7 @@ impl Node for Host {
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.goes_on = false;
-        // The timer may be too early. Its owner then does nothing but arm it again.
+        // A timer may expire too early. The connection or application then only arms it again.
         while let Some((_, number)) = self.sockets.timers.first().filter(|(due, _)| *due <= now) {
             self.sockets.timers.set(number, None);
             match number.checked_sub(self.apps.len()) {

@@ -37,7 +37,8 @@ impl Host {
     fn shrink_segments(&mut self, slot: u32, told: &PacketTooBig, now: Time) {
         let Some(conn) = self.sockets.conn_mut(slot) else { return };
         let mtu = Bytes::new(u64::from(told.mtu));
-        // RFC 5927, section 4.1: the connection checks the quoted sequence number, to reject blind attacks.
+        // RFC 5927, section 4.1: to reject blind attacks, the connection checks the sequence number in the quoted
+        // packet.
         let Some(known) = conn.connection.handle_too_big(now, told.seq, mtu) else { return };
         self.sockets.paths.learn(told.dst, known);
         self.sockets.ready.push(self.sockets.number(slot));

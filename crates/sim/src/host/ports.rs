@@ -15,8 +15,7 @@ pub(crate) const MAX_SERVICES: usize = (FIRST_EPHEMERAL - FIRST_SERVICE) as usiz
 
 /// Marks a free port in the tables.
 const NOBODY: u32 = u32::MAX;
-/// Bit in the table of outgoing ports. If set, an application with datagrams owns the port; otherwise a connection
-/// does.
+/// Bit in an entry of `outgoing`. If set, an application with datagrams owns the port; otherwise a connection owns it.
 const DATAGRAMS: u32 = 1 << 31;
 
 /// The owners of all ports of a host.

@@ -33,13 +33,14 @@ pub(crate) struct Conn {
     pub live: bool,
     /// The part of this connection's statistics that the flow's meter has already counted.
     pub counted: Counted,
-    /// Ranges of the stream that were read as placeholders for lost data, and that the application has not queried yet.
+    /// Ranges of the stream for which the application has read placeholders instead of lost data, and which it has not
+    /// queried yet.
     pub placeholders: Vec<Range<u64>>,
 }
 
 impl Conn {
-    /// Updates the measurements after an event of the connection, and reads its data if the application only drains it.
-    /// Returns true if the application must be notified.
+    /// Updates the measurements after an event of the connection. If the application only discards the data, reads the
+    /// data. Returns true if the application must be notified.
     #[inline(always)]
     pub fn pass_on(&mut self, of_app: &mut AppSlot, now: Time) -> bool {
         // Only the sender of data measures windows and RTTs.
@@ -51,8 +52,8 @@ impl Conn {
         }
         let open = self.live && self.connection.state() != State::SynSent;
         match of_app.on_ready {
-            // Most receiving applications only read and discard the data. The host does this without calling the
-            // application.
+            // Most receiving applications only read and discard the data, so the host reads the data without calling
+            // the application.
             OnReady::Drains if open => {
                 of_app.meter.delivered_bytes += self.read(now).1;
                 false
@@ -216,7 +217,7 @@ impl HostSockets {
         if of_app.sends {
             of_app.meter.open(now, &connection, &mut counted);
         }
-        // Enabled before the connection's first event.
+        // Select the events to trace before the connection's first event.
         connection.listen_to(self.trace);
         of_app.live.reserve_exact(usize::from(of_app.live.is_empty()));
         of_app.live.push(slot);
@@ -241,7 +242,7 @@ impl HostSockets {
     /// marked.
     pub fn end(&mut self, slot: u32, now: Time) -> bool {
         let Some(conn) = self.conns[slot as usize].as_deref_mut().filter(|conn| conn.live) else { return false };
-        // Set this first: otherwise the application could end the connection a second time.
+        // Set `live` first: otherwise the application could end the connection a second time.
         conn.live = false;
         let of_app = &mut self.apps[conn.app as usize];
         of_app.live.retain(|live| *live != slot);
@@ -279,7 +280,7 @@ pub(crate) struct Io<'a> {
     pub app: u32,
     /// The current time.
     pub now: Time,
-    /// A connection that the host polls after this call anyway, so that it need not be added to `ready`.
+    /// A connection that the host polls after this call in any case, so it need not be added to `ready`.
     pub polled: Option<u32>,
 }
 

@@ -114,7 +114,7 @@ fn a_request_has_the_size_that_was_asked_for() {
     let app = r#"objects = 4, object_size = "10 kB", index_size = "0 B", request_size = "500 B", connections = 4"#;
     let text = pages(app, "0 %");
     let result = run(&text);
-    // The client uploads four requests of 500 bytes. The flow's own counters are those of the server.
+    // The client uploads four requests of 500 bytes. The counters in the table of flows are those of the server.
     assert_eq!(result.flows.transfers, [1]);
     let up = result.links.direction.iter().position(|dir| *dir == "up").expect("there is an uplink");
     assert!(result.links.sent_bytes[up] >= 4 * 540, "{}", result.links.sent_bytes[up]);
@@ -141,7 +141,7 @@ fn fetch(app: &str, loss: &str, more: &str) -> String {
     )
 }
 
-/// The client checks the value of every byte, so a complete fetch is also correct.
+/// The client checks the value of every byte, so a fetch that completes is also correct.
 #[test]
 fn an_object_in_ranges_is_whole_under_loss() {
     for (mode, loss) in [("fair", "0 %"), ("fair", "3 %"), ("greedy", "3 %"), ("single", "1 %")] {

@@ -62,7 +62,7 @@ fn in_slices(text: &str, cores: usize, slices: &[(u64, u64)]) -> RunResult {
         // On several cores the budget is checked only after each time window of the parallel engine.
         assert!(cores > 1 || run.events() - before <= *budget, "{} events for {budget}", run.events() - before);
         let recorded = run.recorded().samples.time_s.last().copied().unwrap_or(0.0);
-        // No sample lies in the future.
+        // No sample has a time in the future.
         assert!(recorded <= run.now().as_secs_f64());
         match advanced {
             Advanced::Reached => assert_eq!(run.now(), until),
@@ -103,8 +103,7 @@ proptest! {
     }
 }
 
-/// Downloads, an upload, web pages and a call over a fast line, so that many events happen within the propagation
-/// delay.
+/// Downloads, an upload, web pages and a call over a fast line: many events happen within one propagation delay.
 const FAST: &str = r#"
     [scenario]
     duration = "1500 ms"

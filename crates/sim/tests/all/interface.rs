@@ -1,4 +1,4 @@
-//! A host's own interface: a delay in front of the link, where TCP detects that the interface is full.
+//! A host's own interface: it delays packets before the link, and notifies TCP when it is full.
 
 use super::{flow, run, scenario};
 use lopsided_scenario::Scenario;

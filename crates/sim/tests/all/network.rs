@@ -119,7 +119,7 @@ fn every_packet_takes_its_path_and_no_other() {
     // 25, 50 and 100 packets per second for 10 s.
     assert_eq!(result.flows.data_segments_out, [250, 500, 1000]);
     assert_eq!((sent("first", "down"), sent("first", "up")), (250, 0));
-    // The link is declared from r3 to r2, so the longer path crosses it in the direction `up`.
+    // The link is declared from r3 to r2, so the flow on the longer path crosses it in the direction `up`.
     assert_eq!((sent("second", "down"), sent("second", "up")), (500, 250));
     assert_eq!((sent("c-r3", "down"), sent("c-r3", "up")), (1000, 250));
     assert_eq!((sent("d-r3", "down"), sent("d-r3", "up")), (500, 1000));

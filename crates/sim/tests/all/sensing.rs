@@ -1,5 +1,5 @@
-//! Disciplines that send sensing packets: the place where the packets turn around, the overhead, and runs in which no
-//! packet returns.
+//! Disciplines that send sensing packets (delay probes): the place where these packets turn around, their overhead, and
+//! runs in which none of them returns.
 
 use crate::run;
 use lopsided_core::DropReason;

@@ -46,8 +46,8 @@ fn the_segment_size() {
 fn delayed_acks() {
     let (usual, every) =
         (with_stack("profile = \"freebsd-7\""), with_stack("profile = \"freebsd-7\", delayed_ack = \"off\""));
-    // The expected numbers are two ACKs for three segments, or one ACK for each of 691 segments, plus one ACK for the
-    // handshake.
+    // With the profile's own setting, the client sends two ACKs for three segments; without delayed ACKs, one for each
+    // of the 691 segments. Each number also includes one ACK for the handshake.
     assert!((455..475).contains(&sent(&usual, "client")), "{}", sent(&usual, "client"));
     assert!((691..700).contains(&sent(&every, "client")), "{}", sent(&every, "client"));
 }

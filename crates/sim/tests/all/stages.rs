@@ -34,14 +34,14 @@ fn thinned_acks_spare_a_download_the_queue_of_a_narrow_way_back() {
     assert!(thinned.conservation.holds());
     let [arrived, sent, dropped] = ["arrived_packets", "sent_packets", "thinned_packets"]
         .map(|quantity| last(&thinned.parts, "link/1 ack_thinning", quantity));
-    // At most one ACK is held by the stage at the end.
+    // At the end of the run, the stage holds at most one ACK.
     assert!(dropped > 0.5 * arrived && arrived - sent - dropped <= 1.0);
     let row = thinned.drops.reason.iter().position(|reason| *reason == DropReason::AckThinned.name()).unwrap();
     assert_eq!((thinned.drops.packets[row] as f64, thinned.drops.direction[row]), (dropped, "up"));
     assert!(plain.drops.reason.iter().all(|reason| *reason != DropReason::AckThinned.name()));
 }
 
-/// A stage that forwards all packets, counts them, and records the order in which stages are passed.
+/// A stage that forwards and counts all packets, and records in which order packets pass the stages.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Witness {
     exit: bool,
@@ -119,7 +119,7 @@ fn stages_on_both_sides_and_in_both_directions_change_nothing_but_see_everything
         assert_eq!(value(1, "forward_packets"), own.arrived_packets[dir]);
         assert_eq!(value(0, "reverse_packets"), 0, "it does not ask to see the other direction");
         // The stage sees packets of the other direction at its own end of the line: packets that the line has
-        // delivered, or that the queue is about to get.
+        // delivered, or that are about to enter the queue.
         assert!(value(1, "reverse_packets").abs_diff(own.sent_packets[other]) <= 200);
         assert_eq!(value(2, "reverse_packets"), own.arrived_packets[other]);
     }

@@ -67,7 +67,8 @@ fn transfers_without_end_stop_when_told() {
 
 #[test]
 fn connections_that_are_over_leave_nothing_behind() {
-    // With enough transfers, a port could run out, because TIME-WAIT holds each port for one minute.
+    // If there were enough transfers, the host could run out of ports, because TIME-WAIT holds each port for one
+    // minute.
     let result = run(&line(r#"app = { size = "1 B", repeat = "forever", pause = "0 s" }"#));
     let transfers = result.flows.transfers[0];
     assert!(transfers > 190, "{transfers}");
