@@ -96,10 +96,10 @@ def shown(found: list[Cell]) -> str:
     heads = "download Linux | sim | off by | upload Linux | sim | off by | RTT Linux | sim | off by"
     lines = section(
         "An independent measurement: 2400/196 kbit/s",
-        "A download has the line to itself for 60 s; then an upload joins. The table shows means over the following\n"
-        f"{TOGETHER_S:.0f} s, of four runs on Linux 6.1 and of {len(SEEDS)} simulator seeds, with the standard\n"
-        "deviation between runs in brackets. Goodput is in kbit/s (here rates include the Ethernet header), and\n"
-        "round-trip times are in ms. The results of Linux are in `docs/fidelity/reference.csv`.",
+        "A download has the line to itself for 60 s; then an upload joins. The table shows the means over the\n"
+        f"following {TOGETHER_S:.0f} s for four runs on Linux 6.1 and for {len(SEEDS)} simulator seeds, with the\n"
+        "standard deviation between runs in brackets. Goodput is in kbit/s (here rates include the Ethernet header),\n"
+        "and round-trip times are in ms. The results of Linux are in `docs/fidelity/reference.csv`.",
         table(f"buffer | {heads}", (tuple(columns(cell)) for cell in found)),
     )
     return "\n".join(lines)
