@@ -1,8 +1,8 @@
 """Draws lines and traffic from a seed, and runs them to produce captures and tables.
 
 Each case combines a line, a traffic pattern, a congestion control and a queue discipline. The parts `design` and `wide`
-are for developing the rules of `lopsided analyze`; `wide` has seven families of lines, so that the rules do not fit
-only three. The part `held-out` is for scoring: it has other families of lines and other random draws.
+are for developing the rules of `lopsided analyze`. `wide` has seven families of lines, so that the rules are not fitted
+to only a few families. The part `held-out` is for scoring: it has other families of lines and other random draws.
 """
 
 from __future__ import annotations

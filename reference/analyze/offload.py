@@ -1,5 +1,5 @@
-"""Merges the packets of a capture into records of up to 64 KiB, as a kernel does on receipt (GRO), and as a kernel that
-leaves the division to its network card does on sending (TSO).
+"""Merges the packets of a capture into records of up to 64 KiB. A kernel captures such records on receipt if it merges
+packets (GRO), and on sending if its network card splits them (TSO).
 
 Install Wireshark's `editcap` first: `apt-get install wireshark-common`.
 """
@@ -16,8 +16,8 @@ FILE_HEADER, RECORD_HEADER = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 LONGEST = 65_535
 """Largest IP packet in bytes."""
 WINDOW_NS = 20_000_000
-"""Longest time between the first and the last packet of a record. Real windows are shorter; the lines of the corpus are
-slower than the lines for which merging was made."""
+"""Longest time between the first and the last packet of a record. Kernels use a shorter time, because they merge
+packets of faster lines than those of the corpus."""
 ETHERNET, RAW = 1, 101
 PSH_ACK = (0x10, 0x18)
 
@@ -93,7 +93,8 @@ def merged(path: Path, target: Path) -> Path:
         if held is not None and held.accepts(record):
             held.append(record, sends=record.ends[:4] == sends)
             continue
-        # An ACK in the other direction passes after the data that it acknowledges.
+        # A packet in one direction also completes the record of the other direction, so that an ACK follows the data
+        # that it acknowledges.
         done += [waiting.pop(ends) for ends in (record.ends, record.reversed_ends) if ends in waiting]
         waiting[record.ends] = record
     done += waiting.values()

@@ -46,7 +46,7 @@ class Truth:
     """Queueing delay at the line of data that is sent at the time of each sample."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
-        """Returns, for each sample, the time at which the effect of its limit reaches a point of capture."""
+        """Returns, for each sample, the time at which a point of capture sees the effect of its limit."""
         if vantage == "sender":
             return self.time_s
         way = rtt_s / 2 if vantage == "receiver" else 0.0
@@ -116,7 +116,7 @@ def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray
 
 
 def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True for a sample if nothing was sent or delivered at this sample, the one before and the one after."""
+    """True for a sample if nothing was sent or delivered at this sample, at the previous one and at the next one."""
     same = np.concatenate([[False], moved[1:] == moved[:-1]])
     return same & np.roll(same, 1) & np.roll(same, -1)
 

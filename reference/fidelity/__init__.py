@@ -104,8 +104,8 @@ UNEQUAL_VARIED = Cell(
     ),
 )
 VARIED = (UNEQUAL_VARIED, *(two_way_varied(3000, 100, buffer) for buffer in BUFFERS[::2]))
-"""Cells in which all times are multiples of each other. At a drop-tail queue, the flows would then keep a fixed phase;
-the random deviations prevent this."""
+"""Cells in which all times are multiples of each other. Two flows at a drop-tail queue would then keep a fixed phase,
+which the random deviations prevent."""
 
 CELLS = (
     Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),

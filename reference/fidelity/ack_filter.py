@@ -425,7 +425,7 @@ def main() -> int:
                 runs.add(Measurement.of(cell, seed, run, values_of(run)))
                 print_line(f"{cell.name}, seed {seed}")
             except GuestFailed as error:
-                # The fast line fails on a busy machine, which is too slow for it. Continue with the other runs.
+                # On a busy machine, runs on the fast line fail. Continue with the other runs.
                 print_line(f"{cell.name}, seed {seed}: {error}")
     except KernelUnavailable as error:
         print(f"drawing from the records alone: {error}", file=sys.stderr)

@@ -74,7 +74,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The name of the scheme in the authors' code. That code has only one form of RED."""
+        """The name of the scheme in the authors' code, which has only one form of RED."""
         return self.scheme.key.removesuffix("_code")
 
     @property
@@ -89,7 +89,8 @@ class Cell:
 
     @property
     def numbers(self) -> range:
-        """Numbers of the runs, from 1. They are seeds if the cell uses random numbers, and select a delay otherwise."""
+        """Numbers of the runs, from 1. In a cell with random numbers, the number is the seed; in other cells, it
+        selects a delay."""
         return range(1, 11 if self.draws else 4 if self.scheme.reconstructed or self.case == "A" else 6)
 
     def delay_ms(self, number: int) -> float:

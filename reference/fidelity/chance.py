@@ -57,8 +57,8 @@ class Value:
     def standard_error(self) -> float:
         """The standard error of `error`, as a fraction.
 
-        Linux runs with few seeds, so the spread of its runs is uncertain. It is set to the spread of the simulator's
-        runs if that is larger.
+        Linux runs with few seeds, so the spread of its runs is uncertain. If the spread of the simulator's runs is
+        larger, it is used instead.
         """
         scale = abs(fmean(self.linux))
         of_sim, of_linux = _spread(self.sim), max(_spread(self.linux), _spread(self.sim))
@@ -85,7 +85,7 @@ class Value:
         """Returns the 95th percentile of the error between two random groups of the simulator's runs. One group has as
         many runs as Linux.
 
-        NaN if fewer runs than that remain for the other group.
+        NaN if the other group would have fewer runs than that.
         """
         few = len(self.linux)
         if len(self.sim) < 2 * few:

@@ -63,14 +63,14 @@ HERE: Mapping[str, str | Tables] = {
     "choke": {**_CHOKE, "idle_decay": False},
 }
 """The same disciplines with the settings of the simulator. Linux's timer stretches PIE's update interval from 15 ms to
-20 ms (docs/fidelity/queues.md). The kernel world's htb never dequeues from an empty RED or CHOKe, so they do not
-notice idle time: `idle_decay` is off."""
+20 ms (docs/fidelity/queues.md). The kernel world's htb never dequeues from an empty RED or CHOKe, so these disciplines
+do not detect idle time: `idle_decay` is off."""
 WITHOUT_ECN = ("sfq", "fq", "fifo")
 GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True), (200, False), (200, True))
 """RTTs in ms, and whether ECN is on. The most informative combinations come first."""
 SEEDS = (1, 2, 3, 4)
-"""Seeds of the runs on Linux. The simulator runs the recorded ones of these seeds, and `SIM_SEEDS` for the chance
-error."""
+"""Seeds of the runs on Linux. The simulator runs those of these seeds that Linux has run, and `SIM_SEEDS` for the
+chance error."""
 SIM_SEEDS = tuple(range(1, 13))
 """Seeds of the simulator's runs for the chance error."""
 DRAWN = ("pie", "fq_pie", "red", "choke")
@@ -173,7 +173,8 @@ def probes() -> list[Probe]:
 
 
 def simulated(run: tuple[Cell, int]) -> tuple[tuple[str, int], Values]:
-    """Returns the values of one run in the simulator. A function of its own, because a pool of processes calls it."""
+    """Returns the values of one run in the simulator. This is a separate function, because a pool of processes calls
+    it."""
     one = measured("sim", *run)
     return (one.cell, one.seed), one.values
 
@@ -237,8 +238,8 @@ def promised(apart: int) -> Promise:
 
 
 def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
-    """Yields one row for each discipline that uses random numbers: the mean error of each quantity over all its cells,
-    and Stouffer's sum of the errors."""
+    """Yields one row for each discipline that uses random numbers. The row has the mean error of each quantity over all
+    cells of the discipline, and Stouffer's sum of the errors."""
     for queue in DRAWN:
         texts: list[str] = []
         for name, bound in BOUNDS.items():

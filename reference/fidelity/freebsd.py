@@ -45,7 +45,7 @@ DOWN_BPS, UP_BPS = 2.4e6, 196e3
 END_S = 240.0
 MSS = 1448
 ALONE_S = 110
-"""Duration in seconds of the download without an upload, in which ACKs per segment are counted."""
+"""Duration in seconds of the download without an upload. ACKs per segment are counted in this period."""
 
 MAIN = "as 7.2"
 VARIANTS: dict[str, dict[str, str]] = {
@@ -158,7 +158,7 @@ def acks_per_segment() -> float:
     run = Scenario.load(SCENARIO, **times, **{"flow.upload.start_jitter": "0 s"}).run(seed=1)
     up = run.links["arrived_packets"][list(run.links["direction"]).index("up")]
     down = run.flows["data_segments_in"][0]
-    # The uplink also carries the handshakes and the last second's upload: about 10 of several thousand packets.
+    # The uplink also carries the handshakes and, in the last second, an upload: about 10 of several thousand packets.
     return number(up) / number(down)
 
 

@@ -274,7 +274,7 @@ class Change:
     linux: tuple[float, float]
     sim: tuple[float, float]
     chance: float
-    """Standard error of `apart`, from the spread of the simulator's seeds."""
+    """Standard error of `apart`, computed from the spread of the simulator's seeds."""
 
     @property
     def apart(self) -> float:

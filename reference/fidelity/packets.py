@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 SEED = 1
 GROUPS = ("alone", "two-way", "cross")
 PLAIN = ("reno", "cubic", "vegas")
-"""Congestion controls for which the page gives separate medians: they use neither random numbers nor a clock of their
-own."""
+"""Congestion controls for which the page shows separate medians, because they use neither random numbers nor a clock of
+their own."""
 MORE_BUFFERS = (5, 15, 30, 50)
 
 SAME = {"alone": 10_000, "two-way": 2_000}

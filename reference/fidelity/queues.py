@@ -47,8 +47,8 @@ TOLERANCE_NS = 2_000
 """Largest difference in ns at which two departure times count as equal: Linux's timers count in units of 64 ns, and
 each read of its clock advances the clock by 256 ns."""
 LOOK_NS = 256
-"""Time in ns by which each read advances the kernel world's clock. The capture reads the clock first, the discipline
-second."""
+"""Time in ns by which each read advances the kernel world's clock. The clock is read first for the capture, then for
+the discipline."""
 CREDIT_NS = 2_048
 """Credit of the kernel world's serializer in ns (`plan.CREDIT_NS`), rounded up to a multiple of Linux's unit of 64 ns.
 """
@@ -85,9 +85,9 @@ STREAMS = (
     Stream("voice", 67, 160, 11_251, 5000_000, 46),
 )
 """From 1 s to 4 s the load exceeds the line's rate; the line is idle at the start and at the end. All packet sizes
-differ, so that no two queues are equally long: Linux would then drop from the flow with the smaller hash, and its hash
-has a secret key. Rates are primes, so that an arrival and a departure do not coincide: differences below a microsecond
-would then decide their order."""
+differ, so that no two queues are equally long: between equally long queues, Linux chooses by a hash with a secret key.
+Rates are primes, so that an arrival and a departure do not coincide: their order would depend on differences below a
+microsecond."""
 
 
 @dataclass(frozen=True)

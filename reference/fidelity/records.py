@@ -74,8 +74,8 @@ def world_of(run: Run) -> str:
 
 
 def is_old(found: Measurement, scenario: Scenario) -> bool:
-    """True if the measurement is outdated: the kernel world has changed for this scenario since, or the kernel has
-    another release.
+    """True if the measurement is outdated: since then, the kernel world has changed for this scenario, or the kernel
+    has another release.
 
     The release is compared only on a machine that has built a kernel of the series.
     """
@@ -114,7 +114,7 @@ class Records:
                     self._take(row)
 
     def get(self, cell: Named, seed: int) -> Measurement | None:
-        """Returns the measurement; `None` if there is none, or if the scenario has changed since."""
+        """Returns the measurement; `None` if there is none, or if the scenario has changed since the measurement."""
         found = self._found.get((cell.name, seed))
         return found if found is not None and found.fingerprint == cell.fingerprint() else None
 

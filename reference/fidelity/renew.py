@@ -150,7 +150,7 @@ def run_again(data: Path, old: Old, again: Again, records: Callable[[str], Recor
     """Makes a sampled run again, stores the result as evidence, and updates the record's version if the values are
     unchanged.
 
-    If the values differ, the record stays as it is, and so does its page, until the page is measured again.
+    If the values differ, the record and its page remain unchanged until the page is measured again.
     """
     one = Evidence.of(old, again(old))
     kept = [each for each in read(data) if (each.file, each.cell, each.seed) != (one.file, one.cell, one.seed)]

@@ -139,8 +139,8 @@ def _measured(values_of: Callable[[Run], Values]) -> Callable[[Old], Measurement
 
 
 def _captured(values_of: Callable[[Run], Values]) -> Callable[[Old], Measurement]:
-    """Runs a scenario on Linux and reads its values. Captures are on, as in the recorded run, because capturing takes
-    time in the guest."""
+    """Runs a scenario on Linux with captures, and reads its values. The recorded run had captures too, and capturing
+    takes time in the guest."""
 
     def again(old: Old) -> Measurement:
         with tempfile.TemporaryDirectory() as folder:
@@ -224,7 +224,8 @@ RECORDED: Mapping[str, Recorded] = {
 
 
 def known(name: str, data: Path = DATA) -> Iterator[Old]:
-    """Yields the runs of a file whose scenarios have not changed since. No page shows the other runs."""
+    """Yields the runs of a file whose scenarios have not changed since they were recorded. No page shows the other
+    runs."""
     recorded = RECORDED[name]
     found = recorded.records(data / name)
     cells = {cell.name: (cell, scenario) for cell, scenario in recorded.cells()}

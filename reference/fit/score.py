@@ -98,7 +98,7 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
     true = _measured(captures.at_host(asked / "pcap", place), ends)
     best = fitter.search.best()
     assert best is not None
-    # The baselines start from the measurements of `analyze` only.
+    # The baselines use only the measurements of `analyze`.
     traffic = fitter.draft.traffic
     draft = draft_of([each.flow for each in traffic], [each.way for each in traffic])
     plain = draft.scenario(best.structure, {each.name: each.start for each in draft.parameters(best.structure)})

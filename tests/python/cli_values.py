@@ -111,7 +111,7 @@ PATIENCE_S = 2.0
 
 
 class Long(BaseException):
-    """Raised if the value was accepted and the work that it started takes long."""
+    """Raised if the command accepts the value and starts work that takes long."""
 
 
 def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
@@ -139,15 +139,15 @@ def options(command: str) -> list[str]:
     found: list[str] = []
     for argument in arguments:
         long = [name for name in argument.names if name.startswith("--")]
-        # Cases that look up host names or start thousands of processes are skipped.
+        # Skip cases that look up host names or start thousands of processes.
         if long and long[0] not in ("--measure", "--dask", "--jobs"):
             found.append(long[0])
     return found
 
 
 def place(folder: Path) -> None:
-    """Creates the files that the cases name, and loads all modules, because a module that is interrupted while it
-    loads stays broken."""
+    """Creates the files that the cases name, and loads all modules: a module that is interrupted while it loads stays
+    broken."""
     for module in pkgutil.walk_packages(lopsided.__path__, "lopsided."):
         if "guest" not in module.name and not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):
@@ -177,7 +177,7 @@ def outcome(words: list[str]) -> str:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, usual)
-    # If emulate cannot find or execute its command, its exit codes are those of a shell.
+    # Like a shell, emulate returns 126 or 127 if it cannot execute or find its command.
     if code not in (0, 1, 2, 130, *((126, 127) if words[0] == "emulate" else ())):
         return f"!exit code {code}"
     if "raise Long" in said.getvalue():

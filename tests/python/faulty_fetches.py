@@ -23,7 +23,7 @@ class Outcome:
     error: str = ""
     """The error that ended the download; empty if the download succeeded."""
     wrong: str = ""
-    """A description of the forbidden result; empty if there is none."""
+    """True if a repeated command continued after an error, using the data that the failed command left."""
     resumed: bool = False
     """True if a repeated command continued after an error, from the data that was left."""
 
@@ -34,7 +34,7 @@ def attempt(number, seed, folder):
     content = rng.randbytes(rng.choice((0, 1, 1000, 14_480, 14_481, 40_000, 120_000, 200_000, 300_000, 400_000)))
     etag = rng.choice(('"1"', '"1"', '"1"', 'W/"1"', None))
     ranges = rng.random() < 0.8
-    # Without byte ranges, a download can hardly succeed if every second response of the server fails.
+    # Without byte ranges, a download can hardly succeed if the server sends every second response with a fault.
     most = 0.5 if ranges else 0.3
     faults = rng.sample(FAULTS, rng.randrange(1, len(FAULTS) + 1))
     server = FaultyServer(
@@ -68,7 +68,7 @@ def attempt(number, seed, folder):
         if outcome.error and not outcome.wrong and special not in (ENDLESS, WRONG_SUM):
             server.fault_rate = 0.0
             outcome.resumed = bool(list(folder.iterdir()))
-            # A delay of 0.1 s is not a fault on a busy machine.
+            # On a busy machine, a delay of 0.1 s is not a fault.
             options = replace(options, stall_s=5.0)
             _make(server.url(path), folder, options, versions, again := Outcome(outcome.setting))
             outcome.wrong = again.wrong or (again.error and f"not without faults either: {again.error}")

@@ -169,7 +169,7 @@ class FaultyServer:
         head = "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode("latin-1")
         if fault in ("reset", "close", "stall"):
             body = body[: self.rng.randrange(len(body) + 1)]
-        # One call for head and body, as servers do; otherwise the head would be sent in a separate segment.
+        # Write head and body in one call, as servers do. Otherwise the head would be sent in a separate segment.
         writer.write(head + body)
         await writer.drain()
         if fault == "stall":

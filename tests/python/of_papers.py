@@ -21,8 +21,8 @@ def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str
     """Returns, for each claim, the numbers in its verdict's reason that the verdict did not measure. There should be
     none.
 
-    The claims judge the measurements and randomly changed copies. A hard-coded number that happens to be correct for
-    the measurements is wrong for a copy, and the copies also trigger the texts for other outcomes.
+    The claims judge the measurements, and copies of the measurements with random changes. A hard-coded number may be
+    correct for the measurements, but is wrong for a copy. The copies also trigger the texts for other outcomes.
     """
     found: dict[str, list[str]] = {}
     judged = [claim for claim in paper.claims if m.has(*claim.needs)]
@@ -40,7 +40,7 @@ DISTURBED = 4
 
 
 def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
-    """Returns the same runs with every measured number multiplied by a random factor from 1/3 to 3."""
+    """Returns the same runs, with every measured number multiplied by its own random factor from 1/3 to 3."""
     rng = np.random.default_rng(seed)
     labels = {each.key: tuple(each.cases[0].labels) for each in paper.experiments}
     rows: dict[str, pl.DataFrame] = {}

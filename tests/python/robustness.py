@@ -218,7 +218,7 @@ def _verdict(place: Place, said: str) -> str:
 
 
 def while_starting(said: str) -> bool:
-    """True if Ctrl-C arrived before the entry point had installed its handler, so that Python printed a traceback."""
+    """True if Ctrl-C arrived before the entry point had installed its handler. Python then prints a traceback."""
     return said.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in said
 
 
@@ -245,7 +245,7 @@ def within(room: int, name: str) -> None:
     place = object.__new__(Place)
     place.folder, place.command = folder, command
     place.old = place.state()
-    # The trial sets the free space, independently of the file system's own use.
+    # The trial sets the number of free bytes, whatever the file system itself uses.
     stat = os.statvfs(folder)
     filler = max(0, stat.f_bavail * stat.f_frsize - room)
     (folder / ".filler").write_bytes(bytes(filler))

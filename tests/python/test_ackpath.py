@@ -37,7 +37,8 @@ def row(found, remedies):
 def test_filtered_acks_free_the_uplink_and_cover_more_segments(found):
     none, filtered = row(found, "none"), row(found, "filter")
     assert filtered["ack_ratio"] < none["ack_ratio"]
-    # In a queue shared with data, a few ACKs stall the download: the order of balakrishnan1999's table 3.
+    # If ACKs and data share a queue, a few ACKs are enough to stall the download: as in balakrishnan1999's table 3, the
+    # filter helps the upload and slows the download down.
     assert filtered["up_goodput_bps"] > none["up_goodput_bps"]
     assert filtered["down_goodput_bps"] < none["down_goodput_bps"]
     assert filtered["stretch_p95_bytes"] >= none["stretch_p95_bytes"]

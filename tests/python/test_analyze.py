@@ -158,7 +158,7 @@ def test_two_captures_show_losses_and_delays_between_their_points(captures: Path
     row = download.row(0, named=True)
     retransmitted = found.largest[0]["retransmitted_packets"]
     assert row["first"] == 1
-    # Packets that were still in flight at the end did not reach the second capture point either.
+    # Packets that were in flight at the end of the run did not reach the second capture point either.
     assert retransmitted <= row["lost_packets"] <= retransmitted + 60
     assert found.facts["clock_offset_s"] == pytest.approx(0, abs=0.005)
     assert len(found.passages) >= row["packets_1"]
@@ -199,7 +199,7 @@ def test_a_pipe_has_a_live_view_and_ctrl_c_prints_the_result(captures: Path) -> 
     os.close(terminal)
     assert running.stdin is not None
     assert running.stdout is not None
-    # The input ends inside a record, as while a packet is being written.
+    # The input ends inside a record, as if a packet were still being written.
     running.stdin.write(content[: len(content) // 2])
     running.stdin.flush()
     shown = b""

@@ -199,7 +199,7 @@ def test_the_draft_ends_where_goodput_and_then_responsiveness_are_stable():
     # close to each other.
     found = saturation([1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3], rpm_at)
     assert (found.goodput, found.responsiveness) == (True, True)
-    # The change at interval 9 must have left the last four averages before the value counts as stable.
+    # The value counts as stable only when the change at interval 9 is no longer part of the last four averages.
     assert seen[0] > 4 and found.interval == 12
     rising = saturation([2.0**number for number in range(12)], lambda _: 1.0)
     assert (rising.goodput, rising.responsiveness, rising.interval) == (False, False, 11)

@@ -25,7 +25,7 @@ MAIN = [sys.executable, "-m", "lopsided"]
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    # The console keeps the streams of the test that used it first, so drop it.
+    # The console keeps the streams of the test that used it first, so drop the cached console.
     cli.terminal.out.cache_clear()
     cli.terminal.errors.cache_clear()
 
@@ -291,7 +291,7 @@ def test_an_interrupt_ends_a_run_with_its_code_and_no_folder(tmp_path):
     (tmp_path / "long.toml").write_text(ADSL.replace('"20 s"', '"36000 s"').replace("2400 kbit/s", "1 Gbit/s"))
     arguments = ["run", "long.toml", "--out", "here", "--set", "record.interval=0 s"]
     process = subprocess.Popen([*MAIN, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    # Soon after the simulator's module is loaded, the run starts.
+    # The run starts soon after the simulator's module is loaded.
     deadline = time.monotonic() + 120
     while "_native" not in Path(f"/proc/{process.pid}/maps").read_text() and time.monotonic() < deadline:
         time.sleep(0.02)

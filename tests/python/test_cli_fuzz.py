@@ -70,7 +70,7 @@ def test_random_words_never_cause_a_traceback(seed, tmp_path, monkeypatch, capsy
         if words[0] in ("check", "run", "sweep", "explain") and rng.random() < 0.6:
             words.insert(1, "s.toml")
         if words[0] in ("size", "reproduce"):
-            # If such a command line is valid by chance, it would run for seconds.
+            # If the random command line were valid, it would run for seconds, so make it invalid.
             words.append("--repeat=0")
         assert cli.invoke(words) in (0, 1, 2), words
         assert "Traceback" not in capsys.readouterr().err, words

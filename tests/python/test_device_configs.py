@@ -134,8 +134,7 @@ def measured(told: str, when: str) -> tuple[float, float]:
 
 @pytest.fixture(scope="module")
 def in_turn(machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The output of all cases. They run one after the other in one guest, each on the line in the state in which the
-    previous case left it."""
+    """The output of all cases, which run one after the other in one guest, without resetting the line in between."""
     del machine
     body = "traffic before\n" + "".join(
         f"echo 'case {name}'\n{config.lines}\necho lines $?\ntc -d qdisc\ntraffic with\n"
@@ -164,8 +163,8 @@ def test_printed_commands_shape_the_line_and_can_be_undone(name: str, in_turn: d
         pytest.skip(f"this kernel has no {kind}")
     assert "lines 0" in told and "undone 0" in told, told
     assert f"qdisc {kind} " in told and "Consider r2q" not in told, told
-    # TCP's payload is smaller than the bytes that the shaper counts; in such a short time the bucket adds a little, and
-    # losses after slow start cost up to half of the rate.
+    # The goodput excludes headers that the shaper counts. In such a short time, the bucket adds a little to the
+    # goodput, and losses after slow start reduce it by up to half of the rate.
     assert 0.4 * UP_BPS < shaped[1] < 1.1 * UP_BPS, told
     if name in UPLINK_ONLY:
         assert shaped[0] > 2 * DOWN_BPS
@@ -212,7 +211,7 @@ def test_cake_is_configured_with_the_framing():
 
 
 def test_all_commands_for_devices_are_among_the_cases():
-    """A command for `tc` anywhere else would not run on Linux in a test."""
+    """`tc` commands that are printed by any other module would not be tested on Linux."""
     modules = (device_configs, ackpath_result)
     package = Path(device_configs.__file__).parents[1]
     printed = {

@@ -27,6 +27,6 @@ def test_functions_that_raise_document_it():
 
 
 def raised(function: ast.FunctionDef) -> set[str]:
-    """Returns the errors that the function itself raises, without those that it passes on."""
+    """Returns the errors that the function itself raises, without the errors of functions that it calls."""
     made = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
     return {each.func.id for each in made if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}

@@ -78,7 +78,7 @@ def test_a_span_covers_only_its_own_time(recorded: lop.Run) -> None:
 
 
 def test_samples_without_events_yield_states_and_windows(recorded: lop.Run) -> None:
-    """The same run without TCP events, because the kernel world does not record them."""
+    """The same run without TCP events: the kernel world records none."""
     sampled = _on_linux(recorded)
     story = explain.of_run(sampled, "file")
     assert not story.events
@@ -102,8 +102,8 @@ def test_captures_yield_the_same_story_as_tcp_events(recorded: lop.Run, tmp_path
     assert all(one.reductions for one in story.episodes if "recovery" in one.states)
     (seen,), (told,) = story.connections, true.connections
     assert seen.acks.total() == told.acks.total()
-    # A segment that fills a gap below another segment looks like two segments in the capture, because both are then in
-    # order.
+    # If a segment fills the gap below another segment, both are then in order, so the capture seems to show two new
+    # segments.
     enough, looks_like_enough = told.acks["enough segments"], told.acks["gap filled"]
     assert 0 < enough <= seen.acks["enough segments"] <= enough + looks_like_enough
     assert "captures" in words.summary(story)

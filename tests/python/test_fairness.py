@@ -300,7 +300,8 @@ def test_a_long_path_is_entitled_to_its_max_min_share(parking_lot):
 def test_harm_of_a_run_is_relative_to_each_group_by_itself(parking_lot):
     found = parking_lot.fairness()
     rows = {row["group"]: row for row in found.groups.rows()}
-    # Alone, the long flow gets the 8 Mbit/s of the middle link. With the others, it competes in each of three queues.
+    # Alone, the long flow gets the 8 Mbit/s of the middle link. With the other flows, it competes in each of three
+    # queues.
     assert rows["long"]["alone_goodput_bps"] == pytest.approx(8e6, rel=0.06)
     assert rows["long"]["harm_rate"] > 0.7
     assert rows["short"]["harm_rate"] < 0.3

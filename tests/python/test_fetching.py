@@ -362,7 +362,7 @@ def test_the_proxy_splits_a_download_into_ranges(tmp_path):
         server.fault_rate = first[0]
         whole = []
         for _ in range(5):
-            # If the server fails too often, the download ends before its declared length, and the program detects this.
+            # If the server fails too often, the download ends before its declared length, and the client reports this.
             with suppress(http.client.IncompleteRead):
                 answer, body = through(port, server.url("/b"))
                 whole += [body] * (answer.status == 200)

@@ -20,7 +20,7 @@ def test_a_download_gets_two_acks_for_three_segments() -> None:
 
 @pytest.mark.slow
 def test_performance_matches_freebsd() -> None:
-    """Tests half of the seeds and every second buffer; also without delayed ACKs, a variant that was not used to fit
+    """Tests half of the seeds and every second buffer. One of the variants, without delayed ACKs, was not used to fit
     the profile."""
     wanted = {
         key: values
@@ -34,8 +34,8 @@ def test_performance_matches_freebsd() -> None:
 
 @pytest.mark.slow
 def test_the_upload_retransmits_as_often_as_on_freebsd() -> None:
-    """Tests only buffers of 35 to 50 packets, with which the windows are so large that no single packet determines the
-    result."""
+    """Tests only buffers of 35 to 50 packets. With these buffers, the windows are so large that no single packet
+    determines the result."""
     wanted = {
         key: values for key, values in freebsd.recorded(RECORDED).items() if key[0] == freebsd.MAIN and key[1] >= 35
     }

@@ -13,8 +13,8 @@ EXACT = [case for case in queues.CASES if not case.draws]
 DRAWN = [case for case in queues.CASES if case.draws]
 
 TIED = {"sfq headdrop": 9, "cake flows": 5, "cake diffserv4": 2}
-"""Number of packets in another order than on Linux, because an arrival and a departure fall into one clock step, or
-because Linux rounds a share."""
+"""Number of packets that leave in another order than on Linux, because an arrival and a departure fall into one clock
+step, or because Linux rounds a share."""
 MOST_APART = 0.08
 
 

@@ -83,8 +83,8 @@ def test_flows_start_when_the_simulator_starts_them():
 def test_a_full_queue_holds_its_limit_and_the_packet_in_service():
     down, up = job(scenario()).checks
     packet = 1514 * 8e9
-    # A bucket of 1,600 bytes lets one packet pass immediately; the remaining 86 bytes of credit shorten the wait of the
-    # queue.
+    # A bucket of 1,600 bytes lets one packet pass immediately. The remaining 86 bytes of credit shorten the waiting
+    # time in the queue.
     assert down.full_queue_one_way_ns == pytest.approx(10e6 + 50 * packet / 2.4e6 - 86 * 8e9 / 2.4e6, abs=60)
     # A serializer holds one packet in addition to the 15 packets that wait.
     assert up.full_queue_one_way_ns == pytest.approx(10e6 + 16 * packet / 196e3, abs=20)
@@ -163,7 +163,8 @@ def test_the_filter_of_chosen_losses_jumps_only_to_its_end():
     by_number = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0x15]
     by_time = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0xAD]
     assert by_number == [first_of_drop] * 2
-    # Before an outage, the program jumps to the next test; within an outage, it jumps to the end.
+    # The program compares the time with each outage: before an outage, it jumps to the next comparison; within an
+    # outage, it jumps to the end.
     assert by_time[1::2] == [first_of_drop] * 2
     assert all(steps[at][0] in (0x18, 0xB7) for at in by_time[::2])
 
@@ -286,7 +287,8 @@ def test_cake_counts_from_the_ip_packet_and_has_its_modes_by_number():
     options = bytes.fromhex(cake.options)
     # The rate is a field of 8 bytes, here 1,000,000 bytes per second.
     assert options[:12] == struct.pack("=HHQ", 12, 2, 1_000_000)
-    # The line's size table has already removed the link header, which the kernel removes again: 40 + 14.
+    # The kernel subtracts the link header, which the line's size table has already subtracted, so the overhead is 40 +
+    # 14.
     assert words(options[12:].hex()) == {6: 54, 3: 3, 4: 1, 5: 5, 7: 80_000, 8: 4000, 14: 0, 16: 0}
     with pytest.raises(Unsupported, match="memlimit"):
         job(scenario(**{"link.down.queue": '{ kind = "cake", memlimit = "1 MB" }'}))
@@ -365,7 +367,7 @@ def test_the_interface_of_a_host_is_a_delay_line_with_enough_room():
 def test_only_the_kernel_world_is_checked_for_a_kernel():
     assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
-    # If there is only one world, it gets the option, and reports that it does not support it.
+    # A single world always gets the option, and itself reports that it does not support the option.
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
 
 

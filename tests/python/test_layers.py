@@ -43,7 +43,8 @@ SLOW = {
 SLOW |= {"pyroute2", "rich"}
 """Libraries whose import takes tens of milliseconds or more."""
 EVERY_START = {"__init__", "__main__", "interrupts", "cli", "cli.completion", "cli.options"}
-"""Modules that every help page and every press of TAB loads. These modules import others only when needed."""
+"""Modules that are loaded for every help page and at every press of TAB. These modules import others only when needed.
+"""
 
 
 def test_every_import_points_to_a_lower_layer():
@@ -124,8 +125,8 @@ def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
 
 
 def imports_of(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports that are executed when this code runs: without imports for types, and for a module also without
-    those inside functions."""
+    """The imports that are executed when this code runs. Imports for types are excluded; for a module, imports inside
+    functions are excluded too."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child

@@ -101,8 +101,8 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path]:
 def test_each_flow_arrives_with_any_tcp_at_its_ends(captured: tuple[lop.Run, Path], ours: tuple[str, ...]):
     run, simulated = live(ours) if ours else captured[0], scenario().run()
     got, expected = delivered(run), delivered(simulated)
-    # All pages are delivered in both worlds; the other flows deliver similar amounts, with a tolerance for a busy
-    # machine.
+    # All pages are delivered in both worlds. The other flows deliver similar amounts of data; the tolerance is wide,
+    # because the machine may be busy.
     assert got["pages"] == expected["pages"] == 12_000
     assert got["download"] == pytest.approx(expected["download"], rel=0.4)
     assert got["voice"] == pytest.approx(expected["voice"], rel=0.2)
@@ -150,7 +150,7 @@ def test_a_capture_between_user_space_and_kernel_tcp_is_complete(tmp_path: Path)
 
 
 def test_packets_between_two_user_space_ends_cross_the_kernel(tmp_path: Path):
-    """Packets cross one more hop than in the simulator: the kernel. ACC's options reach the other end."""
+    """Packets cross one more hop than in the simulator: the kernel. ACC's TCP options still reach the other end."""
     captures = tmp_path / "pcap"
     acc = {"stack.ack_policy": "acc_peerwin", "stack.max_delack": "8", "stack.min_acks_per_window": "5"}
     run = live(("client", "server"), pcap=captures, **acc)
@@ -207,7 +207,7 @@ def test_a_killed_run_leaves_nothing_behind(tmp_path: Path):
 
 
 def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The hosts' devices disappear together with the path, so errors of the hosts after that are not faults."""
+    """The hosts' devices disappear together with the path. Errors that the hosts report after that are not faults."""
     live()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stopped = threading.Event()

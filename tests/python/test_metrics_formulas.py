@@ -27,7 +27,7 @@ def test_performance_bound_fills_exactly_one_direction() -> None:
         uplink = share * up * 1514 / 1448 + share * down / (2 * 1448 * 8) * 66 * 8
         downlink = share * down * 1514 / 1448 + share * up / (2 * 1448 * 8) * 66 * 8
         assert max(uplink / up, downlink / down) == pytest.approx(1.0)
-    # Without ACKs, only the headers reduce the bound; with an ACK per segment, the slow uplink carries twice as many
+    # Without ACKs, only headers keep the bound below 1. With an ACK per segment, the slow uplink carries twice as many
     # ACKs.
     assert metrics.two_way_performance_bound(2.4e6, 196e3, ack_bytes=0) == pytest.approx(1448 / 1514)
     assert metrics.two_way_performance_bound(2.4e6, 196e3) == pytest.approx(0.755, abs=0.001)
@@ -84,8 +84,8 @@ def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: fl
 
 
 def test_uplink_bound_is_where_the_phase_rule_turns() -> None:
-    # Eq 6.6 is eq 2.5 with the buffer's drain time added to the RTT (eq 6.5): for a slightly smaller buffer, the rule
-    # returns out of phase.
+    # By eq 6.5, eq 6.6 is eq 2.5 with the buffer's drain time added to the RTT. So for a slightly smaller buffer, the
+    # rule returns out of phase.
     w_down, w_up, rtt_s, uplink_bps = 75_000.0, 20_000.0, 0.18, 256e3
     bound = metrics.uplink_buffer_bound_packets(w_down, w_up, rtt_s, uplink_bps)
     for packets, phase in ((bound - 0.01, "out of phase"), (bound + 0.01, "in phase")):

@@ -232,7 +232,8 @@ def test_falls_that_coincide_beyond_chance() -> None:
     assert together.chance == pytest.approx(0.2, abs=0.01) and together.lift == pytest.approx(5, rel=0.05)
     apart = metrics.fall_coincidence(TIME, slow, TIME, sawtooth(5, delay_s=2.5), 1, 119, within_s=0.5)
     assert apart.share == 0 and apart.lift == 0
-    # Falls that are closer together than the tolerance must not count twice: the fraction of all times is near 1.
+    # If falls are closer together than the tolerance, their intervals must not count twice: the fraction of all times
+    # is near 1.
     assert metrics.fall_coincidence(TIME, slow, TIME, sawtooth(1), 1, 119).chance == pytest.approx(1, abs=0.02)
     never = metrics.fall_coincidence(TIME, TIME + 1, TIME, slow, 1, 119)
     assert never.falls == 0 and np.isnan(never.share)

@@ -11,8 +11,7 @@ from lopsided import _native
 @pytest.mark.skipif(sys.platform != "linux", reason="symbols are looked up as on Linux")
 @pytest.mark.parametrize("name", ["open", "close", "read", "write", "advance"])
 def test_the_module_does_not_override_c_symbols(name):
-    # dlsym also searches the libraries that the module depends on, so the expected result is the C library's own
-    # function.
+    # dlsym also searches the libraries that the module depends on, so it must find the C library's own function.
     own, program = ctypes.CDLL(_native.__file__), ctypes.CDLL(None)
     if not hasattr(program, name):
         assert not hasattr(own, name)

@@ -81,7 +81,7 @@ class Hearing(Reno):
         super().on_idle(restart_window_bytes)
 
 
-# One profile for each way of counting ACKs.
+# One profile for each method of counting ACKs.
 @pytest.mark.parametrize("profile", ["linux-6.1", "freebsd-7", "ns2-reno"])
 def test_reno_in_python_equals_the_built_in_reno(profile):
     Hearing.heard = set()
@@ -118,7 +118,7 @@ def test_a_function_may_make_the_controller(adsl):
         def ssthresh(self, signal, path, window):
             return self.share * window.segments
 
-    # Both round half of an odd window down.
+    # Both congestion controls round half of an odd window down.
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.5)).run().digest == adsl.run().digest
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.9)).run().digest != adsl.run().digest
 
@@ -179,8 +179,8 @@ def test_losses_are_reported_one_by_one(adsl):
     adsl = adsl.with_(**{"flow.upload.direction": "down"})
     run = adsl_with(adsl, Counting).run()
     octets = sum(end - start for start, end in Counting.lost.items())
-    # A segment that is lost twice counts once here; a segment that was retransmitted after a timeout may not have been
-    # lost.
+    # The number of bytes lost is lower than the number of bytes retransmitted: a segment that is lost twice counts
+    # once, and a segment that is retransmitted after a timeout may not have been lost.
     assert 0 < octets <= 1448 * run.flows["retransmits"][0]
 
 
@@ -369,7 +369,7 @@ def test_explain_names_the_option_for_the_users_code(adsl, tmp_path, capsys):
     "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )
 def test_the_stubs_name_every_member(name):
-    """The stubs of these classes, which editors display, are written by hand, so they could lack members."""
+    """The stubs of these classes, which editors display, are written by hand, so members may be missing in them."""
     stubs = (ROOT / "python" / "lopsided" / "_native.pyi").read_text()
     [body] = re.findall(rf"^class {name}:\n(.*?)(?=^\S|\Z)", stubs, re.DOTALL | re.MULTILINE)
     described = set(re.findall(r"^    (?:def )?([a-z_]+)(?:\(|:)", body, re.MULTILINE))

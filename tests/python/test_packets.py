@@ -38,7 +38,7 @@ def test_an_extra_ack_is_found_where_it_was_sent(adsl):
     eager = adsl.with_(**{"flow.download.receiver_stack.delayed_ack": "off"})
     found = packets.compare_arms([Arm("delayed", adsl, "sim"), Arm("eager", eager, "sim")])
     first = found.first.first
-    # At the acknowledging end, before the data sender can see the difference.
+    # The difference is first visible at the end that sends the ACKs, before they reach the data sender.
     assert (first.host, first.flow, first.sender) == ("client", "download", False)
     assert "ack" in first.fields
     at_sender = next(one for one in found.found if one.host == "server" and one.flow == "download")

@@ -223,7 +223,7 @@ def test_a_random_claim_has_more_seeds_and_states_in_how_many_it_holds(paper: Pa
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
     assert found.counts()[-1] == "1 of these is a coin toss; seeds in which it holds: more 2 of 4"
-    # The counts of statements point out a statement that holds with some seeds only.
+    # The counts of statements mention a statement that holds with only some of the seeds.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
     # A requested number of repetitions overrides the default one.
@@ -578,7 +578,7 @@ def test_all_studies_are_summarised_on_one_page(paper: Paper, monkeypatch: pytes
 
 
 def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper) -> None:
-    """A claim that is judged on one seed can read the verdict of another experiment for the same seed."""
+    """A claim that is judged on one seed can read another experiment's verdict for the same seed."""
     lab = run_experiments(paper, paper.experiments, 3, run_jobs)
     last = lab.repetition(2).instead("queues", "queues").repetition(2)
     assert last.runs("queues")["repetition"].unique().to_list() == [2]
@@ -775,7 +775,7 @@ def test_an_experiment_beyond_the_paper_waits_for_full(paper: Paper, tmp_path: P
     found = run_paper(usual, run_jobs, figures=usual.figures, claims=True, sensitivity=True, repetitions=1)
     assert set(found.digests) == {"queues"} and [each.claim.key for each in found.claims] == ["moves", "miracle"]
     assert [each.varied[0][0].experiments for each in found.sensitivities] == [("queues",)]
-    # The statement counts apart: it is among neither those that hold nor those that fail.
+    # The statement is counted separately, neither as holding nor as failing.
     assert found.counts() == ["1 of the paper's 2 statements hold", "1 more statement is judged with --full"]
     page.write(drawn(found, usual.figures), tmp_path / "out")
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

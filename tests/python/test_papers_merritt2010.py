@@ -109,8 +109,8 @@ def test_the_measures_agree_with_the_run_s_own_tables(m: Measurements) -> None:
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
 def test_goodput_stays_below_the_payload_share_of_the_line(m: Measurements, line: AccessLine) -> None:
     for name in ("down_share", "up_share"):
-        # The payload is 1,448 of 1,514 bytes. In addition, up to one full queue of data that was sent before the period
-        # may arrive in it.
+        # The payload is 1,448 of 1,514 bytes. In addition, data that was sent before the period may arrive in it: up to
+        # one full queue.
         assert curve(m, line, name).median.max() < 1448 / 1514 + 0.02
     alone = curve(m, line, "goodput_down_alone_bps").median / line.down_bps
     assert 0.9 < alone.min() <= alone.max() < 1448 / 1514 + 0.005
@@ -121,8 +121,9 @@ def test_the_scripts_formula_is_window_over_rtt(m: Measurements, line: AccessLin
     for packets in BUFFERS:
         shares = [at(m, line, packets, name).median for name in ("logged_down", "logged_up")]
         assert at(m, line, packets, "logged_performance").median == min(shares)
-    # If losses are rare, window over RTT equals goodput, except for headers and for slow start's data before the first
-    # RTT sample. The two differ more on the line with the slowest uplink, where more of the window is retransmitted.
+    # If losses are rare, window over RTT equals goodput, except for headers and for the data that slow start sends
+    # before the first RTT sample. The two differ more on the line with the slowest uplink, where more of the window is
+    # retransmitted.
     near = 0.25 if line.name == "3000/100" else 0.1
     assert abs(at(m, line, 20, "logged_down").median - at(m, line, 20, "down_share").median) < near
 

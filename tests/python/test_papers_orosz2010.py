@@ -96,7 +96,7 @@ def test_every_variant_by_itself_fills_the_line(m: Measurements) -> None:
 
 
 def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
-    """Almost no packet is dropped. One upload queues at most one window, and two uploads queue at most two."""
+    """Each upload has at most one window of packets in the queue, so almost no packet is dropped."""
     for each in OTHERS:
         for window in WINDOWS:
             segments = window * 1024 / 1440
@@ -108,8 +108,9 @@ def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
             assert one <= segments + acks and two <= 2 * segments + acks
             assert two > one, (each.title, window)
             for phase in (2, 3):
-                # A few of thousands of packets are dropped: after a repair, every segment of the download is
-                # acknowledged, and the largest upload windows leave space for only about 100 ACKs in the buffer.
+                # A few packets out of thousands are dropped. After a repair, every segment of the download is
+                # acknowledged separately, but the largest upload windows leave space for only about 100 ACKs in the
+                # buffer.
                 assert value(m, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window).median < 25
 
 

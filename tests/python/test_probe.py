@@ -39,8 +39,8 @@ def port():
 
 
 def run_until_all_send(*arguments: object, **options: object) -> list[probe.Log]:
-    """Repeats the run until all flows have sent data: flows end by the clock, so a flow sends nothing if this
-    machine stalls for its duration."""
+    """Repeats the run until all flows have sent data. Flows end at fixed times, so a flow sends nothing if this machine
+    stalls for its whole duration."""
     for _ in range(5):
         logs = probe.run(*arguments, **options)  # type: ignore[arg-type]
         if all(log.received and len(log.samples) > 2 for log in logs):

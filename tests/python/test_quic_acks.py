@@ -127,19 +127,20 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
     [
         # Every second packet.
         *((name, 1.8, 2.2) for name in ("quinn", "ngtcp2", "msquic", "quic-go", "neqo")),
-        # Chrome acknowledges every 10th packet, or after 25 % of the RTT since the first unacknowledged packet.
+        # Chrome acknowledges every 10th packet, and at the latest 25 % of an RTT after the first unacknowledged packet.
         ("chrome", 8, 10.5),
         ("mvfst", 8, 10.5),
-        # picoquic acknowledges every 25 % of a window of up to 117 packets, but waits at most 10 ms at 833 packets/s.
+        # picoquic sends an ACK for each 25 % of a window of up to 117 packets, or after 10 ms, at 833 packets/s.
         ("picoquic", 7, 11),
-        # quicly acknowledges every 12.5 % of the window after the first 1,000 packets.
+        # quicly sends an ACK for each 12.5 % of the window, after the first 1,000 packets.
         ("quicly", 8, 25),
     ],
 )
 def test_a_preset_acknowledges_as_its_stack(acks: str, least: float, most: float):
     changed = {"flow.it.transport.acks": acks, "scenario.duration": "6 s", "record.interval": "1 s"}
     run = Scenario.from_text(LINE, acks).with_(**changed).run()
-    # Only the last 3 s, without the start of a preset. Counters in samples count from the start of the run.
+    # Use only the last 3 s, because a preset behaves differently at its start. Counters in samples count from the start
+    # of the run.
     sent = {(row["direction"], round(row["time_s"])): row["sent_packets"] for row in run.queues.rows()}
     ratio = (sent["down", 6] - sent["down", 3]) / (sent["up", 6] - sent["up", 3])
     assert least <= ratio <= most, ratio

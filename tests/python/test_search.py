@@ -34,7 +34,7 @@ def space(over, scenario):
     return study.Space.of(over, scenario)
 
 
-# --- syntax -----------------------------------------------------------------------------------------
+# --- syntax -------------------------------------------------------------------------------------------------------
 
 
 def test_a_range_of_an_integer_key_has_whole_numbers(short):

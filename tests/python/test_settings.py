@@ -79,12 +79,12 @@ def other(path: str, value: object) -> str | None:
 
 @pytest.mark.parametrize("name", examples.names())
 def test_every_setting_changes_the_scenario_or_is_refused(name: str):
-    # With all defaults written out, so that every key is in the file.
+    # Write out all defaults, so that every key is in the file.
     whole = lop.Scenario.from_text(examples.text(name), f"{name}.toml").to_toml()
     scenario = lop.Scenario.from_text(whole, name)
     assert scenario.to_toml() == whole
     tried = refused = 0
-    # A dumbbell has twenty equal links. One of them is enough for each key.
+    # A dumbbell has twenty equal links, so test each key on only one of them.
     different = {
         (re.sub(r"\.\d+\.", ".N.", path), repr(value)): (path, value) for path, value in leaves(tomllib.loads(whole))
     }

@@ -38,7 +38,7 @@ def test_the_measured_size_is_the_largest_that_still_performs(sized):
     assert measured.best_performance == curve["performance"].max()
     assert measured.knee_performance >= floor
     assert (larger["performance"] < floor).all()
-    # The result of the thesis, and of Linux: on this line, a large uplink buffer starves the download.
+    # The thesis and Linux have the same result: on this line, a large uplink buffer starves the download.
     assert measured.falls
     assert measured.worst_performance < 0.8 * measured.best_performance
 
@@ -174,8 +174,7 @@ def test_a_fast_line_is_planned_within_the_budget(down, up, rtt):
     packets_per_second = (line.down_bps + line.up_bps) / 12000
     plan = size_plan.plan_for(packets_per_second, line.rtt_s, 14, 5, 6, 3)
     assert not plan.whole and plan.both_s > 20 * line.rtt_s
-    # 10 Gbit/s in both directions requires more packets, because the flows must fill the line; shorter runs would show
-    # nothing.
+    # At 10 Gbit/s in both directions, more packets are required: in a shorter run, the flows would not fill the line.
     assert plan.packets <= (4 if down == "10G" else 1.01) * size_plan.BUDGET_PACKETS
 
 

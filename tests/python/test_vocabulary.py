@@ -131,7 +131,7 @@ UNUSED = [
     (["new", "x.toml", "--example", "adsl", "--down", "5M"], "an example has its own line"),
     (["ackpath", "FILE", "--preset", "lte-50-15"], "name a scenario file, or an access line"),
 ]
-"""Options that another argument makes useless, each with a part of the error message."""
+"""Options that have no effect together with another argument, each with a part of the error message."""
 
 
 @pytest.mark.parametrize(("wrong", "said"), UNUSED, ids=[" ".join(wrong) for wrong, _ in UNUSED])

@@ -126,7 +126,7 @@ class _Line:
 def _tables(chance: random.Random) -> Tables:
     line = _line(chance)
     framing = "pppoe-llcsnap" if line.cells else chance.choice(("none", "ethernet", "ethernet"))
-    # Keep the order of the random choices: a change would select other scenarios for the same seed.
+    # Keep the order of the random choices: in another order, the same seed would select other scenarios.
     down = _direction(chance, "down", line.down_bps, line.cells)
     up = _direction(chance, "up", line.up_bps, line.cells)
     stack = _stack(chance, line)

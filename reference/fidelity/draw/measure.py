@@ -48,7 +48,8 @@ def values(
     both = Both(linux, simulated)
     found: dict[Key, Value] = {}
     for name in both.cells:
-        # The simulator's runs come first: their order of quantities, from `values_of`, becomes the order of the rows.
+        # The simulator's runs come first, because the order of quantities in their values becomes the order of the
+        # rows.
         runs = [told for (cell, _), told in simulated.items() if cell == name]
         runs += [one.values for one in linux if one.cell == name]
         for what, quantity in dict.fromkeys(key for told in runs for key in told):

@@ -46,7 +46,7 @@ class Line:
     duration_s: int
     cross_seeds: int
     """Number of runs of a cell with other traffic; fewer on fast lines, which take longer to run. A flow without other
-    traffic needs one run, because its runs hardly differ."""
+    traffic needs only one run, because repeated runs hardly differ."""
 
     @property
     def name(self) -> str:
