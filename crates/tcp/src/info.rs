@@ -61,7 +61,7 @@ pub struct TcpInfo {
     pub snd_mss: Bytes,
     /// Estimated payload of the peer's full segments, in bytes.
     pub rcv_mss: Bytes,
-    /// Largest payload of a segment with the usual options that this end accepts, in bytes.
+    /// Largest payload, in bytes, that this end accepts in a segment with the usual options.
     pub advmss: Bytes,
     /// Path MTU: the largest IP packet that this end may send, in bytes.
     pub pmtu: Bytes,

@@ -24,8 +24,8 @@ impl Remembered {
     /// connection.
     ///
     /// If the connection ends in congestion avoidance, its window is reliable, and half of the window becomes the
-    /// minimum slow-start threshold of the next connection. If the connection ends before its first loss or in
-    /// recovery, it can only correct a threshold that is already stored.
+    /// minimum slow-start threshold of the next connection. A connection that ends before its first loss or in recovery
+    /// changes the threshold only if one is already stored.
     pub fn learn(&mut self, info: &TcpInfo, profile: &Profile) {
         if profile.metrics_save == MetricsSave::Off {
             return;

@@ -351,11 +351,11 @@ impl Bbr {
     fn set_window(&mut self, ack: &Acked, path: &PathState) {
         let acked = ack.delivered.get();
         if !self.follow_recovery(ack, path) {
-            // bbr_ack_aggregation_cwnd: room for aggregated ACKs is added only after the pipe was filled.
+            // bbr_ack_aggregation_cwnd: the allowance for aggregated ACKs is added only after the pipe has been filled.
             let allowance = if self.filled { self.aggregation.allowance(self.bandwidth()) } else { 0 };
             let segments = self.bdp(self.bandwidth(), self.cwnd_gain()) + allowance;
-            // bbr_set_cwnd: once the pipe was filled, the target limits the window. Before, the window also grows above
-            // the target until the initial window was delivered.
+            // bbr_set_cwnd: once the pipe has been filled, the target limits the window. Before that, the window may
+            // exceed the target until a full initial window has been delivered.
             let target = self.with_budget(segments) * self.mss;
             if self.filled {
                 self.cwnd = self.cwnd.saturating_add(acked).min(target);
@@ -370,8 +370,8 @@ impl Bbr {
         self.cwnd = self.cwnd.clamp(self.mss, LARGEST.max(self.mss));
     }
 
-    /// Reduces the window by the lost segments. In the first round of a recovery, sets the window to the bytes in
-    /// flight plus the newly delivered bytes, and returns true.
+    /// Reduces the window by the number of lost segments. In the first round of a recovery, sets the window to the
+    /// bytes in flight plus the newly delivered bytes, and returns true.
     fn follow_recovery(&mut self, ack: &Acked, path: &PathState) -> bool {
         let acked = ack.delivered.get();
         self.cwnd = self.cwnd.saturating_sub(ack.rate.lost.get()).max(self.mss);
@@ -407,7 +407,7 @@ impl Bbr {
         }
     }
 
-    /// Saves the window before a recovery or ProbeRTT.
+    /// Saves the window at the start of a recovery or of ProbeRTT.
     fn keep_window(&mut self) {
         let settled = self.ca_state < CaState::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };

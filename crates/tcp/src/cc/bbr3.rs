@@ -235,7 +235,7 @@ impl Bbr3 {
         self.cwnd = self.cwnd.min(cap);
     }
 
-    /// Saves the window before a recovery or ProbeRTT, which restores it at the end (section 5.6.4.4).
+    /// Saves the window at the start of a recovery or of ProbeRTT. At the end it is restored (section 5.6.4.4).
     fn save_window(&mut self) {
         let settled = self.ca_state < CaState::Recovery && self.state != State::ProbeRtt;
         self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };

@@ -25,10 +25,11 @@ pub struct Acked {
     pub may_raise: bool,
     /// RTT of the oldest newly acknowledged segment; `None` if that segment was retransmitted (Karn's rule).
     pub rtt: Option<Duration>,
-    /// RTT of the newest delivered segment, which usually excludes the peer's ACK delay; `None` if that segment was
-    /// retransmitted.
+    /// RTT of the newest delivered segment; `None` if that segment was retransmitted. This RTT usually excludes the
+    /// peer's ACK delay.
     pub newest_rtt: Option<Duration>,
-    /// True if the peer may have delayed the ACK, because it covers a single short segment that was outstanding alone.
+    /// True if the peer may have delayed the ACK: the ACK covers a single short segment, and no other segment was
+    /// outstanding.
     pub maybe_delayed: bool,
     /// One-way delay to the peer in ms, from timestamps, with an unknown constant offset: only differences are
     /// meaningful. The delay excludes the return path but includes the peer's ACK delay.
@@ -258,7 +259,7 @@ pub trait Controller: Debug + Send {
     /// The slow-start threshold in bytes; `None` before the first congestion signal.
     fn ssthresh(&self) -> Option<Bytes>;
     /// Pacing rate in bits of payload per second; `None` without pacing. A controller that paces must return a rate
-    /// from the start of the connection on.
+    /// from the start of the connection.
     fn pacing_rate(&self) -> Option<BitRate> {
         None
     }

@@ -7,8 +7,7 @@ use lopsided_core::Bytes;
 #[test]
 fn k_is_the_time_to_regain_what_was_lost() {
     // For a W_max of 1000 segments and a beta of 0.7, K is the cube root of 750, which is 9.0856 s with C = 0.4; in
-    // this file C is 410/1024. The expected values are those that Linux computes, which differ from the exact integer
-    // parts.
+    // this file C is 410/1024. The expected values are those that Linux computes. They differ from the exact values.
     assert_eq!([10, 17, 25, 50, 52, 60, 100, 300].map(inflection), [2991, 3573, 4062, 5120, 5185, 5436, 6451, 9294]);
     assert_eq!(inflection(0), 0);
     for cube in [0u128, 1, 7, 8, 26, 27, 1 << 90] {

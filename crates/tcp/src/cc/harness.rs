@@ -108,7 +108,7 @@ pub struct Path {
     room: u64,
     /// RTT without a queue.
     rtt: Duration,
-    /// Queue length in segments from which on arriving segments are marked; `None` to mark none.
+    /// Queue length, in segments, at which arriving segments start to be marked; `None` to mark none.
     pub mark_from: Option<u64>,
     /// Time at which the line becomes idle.
     free: Time,

@@ -35,8 +35,8 @@ pub struct HighSpeed {
 }
 
 impl HighSpeed {
-    /// Returns a(w) in segments per RTT. The search starts at the last row, because the window changes little between
-    /// two ACKs.
+    /// Returns a(w) in segments per RTT. The search starts at the row of the last ACK, because the window changes
+    /// little between two ACKs.
     fn increase(&mut self, cwnd: u64) -> u64 {
         while self.row + 1 < WINDOWS.len() && cwnd > WINDOWS[self.row] {
             self.row += 1;

@@ -5,8 +5,8 @@
 //! congestion avoidance. rho is computed from the minimum smoothed RTT. The connection starts with a window of rho
 //! segments. A loss halves the window.
 //!
-//! As in Linux, an ACK counts once, however many segments it covers. If an ACK adds less than 1/128 segment, the window
-//! still grows by one segment per RTT. Outside of the Open state, Hybla behaves like Reno.
+//! As in Linux, each ACK counts once, independently of the number of segments that it covers. If an ACK adds less than
+//! 1/128 segment, the window still grows by one segment per RTT. Outside of the Open state, Hybla behaves like Reno.
 //!
 //! Left out: the other parts of the paper (packet spacing, a bandwidth estimate for the initial threshold, mandatory
 //! SACK).

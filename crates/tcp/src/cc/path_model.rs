@@ -77,12 +77,12 @@ impl<const N: usize> MaxOf<N> {
     }
 }
 
-/// The data that was sent with ProbeRTT's small window, whose delivery rate does not show the bandwidth
-/// (MarkConnectionAppLimited in section 5.3.4.3).
+/// Identifies the data that was sent with ProbeRTT's small window. The delivery rate of this data does not show the
+/// path's bandwidth (MarkConnectionAppLimited in section 5.3.4.3).
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
-    /// The range of delivered counts that belongs to this data: from the count when its first segment was sent to the
-    /// count when its last segment will have been delivered.
+    /// The delivered count at the time when the first segment of this data was sent, and the count after the delivery
+    /// of the last segment.
     octets: Option<(u64, u64)>,
 }
 
@@ -93,7 +93,8 @@ impl HeldBack {
         self.octets = Some((first, delivered.saturating_add(in_flight)));
     }
 
-    /// True if a segment belongs to this data. `prior_delivered` is the delivered count when it was sent.
+    /// True if a segment belongs to this data. `prior_delivered` is the delivered count at the time when the segment
+    /// was sent.
     pub fn covers(&self, prior_delivered: u64) -> bool {
         self.octets.is_some_and(|(first, last)| (first..=last).contains(&prior_delivered))
     }
@@ -152,7 +153,7 @@ impl Pacer {
         self.rate = rate;
     }
 
-    /// True if the rate was set without an RTT and an RTT is known by now.
+    /// True if the rate was set without an RTT sample and a sample exists now.
     pub fn is_to_guess_anew(&self, srtt: Option<Duration>) -> bool {
         !self.seen_rtt && srtt.is_some()
     }

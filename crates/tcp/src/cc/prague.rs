@@ -44,7 +44,7 @@ pub struct Prague {
     name: &'static str,
     /// The detection of a classic queue; `None` if it is off.
     classic: Option<ClassicQueue>,
-    /// The window in bytes. It has a fraction, because steps may be smaller than a byte.
+    /// The window in bytes. The value may be fractional, because a step may be smaller than a byte.
     cwnd: f64,
     ssthresh: Option<f64>,
     mss: f64,

@@ -21,7 +21,7 @@ impl Round {
     }
 
     /// True if all data that was sent before the round began has been acknowledged (`!before(snd_una, next_seq)` in
-    /// Linux's DCTCP). It may become true one ACK earlier than [`Round::is_passed`].
+    /// Linux's DCTCP). This may be the case one ACK earlier than [`Round::is_passed`].
     pub fn is_acknowledged(self, path: &PathState) -> bool {
         path.una >= self.end
     }

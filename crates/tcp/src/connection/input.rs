@@ -468,7 +468,7 @@ impl Connection {
 
     /// Builds the ACK before the application is notified of the FIN and may close, if the ACK is due because a gap was
     /// filled or the segment count was reached. An ACK that is due for another reason waits, because this end will
-    /// probably answer the FIN with a segment of its own.
+    /// probably send a segment in response to the FIN.
     fn answer_before_close(&mut self, now: Time) {
         let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count);
         if let Some(why) = self.acks.due().filter(at_once) {

@@ -13,8 +13,8 @@ impl Connection {
         self.send.hold.set_nodelay(on);
     }
 
-    /// If `on`, a short segment is held until it is full (TCP_CORK). If nothing is outstanding, it is sent after one
-    /// RTO.
+    /// If `on`, a short segment is held until it is full (TCP_CORK). If no data is outstanding, the short segment is
+    /// sent after one RTO.
     pub fn set_cork(&mut self, on: bool) {
         self.send.hold.set_cork(on);
     }
@@ -57,7 +57,7 @@ impl Connection {
         self.acks.set_policy(policy);
     }
 
-    /// Turns the option of accurate ECN on or off (Linux's tcp_ecn_option, which also acts on open connections).
+    /// Turns the accurate-ECN option on or off (Linux's tcp_ecn_option, which also acts on open connections).
     pub fn set_ecn_option(&mut self, on: bool) {
         self.ecn.set_option(on);
     }

@@ -81,7 +81,8 @@ pub(crate) struct OptionFit {
 }
 
 impl AccEcnReceiver {
-    /// Creates the counters. `arrived` is the ECN field of the peer's SYN or SYN-ACK, which counts as a packet.
+    /// Creates the counters. `arrived` is the ECN field of the peer's SYN or SYN-ACK. A CE mark on that segment counts
+    /// as a marked packet.
     pub fn new(arrived: Ecn) -> AccEcnReceiver {
         AccEcnReceiver {
             syn_arrived_as: arrived,
@@ -97,14 +98,14 @@ impl AccEcnReceiver {
         }
     }
 
-    /// Makes the next segment report the ECN field with which the SYN-ACK arrived.
+    /// Schedules the report of the SYN-ACK's ECN field, which the next segment carries.
     pub fn answer_handshake(&mut self, arrived: Ecn) {
         self.syn_arrived_as = arrived;
         self.handshake = Some(handshake_ace(arrived));
     }
 
     /// Counts an arriving segment with `len` bytes of data. Returns true if received data must be acknowledged at once:
-    /// if the ECN field changed, or if the field of three bits could wrap.
+    /// if the segment's ECN field differs from the last one, or if the 3-bit packet count could wrap.
     pub fn take(&mut self, ecn: Ecn, len: u32) -> bool {
         if ecn == Ecn::Ce {
             self.packets += 1;
@@ -206,7 +207,7 @@ impl<'a> AceFeedback<'a> {
     }
 }
 
-/// The data that an ACK delivered. It decides how the counters of the ACK are read.
+/// The data that an ACK delivered. The interpretation of the ACK's counters depends on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewlyDelivered {
     /// Newly delivered bytes.
@@ -224,8 +225,8 @@ pub(crate) struct AccEcnSender {
     packets: u64,
     /// Bytes by codepoint, as reported by the option or estimated from delivered bytes.
     octets: Octets,
-    /// The codepoint whose bytes last grew alone; `None` if there is none. Delivered bytes of an ACK without an option
-    /// count for it.
+    /// The codepoint whose bytes last grew alone; `None` if there is none. If an ACK has no option, its delivered bytes
+    /// are added to this codepoint.
     growing: Option<usize>,
     /// Mean number of segments per ACK, in units of 1/64; 0 before the first ACK.
     acked: u64,

@@ -19,13 +19,13 @@ use lopsided_core::packet::{AccEcnOption, Flags, TcpHeader};
 /// The ECN modes that an end requests or accepts.
 #[derive(Debug)]
 struct Offer {
-    /// True if this end's SYN requests ECN. If false, this end only accepts ECN if the peer requests it.
+    /// True if this end's SYN requests ECN. If false, ECN is used only if the peer requests it.
     asks: bool,
-    /// True if this end accepts accurate ECN, and requests it if it requests ECN.
+    /// True if this end accepts accurate ECN, and prefers it to classic ECN in its requests.
     accurate: bool,
     /// True if a failed request or a changed ECN field ends the use of ECN (Linux's tcp_ecn_fallback).
     fallback: bool,
-    /// True if this end sends the option of accurate ECN.
+    /// True if this end sends the accurate-ECN option.
     option: bool,
     /// Kind of feedback to use if the peer supports only RFC 3168.
     classic: Feedback,
@@ -127,8 +127,8 @@ impl EcnState {
         }
     }
 
-    /// Records that a SYN-ACK was retransmitted `resent` times. After a SYN-ACK without ECN bits the peer may not use
-    /// ECN, so this end sends no ECN-capable segments, but still gives feedback.
+    /// Records that a SYN-ACK was retransmitted `resent` times. If a SYN-ACK without ECN bits was sent, the peer
+    /// possibly does not use ECN. This end then sends no ECN-capable segments, but still gives feedback.
     pub fn note_syn_ack_resent(&mut self, resent: u32) {
         if resent > 1 && self.is_accurate() {
             self.codepoint = Ecn::NotEct;
@@ -246,7 +246,7 @@ impl EcnState {
         (reduced, marked.then_some(!echoed))
     }
 
-    /// Turns the option of accurate ECN on or off.
+    /// Turns the accurate-ECN option on or off.
     pub fn set_option(&mut self, on: bool) {
         self.offer.option = on;
     }

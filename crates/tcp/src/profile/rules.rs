@@ -56,7 +56,7 @@ pub enum EcnRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ByteCounting {
-    /// One increment per ACK (RFC 5681), however many bytes it acknowledges.
+    /// One increment per ACK (RFC 5681), independently of the number of acknowledged bytes.
     Acks,
     /// Like `Acks`, but fractions of a byte accumulate, as in ns-2, whose window is a real number. With rounding, a
     /// window of 64 segments would grow 3 % more slowly.
@@ -123,7 +123,7 @@ pub struct AckSettings {
     pub max_delay: Duration,
     /// Linux: maximum of the adaptive timeout from which the delay is computed. The RTO also limits the timeout.
     pub max_timeout: Duration,
-    /// Linux since 6.7: true if the delay of an ACK is at most the minimum RTO minus one tick (`tcp_delack_max`).
+    /// Linux since 6.7: true if ACK delays are limited to the minimum RTO minus one tick (`tcp_delack_max`).
     pub below_min_rto: bool,
     /// Linux: maximum number of quick ACKs that are granted at once.
     pub quick_acks: u32,

@@ -13,18 +13,18 @@ use super::filling::Filling;
 use crate::profile::{BufferRule, Profile, WindowShare};
 use lopsided_core::Bytes;
 
-/// Minimum length of an in-order segment that opens the window, in bytes. A shorter segment occupies more memory than
-/// it carries data (`tcp_event_data_recv`).
+/// Minimum length of an in-order segment that opens the window, in bytes. A shorter segment carries little data for the
+/// memory that it occupies (`tcp_event_data_recv`).
 const WORTH_A_LARGER_WINDOW: u32 = 128;
 /// Initial window in segments (RFC 6928). A round trip with no more segments than this does not grow the buffer.
 const INITIAL_SEGMENTS: u64 = 10;
 /// Headroom in segments that is added to two round trips of data when the buffer grows (`tcp_rcv_space_adjust`).
 const SPARE_SEGMENTS: u64 = 16;
-/// Memory overhead in bytes for which a buffer that grows reserves space per segment.
-const PROVISION: u64 = 768;
 /// Memory overhead per segment, in bytes, for which a growing buffer reserves space.
-const PROVISION_STEP: u64 = 128;
+const PROVISION: u64 = 768;
 /// The reservation per segment grows in steps of this number of bytes until the payload fits in half of it.
+const PROVISION_STEP: u64 = 128;
+/// Smallest buffer, in bytes of memory (Linux's SOCK_MIN_RCVBUF, socket(7)).
 const LEAST_MEMORY: u64 = 2304;
 /// Default maximum size of an automatic buffer, in bytes of memory (`tcp_rmem[2]`).
 const USUAL_MAX: u64 = 6 << 20;
@@ -261,9 +261,9 @@ impl Memory {
         true
     }
 
-    /// Returns by how many bytes an out-of-order segment opens the window (`__tcp_grow_window`). Such a segment counts
-    /// with its full memory. If less than half of that memory is payload, the window opens by less, and a window that
-    /// is already large does not open at all.
+    /// Returns the number of bytes by which an out-of-order segment opens the window (`__tcp_grow_window`). The full
+    /// memory of such a segment is counted. If less than half of that memory is payload, the window opens by less, and
+    /// a window that is already large does not open at all.
     fn step_out_of_order(&self, len: u32, filling: Filling) -> u64 {
         let (len, taken) = (u64::from(len), self.share.window_of(u64::from(self.per_segment) + u64::from(len)));
         if taken <= len {
@@ -281,9 +281,9 @@ impl Memory {
         0
     }
 
-    /// Grows the buffer to twice the `read` bytes of the last round trip (`tcp_rcv_space_adjust`). If `read` increases,
-    /// as in slow start, twice the relative increase is added. `unread` is the number of bytes that have arrived and
-    /// are not read yet.
+    /// Grows the buffer after a round trip in which the application read `read` bytes (`tcp_rcv_space_adjust`). The
+    /// window becomes twice `read` plus 16 segments. If `read` has grown by the fraction x, as in slow start, the
+    /// window is also multiplied by 1 + 2x. `unread` is the number of bytes that have arrived and are not read yet.
     pub fn tune(&mut self, read: u64, unread: u64, mss: u64) {
         let read = if self.excludes_unread { read.saturating_sub(unread) } else { read };
         if read <= self.space {

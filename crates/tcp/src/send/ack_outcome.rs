@@ -42,7 +42,7 @@ pub(crate) struct AckOutcome {
     pub sacked: bool,
     /// True for a duplicate ACK (RFC 5681 section 2).
     pub duplicate: bool,
-    /// True if the ACK may have ended a reduction. The controller then does not add its bytes to the window.
+    /// True if the ACK may have ended a reduction. The controller then does not add the ACK's bytes to the window.
     pub ended_reduction: bool,
     /// Congestion window before this ACK, if a reduction was under way; otherwise `None`.
     pub reduced_to: Option<Bytes>,

@@ -73,14 +73,15 @@ impl Sender {
         if piece.is_none() && self.fin_follows { self.poll_fin(now, full) } else { piece }
     }
 
-    /// Sends the FIN together with the rest of the data, because the rest has to wait in any case.
+    /// Permits the FIN to join the last data: that data cannot be sent yet, so the FIN does not follow in a separate
+    /// segment.
     #[cold]
     fn poll_fin(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.fin_follows = false;
         self.next_piece(now, full)
     }
 
-    /// Chooses the next piece, in this order: a tail loss probe, a retransmission, a window probe, new data.
+    /// Chooses the next piece. The order of precedence is: tail loss probe, retransmission, window probe, new data.
     #[inline(always)]
     fn next_piece(&mut self, now: Time, full: u64) -> Option<Piece> {
         if self.recovery.take_probe_due() {

@@ -1,4 +1,4 @@
-//! The events that are recorded of a connection with a loss, and of a connection for which no event is enabled.
+//! The events recorded for a connection with a loss, and for a connection on which no event is enabled.
 
 use super::pair::connection_config;
 use crate::{Connection, Profile, Segment};

@@ -38,7 +38,7 @@ pub(super) struct Policer {
     rate: Option<f64>,
     /// True if BBR uses the rate as its bandwidth.
     in_use: bool,
-    /// Number of rounds since the interval began, or since the rate has been in use.
+    /// Number of rounds since the interval began, or since BBR began to use the rate.
     rounds: u32,
     /// Start of the interval.
     begun: Time,
@@ -80,7 +80,7 @@ impl Policer {
             self.begin(now, path);
             self.sampling = true;
         }
-        // A sender that was limited by its application does not show the rate of a policer.
+        // The rate of an application-limited sender does not show the rate of a policer.
         if app_limited {
             *self = Policer::default();
             return Judgement::None;

@@ -9,7 +9,7 @@ use lopsided_core::Time;
 
 /// Maximum share of lost bytes in a probe.
 const LOSS_THRESHOLD: f64 = 0.02;
-/// Smallest factor by which a round with loss may multiply a bound.
+/// A round with loss reduces a bound to at least this fraction of its value.
 const BETA: f64 = 0.7;
 
 impl Bbr3 {

@@ -127,7 +127,7 @@ fn gains_are_those_of_the_table() {
     }
 }
 
-// The test cases of the draft, with its titles.
+// Test cases of the draft. The tests have the titles of the draft.
 
 #[test]
 fn exiting_startup_on_a_bandwidth_plateau() {

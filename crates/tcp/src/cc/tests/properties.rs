@@ -8,8 +8,8 @@ fn each() -> impl Iterator<Item = (&'static str, Box<dyn Controller>)> {
     CONTROLLERS.iter().map(|name| (*name, controller(name)))
 }
 
-/// Returns a controller after a period of congestion avoidance and a loss, so that none of its state has the initial
-/// value.
+/// Returns a controller after a period of congestion avoidance and a loss, so that no part of its state still has the
+/// initial value.
 fn warmed(name: &str) -> Path {
     let mut path = Path::new(controller(name), 20.0, Duration::from_millis(50), 86);
     path.run(Duration::from_secs(10));

@@ -281,7 +281,7 @@ impl AckPolicy for Linux {
             }
         };
         if view.half_filled && matches!(decision, AckDecision::Now(_)) {
-            // The application will soon limit the sender instead of the ACKs, so quick ACKs have no benefit.
+            // Quick ACKs no longer help, because soon the application, and not the ACKs, will limit the sender.
             self.quick = 0;
         }
         decision

@@ -38,7 +38,7 @@ pub(super) struct AckRateRequest {
     immediate: bool,
     /// R of the last request that this end sent; `None` before the first.
     asked: Option<u32>,
-    /// Bytes that must still be acknowledged before the last request has certainly arrived at the peer.
+    /// Number of bytes that must still be acknowledged until it is certain that the peer has received the last request.
     unknown: u64,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Rack {
     widened_at: u64,
 }
 
-/// A delivered segment. The order is that of the send times, then of the offsets (RACK.xmit_ts and RACK.end_seq).
+/// A delivered segment. Delivered segments are ordered by send time, then by offset (RACK.xmit_ts and RACK.end_seq).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Newest {
     pub sent_at: Time,

@@ -63,7 +63,7 @@ fn holes_in_any_order_cost_a_few_steps_each() {
         }
         assert!(steps(&board) < 8.0, "{order}: lost");
         for place in 0..HOLES / 2 {
-            // Retransmitted segments are SACKed from one end, while from the other end they are marked lost again.
+            // Retransmitted segments are SACKed from one end of the window, and marked lost again from the other end.
             let number = 2 * nth(place);
             board.sack(number, number + 1, |_| ());
             let overdue = at(2 * HOLES + place);

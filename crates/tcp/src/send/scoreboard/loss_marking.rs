@@ -211,7 +211,7 @@ impl Scoreboard {
     }
 
     /// Marks all segments as lost after a timeout, except SACKed segments and segments for whose send time `spare`
-    /// returns true. The first segment is marked in any case.
+    /// returns true. The first segment is marked even if `spare` returns true for it.
     pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
         // RFC 2018, section 8: a receiver may discard SACKed data, so its SACK information is no longer valid.
         if forget_sack {

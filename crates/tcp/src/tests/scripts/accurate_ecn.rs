@@ -8,12 +8,13 @@ fn accurate() -> Profile {
     Profile { ecn: EcnRule::Accurate, ..linux() }
 }
 
-/// As [`opened`], but with the additional words `answer` in the SYN-ACK.
+/// An active open. The peer's SYN-ACK has the ACE field `answer` and no option. Its first segment has the ACE field
+/// `first`.
 fn opened(answer: u8, first: u8) -> Script {
     opened_by(accurate(), PEER, &format!("ace {answer}"), first)
 }
 
-/// As [`opened`], with a SYN-ACK that also has the words `answer`.
+/// Like [`opened`], but `answer` is added to the text of the SYN-ACK.
 fn opened_by(profile: Profile, peer: Peer, answer: &str, first: u8) -> Script {
     let mut t = Script::connect(profile, peer);
     t.expect(0, "SAWE 0:0");
@@ -198,7 +199,7 @@ fn a_syn_asks_twice_and_then_does_without() {
 #[test]
 fn a_mangled_field_or_a_zeroed_count_ends_the_capable_packets() {
     // Section 3.2.2.3: the SYN was sent as not-ECT, so a SYN-ACK that reports another codepoint is invalid. Accurate
-    // feedback is used in spite of this.
+    // feedback is still used.
     for answer in [3, 4, 6] {
         let mut t = opened(answer, 5);
         t.write(100, 1000);

@@ -64,7 +64,7 @@ fn linux_waits_no_longer_than_two_hundred_milliseconds() {
 fn while_its_window_opens_linux_acknowledges_every_segment() {
     let mut t = Script::established(linux(), PEER);
     let (mut singles, mut window) = (0, 0);
-    // 40 segments arrive per RTT of 100 ms. That is more than twice the ten segments that are assumed at first, so the
+    // 40 segments arrive per RTT of 100 ms. That is more than twice the initial assumption of ten segments, so the
     // window grows.
     for n in 0..120u64 {
         t.inject(200.0 + n as f64 * 2.5, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
@@ -592,9 +592,9 @@ fn stamp(at: u64) -> String {
 
 #[test]
 fn without_timestamps_the_first_window_that_was_filled_gives_the_round_trip() {
-    // Without timestamps Linux measures the RTT only by the time in which a window fills, because the handshake gives
-    // the receiver no sample. In a kernel capture (1264/128 kbit/s, 193 ms, both ends without SACK and timestamps) a
-    // window of 501 * 2^7 is advertised until 64,240 bytes have arrived, 0.70 s after the SYN.
+    // Without timestamps Linux measures the receiver's RTT only as the time in which a window fills. The handshake
+    // gives the receiver no sample. In a kernel capture (1264/128 kbit/s, 193 ms, both ends without SACK and
+    // timestamps) a window of 501 * 2^7 is advertised until 64,240 bytes have arrived, 0.70 s after the SYN.
     let mut t = Script::established(linux(), PEER);
     let mut at = 200;
     for n in 0..66u32 {
@@ -651,8 +651,8 @@ fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
         t.inject(at as u32, &format!("{}:{}{}", n * 1000 + 1, n * 1000 + 1001, stamp(at)));
         t.drain();
     }
-    // 21 segments arrive per round trip instead of the ten that are assumed at first, so the buffer grows to 185
-    // segments of 2,024 bytes each. A segment in a separate record occupies 768 bytes more than its data.
+    // 21 segments arrive per round trip, more than the initial assumption of ten, so the buffer grows to 185 segments
+    // of 2,024 bytes each. A segment in a separate record occupies 768 bytes more than its data.
     let room = |held: u64| (185 * 2024 - held * (1000 + 768)) / 2;
     let gap = |n: u64| 21_001 + 2000 * n;
     for n in 0..50 {
@@ -701,7 +701,7 @@ fn an_end_that_answers_acknowledges_with_its_answers() {
     t.inject(210, "301:601 ack 501");
     t.write(220, 500);
     t.expect(220, "501:1001 ack 601");
-    // A request stays without an answer, so the delayed-ACK timer expires and ends pingpong mode.
+    // A request is not answered, so the delayed-ACK timer expires and ends pingpong mode.
     t.inject(320, "601:901 ack 1001");
     t.expect(360, "ack 901");
     t.inject(370, "901:1201");

@@ -95,7 +95,7 @@ fn with_only_a_tail_left(ack: u64) -> Script {
 #[test]
 fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
     // tcp_output counts the new data since the recovery began only while `sack_bytes_rxmt` is not zero. An empty
-    // segment is sent in any case, as in a capture of the start of a download at 1.077 s.
+    // segment is sent in both cases, as in a capture of the start of a download at 1.077 s.
     let mut t = with_only_a_tail_left(6001);
     t.expect(300, ". 12001:12001 ack 1");
     t.expect_cwnd(2);

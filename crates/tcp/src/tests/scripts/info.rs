@@ -117,7 +117,8 @@ fn the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked() {
     assert_eq!(t.info().min_rtt, Some(MS(90)));
 }
 
-/// tcp_ack_update_rtt: a segment that was retransmitted gives no sample of its own.
+/// tcp_ack_update_rtt: the RTT of a retransmitted segment is computed from the echoed timestamp, and not from the send
+/// time.
 #[test]
 fn behind_a_retransmission_the_echo_is_the_smallest_round_trip() {
     let mut t = Script::established(linux(), TIMESTAMPS);

@@ -22,7 +22,7 @@ fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
 }
 
 /// tcp_data_queue_ofo calls tcp_grow_window for segments of any size, but tcp_event_data_recv calls it only for
-/// segments of at least 128 bytes. An out-of-order segment counts with all of its memory, which is 768 bytes more than
+/// segments of at least 128 bytes. The full memory of an out-of-order segment is counted, which is 768 bytes more than
 /// its payload. If the payload is less than half of that memory, the window opens by two measured segments (536 bytes
 /// each before a measurement) instead of two segments of 1,012 bytes.
 #[test]

@@ -316,8 +316,8 @@ fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
     assert_eq!((wait_after_dsack(false), wait_after_dsack(true)), (27, 52));
 }
 
-/// tcp_dsack_seen: an unnecessary retransmission counts as delivered, but at most as many segments count as were
-/// retransmitted.
+/// tcp_dsack_seen: an unnecessary retransmission counts as delivered. The number of segments counted in this way cannot
+/// exceed the number of retransmissions.
 #[test]
 fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
     let mut t = ten_out(linux(), false);

@@ -109,7 +109,7 @@ fn a_repair_without_new_data_is_no_idle_time() {
 
 #[test]
 fn half_of_the_acknowledged_data_grows_the_window_whatever_an_ack_covers() {
-    // Balakrishnan et al. 1999, figure 19: incr_count = acked / (2 * mss), in slow start times mss.
+    // Balakrishnan et al. 1999, figure 19: incr_count = acked / (2 * mss), which is multiplied by mss in slow start.
     let profile = Profile {
         byte_counting: ByteCounting::Half,
         initial_window_segments: 8,
@@ -389,7 +389,7 @@ fn an_ack_that_lets_nothing_go_says_nothing_of_the_window() {
 
 #[test]
 fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold() {
-    // RFC 2861 section 3, in the case that a loss has set a lower threshold.
+    // RFC 2861 section 3, for a threshold that a loss has lowered.
     let segments = |count: u64| Bytes::new(count * MSS);
     let setup = Setup::new(&linux(), segments(1), 0);
     let mut reno = build("reno", &setup).expect("built in");
