@@ -208,7 +208,7 @@ class Controller:
     """Payload in bit/s; a controller that paces sets it in `on_established` at the latest."""
 
     def on_feedback_agreed(self, feedback: Literal["none", "classic", "dctcp echo", "accurate"]) -> None:
-        """The handshake has settled how marks are fed back. Precedes `on_established` and has no time."""
+        """Called before `on_established`, when the handshake has settled how ECN marks are fed back; `now_s` is 0."""
 
     def on_established(self, path: PathState) -> None:
         """The handshake is over: the segment size and perhaps a round-trip time are known."""

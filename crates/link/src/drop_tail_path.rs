@@ -1,7 +1,8 @@
 //! The transmit path of a drop-tail FIFO and the line behind it, without jitter and header compression.
 //!
 //! A packet in a drop-tail FIFO is never dropped or overtaken after it has entered. Its fate can therefore be computed
-//! when it enters: when it leaves the queue, when it arrives, or why it does not arrive (no room, or loss on the line).
+//! at its entry: the times at which it leaves the queue and arrives, or the reason why it does not arrive (no room, or
+//! loss on the line).
 //! The packet may even enter at a future time, if the previous link on its path has already computed its arrival
 //! ([`crate::Link::pass_through`]). A packet thus needs one call of [`DropTailPath::take_in`] and no event of its own.
 //!
@@ -22,7 +23,7 @@
 //! - `waiting`: the packets in the buffer just after the latest entry. A packet is added on entry if the line is busy.
 //!   It is removed at the first entry of another packet after its departure. This ring decides whether the buffer has
 //!   room.
-//! - `packets`: the packets whose arrival is an event of this link. [`DropTailPath::handle_packet`] adds them,
+//! - `packets`: the packets for which this link schedules an arrival event. [`DropTailPath::handle_packet`] adds them,
 //!   [`DropTailPath::take_arrived`] removes them. A packet that passes through ([`crate::Link::pass_through`]) is in
 //!   this ring only if the caller returns the packet ([`DropTailPath::take_back`]).
 //! - `courses`: the transit records of packets that an observer may see in the queue or on the line. A record is
@@ -61,7 +62,7 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct DropTailPath {
-    /// The packets in the buffer just after the entry of the latest packet.
+    /// The packets that are in the buffer just after the latest entry.
     waiting: VecDeque<Waiting>,
     /// Total size of the packets in `waiting`, in bytes.
     waiting_bytes: Bytes,
@@ -69,7 +70,7 @@ pub(crate) struct DropTailPath {
     next_departure: Time,
     /// Capacity of the buffer in packets; `usize::MAX` if its limit is in bytes.
     places: usize,
-    /// The packets that arrive by an event of this link, in order of arrival.
+    /// The packets for which this link schedules an arrival event, in order of arrival.
     packets: VecDeque<Arriving>,
     /// Arrival of the first packet in `packets`; `Time::MAX` if `packets` is empty.
     next_arrival: Time,
@@ -79,8 +80,8 @@ pub(crate) struct DropTailPath {
     entered: u32,
     /// Number of records in `courses` whose departure from the queue is in the statistics.
     departed: u32,
-    /// `None` if the buffer's limit is in packets and the line has no loss model: then a packet that finds the line
-    /// idle always arrives.
+    /// `None` if the buffer's limit is in packets and the line has no loss model. A packet that finds the line idle
+    /// then always arrives.
     special: Option<Box<Special>>,
     /// The packets that this link will drop. `None` until the first drop.
     ends: Option<Box<Ends>>,
@@ -102,7 +103,7 @@ struct Waiting {
     size: Bytes,
 }
 
-/// A packet that arrives by an event of this link.
+/// A packet for which this link schedules an arrival event.
 #[derive(Debug)]
 struct Arriving {
     at: Time,
@@ -149,7 +150,7 @@ struct Course {
     wire: u32,
 }
 
-/// A ring with at most this capacity is never shrunk. Larger rings release unused memory, because large topologies have
+/// Rings with at most this capacity are never shrunk. Larger rings release unused memory, because large topologies have
 /// thousands of links.
 const ROOMY: usize = 8;
 /// A ring is shrunk if its length is below its capacity divided by this number.
@@ -177,7 +178,7 @@ impl Course {
 }
 
 impl Special {
-    /// True if the limit in bytes, if there is one, leaves room for a packet of this size.
+    /// True if there is no limit in bytes, or if it leaves room for a packet of this size.
     fn fits(&self, size: Bytes) -> bool {
         self.room.as_ref().is_none_or(|room| room.fits(size))
     }
@@ -213,8 +214,8 @@ impl DropTailPath {
         }
     }
 
-    /// Accepts a packet that enters at `at` and whose arrival is an event of this link. Packets must be passed in order
-    /// of entry. Returns true if this packet is now the next to arrive.
+    /// Accepts a packet that enters at `at`, and schedules its arrival as an event of this link. Packets must be passed
+    /// in order of entry. Returns true if this packet is now the next to arrive.
     #[inline(always)]
     pub(crate) fn handle_packet(
         &mut self,
@@ -255,8 +256,8 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) -> Result<Time, Ending> {
-        // Fast path: if the line is idle, the queue is empty and the packet needs no room in the buffer. Only the
-        // serializer counts the packet.
+        // Fast path: if the line is idle, the queue is empty and the packet takes no room in the buffer. The serializer
+        // alone counts such a packet.
         if self.special.is_none() && self.courses.is_empty() {
             if let Some((arrives, passed)) = line.pass(at, size, cx.unseen_until()) {
                 if u64::from(passed) % LOOK == 0 {
@@ -292,8 +293,9 @@ impl DropTailPath {
         self.take_course(size, at, (departs, Time::MAX, departs), wire, measured, cx);
     }
 
-    /// Counts a packet or stores its transit record. The triple consists of the packet's departure from the queue, its
-    /// arrival (`Time::MAX` if the line loses the packet), and the end of its transit: its arrival or its loss.
+    /// Counts a packet or stores its transit record. The three times are the packet's departure from the queue, its
+    /// arrival (`Time::MAX` if the line loses the packet), and the end of its transit, which is its arrival or its
+    /// loss.
     #[inline(always)]
     fn take_course(
         &mut self,
@@ -311,7 +313,7 @@ impl DropTailPath {
             self.wait(departs, size);
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
-        // The transit ends before an observer can look, so all of it is counted in one step.
+        // The whole transit ends before an observer can look, so it is counted in one step.
         if ends < cx.unseen_until() && self.courses.is_empty() {
             measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
@@ -361,8 +363,9 @@ impl DropTailPath {
         }
     }
 
-    /// Stores the transit record of a packet that an observer may see in the queue or on the line, or whose predecessor
-    /// has a record. `backlog` is the backlog just after the packet's entry, including the packet.
+    /// Stores the transit record of a packet. A record is needed if an observer may see the packet in the queue or on
+    /// the line, or if the previous packet has a record. `backlog` is the backlog just after the packet's entry,
+    /// including the packet.
     #[inline(never)]
     fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
@@ -376,9 +379,9 @@ impl DropTailPath {
             measured.wire_bytes += course.wire();
             self.look_at_room(measured);
         } else {
-            // The statistics may already count departures up to `counted_until`, although those packets are still in
-            // the buffer when this packet enters. Record the largest backlog now, because the counted backlog would be
-            // too small. For a later entry the counted backlog is correct.
+            // The statistics may already include departures up to `counted_until`, although those packets are still in
+            // the buffer when this packet enters. The backlog in the statistics is then too small, so record the
+            // largest backlog now. If the packet enters later, that backlog is correct.
             if course.enters <= counted_until {
                 measured.queue.notice(backlog);
             }
@@ -396,7 +399,7 @@ impl DropTailPath {
         self.courses.reserve_exact((self.courses.len() / 4).max(ROOMY));
     }
 
-    /// Brings the statistics up to now, and reports the events, if an observer watches queues.
+    /// Brings the statistics up to now and reports the events, but only if an observer watches queues.
     #[inline]
     pub(crate) fn catch_up(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
         if cx.is_watched(EventMask::QUEUES) {
@@ -411,7 +414,7 @@ impl DropTailPath {
         self.let_end(until, measured, cx);
     }
 
-    /// Counts entries and departures up to `until`. No observer may look before `until`.
+    /// Counts entries and departures up to `until`. No observer may read the statistics before `until`.
     fn count_courses(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         // At equal times a departure comes before an entry.
         while let Some(&course) = self.courses.get(self.entered as usize).filter(|course| course.enters <= until) {
@@ -420,8 +423,8 @@ impl DropTailPath {
             self.entered += 1;
         }
         self.count_departures(until, measured, cx);
-        // Finished records are removed from the front only. Both counters are positions relative to the front, so they
-        // decrease with it.
+        // Only records at the front are removed. The counters are positions relative to the front, so both decrease
+        // with each removal.
         while self.departed > 0 && self.courses.front().is_some_and(|first| first.ends() <= until) {
             self.courses.pop_front();
             self.entered -= 1;
@@ -437,7 +440,7 @@ impl DropTailPath {
         }
     }
 
-    /// Removes departed packets from the buffer, because the fast path does not, and releases unused memory.
+    /// Removes departed packets from the buffer, which the fast path does not do, and releases unused memory.
     #[cold]
     fn tidy(&mut self, at: Time) {
         if self.next_departure <= at {
@@ -454,7 +457,7 @@ impl DropTailPath {
         give_back_room(&mut self.courses);
     }
 
-    /// Counts the entry of the packet of the next record.
+    /// Counts the entry of a packet, given its record, which is the next one to count.
     #[inline]
     fn count_entry(&self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
         measured.queue.entered(course.enters, course.size());
@@ -464,7 +467,7 @@ impl DropTailPath {
         }
     }
 
-    /// Counts the departures by `until` of packets whose entry has been counted.
+    /// Counts the departures, up to `until`, of packets whose entry has been counted.
     #[inline(always)]
     fn count_departures(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         while self.departed < self.entered {
@@ -487,8 +490,9 @@ impl DropTailPath {
         }
     }
 
-    /// Returns the packet of a transit record, given by its index. Called only while an observer watches queues: then
-    /// no packet passes through, and no packet arrives or is dropped before its record has been counted.
+    /// Returns the packet that belongs to a transit record, given the index of the record. May be called only while an
+    /// observer watches queues. In that case no packet passes through, and no packet arrives or is dropped before its
+    /// record has been counted.
     fn packet(&self, course: u32) -> &Packet {
         let course = course as usize;
         // The last record belongs to the last packet, so positions are counted from the back.
@@ -510,7 +514,7 @@ impl DropTailPath {
     }
 
     /// Stores a packet that entered at `at` and will not arrive. The packet is dropped when virtual time reaches the
-    /// drop.
+    /// time of the drop.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self, packet: Packet, at: Time, ending: Ending, measured: &mut Measured, cx: &mut Cx<'_>) {
@@ -519,8 +523,8 @@ impl DropTailPath {
             Ending::Full => End { at, packet, why: DropReason::QueueFull },
             Ending::Lost(departs, why) => End { at: departs, packet, why },
         });
-        // A loss is computed at the packet's entry but happens at its departure. The buffer may refuse other packets
-        // before that time. With a loss model, drops after `at` must therefore wait.
+        // A loss is computed when the packet enters, but it happens when the packet departs, and before that time the
+        // buffer may refuse other packets. With a loss model, drops after `at` must therefore wait.
         let known = if self.loses() { at } else { Time::MAX };
         self.catch_up(measured, cx);
         self.let_end(cx.unseen_until().max(cx.now()).min(known), measured, cx);
@@ -541,8 +545,8 @@ impl DropTailPath {
         }
     }
 
-    /// Time of the next arrival that is an event of this link, even if that packet is still in the queue; `None` if
-    /// there is none.
+    /// Returns the time of the next arrival event of this link, even if that packet is still in the queue; `None` if
+    /// there is no such event.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Option<Time> {
         (self.next_arrival != Time::MAX).then_some(self.next_arrival)
@@ -559,7 +563,7 @@ impl DropTailPath {
         Some(first.packet)
     }
 
-    /// Takes back a packet that arrives at `at`, before all other packets.
+    /// Takes back a packet that arrives at `at`. It becomes the first packet to arrive.
     pub(crate) fn take_back(&mut self, packet: Packet, at: Time) {
         self.packets.push_front(Arriving { at, packet });
         self.next_arrival = at;
@@ -601,8 +605,8 @@ fn give_back_room<T>(ring: &mut VecDeque<T>) {
 mod tests {
     use super::*;
 
-    /// Size limits of the ring entries. A path between two hosts has four links, and each packet in flight has at least
-    /// one entry, so these sizes determine the memory of large runs.
+    /// Size limits of the ring entries. A path between two hosts has four links, and each link stores at least one
+    /// entry per packet in flight, so these sizes determine the memory of large runs.
     #[test]
     fn what_a_link_takes_and_what_it_notes_of_a_packet() {
         assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// The address and port on which a flow's receiver listens.
 type Place = (String, u16);
 
-/// The amount of detail in the result: the number of packets before and after a divergence, the number of packets
-/// around it in a plot, and the number of parts into which the connection's duration is divided.
+/// The amount of detail in the result: number of packets before and after a divergence, number of packets around a
+/// divergence in a plot, and number of parts into which the duration of a connection is divided.
 #[derive(Clone, Copy)]
 struct Wanted {
     before: usize,
@@ -27,9 +27,9 @@ struct Wanted {
     parts: usize,
 }
 
-/// Compares the connections of each flow: the n-th connection in one capture with the n-th in the other. The address
-/// and port of its receiver identify a flow in each capture. Times are in nanoseconds since each connection's SYN.
-/// `ignored` contains the names of fields that are not compared; see `PACKET_FIELDS`.
+/// Compares the connections of each flow: the n-th connection in one capture with the n-th connection in the other. A
+/// flow is identified in each capture by the address and port of its receiver. Times are in nanoseconds since the SYN
+/// of the connection. `ignored` contains the names of fields that are not compared; see `PACKET_FIELDS`.
 #[pyfunction]
 #[pyo3(signature = (one, other, flows, tolerance_ns, ignored, *, before, after, drawn, parts))]
 #[allow(clippy::too_many_arguments, reason = "the interface to Python, where each argument has a keyword")]
@@ -59,8 +59,8 @@ pub(crate) fn align<'py>(
         let these = of_flow(&one, &place_one)?;
         let those = of_flow(&other, &place_other)?;
         let connections = PyList::empty(py);
-        // If one capture has more connections, the additional ones are not compared; `connections` reports their
-        // number.
+        // If one capture has more connections, the surplus connections are not compared. `connections` contains the
+        // number of connections in each capture.
         for (this, that) in these.iter().zip(&those) {
             let lasted = Lasted { one: since(&one, this), other: since(&other, that) };
             connections.append(connection(py, this, that, lasted, &rules, wanted)?)?;
@@ -73,7 +73,8 @@ pub(crate) fn align<'py>(
     Ok(found)
 }
 
-/// Returns two numbers for a capture: the TCP packets before a time in nanoseconds, and all TCP packets.
+/// Returns two numbers for a capture: the number of TCP packets before a time in nanoseconds, and the number of all TCP
+/// packets.
 #[pyfunction]
 pub(crate) fn count_packets(py: Python<'_>, path: PathBuf, before_ns: u64) -> PyResult<(u64, u64)> {
     let counted = py.detach(|| {
@@ -151,7 +152,7 @@ fn nanos(time: Time) -> u64 {
     time.as_nanos()
 }
 
-/// Returns a divergence, with the packets before it, the packets that follow it in each capture, and the state of both
+/// Returns a divergence with the packets before it, the packets that follow it in each capture, and the state of both
 /// ends.
 fn scene<'py>(
     py: Python<'py>,
@@ -162,7 +163,7 @@ fn scene<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let pairs = aligned.pairs();
     let is_it = |pair: &Pair<'_>| pair.from() == Some(at.from) && pair.number == at.number;
-    // The context includes the pair of packets that diverges.
+    // The context includes the diverging pair of packets itself.
     let place = pairs.iter().position(is_it).map_or(0, |place| place + 1);
     let shown = &pairs[place.saturating_sub(wanted.before + 1)..place];
     let sides = [one, other].map(|side| (side, side.place_of(at.from, at.number)));
@@ -191,7 +192,8 @@ fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict
     Ok(row)
 }
 
-/// The numbers of bytes that each end has sent and that its peer has acknowledged.
+/// Returns the number of bytes that each end has sent, and the number of these bytes that the other end has
+/// acknowledged.
 fn standing<'py>(py: Python<'py>, conversation: &Conversation, place: usize) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     for end in End::BOTH {

@@ -1,5 +1,5 @@
-//! The analysis of a capture as tables: each direction that carries data, what limited it over time, and the points of
-//! time-sequence diagrams. From two captures, also the delays between the two points of capture.
+//! The analysis of a capture as tables: each direction that carries data, the limits of its rate over time, and the
+//! points of time-sequence diagrams. For two captures, also the delays between the two points of capture.
 
 use crate::columns::columns;
 use crate::error::Failure;
@@ -309,11 +309,11 @@ pub(crate) fn analysis_tables() -> Vec<(&'static str, &'static str, Vec<[&'stati
 
 /// Reads and analyzes a capture; `-` means standard input. `other` is a second capture of the same flows. If `points`
 /// is true, the points of diagrams are returned as well. `progress` is called regularly with the numbers of packets and
-/// connections read so far. `live` is called after each second of the capture with the directions that carried data in
+/// connections read so far. After each second of the capture, `live` is called with the directions that carried data in
 /// that second: see [`latest`].
 ///
-/// Ctrl-C ends standard input, because the programs of a pipe all receive the signal; the packets before it are analyzed.
-/// From a file it raises KeyboardInterrupt.
+/// Ctrl-C ends standard input, because all programs of a pipe receive the signal. The packets that were read before are
+/// analyzed. If the input is a file, Ctrl-C raises KeyboardInterrupt.
 ///
 /// Returns the tables by name, and counts for the whole capture.
 #[pyfunction]
@@ -339,7 +339,7 @@ pub(crate) fn analyze<'py>(
                 if is_pipe && signalled(py, &ended) {
                     return Ok(false);
                 }
-                // After Ctrl-C, this raises KeyboardInterrupt.
+                // If Ctrl-C was pressed, this raises KeyboardInterrupt.
                 py.check_signals()?;
                 if let Some(report) = &progress {
                     report.call1(py, (packets, found.connections.len()))?;
@@ -361,7 +361,7 @@ pub(crate) fn analyze<'py>(
     }
     let mut found = found?;
     if is_pipe && signalled(py, &ended) {
-        // The input ended inside a record only because reading stopped.
+        // The input seems to end inside a record, but only because reading was stopped.
         found.read.cut = false;
     }
     let (directions, timeline, drawn) = py.detach(|| tables(&found));
@@ -393,7 +393,7 @@ impl Read for StandardInput {
                 return Ok(0);
             }
             match io::stdin().read(room) {
-                // A signal interrupts the system call.
+                // A signal has interrupted the system call.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                     Python::attach(|py| signalled(py, &self.ended));
                 }
@@ -473,7 +473,7 @@ fn read_both(one: &Path, other: &Path) -> Result<Between, Failure> {
 fn both_tables(between: &Between, begin: u64) -> (BetweenTable, PassageTable) {
     let (mut ways, mut passages) = (BetweenTable::default(), PassageTable::default());
     for way in &between.ways {
-        // Without a common packet, the bounds are infinite. Replace them by NaN, which becomes null.
+        // Without a packet in both captures, the bounds are infinite. Replace them by NaN, which becomes null.
         let bound = |ms: f64| if ms.is_finite() { ms } else { f64::NAN };
         ways.push(BetweenRow {
             from: way.from.address.to_string(),
@@ -525,7 +525,7 @@ fn tables(found: &Analysis) -> (DirectionTable, TimelineTable, PointTable) {
     let mut number = 0;
     for (place, connection) in found.connections.iter().enumerate() {
         for sender in 0..2 {
-            // A direction without data has no sender whose limits could be explained.
+            // Skip a direction without data: it has no sender whose limits could be explained.
             if connection.directions[sender].data_segments == 0 {
                 continue;
             }

@@ -43,7 +43,7 @@ struct Job {
     cores: usize,
 }
 
-/// Maximum time to wait for a call of user code that is still running when everything else has ended.
+/// Maximum time to wait for a call of user code that is still running after all other work has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
@@ -51,8 +51,8 @@ type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
 #[pymethods]
 impl Batch {
     /// Starts the jobs, each a pair `(scenario, seed)`, on `workers` threads. `capture` contains a folder and the
-    /// points of capture for all jobs. Each run may use up to `cores` cores. More than one is permitted only if no run
-    /// calls Python code, because Python does not know the additional threads.
+    /// points of capture for all jobs. Each run may use up to `cores` cores. More than one core is permitted only if no
+    /// run calls Python code, because the additional threads are not attached to the Python interpreter.
     #[new]
     #[pyo3(signature = (jobs, workers, capture = None, cores = 1))]
     fn new(
@@ -72,7 +72,7 @@ impl Batch {
                 cores,
             })
             .collect();
-        // Additional threads would have no job.
+        // More threads than jobs would be idle.
         let workers = workers.clamp(1, jobs.len().max(1));
         let monitors = jobs.iter().map(|_| Arc::default()).collect();
         let asks_python = queue::any_registered() || jobs.iter().any(|job| !job.own.is_empty());

@@ -25,7 +25,7 @@ fn patience(seconds: Option<f64>) -> Option<Duration> {
 #[pyclass(frozen)]
 pub(crate) struct TcpHost {
     host: Mutex<Option<endpoint::TcpHost>>,
-    /// Ports that were not used by a connection yet.
+    /// Ports that no connection has used yet.
     free: Mutex<RangeInclusive<u16>>,
     mtu: u32,
 }
@@ -46,7 +46,7 @@ impl TcpHost {
 
 #[pymethods]
 impl TcpHost {
-    /// Reserves free ports of the local address that is used for packets to `peer`.
+    /// Reserves free ports of the local address from which packets to `peer` are sent.
     #[staticmethod]
     fn towards(py: Python<'_>, peer: &str, ports: u16) -> PyResult<TcpHost> {
         let peer = address(peer)?;

@@ -1,4 +1,5 @@
-//! Converts Rust errors to Python exceptions, which are classes of `lopsided.errors`. No other file does so.
+//! Converts Rust errors to Python exceptions, which are classes of `lopsided.errors`. All such conversions are in this
+//! file.
 
 use crate::controller::ControllerFailure;
 use crate::queue::QUEUE_DISCIPLINE;
@@ -31,7 +32,7 @@ pub(crate) enum Failure {
     },
     /// This machine does not permit runs on real packets.
     Live(String),
-    /// The agent that represents the hosts of a run on real packets ended before the run.
+    /// The agent, which provides the hosts of a run on real packets, ended before the run.
     AgentGone,
     /// A violated invariant, with the message of the panic.
     Bug(String),

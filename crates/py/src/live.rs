@@ -71,8 +71,8 @@ pub(crate) fn shape(_arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
     Err(Failure::Live("queues are put on interfaces of Linux only".to_owned()).into())
 }
 
-/// Returns sensing packets to their senders until a signal ends the program, with the arguments of `lopsided-live
-/// reflect`. Returns the exit code.
+/// Returns sensing packets (delay probes) to their senders until a signal ends the program, with the arguments of
+/// `lopsided-live reflect`. Returns the exit code.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub(crate) fn reflect(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {

@@ -29,9 +29,9 @@ pub(crate) struct LivePath {
 
 #[pymethods]
 impl LivePath {
-    /// `devices` contains for each network device the index of its host and the flow ends behind it, as pairs `(flow,
-    /// True if this end sends)`. `passages` contains the simulated hosts whose packets pass through a kernel before the
-    /// path.
+    /// For each network device, `devices` contains the index of its host, and the ends of flows behind it as pairs
+    /// `(flow, True if this end sends)`. `passages` contains the simulated hosts whose packets pass through a kernel
+    /// before they enter the path.
     #[new]
     #[pyo3(signature = (scenario, seed, devices, passages, capture = None))]
     #[allow(clippy::type_complexity)]
@@ -63,7 +63,8 @@ impl LivePath {
     /// Starts the thread of the path. Call this after the agent has started.
     fn begin(&self) {
         if let Some(mut talk) = locked(&self.talk).take() {
-            // Close this process's copy of the agent's end. Otherwise the path would not notice the death of the agent.
+            // Close this process's copy of the agent's end. Otherwise the path could not detect that the agent has
+            // exited.
             talk.agent_started();
             let (scenario, seed, devices) = (Arc::clone(&self.scenario), self.seed, self.devices.clone());
             let (passages, capture) = (self.passages.clone(), self.capture.clone());
@@ -72,9 +73,9 @@ impl LivePath {
         }
     }
 
-    /// Waits for the end of the run. Returns the same results as a simulated run, the RTTs of the kernel's flows as
-    /// 64-bit numbers (flow, end and duration of each), and facts. `None` if the agent ended early; it reports the
-    /// reason itself.
+    /// Waits for the end of the run. Returns the same results as a simulated run; the RTTs of the kernel's flows as
+    /// 64-bit numbers (flow, end and duration of each RTT); and a dictionary with lateness and packet counts. Returns
+    /// `None` if the agent ended early: the agent reports the reason itself.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(
         &self,

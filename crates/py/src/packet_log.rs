@@ -28,8 +28,9 @@ struct Log {
 
 /// Reads at most `most` TCP packets from the beginning of a capture.
 ///
-/// Returns the address and port of each endpoint, and the packets as columns. `from` and `to` are places in the list of
-/// endpoints. Times count from the first TCP packet. `timestamp` is TSval (RFC 7323), NaN without the option.
+/// Returns the address and port of each endpoint, and the packets as columns. `from` and `to` are indexes into the list
+/// of endpoints. Times are measured from the first TCP packet. `timestamp` is TSval (RFC 7323); NaN if the packet lacks
+/// the option.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(crate) fn capture_packets<'py>(

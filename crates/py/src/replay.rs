@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 /// header.
 type Arrival = (u64, u32, Vec<u8>);
 
-/// The fate of a packet: its departure time and position if it was sent, the time and reason if it was dropped, and
-/// true if it was marked.
+/// The fate of a packet: its departure time and position, if it was sent; time and reason of its drop, if it was
+/// dropped; and true if it was marked.
 type Fate = (Option<(u64, u32)>, Option<(u64, &'static str)>, bool);
 
 /// Replays captured packets through a direction of a link, and returns the fate of each. If `instants` is given, only

@@ -6,8 +6,8 @@ use lopsided_scenario::Axes;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// A resolved scenario, and the user's own congestion controls that it may select. The text is kept as well, so that a
-/// changed scenario can be parsed and checked again.
+/// A resolved scenario, with the congestion controls of the user that it can select by name. The text is kept as well,
+/// so that a changed scenario can be parsed and checked again.
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct Scenario {
     pub(crate) resolved: Arc<lopsided_scenario::Scenario>,

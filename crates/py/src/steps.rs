@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 
-/// Number of events between two checks for signals: about a tenth of a second.
+/// Number of events between two checks for signals. This number takes about 0.1 s.
 const SLICE: u64 = 1 << 18;
 
 /// A run that has not ended.
@@ -28,8 +28,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Builds the network of the scenario, at time zero. `own` are the user's congestion controls, `capture` the points
-    /// of capture, and `cores` is the largest number of cores.
+    /// Builds the network of the scenario, at time zero. `own` contains the user's congestion controls, `capture` the
+    /// points of capture, and `cores` is the maximum number of cores.
     pub(crate) fn open(
         scenario: &Arc<lopsided_scenario::Scenario>,
         own: &[CustomController],
@@ -60,7 +60,7 @@ impl Prepared {
     }
 }
 
-/// An exception in user code cancels the run. Report the exception, because it explains more than "cancelled".
+/// An exception in user code cancels the run. Return the exception, because it is more specific than "cancelled".
 fn explained(abort: &RunAbort, error: RunError) -> Failure {
     abort.take().map_or(Failure::Run(error), |raised| Failure::Controller(Box::new(raised)))
 }

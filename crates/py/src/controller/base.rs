@@ -21,7 +21,7 @@ pub(crate) struct Controller {
     cwnd: Number,
     ssthresh: Option<Number>,
     pacing_rate: Option<Number>,
-    /// True if the controller paces. Fixed once the connection is established.
+    /// True if the controller paces. Does not change after the connection is established.
     pub(super) paces: Option<bool>,
 }
 
@@ -112,7 +112,7 @@ impl Controller {
     #[setter]
     fn set_pacing_rate_bps(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let rate = Number::read_or_none("pacing_rate_bps", value)?;
-        // The connection decides whether to pace when it is established, and never again.
+        // When it is established, the connection decides whether it paces. It cannot start to pace later.
         if rate.is_some() && self.paces == Some(false) {
             return Err(PyValueError::new_err(
                 "a controller that paces sets pacing_rate_bps in on_established at the latest",
@@ -122,7 +122,8 @@ impl Controller {
         Ok(())
     }
 
-    /// The handshake has settled how marks are fed back. Precedes `on_established` and has no time.
+    /// Called before `on_established`, when the handshake has settled how ECN marks are fed back. The time is 0 in this
+    /// call.
     #[pyo3(text_signature = "($self, feedback)")]
     fn on_feedback_agreed(&self, _feedback: &str) {}
 

@@ -32,7 +32,7 @@ use window_algorithm::PythonWindowAlgorithm;
 #[derive(Clone)]
 pub(crate) struct CustomController {
     pub(crate) name: String,
-    /// A callable that receives a `Setup` and returns a `Controller` or a `WindowAlgorithm`. If it is missing, a
+    /// A callable that receives a `Setup` and returns a `Controller` or a `WindowAlgorithm`. If it is `None`, a
     /// scenario with this control can be read but not run.
     pub(crate) make: Option<Arc<Py<PyAny>>>,
 }

@@ -58,7 +58,7 @@ impl cc::Controller for PythonController {
     }
 
     fn on_feedback_agreed(&mut self, feedback: Feedback) {
-        // This event is part of the handshake, so it has no time of its own.
+        // This event belongs to the handshake, so the time is not set.
         self.tell("on_feedback_agreed", Time::ZERO, (feedback_word(feedback),));
     }
 

@@ -150,7 +150,8 @@ impl Window {
         self.0.end_slow_start();
     }
 
-    /// Returns the number of bytes by which an ACK counts for growth, according to the stack's byte counting.
+    /// Returns the number of bytes for which an ACK counts in the growth of the window, according to the stack's byte
+    /// counting.
     fn acked_bytes_for_growth(&self, ack: &Bound<'_, Acked>) -> u64 {
         self.0.acked_bytes_for_growth(&ack.get().0)
     }

@@ -36,7 +36,7 @@ pub(crate) fn register_queue(
     Ok(())
 }
 
-/// Leaks a text, because a declaration must live as long as the process. Only few and short texts are leaked.
+/// Leaks a text, because a declaration must have static lifetime. Only a few short texts are leaked.
 fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
@@ -118,7 +118,8 @@ impl AnyPart for PythonQueueConfig {
 /// Creates the queue of one run.
 fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     let config = part.as_any().downcast_ref::<PythonQueueConfig>().expect("a queue is built by its own discipline");
-    // The function that builds a queue has no argument for the run, so a thread-local variable contains the run.
+    // The function that builds a queue cannot receive the run as an argument, so a thread-local variable contains the
+    // run.
     let abort = CURRENT_RUN.with_borrow(Clone::clone);
     let abort = abort.ok_or_else(|| Fault::new("kind", "a discipline in Python is built within a run"))?;
     let name = config.declared.name;

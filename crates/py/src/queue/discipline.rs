@@ -38,14 +38,14 @@ impl PythonQueue {
         self.object.ask(method, now, |object| {
             let base = object.cast::<QueueDiscipline>()?;
             {
-                // This borrow must end before the user's method runs, which may borrow the object itself.
+                // This borrow must end before the user's method runs, because that method may borrow the object too.
                 let mut base = base.borrow_mut();
                 (base.now, base.backlog) = (now, self.backlog);
             }
             let answer = question(object)?;
             let actions = std::mem::take(&mut base.borrow_mut().actions);
             for Action::Drop(id, _) | Action::Mark(id) in &actions {
-                // Check here, where the error still belongs to the user's method.
+                // Check the actions here, so that an error is attributed to the user's method.
                 if !self.inside.contains_key(id) {
                     let what = format!(
                         "packet {id} is not in the queue: only one that is offered or waits can be dropped or marked"
@@ -108,7 +108,7 @@ impl Qdisc for PythonQueue {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        // The packet to send if the call fails: the run is ending, and the queue must not keep packets.
+        // If the call fails, send the oldest packet: the run is ending, and the queue must not keep packets.
         let oldest = *self.inside.first_key_value()?.0;
         let asked = self.ask("dequeue", cx.now(), |object| self.next(object));
         let (id, actions) = asked.unwrap_or_else(|| (oldest, Vec::new()));

@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The word for these objects in messages.
+/// The name of these objects in messages.
 pub(crate) const QUEUE_DISCIPLINE: &str = "queue discipline";
 
 thread_local! {
@@ -33,7 +33,7 @@ pub(crate) fn any_registered() -> bool {
     ANY_REGISTERED.load(Ordering::Relaxed)
 }
 
-/// Calls `act`, which builds a run. The queues of the run can end it with an error through `abort`.
+/// Calls `act`, which builds a run. Through `abort`, the queues of the run can end it with an error.
 pub(crate) fn within_run<T>(abort: &Arc<RunAbort>, act: impl FnOnce() -> T) -> T {
     CURRENT_RUN.with_borrow_mut(|run| *run = Some(Arc::clone(abort)));
     // `act` builds the queues on this thread.
