@@ -18,7 +18,7 @@ use crate::regions::{Regions, Window};
 use lopsided_core::{Node, Time};
 use std::panic::resume_unwind;
 
-/// Maximum number of events that a thread handles in its share. The calling thread handles the rest: a node may act
+/// Maximum number of events that a thread handles in its share. The calling thread handles the rest. A node might act
 /// endlessly, and only the calling thread checks the budget of events.
 const MOST_EVENTS: u64 = 1 << 24;
 
@@ -32,14 +32,14 @@ impl<H: Node> Network<H> {
         self
     }
 
-    /// The largest number of threads that ran one time window in parallel, and the number of events handled in time
-    /// windows that more than one thread ran.
+    /// Two measurements: the largest number of threads that ran one time window in parallel, and the number of events
+    /// in all time windows that more than one thread ran.
     pub fn threads_used(&self) -> (usize, u64) {
         self.crews.used
     }
 
-    /// Runs the open time window on several threads if this is faster. If a thread stops early, the rest of its share
-    /// stays in `regions.open`.
+    /// Runs the open time window on several threads if this is faster. If a thread stops early, `regions.open` contains
+    /// the rest of its share afterwards.
     pub(crate) fn run_on_threads(&mut self, regions: &mut Regions, until: Time) {
         let (threads, first) = (self.crews.threads, regions.open[0]);
         let count = first.until_region - first.region;
@@ -49,8 +49,8 @@ impl<H: Node> Network<H> {
         if threads == 1 || expected < self.crews.from_events.max(count as f64) {
             return;
         }
-        // One group has too few regions for all threads, so the other groups run at the same time. Their time windows
-        // are then shorter than they would be after this group has advanced.
+        // The group has fewer regions than there are threads, so run the other groups at the same time. If this group
+        // advanced first, the time windows of the other groups could be longer.
         if count < threads {
             regions.open_others(until);
         }

@@ -23,8 +23,8 @@
 use crate::next_hop::Way;
 use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
 
-/// A packet that will enter a link. The size is stored next to the packet because the packet itself has left the
-/// processor's cache by the time it enters the link.
+/// A packet that will enter a link. The size is stored next to the packet: by the time the packet enters the link, the
+/// processor's cache no longer contains it.
 #[derive(Debug)]
 pub(crate) struct Entering {
     /// The time at which the packet enters the link.
@@ -63,18 +63,18 @@ pub(crate) struct MergePoint {
     first: Time,
     /// The packets, in the order in which they were added.
     coming: Waiting,
-    /// Packets that were added before those in `coming` and enter the link much later than the last batch. Empty most
-    /// of the time.
+    /// Packets that enter the link much later than the last batch. They were added before the packets in `coming`.
+    /// Empty most of the time.
     later: Waiting,
     /// The earliest entry time in `later`; `Time::MAX` if the list is empty.
     first_later: Time,
 }
 
-/// Packets in front of a link, in the order in which they were added. `None` only in a [`Batch`]: a packet that has
-/// entered the link.
+/// Packets in front of a link, in the order in which they were added. Only a [`Batch`] contains `None`, in the place of
+/// a packet that has entered the link.
 pub(crate) type Waiting = Vec<Option<Entering>>;
 
-/// The packets that leave a merge point. All merge points of a network share the memory.
+/// The packets that leave a merge point together. All merge points of a network use the same memory for their batches.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// The next packets that enter the link, in order of entry.
@@ -86,7 +86,7 @@ pub(crate) struct Batch {
     order: Vec<u32>,
     /// Number of indexes in `order` whose packets have moved to `ready`.
     loaded: usize,
-    /// The index in `order` at which each bucket of entry times begins.
+    /// For each bucket of entry times, the index in `order` at which the bucket begins.
     buckets: Vec<u32>,
 }
 
@@ -95,10 +95,10 @@ pub(crate) struct Batch {
 const FEW: usize = 32;
 /// Maximum number of buckets, as a power of 2.
 const MOST_BUCKETS: u32 = 16;
-/// Packets are put aside if the number of packets that remain in `coming` exceeds this multiple of the number that left
-/// it in the last batch.
+/// Packets are put aside if more packets remain in `coming` than this number times the packets that left in the last
+/// batch.
 const MANY: usize = 4;
-/// Maximum number of packets in [`Batch::ready`]. The processor fetches that many packets from memory at a time.
+/// Maximum number of packets in [`Batch::ready`]. The processor can fetch this many packets from memory in parallel.
 const LOADED: usize = 64;
 
 /// The sort key of a packet: entry time, then leader.
@@ -114,7 +114,7 @@ impl MergePoint {
         MergePoint { delay, first: Time::MAX, coming, later, first_later: Time::MAX }
     }
 
-    /// Moves all packets of another merge point to this one. Packets of one leader must all be in one of the two,
+    /// Moves all packets of another merge point to this one. All packets of one leader must be in the same merge point,
     /// because otherwise their order would be unknown.
     pub fn append(&mut self, other: &mut MergePoint) {
         self.coming.append(&mut other.coming);
@@ -133,8 +133,8 @@ impl MergePoint {
         if self.first == Time::MAX { Time::MAX } else { self.first + self.delay }
     }
 
-    /// Adds a packet. Returns true if it is now the earliest one, so that [`MergePoint::due`] changed. `spare` is
-    /// memory that an empty merge point takes over.
+    /// Adds a packet. Returns true if the packet is now the earliest one, which changes [`MergePoint::due`]. An empty
+    /// merge point takes over the memory of `spare`.
     #[inline(always)]
     pub fn add(&mut self, entering: Entering, spare: &mut Waiting) -> bool {
         // A packet with the entry time of the first packet queues behind it, so the link's time does not change.
@@ -164,7 +164,7 @@ impl MergePoint {
     /// batch is empty, and then [`MergePoint::finish`].
     pub fn take(&mut self, until: Time, batch: &mut Batch) {
         if self.first_later <= until {
-            // Packets with equal keys must keep the order in which they were added, and those in `later` were added
+            // Packets with equal keys must keep the order in which they were added. The packets in `later` were added
             // first.
             self.later.append(&mut self.coming);
             std::mem::swap(&mut self.coming, &mut self.later);
@@ -182,7 +182,8 @@ impl MergePoint {
         self.first = self.first.min(self.first_later);
     }
 
-    /// Takes back the packets of a batch that enter the link later. If there are none, their memory becomes `spare`.
+    /// Takes back the packets of a batch that enter the link later. If no such packets exist, `spare` takes over the
+    /// memory of the batch.
     pub fn finish(&mut self, batch: &mut Batch, spare: &mut Waiting) {
         let taken = batch.order.len();
         let mut rest = std::mem::take(&mut batch.packets);
@@ -195,7 +196,7 @@ impl MergePoint {
             *spare = rest;
             return;
         }
-        // The link may have led packets of this batch back to this merge point.
+        // Packets of this batch may have passed through the link and further links back to this merge point.
         rest.append(&mut self.coming);
         self.coming = rest;
         if self.coming.len() > MANY * taken.max(FEW) {
@@ -203,8 +204,8 @@ impl MergePoint {
         }
     }
 
-    /// Moves packets from `coming` to `later` so that the next batches do not scan them: those in the last 75 % of the
-    /// time span from the earliest to the latest entry.
+    /// Moves some packets from `coming` to `later`, so that the next batches do not scan them. These are the packets
+    /// whose entry is in the last 75 % of the time span from the earliest to the latest entry.
     #[cold]
     fn put_aside(&mut self) {
         let times = || self.coming.iter().map(|entering| key(entering).0);
@@ -213,7 +214,7 @@ impl MergePoint {
         let (soon, later) =
             std::mem::take(&mut self.coming).into_iter().partition(|entering| key(entering).0 <= border);
         self.coming = soon;
-        // Appended at the end: the packets already in `later` were added before these.
+        // Append these packets at the end, because those already in `later` were added before.
         self.later.extend::<Waiting>(later);
         self.first_later = self.later.iter().map(|entering| key(entering).0).min().unwrap_or(Time::MAX);
     }
@@ -260,7 +261,7 @@ impl Batch {
         buckets.resize(bucket(until) + 2, 0);
         let enters = |(_, at): &(u32, Time)| *at <= until;
         let times = || (0..).zip(packets.iter().map(|entering| key(entering).0)).filter(enters);
-        // Counting sort: first count the packets of each bucket. The running sums then are the positions at which the
+        // Counting sort: first count the packets of each bucket. The running sums are then the positions at which the
         // buckets begin.
         for (_, at) in times() {
             buckets[bucket(at) + 1] += 1;
@@ -320,8 +321,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each step adds packets that enter soon and packets that enter late, then takes a batch. The batch must
-        /// contain exactly the packets that have entered, in order.
+        /// Each step adds some packets that enter soon and some that enter late, and then takes a batch. The batch must
+        /// contain exactly the packets whose entry time has come, in order.
         #[test]
         fn what_entered_comes_in_order_of_time_then_link_then_arrival(
             steps in prop::collection::vec(

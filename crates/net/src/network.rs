@@ -49,8 +49,8 @@ use lopsided_link::Link;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A node of a network whose hosts have the type `H`. An enum of the usual kinds, so that calls of them need no dynamic
-/// dispatch.
+/// A node of a network whose hosts have the type `H`. The usual kinds of nodes are variants of this enum, so that
+/// calling them needs no dynamic dispatch.
 #[derive(Debug)]
 pub enum NetNode<H> {
     /// One direction of a line, with its queue. The wire of port 0 leads to the node behind the link.
@@ -183,8 +183,8 @@ const NOWHERE: Attachment = Attachment { node: NodeId(u32::MAX), port: Port(0) }
 /// ```
 #[derive(Debug)]
 pub struct Network<H> {
-    /// The first field, because Rust drops fields in order: packets that are still in nodes may only be dropped after
-    /// the accounting, which in debug builds checks that no packet is lost.
+    /// The first field, because Rust drops fields in order: the accounting must be dropped before the packets that are
+    /// still in nodes, because in debug builds it checks that no packet is lost.
     pub(crate) accounting: Accounting,
     /// The current time. It never goes back.
     pub(crate) now: Time,
@@ -194,9 +194,10 @@ pub struct Network<H> {
     pub(crate) queue: EventQueue,
     /// The merge points, each with the link behind it.
     pub(crate) merge_points: Vec<(NodeId, MergePoint)>,
-    /// The packets that leave a merge point in one batch. Kept for its memory.
+    /// The packets that leave a merge point in one batch. Stored here so that its memory is reused.
     batch: Option<Box<Batch>>,
-    /// Memory for the next merge point that gets packets: in a window, most packets are in front of one link.
+    /// Memory for the next merge point that gets packets. Within a time window, most packets are in front of a single
+    /// link.
     spare: Waiting,
     /// The next-hop tables of the routers between leaders and followers. Shared with the crews.
     next_hops: Arc<Vec<NextHops>>,
@@ -206,14 +207,14 @@ pub struct Network<H> {
     pub(crate) regions: Option<Box<Regions>>,
     /// For each region, the packets that will enter the region's link.
     pub(crate) inbound: Vec<Inlet>,
-    /// For each node, the region of the link that leads to a host; `u32::MAX` for every other node. Empty without
+    /// For each node: if it is the link of a region, the index of that region; otherwise `u32::MAX`. Empty without
     /// regions.
     pub(crate) region_of: Vec<u32>,
     /// Number of packets in `inbound`.
     pub(crate) inbound_packets: usize,
     pub(crate) events: u64,
-    /// The instant of the latest event, and the number of events that were handled when a call of [`Network::run`]
-    /// first ended at this instant.
+    /// The instant at which [`Network::run`] last paused, and the number of events that were handled by the first pause
+    /// at this instant.
     pub(crate) instant: (Time, u64),
     /// Packets that arrived at edges and have not been collected yet, each with its edge.
     egress: VecDeque<(NodeId, Delivered)>,
@@ -221,7 +222,7 @@ pub struct Network<H> {
     pub(crate) crews: Crews<H>,
 }
 
-/// The threads of a network, and what they need while they run.
+/// The threads of a network, and the data that they need.
 #[derive(Debug)]
 pub(crate) struct Crews<H> {
     /// Maximum number of threads.
@@ -232,8 +233,8 @@ pub(crate) struct Crews<H> {
     pub networks: Vec<Network<H>>,
     /// For each region, the links that packets of the region's host cross before they reach a shared link.
     pub outlets: Vec<Vec<NodeId>>,
-    /// The largest number of threads that ran one time window, and the number of events in time windows that more than
-    /// one thread ran.
+    /// The largest number of threads that ran one time window in parallel, and the number of events in all time windows
+    /// that more than one thread ran.
     pub used: (usize, u64),
 }
 
@@ -314,7 +315,7 @@ impl<H: Node> Network<H> {
     /// All pairs are ignored if an observer watches packets between hosts. The setting changes no result.
     #[must_use]
     pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (Vec<NodeId>, NodeId)>) -> Network<H> {
-        // An observer of queues must see each packet enter each link when it does, not in advance.
+        // An observer of queues must see the entry of a packet into a link at the time of the entry, not in advance.
         if self.accounting.mask().has(EventMask::BETWEEN_HOSTS) {
             return self;
         }
@@ -366,13 +367,13 @@ impl<H: Node> Network<H> {
         self
     }
 
-    /// The delay of the link `follower` if it can follow these leaders; `None` if it cannot.
+    /// Returns the delay of the link `follower` if the link can follow these leaders, and `None` if it cannot.
     fn delay_in_row(&self, leaders: &[NodeId], follower: NodeId, senders: &[Vec<NodeId>]) -> Option<Duration> {
         let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
         // A link into which several nodes send cannot follow.
         let [router] = senders[follower.index()][..] else { return None };
-        // Only links and hosts may send to the router: a stage, a medium or an edge creates packets that come over no
-        // leader.
+        // Only links and hosts may send to the router. A stage, a medium or an edge could create packets that come over
+        // none of the leaders.
         let is_plain = |node: &NodeId| matches!(self.node(*node), NetNode::Link(_) | NetNode::Host(_));
         if !matches!(self.node(router), NetNode::Router(_)) || !senders[router.index()].iter().all(is_plain) {
             return None;
@@ -380,7 +381,7 @@ impl<H: Node> Network<H> {
         if !leaders.iter().all(|leader| foretells(leader) && self.behind(*leader) == router) {
             return None;
         }
-        // The caller selects links by their role in the scenario, but the node may be a stage or a medium instead.
+        // The caller selects links by their role in the scenario, but this node may be a stage or a medium.
         let NetNode::Link(link) = self.node(follower) else { return None };
         // Without a delay the link needs each packet at the instant of its entry, so a merge point could not collect
         // packets of several leaders.
@@ -388,8 +389,8 @@ impl<H: Node> Network<H> {
         (link.foretells() && !too_soon).then(|| link.delay())
     }
 
-    /// Handles all events of the network in one order of time. Needed if nodes interrupt a run ([`Cx::interrupt`]) or
-    /// hosts share state. Otherwise the setting changes no result.
+    /// Disables regions, so that all events of the network are handled in one global order of time. This is needed if
+    /// nodes interrupt a run ([`Cx::interrupt`]) or if hosts share state. Otherwise the setting changes no result.
     #[must_use]
     pub fn in_one_order(mut self) -> Network<H> {
         self.regions = None;
@@ -402,7 +403,7 @@ impl<H: Node> Network<H> {
         let mut senders = vec![Vec::new(); self.places.len()];
         for from in (0..self.places.len()).map(|index| NodeId(index as u32)) {
             for wire in self.wires_of(from) {
-                // An unconnected port leads to [`NOWHERE`], which is no node.
+                // An unconnected port leads to [`NOWHERE`], which is not a node.
                 senders.get_mut(wire.node.index()).into_iter().for_each(|senders| senders.push(from));
             }
         }
@@ -443,13 +444,13 @@ impl<H: Node> Network<H> {
     }
 
     /// For the detection of endless loops: the instant at which [`Network::run`] last paused, and the number of events
-    /// since a call of `run` first ended at this instant.
+    /// handled since the first pause at this instant.
     pub fn instant(&self) -> (Time, u64) {
         (self.instant.0, self.events - self.instant.1)
     }
 
-    /// The minimum time by which one host can run ahead of the others; `None` if all events are handled in one order of
-    /// time.
+    /// Returns the minimum time by which one host can run ahead of the others; `None` if all events are handled in one
+    /// global order of time.
     pub fn lookahead(&self) -> Option<Duration> {
         self.regions.as_ref().map(|regions| regions.lookahead())
     }
@@ -586,8 +587,8 @@ impl<H: Node> Network<H> {
                 return self.pause(began);
             }
             self.events += 1;
-            // A node can return a time in the past after another node was handled. The node then acts at the current
-            // time, because time never goes back.
+            // After another node was handled, a node can return a time in the past. It then acts at the current time,
+            // because time never goes back.
             self.now = self.now.max(time);
             self.wake(index);
             if self.accounting.take_interrupt() {
@@ -619,7 +620,7 @@ impl<H: Node> Network<H> {
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
         let merge_point = self.places[index].row.merge_point;
-        // Before the link computes departures, it must have every packet that entered it by now.
+        // Before the link computes departures, it must have received every packet that entered by now.
         if let Some(merge_point) = merge_point {
             self.admit(merge_point as usize, self.now);
         }
@@ -701,7 +702,7 @@ impl<H: Node> Network<H> {
                     Err(why) => return cx.drop(packet, why),
                 },
                 // A packet of the reverse direction, which the queue of this link only observes (`Link::SENSED`). If
-                // the link sends a packet in response, it does so in its own event.
+                // the queue sends a packet in response, the link does so in its own event.
                 NetNode::Link(link) if wire.port == Link::SENSED => {
                     let passing = link.pass_reverse(packet, &mut cx);
                     self.queue.set(wire.node.index(), link.poll_timeout());
@@ -732,8 +733,9 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves the packet into a link at the time `at`, now or in the future, and through all links that follow. `size`
-    /// is the size of the packet in bytes, passed in because the packet itself may have left the processor's cache.
+    /// Moves the packet into a link at the time `at`, which is now or in the future, and then through all links that
+    /// follow. `size` is the size of the packet in bytes. It is an argument because the processor's cache may no longer
+    /// contain the packet.
     #[inline(always)]
     pub(crate) fn cross(&mut self, mut node: NodeId, mut packet: Packet, size: Bytes, mut at: Time) {
         loop {
@@ -756,7 +758,7 @@ impl<H: Node> Network<H> {
             };
             let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            // `None` if the link dropped or lost the packet; the link has reported the loss to the accounting.
+            // `None` if the link drops or loses the packet. The link has then reported this to the accounting.
             let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };
             (at, packet) = passed;
             match next {
@@ -774,8 +776,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves all packets that enter the link by `until` from the merge point with this number into the link. No packet that enters by
-    /// `until` may be added later. The caller must update the link's event time afterwards.
+    /// Moves all packets that enter the link by `until` from the merge point with this number into the link.
+    /// Afterwards, the caller must not add packets that enter by `until`, and must update the link's event time.
     pub(crate) fn admit(&mut self, number: usize, until: Time) {
         let (link, merge_point) = &mut self.merge_points[number];
         let link = *link;
@@ -806,8 +808,8 @@ impl<H: Node> Network<H> {
             let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };
             (at, packet) = passed;
         }
-        // The link of a region may have left the processor's cache, so the packet waits in the inlet until the region
-        // runs.
+        // The processor's cache may no longer contain the link of a region, so the packet waits in the inlet until the
+        // region runs.
         if let Some(region) = self.region_behind(node) {
             self.put_inbound(region, at, packet);
         } else {
@@ -853,7 +855,8 @@ impl<H: Node> Network<H> {
     #[inline(always)]
     fn due(&self, merge_point: Option<u32>, own: Option<Time>) -> Option<Time> {
         let Some(merge_point) = merge_point else { return own };
-        // `Time::MAX`, for an empty merge point, is later than the horizon of the event queue and counts as no time.
+        // For an empty merge point this is `Time::MAX`. That time is later than the horizon of the event queue, so the
+        // queue stores no time.
         let entering = self.merge_points[merge_point as usize].1.due();
         Some(own.map_or(entering, |own| own.min(entering)))
     }

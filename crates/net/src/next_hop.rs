@@ -115,7 +115,7 @@ impl NextHops {
     /// The next hop to `address` from the link `from`, if the next link has `from` as its only leader.
     fn way(&self, address: u32, from: NodeId) -> Way {
         let place = address.wrapping_sub(self.first) as usize;
-        // Only a link with a single leader is known to take all packets of `from`.
+        // Only if `from` is the single leader is it known that the next link takes all packets of `from`.
         let follows = self.near.get(place).is_some_and(|hop| hop.leader == from);
         if follows && place < usize::from(Way::UNKNOWN.0) { Way(place as u16) } else { Way::UNKNOWN }
     }
@@ -140,7 +140,7 @@ impl NextHops {
             None => self.far.get(&packet.dst()).unwrap_or(&self.default),
         };
         if hop.merge_point != NONE {
-            // The TTL may suffice for one router only. `lower_ttl_by` then changes nothing.
+            // The TTL may be too low for two routers. `lower_ttl_by` then changes nothing.
             let way = if packet.lower_ttl_by(hop.routers) { hop.way } else { one_router(packet)? };
             Some(Follower::OfSeveral(hop.merge_point as usize, way))
         } else if hop.leader == from && packet.lower_ttl() {

@@ -2,7 +2,7 @@
 //!
 //! A *region* is a host with the link that leads to it. Hosts affect each other only through links, and a drop-tail
 //! link delivers a packet at the earliest one link delay after the packet's entry. So a region can handle all its
-//! events up to its *safe time* in one go, before the next region handles its own. The code and the state of one host
+//! events up to its *safe time* before the next region handles any of its events. The code and the state of one host
 //! then stay in the processor's cache. These are the conservative windows of Chandy and Misra (1979).
 //!
 //! Regions behind the same links are a *group*, with one clock. All events of a group up to its clock are done. A
@@ -17,7 +17,7 @@
 //!   link has sent the packets that wait in its queue: [`Link::no_arrival_until`](lopsided_link::Link::no_arrival_until).
 //! - The safe time of a group is the minimum of these times over all links that feed the group.
 //!
-//! # Why the result is that of one order of all events
+//! # Why the result is the same as with one global order of events
 //!
 //! - A region gets every packet that arrives by its safe time before it runs up to that time.
 //! - Packets enter a shared link in order of time, then by the number of the leader, then in the order in which the
@@ -37,7 +37,8 @@ pub(crate) enum Feeder {
     Shared(usize),
 }
 
-/// All feeders of a group or a shared link, each with the minimum delay of the links in between.
+/// All feeders of a group or a shared link, each with the minimum delay of the links between the feeder and the group
+/// or shared link.
 pub(crate) type Feeders = Vec<(Feeder, Duration)>;
 
 /// A host and the link that leads to it.
@@ -52,7 +53,7 @@ pub(crate) struct Region {
 pub(crate) struct Group {
     /// All events up to this time are done.
     pub clock: Time,
-    /// The last instant of the group's open time window, or of its latest one if none is open.
+    /// The last instant of the group's time window: the open one, or the latest one if none is open.
     pub end: Time,
     /// The indexes of the group's regions in [`Regions::regions`].
     pub regions: Range<usize>,
@@ -67,14 +68,14 @@ pub(crate) struct SharedLink {
     pub known: Time,
     /// The delay of the link.
     pub delay: Duration,
-    /// Packets that have not entered the link yet leave it after this time.
+    /// Packets that have not entered the link yet leave the link after this time.
     pub quiet_until: Time,
     /// The sources of the link's packets.
     pub feeders: Feeders,
 }
 
-/// The engine's time window: a stretch of virtual time in which the events of a group, or of some of its regions, are
-/// being handled.
+/// A time window of the engine: an interval of virtual time in which the events of a group, or of some regions of the
+/// group, are being handled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     /// The next region to run.
@@ -106,8 +107,8 @@ pub(crate) type Inlet = VecDeque<(Time, Packet)>;
 /// An inlet with at most this capacity, in packets, is never shrunk.
 pub(crate) const ROOMY: usize = 8;
 
-/// Releases 25 % of an inlet's memory if a time window used less than half of it. `used` is the number of packets that
-/// the inlet held before the time window.
+/// Releases 25 % of an inlet's memory if the last time window used less than half of this memory. `used` is the number
+/// of packets that the inlet held before the time window.
 #[inline]
 pub(crate) fn give_back_room(inlet: &mut Inlet, used: usize) {
     let places = inlet.capacity();
@@ -165,7 +166,7 @@ impl Regions {
     fn open_window_of(&mut self, group: usize, until: Time) {
         let end = self.safe(group).min(until);
         let group = &mut self.groups[group];
-        // True only if the safe time allows a longer time window than the one that is open or was the latest.
+        // Open a time window only if it ends later than the group's open or latest one.
         if end > group.end {
             group.end = end;
             let Range { start: region, end: until_region } = group.regions;
@@ -173,7 +174,8 @@ impl Regions {
         }
     }
 
-    /// Closes the open time windows, of which all events are done: moves each clock to the end of its window.
+    /// Closes the open time windows: moves the clock of each group to the end of its window. All events of the windows
+    /// must be done.
     pub fn close(&mut self) {
         let mut longest = Duration::ZERO;
         for group in &mut self.groups {

@@ -105,7 +105,7 @@ impl Routes {
     }
 }
 
-/// A node that forwards each packet by its destination address, at once.
+/// A node that forwards each packet immediately, by its destination address.
 #[derive(Debug)]
 pub struct Router {
     routes: Routes,

@@ -5,9 +5,9 @@ use crate::regions::{Feeder, Feeders, Group, Inlet, Region, Regions, SharedLink,
 use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Packet, Time};
 use std::collections::BTreeMap;
 
-/// Minimum lookahead for which a network is divided into regions, and the amount that each region adds to this minimum.
-/// A time window visits every region of its group, at about 2 ns per region. With this minimum the visits take at most
-/// 2 % of the simulated time.
+/// A network is divided into regions only if its lookahead is at least `LEAST_LOOKAHEAD` plus `LOOKAHEAD_PER_REGION`
+/// for each region. A time window visits every region of its group, at about 2 ns per region. With this minimum the
+/// visits take at most 2 % of the simulated time.
 const LEAST_LOOKAHEAD: Duration = Duration::from_micros(10);
 const LOOKAHEAD_PER_REGION: Duration = Duration::from_nanos(100);
 
@@ -18,7 +18,7 @@ enum Source {
     Host(NodeId),
     /// A shared link, by the number of its merge point.
     Shared(usize),
-    /// The link has no packets.
+    /// No packets enter the link.
     Nothing,
 }
 
@@ -213,8 +213,8 @@ impl<H: Node> Network<H> {
             }
         }
         regions.handled += self.events - before;
-        // A thread checks the budget only for itself, so all threads together may handle more events than the budget
-        // allows.
+        // Each thread compares only its own events with the budget, so all threads together may handle more events than
+        // the budget allows.
         if regions.open.is_empty() && self.events <= last { Progress::Reached } else { Progress::Paused }
     }
 
@@ -285,8 +285,9 @@ impl<H: Node> Network<H> {
         progress
     }
 
-    /// Removes the next packet that arrives over the link of a region, and returns it with its arrival: a packet on the
-    /// link, or else the first packet of the inlet. All events before `begin` must be done.
+    /// Removes the next packet that arrives over the link of a region, and returns it with its arrival time. This is
+    /// the first packet on the link; if there is none, it is the first packet of the inlet. All events before `begin`
+    /// must be done.
     #[inline(always)]
     fn next_arriving(&mut self, number: usize, link: NodeId, begin: Time) -> Option<(Time, Packet)> {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("a link leads here") };
@@ -294,7 +295,7 @@ impl<H: Node> Network<H> {
             let (_, packet) = node.poll_transmit(&mut Cx::new(at, link, &mut self.accounting))?;
             return Some((at, packet));
         }
-        // A packet that the link drops does not arrive.
+        // A packet that the link drops does not arrive, so continue with the next one.
         loop {
             let (at, packet) = self.inbound[number].pop_front()?;
             let size = packet.size();
@@ -332,8 +333,8 @@ impl<H: Node> Network<H> {
         while inlet.front().is_some_and(|(at, _)| *at <= until) {
             let Some((at, packet)) = inlet.pop_front() else { break };
             let size = packet.size();
-            // The link counts departures up to the time of this context, so this time must not be later than the entry
-            // of this or any later packet.
+            // The link counts departures up to the time of this context. This time must therefore not be later than the
+            // entry of this packet or of any later packet.
             node.handle_packet_at(packet, size, at, &mut Cx::new(begin.min(at), link, &mut self.accounting));
         }
         if inlet.len() < packets {
@@ -352,9 +353,9 @@ impl<H: Node> Network<H> {
         self.events += 1;
     }
 
-    /// Moves packets from the merge points into the shared links: all packets that enter by `until`, and before any
-    /// packet that is not known yet. `now` must be the time at which the run began, because links count packets up to
-    /// `now`.
+    /// Moves packets from the merge points into the shared links: all packets that enter by `until`, unless a packet
+    /// that is not known yet could enter before them. `now` must be the time at which the run began, because links
+    /// count packets up to `now`.
     fn let_in(&mut self, regions: &mut Regions, until: Time) {
         let mut goes_on = true;
         // Repeat until nothing changes, because a shared link may feed another shared link.

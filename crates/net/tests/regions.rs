@@ -1,6 +1,6 @@
-//! Compares networks with rows and regions to a model with one heap of all events: packets have the same fates, and
-//! statistics and digest are equal, on any number of threads. Counting departures in advance, while no statistic is
-//! read, changes no result either.
+//! Compares networks with rows and regions to a model with one heap of all events. The fates of packets, the statistics
+//! and the digest must be equal, on any number of threads. Counting departures in advance, while no statistic is read,
+//! must not change a result either.
 
 mod tree;
 
@@ -152,7 +152,8 @@ fn what_several_links_bring_goes_on_many_at_a_time() {
     network.advance(END);
     // 20 sends, 20 arrivals and 10 answers.
     assert_eq!(network.events(), 20 + 20 + 10);
-    // In one order of time, the shared link also takes its packets from the merge point in 10 batches of 2 packets.
+    // With one global order of time, the shared link takes its packets from the merge point in 10 batches of 2 packets,
+    // and each batch is an event, too.
     let mut network = tree.network(true, 1).in_one_order();
     network.advance(END);
     assert_eq!(network.events(), 20 + 20 + 10 + 10);

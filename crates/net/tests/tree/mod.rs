@@ -17,8 +17,8 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// A host that sends datagrams at given times and immediately answers every second datagram that it receives with a
-/// small one.
+/// A host that sends datagrams at given times. It immediately answers every second datagram that it receives with a
+/// small datagram.
 #[derive(Debug)]
 pub struct Host {
     addr: Ipv4Addr,
@@ -69,7 +69,8 @@ fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
-/// A tree of routers and hosts: a row of routers with hosts 0 and 1 at its ends, and host 2 at one of the routers.
+/// A tree of routers and hosts: a row of routers, with host 0 at one end, host 1 at the other, and host 2 at one of the
+/// routers.
 #[derive(Debug, Clone)]
 pub struct Tree {
     pub routers: usize,
@@ -233,7 +234,7 @@ fn fifo(limit: Limit) -> QueueConfig {
     QueueConfig::new(FifoConfig { limit, ..FifoConfig::default() })
 }
 
-/// A random tree whose lines are of any kind, or all of the kind that can be part of a row.
+/// A random tree. Its lines are either of any kind, or all of the kind that can be part of a row.
 pub fn tree() -> impl Strategy<Value = Tree> {
     prop_oneof![tree_of(line), tree_of(plain_line)]
 }

@@ -8,8 +8,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub struct Model {
-    /// The first field, because Rust drops fields in order and packets in nodes may only be dropped after the
-    /// accounting.
+    /// The first field, because Rust drops fields in order: the accounting must be dropped before the packets that are
+    /// still in nodes.
     accounting: Accounting,
     nodes: Vec<NetNode<Host>>,
     wires: Vec<Vec<Attachment>>,
@@ -57,8 +57,8 @@ impl Model {
         self.now = until;
     }
 
-    /// Handles one event of a node. A link delivers one packet per event. A host sends all its packets, but a host that
-    /// receives a packet sends before the sender continues.
+    /// Handles one event of a node. A link delivers one packet per event, and a host sends all its packets. If another
+    /// host receives one of them, that host sends before the first host continues.
     fn act(&mut self, node: usize) {
         let mut to_poll = vec![node];
         let is_link = matches!(self.nodes[node], NetNode::Link(_));
