@@ -211,8 +211,8 @@ HEAD = """\
 Made by `python -m reference.fidelity.authors`; do not edit. One download of 50 s (AF/AR: 25 s) crosses the paper's
 Hybrid network, once in ns-2.35 with the authors' own classes, and once in the simulator with the profile `ns2-reno`.
 
-- ACC uses random numbers, so it runs with ten seeds in each world. The other schemes have no random numbers. They run
-  with three (case A, AF/AR) or five different delays of the return line, all within 0.4 ms of 50 ms.
+- ACC uses random numbers, so it runs with ten seeds in each world. The other schemes use no random numbers. Instead,
+  they run with three (case A, AF/AR) or five different delays of the return line, all within 0.4 ms of 50 ms.
 - The table shows medians, and also the range if the runs differ by more than 2 %.
 - For ACC/SA and AF/SA, two defects of ns-2 were repaired; `reference/fidelity/authors.py` describes them.
 
