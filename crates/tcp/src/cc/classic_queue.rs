@@ -36,8 +36,9 @@ pub(super) struct References {
 impl References {
     /// 750 us and 2 ms, as in the paper.
     pub const PAPER: References = References { deviation: 9.551, depth: 10.966 };
-    /// The values of L4STeam's Linux 5.15. They are too small by a factor of 16, because alpha has four more bits
-    /// there: with 1.5 us and 1.6 us, every queue counts as classic (L4STeam/linux, issue 38).
+    /// The values of L4STeam's Linux 5.15. Their logarithms are too small by a factor of 16, because alpha has four
+    /// more fractional bits in that kernel: with 1.5 us and 1.6 us, every queue counts as classic (L4STeam/linux, issue
+    /// 38).
     pub const LINUX_5_15: References =
         References { deviation: References::PAPER.deviation / 16.0, depth: References::PAPER.depth / 16.0 };
 }

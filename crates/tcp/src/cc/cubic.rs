@@ -68,7 +68,8 @@ const SECOND: u64 = 1_000_000_000;
 const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
 /// Upper limit of `every` before the first reduction.
 const EVERY_AT_FIRST: u64 = 20;
-/// On the flat part of the function, the window grows by one segment per this number of acknowledged windows.
+/// On the flat part of the function, the window grows by one segment each time this number of windows has been
+/// acknowledged.
 const EVERY_ON_PLATEAU: u64 = 100;
 
 /// CUBIC's growth and reduction.
@@ -198,9 +199,9 @@ fn inflection(below: u64) -> u64 {
     estimated_root(below.min(1 << 30) * ((1 << 40) / C))
 }
 
-/// A cube root with Linux's precision (cubic_root): a first guess from the leading bits, in units of 1/64, then one step
-/// of Newton's method with 341/1024 for 1/3. The guess is too high by a few hundredths, so the result is usually
-/// slightly too small.
+/// A cube root with Linux's precision (cubic_root): a first guess from the leading bits, in units of 1/64, then one
+/// step of Newton's method with 341/1024 instead of 1/3. The first guess is a few per cent too high, and the result is
+/// usually slightly too small.
 fn estimated_root(cube: u64) -> u64 {
     let bits = u64::BITS - cube.leading_zeros();
     if bits < 7 {

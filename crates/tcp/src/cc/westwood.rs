@@ -35,7 +35,7 @@ pub struct Westwood {
     begun: Time,
     /// Number of bytes acknowledged in the current sample.
     count: u64,
-    /// Number of bytes that duplicate ACKs have counted. They are subtracted from the cumulative ACK that covers them.
+    /// Number of bytes that duplicate ACKs have counted. They are subtracted when a cumulative ACK covers them.
     accounted: u64,
     /// True once an ACK has arrived.
     heard: bool,

@@ -18,9 +18,9 @@ use lopsided_core::{Duration, Time};
 const QUEUE_MAX: u64 = 80;
 /// In fast mode the queueing delay is at most the base RTT divided by this number.
 const DELAY_SHARE: u64 = 8;
-/// Decongestion reduces the window at most by the window divided by this number (epsilon).
+/// Decongestion reduces the window by at most 1/`DECONGEST_SHARE` of its size (epsilon).
 const DECONGEST_SHARE: u64 = 2;
-/// A loss in fast mode reduces the window at least by the window divided by this number (delta).
+/// A loss in fast mode reduces the window by at least 1/`LOSS_SHARE` of its size (delta).
 const LOSS_SHARE: u64 = 8;
 /// Number of round trips in slow mode after which YeAH assumes a competing Reno flow (rho).
 const RENO_AFTER: u32 = 16;

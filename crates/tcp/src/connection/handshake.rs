@@ -62,7 +62,7 @@ impl Handshake {
         self.resent > 0
     }
 
-    /// True if the SYN timed out and was sent at least three times. Neither condition implies the other: a repeated SYN
+    /// True if the SYN timed out and was sent at least three times. Both conditions are checked, because a repeated SYN
     /// of the peer causes a retransmission without a timeout.
     pub fn was_lost_twice(&self) -> bool {
         self.retries > 0 && self.resent > 1

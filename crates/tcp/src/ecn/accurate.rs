@@ -24,8 +24,8 @@ const FIRST_OCTETS: [u32; 3] = [1, 1, 0];
 const MARKS_PER_ACK: u32 = 6;
 /// The field cannot wrap if an ACK covers at most this number of segments.
 const MOST_UNAMBIGUOUS: u64 = 7;
-/// Unit of the mean number of segments per ACK, and the weight of its old value (Linux's PKTS_ACKED_PREC and
-/// PKTS_ACKED_WEIGHT).
+/// The mean number of segments per ACK has this number of fractional bits, and a new ACK has a weight of 2^-`ACK_SHIFT`
+/// in it (Linux's PKTS_ACKED_PREC and PKTS_ACKED_WEIGHT).
 const ACK_SHIFT: u32 = 6;
 /// ACKs count as thinned if they cover more than this number of segments on average (Linux's ACK_COMP_THRESH).
 const THINNED_ACK: u64 = 4;

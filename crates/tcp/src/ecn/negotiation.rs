@@ -191,7 +191,8 @@ impl EcnState {
             return 0;
         }
         let reported = ace_of(header.flags);
-        // A middlebox has zeroed the field, or the path has changed the SYN-ACK's IP field: send no ECN-capable packets.
+        // A middlebox has zeroed the field, or the path has changed the IP field of the SYN-ACK: send no ECN-capable
+        // packets.
         let changed = len == 0 && matches!(reported, 0b011 | 0b100 | 0b110);
         if reported == 0 || (changed && self.offer.fallback) {
             self.codepoint = Ecn::NotEct;
@@ -263,14 +264,14 @@ impl EcnState {
 
     // Outgoing segments.
 
-    /// Fits the accurate-ECN option into the next segment, see [`AccEcnReceiver::fit_option`]; `None` if the segment has
-    /// none.
+    /// Fits the accurate-ECN option into the next segment (see [`AccEcnReceiver::fit_option`]); `None` if the segment
+    /// has no option.
     pub fn fit_option(&self, room: u32, sack_blocks: usize) -> Option<OptionFit> {
         self.accurate.as_ref().filter(|_| self.offer.option)?.fit_option(room, sack_blocks)
     }
 
-    /// The accurate-ECN option with this number of counters, and the ACE bits; `None` without accurate feedback. `dsack`
-    /// is the start of the segment's DSACK block.
+    /// Returns the accurate-ECN option with this number of counters, and the ACE bits; `None` without accurate
+    /// feedback. `dsack` is the start of the segment's DSACK block.
     pub fn report(&mut self, counters: Option<u32>, dsack: Option<u64>) -> Option<(Option<AccEcnOption>, Flags)> {
         let received = self.accurate.as_mut()?;
         received.note_sent(counters.is_some(), dsack);

@@ -98,8 +98,8 @@ impl Profile {
         }
     }
 
-    /// Linux 6.12 as in Debian 13, with HZ=250. In bulk and short transfers, its loss detection, recovery and
-    /// congestion controls behave as in 6.1; the fields below differ.
+    /// Linux 6.12 as in Debian 13, with HZ=250. In bulk and short transfers it behaves like 6.1 except for the fields
+    /// below; loss detection, recovery and congestion controls are unchanged.
     ///
     /// Left out: a receiver without memory for in-order data advertises a window of zero, and drops less out-of-order
     /// data (the buffers of this crate never run out of memory). If SACK blocks have split a segment, Linux 6.12 merges

@@ -113,8 +113,8 @@ pub struct Profile {
     /// Later bursts are sent at multiples of this time, like those that 4.4BSD's callouts trigger. Zero: later bursts
     /// may be sent at any time.
     pub burst_tick: Duration,
-    /// True if the sender retransmits its first segment at once when an ACK arrives that a filter in the network has
-    /// marked (balakrishnan1999 section 6.3).
+    /// True if an ACK that was marked by a filter in the network makes the sender retransmit its first segment at once
+    /// (balakrishnan1999 section 6.3).
     pub marked_retransmit: bool,
     /// How duplicate ACKs are counted.
     pub duplicates: DuplicateCount,

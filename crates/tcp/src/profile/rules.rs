@@ -127,8 +127,8 @@ pub struct AckSettings {
     pub below_min_rto: bool,
     /// Linux: maximum number of quick ACKs that are granted at once.
     pub quick_acks: u32,
-    /// Linux: interval between compressed duplicate ACKs, which follow the first three consecutive ones; zero disables
-    /// compression.
+    /// Linux: interval of compressed duplicate ACKs. Compression begins after three consecutive duplicate ACKs; zero
+    /// disables it.
     pub compress: Duration,
     /// Linux: maximum lateness of the timer of a compressed ACK. The timer uses this allowance fully unless something
     /// else wakes the machine earlier.
@@ -322,7 +322,7 @@ pub enum LossDetection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FastRecovery {
-    /// A partial ACK retransmits the next hole, and recovery continues (RFC 6582).
+    /// After a partial ACK, the next hole is retransmitted and recovery continues (RFC 6582).
     NewReno,
     /// Recovery ends (RFC 5681 section 3.2 step 6). Further duplicate ACKs start another recovery, which halves the
     /// window again.

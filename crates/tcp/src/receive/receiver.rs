@@ -236,7 +236,8 @@ impl Receiver {
     }
 
     /// Computes the window, records it as advertised, and returns the header field. As in Linux the field is rounded
-    /// up: if the received data is no multiple of the field's unit, rounding down would move the right edge back.
+    /// up: if the amount of received data is not a multiple of the field's unit, rounding down would move the right
+    /// edge back.
     pub fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
         let field = self.header_window(sizes, scale);
         self.settled = self.due_window.take().is_none();

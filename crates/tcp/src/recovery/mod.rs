@@ -110,7 +110,7 @@ impl Recovery {
         self.rack.reordered()
     }
 
-    /// True during a reduction. Recovery then sets the window in force, not the controller.
+    /// True during a reduction. Recovery, and not the controller, then sets the window in force.
     pub fn is_reducing(&self) -> bool {
         self.reduction.is_some()
     }

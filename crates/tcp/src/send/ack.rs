@@ -486,8 +486,8 @@ impl Sender {
         controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd.get() < 2 * self.window_use.most_out()
     }
 
-    /// True if 4.4BSD's header prediction skips the window growth: the ACK only acknowledges new data, and the peer's
-    /// window is too small for a larger cwnd.
+    /// True if 4.4BSD's header prediction skips the window growth: the ACK only acknowledges new data, and cwnd is at
+    /// least as large as the peer's window.
     fn takes_fast_path(&self, outcome: &AckOutcome) -> bool {
         self.flight.profile.fast_path
             && self.recovery.ca_state() == CaState::Open

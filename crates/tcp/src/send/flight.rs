@@ -166,7 +166,7 @@ impl Flight {
 
     // The loss timer.
 
-    /// Arms the loss timer `kind` at `now` for the duration `after`. The user timeout may shorten it.
+    /// Arms the loss timer `kind` at `now` for the duration `after`. The user timeout may shorten the duration.
     #[inline(always)]
     pub fn arm(&mut self, now: Time, kind: TimerKind, after: Duration) {
         // Cache the result: a timer-wheel deadline costs divisions, and all segments of a burst have the same deadline.

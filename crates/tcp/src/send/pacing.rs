@@ -52,8 +52,8 @@ impl Pacing {
     }
 
     /// Computes the next send time after `len` bytes of data. `sent` is the number of segments sent before. If the
-    /// pacing timer was late, the next gap is shortened by at most half of a segment's time (Linux's
-    /// tcp_update_skb_after_send).
+    /// pacing timer was late, the next gap is shortened by at most half of the interval that the rate gives one segment
+    /// (Linux's tcp_update_skb_after_send).
     #[inline]
     pub fn on_sent(&mut self, now: Time, len: u64, sent: u64, rate: impl FnOnce() -> Option<BitRate>) {
         if !self.on || sent + 1 < UNPACED_SEGMENTS {

@@ -19,7 +19,7 @@ pub(super) struct PushMarks {
     marks: VecDeque<u64>,
     /// Start offset of the last segment of the stream.
     tail: u64,
-    /// The last marked end (Linux's `pushed_seq`).
+    /// End offset of the last segment with a mark (Linux's `pushed_seq`).
     pushed: u64,
     /// A range of offsets without marks, cached from the last look-up.
     clear: Range<u64>,

@@ -48,8 +48,8 @@ pub(crate) struct TxRecord {
 const STEP: usize = 8;
 /// Capacity below which the ring does not shrink, in records.
 const ROOMY: usize = 4 * STEP;
-/// The ring shrinks if less than 1/`SPARSE` of its capacity is used. The freed memory then fits the ring of another
-/// flow.
+/// The ring shrinks if less than 1/`SPARSE` of its capacity is used. The freed memory can then be reused for the ring
+/// of another flow.
 const SPARSE: usize = 2;
 
 /// Unit of the offset in `start_and_state`. The lowest 8 bits are the state.

@@ -46,8 +46,8 @@ pub struct Pair {
     pub synthetic: bool,
     /// If true, the applications do not close. A transfer then ends when no timer is armed and no segment is in flight.
     pub stays_open: bool,
-    /// If true, the driver relies on what a connection announces, as the simulator's hosts do: it writes announced full
-    /// segments without a check, and does not poll a connection that has nothing to send.
+    /// If true, the driver relies on the announcements of a connection, as the simulator's hosts do: it writes
+    /// announced full segments without a check, and does not poll a connection that has nothing to send.
     pub relies_on_next: bool,
     /// Number of full segments that were written without a check.
     pub announced: u64,

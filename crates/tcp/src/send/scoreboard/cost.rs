@@ -92,7 +92,8 @@ fn a_record_takes_48_octets() {
     assert_eq!(size_of::<super::TxRecord>(), 48);
 }
 
-/// Rings grow in whole steps and have few unused places, so that the memory that one flow frees fits another flow.
+/// Rings grow in whole steps and have little unused capacity, so that memory freed by one flow can be reused by
+/// another.
 #[test]
 fn memory_follows_the_window_in_steps() {
     let mut board = Scoreboard::default();

@@ -1,7 +1,7 @@
 //! Splits outstanding segments that exceed a new path MTU, so that each is retransmitted in several pieces.
 //!
-//! Linux counts segments, so each piece takes the space of a full segment in the congestion window. The bytes that a
-//! piece lacks are its padding.
+//! Linux counts segments, so each piece takes the space of a full segment in the congestion window. The padding of a
+//! piece is the difference between a full segment and the piece.
 
 use super::sack_ranges::{SackRange, SackRanges};
 use super::{Scoreboard, TxRecord};

@@ -110,7 +110,7 @@ fn a_repeated_syn_is_reported_and_may_end_the_capable_segments() {
         // After a SYN without a request the peer may be unable to use ECN.
         t.expect(100, &format!("1:1001 . ace 5 {data}"));
     }
-    // A client that receives a second SYN-ACK reports it again.
+    // A client that receives a second SYN-ACK reports the ECN field of that SYN-ACK.
     let mut t = opened(2, 5);
     t.inject(200, &format!("{} ect0", t.peer_syn("S. ack 1")));
     t.expect(200, "ack 1 ace 4 ect0");
@@ -418,7 +418,7 @@ fn an_old_ack_is_no_count() {
 
 #[test]
 fn an_ack_with_a_newer_timestamp_is_a_count() {
-    // FLAG_TS_PROGRESS: the ACK acknowledges nothing new, but it cannot be old.
+    // FLAG_TS_PROGRESS: the ACK acknowledges nothing new, but a newer timestamp shows that it is not old.
     for (stamp, marks) in [(100, 0), (101, 1)] {
         let mut t = opened_by(accurate(), TIMESTAMPS, "ace 2", 5);
         t.write(101, 1000);

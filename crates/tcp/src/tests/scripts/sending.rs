@@ -341,8 +341,8 @@ fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> 
 
 #[test]
 fn linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto() {
-    // RFC 2861 section 3.1: the window approaches the used part of the window, which counts as at least the initial
-    // window.
+    // RFC 2861 section 3.1: the window approaches the amount of data that is in use, which counts as at least the
+    // initial window.
     assert_eq!(windows_of_one_who_sends_little(linux(), 2000), [40, 25, 17, 13, 11, 10]);
     let never = Profile { idle_restart: IdleRestart::Never, ..linux() };
     assert_eq!(windows_of_one_who_sends_little(never, 2000), [40]);

@@ -12,8 +12,8 @@
 //! - `octets0 1001,500` and `octets1 ...`: the counters of the accurate-ECN option, in the order of its kind
 //! - `ce`, `ect0`, `ect1`: the ECN field of the IP header
 //!
-//! The flags, bytes, SACK blocks, accurate-ECN option and ECN field of a sent segment must equal those in the text. Other values are
-//! compared only if the text contains them.
+//! The flags, bytes, SACK blocks, accurate-ECN option and ECN field of a sent segment must equal those in the text.
+//! Other values are compared only if the text contains them.
 
 use crate::ecn::flags_of;
 use lopsided_core::Ecn;
