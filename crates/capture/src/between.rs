@@ -128,9 +128,9 @@ impl Between {
         let end = both().map(|(_, at, _)| at).max()?;
         let mut differences: BTreeMap<(Endpoint, Endpoint), Vec<i64>> = BTreeMap::new();
         both().for_each(|(way, one, other)| differences.entry(way).or_default().push(other as i64 - one as i64));
-        // If packets pass the first capture first, (time at the second capture - time at the first) = clock difference
-        // + delay; otherwise it is clock difference - delay. So the direction with the smaller median passes the second
-        // capture first.
+        // For packets that pass the first capture first, the difference between the two capture times (second minus
+        // first) is the clock difference plus the delay. For all other packets, it is the clock difference minus the
+        // delay. The packets of the direction with the smaller median therefore pass the second capture first.
         let middle: BTreeMap<_, _> = differences.into_iter().map(|(way, values)| (way, median(values))).collect();
         let first = |way: &(Endpoint, Endpoint)| {
             let back = middle.get(&(way.1, way.0));

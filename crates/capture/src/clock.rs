@@ -10,7 +10,8 @@
 
 /// Timestamp ticks per second of Linux, BSD and Windows.
 const USUAL: f64 = 1_000.0;
-/// A measured rate between these bounds counts as 1,000 ticks/s, because queues make a clock appear slower or faster.
+/// A measured rate between these bounds counts as 1,000 ticks/s. Queues make a clock seem slower or faster, so the
+/// measured rate is inexact.
 const AROUND: (f64, f64) = (300.0, 3_000.0);
 /// Timestamp ticks per second of less common systems.
 const OTHERS: [f64; 4] = [10.0, 100.0, 250.0, 1_000_000.0];

@@ -54,7 +54,8 @@ const HALF_SEGMENT: f64 = 0.5;
 const INDEPENDENT: f64 = 8.0;
 /// Natural logarithm of the weight of a control that is not listed.
 const UNLISTED: f64 = -7.0;
-/// Each sign of BBR adds one of these values to the logarithm of BBR's weight, which is `UNLISTED` if there is no sign.
+/// The values that the signs of BBR add to the logarithm of BBR's weight. If there is no sign, this logarithm is
+/// `UNLISTED`.
 const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
 const PACING_SIGN: f64 = 8.0;
@@ -64,7 +65,7 @@ const FALLS: f64 = 0.1;
 const FALL: f64 = 0.1;
 /// A flight below this share of the largest flight since the previous dip counts as a dip.
 const DIP: f64 = 0.25;
-/// Dips that are at most this many microseconds apart count as one.
+/// Dips count as one if they are at most this many microseconds apart.
 const DIP_APART_US: u32 = 2_000_000;
 /// BBR empties the queue every 10 s (version 1) or 5 s (version 3) to measure the smallest round trip.
 const PROBES_S: std::ops::RangeInclusive<f64> = 4.5..=11.5;
@@ -233,7 +234,7 @@ fn bbr_signs(steps: &[Step], mss: u32, pacing: f64) -> f64 {
     signs + if pacing > 0.5 { PACING_SIGN } else { 0.0 }
 }
 
-/// Returns the number of round trips in congestion avoidance, and the number of those in which the flight decreases.
+/// Returns the number of round trips in congestion avoidance, and in how many of these the flight decreases.
 fn falls(steps: &[Step], mss: f64) -> (u32, u32) {
     let (mut rounds, mut falls) = (0, 0);
     for run in steps.split(|step| step.repairs || step.spoiled || step.slow_start) {
@@ -265,7 +266,8 @@ fn gaps_between_dips(steps: &[Step]) -> Vec<f64> {
     dips.windows(2).map(|pair| f64::from(pair[1] - pair[0]) * 1e-6).collect()
 }
 
-/// For each fast recovery: the flight in the second round trip after it, divided by the flight before the loss.
+/// For each fast recovery: the flight in the second round trip after the recovery, divided by the flight before the
+/// loss.
 fn factors(steps: &[Step]) -> Vec<f64> {
     let mut found = Vec::new();
     for (place, step) in steps.iter().enumerate() {

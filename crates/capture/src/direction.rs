@@ -306,8 +306,8 @@ impl Direction {
             self.acked_bytes += u64::from(covered.bytes);
             self.last_ack = at;
             bin.acked_bytes += u64::from(covered.bytes);
-            // Skip ACKs in loss recovery: an ACK that fills a hole covers many segments under any ACK policy of the
-            // receiver.
+            // Skip ACKs in loss recovery: whatever the receiver's ACK policy, an ACK that fills a hole covers many
+            // segments.
             if !sender.repairs() {
                 self.ack_path.advanced(at, covered.bytes, self.mss);
             }

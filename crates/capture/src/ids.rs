@@ -17,7 +17,7 @@ pub(crate) struct Ids {
     last: Option<u16>,
     seen: u64,
     missing: u64,
-    /// Number of steps that cannot come from a counter used by this endpoint alone.
+    /// Number of steps that cannot come from a counter that only this endpoint uses.
     foreign: u64,
 }
 
@@ -41,8 +41,8 @@ impl Ids {
         self.last = Some(id);
     }
 
-    /// Fraction of the packets that were lost before the point of capture. `None` with fewer than 20 packets, or if
-    /// more than 5 % of the steps cannot come from a counter used by this endpoint alone.
+    /// Fraction of the packets that were lost before the point of capture. `None` if there are fewer than 20 packets,
+    /// or if more than 5 % of the steps cannot come from a counter that only this endpoint uses.
     pub(crate) fn missing_share(&self) -> Option<f64> {
         let usable = self.seen >= ENOUGH && self.foreign * 20 <= self.seen;
         usable.then(|| self.missing as f64 / (self.missing + self.seen) as f64)

@@ -32,8 +32,8 @@ pub struct Loads {
     hosts: Vec<Host>,
     /// Index of each host in `hosts`.
     places: BTreeMap<IpAddr, usize>,
-    /// For each pair of sender and receiver: the rate of the line of their data in bit/s, and the busy time in
-    /// nanoseconds from which it was computed.
+    /// For each pair of sender and receiver: the rate in bit/s of the line that carries their data, and the busy time
+    /// in nanoseconds from which the rate was computed.
     lines: BTreeMap<(IpAddr, IpAddr), (f64, u64)>,
 }
 

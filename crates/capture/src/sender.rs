@@ -131,8 +131,8 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
-    /// True if the ACK reached the sender no later than `until`, and before the sender sent a segment with this echo.
-    /// `near` is the RTT from the point of capture to the sender in nanoseconds.
+    /// True if the ACK reached the sender by the time `until`, and before the sender sent a segment that echoes the
+    /// timestamp `echo`. `near` is the RTT from the point of capture to the sender in nanoseconds.
     fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
         match self.value.zip(echo) {
             // The echoed timestamp is exact. If it equals the ACK's timestamp, the RTT to the sender decides.
@@ -240,8 +240,8 @@ impl Sender {
         self.out().saturating_sub(self.sacked)
     }
 
-    /// True if the sender had no data to send before the segment with this echo, which passes at time `at`: all data
-    /// was acknowledged, and the latest segment ended a write of the application.
+    /// True if the sender had no data to send before a segment that passes at time `at` and echoes the timestamp
+    /// `echo`: all data was acknowledged, and the previous segment ended a write of the application.
     pub(crate) fn was_idle(&mut self, at: u64, echo: Option<u32>, near: u64) -> bool {
         self.settle(at, at, echo, near);
         self.out() == 0 && (self.last_pushed || self.last_send == 0)
@@ -252,8 +252,8 @@ impl Sender {
         if self.last_send == 0 { 0 } else { at.saturating_sub(self.last_send) }
     }
 
-    /// Applies the ACKs that reached the sender before it sent the segment with this echo, no later than the time
-    /// `until`.
+    /// Applies the ACKs that had reached the sender by the time `until`, and before the sender sent the segment that
+    /// echoes the timestamp `echo`.
     fn settle(&mut self, now: u64, until: u64, echo: Option<u32>, near: u64) {
         while let Some(arriving) = self.pending.front().copied() {
             if !arriving.has_taken_effect(echo, near, until) {
@@ -343,8 +343,8 @@ impl Sender {
         as_a_timer && self.out() == 0 && !self.last_pushed && self.room.is_none_or(|room| room > 0)
     }
 
-    /// Determines whether the retransmission timer or the application ended the suspected pause. Returns true if it was
-    /// the timer; a loss recovery then begins.
+    /// Determines whether the retransmission timer or the application ended the suspected pause. If it was the timer,
+    /// begins a loss recovery and returns true.
     fn judge_silence(&mut self, segment: &Sending, round: u64, timeline: &mut Timeline) -> bool {
         let Some(suspect) = self.suspect.take() else { return false };
         // RFC 5681, section 3.1: after a timeout the sender sends one segment and waits for its ACK. An application

@@ -56,8 +56,8 @@ impl Default for Bin {
 }
 
 impl Bin {
-    /// Returns the limit with the longest time in this bin, and its share of the attributed time. `None` if no time is
-    /// attributed.
+    /// Returns the limit that applied for the longest time in this bin, and its share of the attributed time. `None` if
+    /// no time is attributed to a limit.
     pub fn verdict(&self) -> Option<(Limit, f64)> {
         let total: u64 = self.limits.iter().sum();
         let (place, longest) = self.limits.iter().enumerate().max_by_key(|(_, time)| **time)?;

@@ -115,8 +115,8 @@ impl Link {
     }
 
     /// Accepts a packet that enters at `at`, and returns it immediately with its future arrival time, so that the
-    /// caller can forward it. Packets must be passed in order of entry. Returns `None` if the queue has no room at
-    /// `at`, or if the line loses the packet. The link must [foretell](Link::foretells), and no observer may watch
+    /// caller can forward the packet. Packets must be passed in order of entry. Returns `None` if the queue has no room
+    /// at `at`, or if the line loses the packet. The link must [foretell](Link::foretells), and no observer may watch
     /// queues or drops.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
@@ -131,8 +131,8 @@ impl Link {
     }
 
     /// Takes back a packet that arrives at `at`, before all packets on this link. The link must
-    /// [foretell](Link::foretells), and must have returned the packet since the last packet entered: from
-    /// [`Link::pass_through`], or from [`Node::poll_transmit`] at the packet's arrival.
+    /// [foretell](Link::foretells). It must have returned the packet from [`Link::pass_through`], or from
+    /// [`Node::poll_transmit`] at the packet's arrival, and no other packet may have entered since then.
     pub fn take_back(&mut self, packet: Packet, at: Time) {
         let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("it foretells") };
         path.take_back(packet, at);

@@ -219,7 +219,7 @@ fn behind_a_loss_nothing_is_rebuilt_until_a_packet_in_full() {
         segments
     };
     assert_eq!(fates(cslip(), &[3], &acks(6)), "..x???");
-    // After the sender's timeout, the receiver repeats its ACK, and the repeated ACK is sent in full.
+    // The sender's timeout makes the receiver repeat its ACK, and the repeated ACK is sent in full.
     let mut repaired = repeated(acks(6), 5);
     repaired.extend([Segment { ack: 6001, ..ACK }, Segment { ack: 7001, ..ACK }]);
     assert_eq!(fates(cslip(), &[3], &repaired), "..x???...");
@@ -407,7 +407,7 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     // Two `IR` packets: type, profile and CRC; static parts of IPv4 and TCP, 14 bytes; dynamic parts, 5 and 16 bytes;
     // an empty list of options.
     assert_eq!(rohc_sizes(&acks(2)), [39, 39]);
-    // A new stride is sent in a `co_common` until all 4 possible references have it. This header has 5 bytes, plus 2
+    // A new stride is sent in a `co_common` until all 4 possible references contain it. This header has 5 bytes, plus 2
     // for the acknowledgement number, 2 for the stride, 1 for the identification and 2 for TCP's checksum.
     assert_eq!(rohc_sizes(&acks(9))[2..], [12, 12, 12, 12, 4, 4, 4], "then seq_4 and the checksum");
     assert_eq!(rohc_sizes(&data(5, 512))[2..], [517, 517, 517], "seq_2 and the checksum");
@@ -427,8 +427,8 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     // A header of the second connection includes a context number of 1 byte.
     let other = |at: u32| Segment { port: 2, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(rohc_sizes(&[ACK, other(0), other(1)]), [39, 40, 40]);
-    // From the first ECN mark on, each header has an ECN byte. A `co_common` announces this until all 4 possible
-    // references have it.
+    // From the first ECN mark on, each header has an ECN byte. The sender uses `co_common` headers until all 4 possible
+    // references contain this change.
     let marked = |at: u32| Segment {
         ecn: if at == 6 { Ecn::Ce } else { Ecn::NotEct },
         seq: 1000 + 500 * at,

@@ -66,7 +66,7 @@ fn bursts_have_the_length_and_the_share_of_their_chain() {
     assert!((length - 4.0).abs() < 0.3, "bursts of {length}, expected 4");
 }
 
-/// Common random numbers: a second loss model on the same line must not change which packets are lost at random.
+/// Common random numbers: adding a second loss model to a line must not change which packets the first model loses.
 #[test]
 fn the_kinds_do_not_disturb_each_other() {
     let random = LossConfig { random: 0.1, ..LossConfig::default() };

@@ -112,7 +112,7 @@ fn an_acknowledgement_rides_on_a_frame_the_other_way_and_saves_the_call() {
     let mut medium = radios(radio_config(), 2);
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
     assert_eq!(two_steps(&mut medium), at(110));
-    // The peer is about to answer, so it sends no RTS of its own.
+    // The peer is about to send an answer, so it does not send an RTS.
     medium.request(frame(1), 0, Bytes::new(40), at(150));
     // Times in µs: the frame ends at 1,320, the answer of 40 bytes at 1,460, its acknowledgement at 1,570.
     let expected = [

@@ -136,8 +136,9 @@ fn token_bucket_by_hand() {
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
 }
 
-/// A token bucket looks for the next packet after each one, as Linux's tbf does, and so finds the queue empty. A
-/// serializer corresponds to Linux's htb, which never dequeues from an empty queue: the empty flow stays in the lists.
+/// After each packet, a token bucket dequeues again, as Linux's tbf does. The queue is then empty, and the discipline
+/// removes the empty flow from its lists. A serializer corresponds to Linux's htb, which never dequeues from an empty
+/// queue: the empty flow stays in the lists.
 #[test]
 fn a_token_bucket_finds_the_queue_empty_and_a_serializer_does_not() {
     for (shaper, listed) in [(Some(tbf(1600)), 0.0), (None, 1.0)] {

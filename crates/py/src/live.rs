@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 /// Runs a command behind an emulated link, with the arguments of `lopsided-live emulate`. Returns its exit code, the
 /// tables of the link, and the lateness of packets.
 ///
-/// The command owns the terminal, if there is one, until it ends.
+/// If there is a terminal, the command controls it until the command ends.
 #[cfg(target_os = "linux")]
 #[pyfunction]
 pub(crate) fn emulate<'py>(

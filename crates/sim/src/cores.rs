@@ -21,7 +21,7 @@ pub struct CoresUsed {
 }
 
 impl CoresUsed {
-    /// Returns the number of cores that a run of this scenario used.
+    /// Returns the number of threads that a run of this scenario used, with the reason.
     pub(crate) fn of(scenario: &Scenario, network: &Network<Host>) -> CoresUsed {
         let (cores, events) = network.threads_used();
         let share = events as f64 / network.events().max(1) as f64;

@@ -117,8 +117,8 @@ impl DelayStats {
     /// Returns the moments of the current interval, and starts the next interval.
     pub fn take_interval(&mut self) -> Moments {
         let Some(moments) = self.moments.as_deref_mut() else { return Moments::default() };
-        // The moments of the current interval are kept separately from the earlier ones, so that `add` updates only one
-        // set.
+        // The moments of the current interval are stored separately from the earlier ones, so that `add` updates only
+        // one set.
         moments.before.merge(&moments.interval);
         std::mem::take(&mut moments.interval)
     }

@@ -40,8 +40,8 @@ pub struct RunOptions {
     /// Maximum number of threads for this run. The run uses fewer threads if more would not be faster. The result does
     /// not depend on the number.
     pub cores: usize,
-    /// Several threads are used only in time windows of the parallel engine that have at least this number of events.
-    /// The default of 4,000 events is about 1 ms of work.
+    /// Several threads are used only in time windows of the parallel engine in which at least this number of events is
+    /// expected. The default of 4,000 events is about 1 ms of work.
     pub cores_from_events: f64,
 }
 
@@ -71,8 +71,8 @@ pub struct Outside {
     pub addresses: Vec<IpAddr>,
     /// True if packets to unknown addresses are sent to this host, as over a default route.
     pub takes_the_rest: bool,
-    /// True to keep a simulated host with the scenario's flows in addition to the edge. A router in front of both sends
-    /// packets for the scenario's address of the host to the simulated host.
+    /// True to keep a simulated host, which runs the scenario's flows, in addition to the edge. A router in front of
+    /// both sends packets for the host's address in the scenario to the simulated host.
     pub keeps_flows: bool,
 }
 

@@ -76,7 +76,7 @@ fn is_special(bits: u8) -> bool {
     [SPECIAL_INTERACTIVE, SPECIAL_DATA].contains(&(bits & FIELDS))
 }
 
-/// Appends a difference: 1 byte for 1 to 255; 3 bytes, of which the first is zero, for all other values.
+/// Appends a difference. A value from 1 to 255 takes 1 byte; all other values take 3 bytes, the first of which is zero.
 pub(super) fn push_delta(octets: &mut Vec<u8>, delta: u16) {
     match u8::try_from(delta) {
         Ok(small @ 1..) => octets.push(small),

@@ -2,8 +2,9 @@
 //! and has two ways to repair a lost context.
 //!
 //! A compressed header contains the context's number, a byte of flags, TCP's checksum, and the changes (section 6):
-//! differences as in RFC 1144, all options if any of them changed, and one byte for ECN marks and their feedback flags,
-//! which neither end stores. The header takes at least 4 bytes; if the timestamps have changed, it takes at least 16.
+//! differences as in RFC 1144, all options if any of them changed, and one byte for ECN marks and their feedback flags.
+//! Neither end stores this byte. The header takes at least 4 bytes; if the timestamps have changed, it takes at least
+//! 16.
 //!
 //! **Twice** (section 10.1): if the rebuilt header fails TCP's checksum, the far end applies the same difference once
 //! or twice more, as if one or two packets with the same differences were lost. **Header requests** (section 10.2): if

@@ -5,8 +5,8 @@
 //! its compressed header, and drops it if this fails. Instead of checking TCP's checksum, the far end compares the
 //! rebuilt header with the sent one.
 //!
-//! The link layer notifies the far end of damaged packets, which it detects as PPP's frame check or a modem's error
-//! control does.
+//! The link layer detects damaged packets and notifies the far end of each one. PPP's frame check and a modem's error
+//! control work in this way.
 //!
 //! The far end's requests reach the near end after the line's own delay. They are never lost and do not load a link.
 //! The gauge `requests` counts them.
@@ -110,7 +110,8 @@ impl HeaderCompression {
     /// Decompresses the next packet that was not lost. Returns false if the far end cannot decompress it.
     #[must_use]
     pub(crate) fn receive(&mut self, packet: &Packet, now: Time) -> bool {
-        // The link layer reports each frame that was lost before this one to the far end as damaged.
+        // First remove the frames that were lost before this one: the link layer reports each of them to the far end as
+        // damaged.
         loop {
             let frame = self.line.pop_front().expect("it was sent");
             if frame != Frame::Damaged {
@@ -118,8 +119,7 @@ impl HeaderCompression {
                 self.counts.tossed += u64::from(!whole);
                 if let Some(context) = self.scheme.poll_request() {
                     self.counts.requests += 1;
-                    // Requests travel against the direction of this line and do not wait in the queue of that
-                    // direction.
+                    // Requests travel in the opposite direction, and do not wait in that direction's queue.
                     self.requests.push_back((now + self.way_back, context));
                 }
                 return whole;

@@ -255,8 +255,8 @@ const COMMON: u8 = 0b111_1101;
 const ADD_CID: u8 = 0xe0;
 /// Encodings of a sequence or acknowledgement number in 1 byte and in 2 bytes.
 const COMMON_WIDTHS: [Lsb; 2] = [lsb(8, 63), lsb(16, 16_383)];
-/// Encoding of an IPv4 identification in 1 byte. If it does not fit, the identification takes 2 bytes. It is never
-/// omitted.
+/// Encoding of an IPv4 identification in 1 byte. If the identification cannot be encoded in 1 byte, it takes 2 bytes.
+/// It is never omitted.
 const COMMON_ID: Lsb = lsb(8, 3);
 
 impl Common {
@@ -373,7 +373,7 @@ impl Flow {
         // The ACK stride of RFC 6846: acknowledgement numbers that advance by multiples of it can be sent as scaled
         // values.
         let step = header.ack.get().wrapping_sub(last.ack());
-        // An acknowledgement number that goes back gives a huge step, which is ignored.
+        // If the acknowledgement number goes back, the step is huge (it wraps around) and is ignored.
         if step > 0 && step < 1 << 20 {
             self.steps = (self.steps.1, step);
         }
@@ -602,7 +602,7 @@ impl Scheme for Rohc {
         let (number, flow) = self.take(&header);
         let new = flow.refer(header, packet.payload().len());
         let octets = flow.encode(&new, refreshes);
-        // The far end's reference is at most this many headers old, so discard the oldest header.
+        // The far end's reference is at most `WINDOW` headers old, so discard the oldest header.
         if flow.window.len() == WINDOW {
             flow.window.pop_front();
         }

@@ -204,7 +204,7 @@ struct Frame {
     wire: Bytes,
 }
 
-/// The state of a modem, including the state that the CMTS stores for it.
+/// The state of a modem, and the state that the CMTS stores for this modem.
 #[derive(Debug, Default)]
 struct Modem {
     frames: VecDeque<Frame>,

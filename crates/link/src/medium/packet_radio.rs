@@ -17,7 +17,7 @@
 //! an exchange neither calls nor answers (MACA's deferral).
 //!
 //! The answer "busy" (NACK-CTS) is not a separate message, because it "achieves the same effect" as a missing CTS
-//! (section 5.1): it would end at the time at which the caller detects that no CTS arrived.
+//! (section 5.1): such a message would end exactly when the caller detects that no CTS has arrived.
 //!
 //! Not modelled: frequency hopping, capture, and RTS frames that collide or are lost.
 
@@ -168,8 +168,8 @@ impl Part for PacketRadioConfig {
 }
 
 impl PacketRadioConfig {
-    /// The wait before each transmission. Sender and receiver change mode at the same time, so it is the longer
-    /// turnaround.
+    /// Returns the wait before each transmission. Sender and receiver change mode at the same time, so the wait is the
+    /// longer of the two turnarounds.
     fn turnaround(&self) -> Duration {
         self.transmit_to_receive.max(self.receive_to_transmit)
     }
@@ -239,8 +239,8 @@ enum Step {
     Called { caller: usize },
     /// The caller's wait for a CTS is over.
     NoAnswer { caller: usize },
-    /// The last bit of a frame has been sent. `answer` is true for the peer's frame, which also acknowledges the
-    /// caller's frame.
+    /// The last bit of a frame has been sent. If `answer` is true, the peer sent this frame, which also acknowledges
+    /// the caller's frame.
     Sent { caller: usize, answer: bool },
     /// The packet of a radio's frame arrives at the peer.
     Arrived { radio: usize },

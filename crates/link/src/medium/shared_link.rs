@@ -36,8 +36,8 @@ struct Station {
     frames: Frames,
 }
 
-/// The frames of a station that the medium holds, by number. A ring suffices, because frames end almost in the order of
-/// their requests.
+/// The frames of a station that the medium holds, by number. A ring is enough, because frames end almost in the order
+/// of their requests.
 #[derive(Debug, Default)]
 struct Frames {
     /// Number of the first frame in the ring.

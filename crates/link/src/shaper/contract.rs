@@ -50,9 +50,9 @@ use std::fmt::Debug;
 /// assert_eq!(shaper.schedule(Time::ZERO, Bytes::new(1500)).0, Time::from_nanos(1_000_000));
 /// ```
 pub trait Shaper: Debug + Send {
-    /// True if `ready_at` depends on the packet's size. The link then needs the size of the packet at the head before
-    /// it departs. If the discipline cannot return that size, the link removes the packet from the discipline in
-    /// advance (see [`lopsided_queue::Child`]).
+    /// True if `ready_at` depends on the packet's size. Before the packet at the head departs, the link then needs its
+    /// size. If the discipline cannot return that size, the link removes the packet from the discipline in advance (see
+    /// [`lopsided_queue::Child`]).
     fn needs_size(&self) -> bool;
 
     /// Advances to `now`, at the end of a time in which no packet could be sent.
@@ -62,8 +62,8 @@ pub trait Shaper: Debug + Send {
     /// queue. From `now` on, another packet may be at the head.
     fn advance_backlogged(&mut self, now: Time, wire: Bytes);
 
-    /// The time at which a packet of `wire` bytes may leave the queue if no other call happens before. May be in the
-    /// past.
+    /// Returns the time at which a packet of `wire` bytes may leave the queue if no other method is called before. This
+    /// time may be in the past.
     fn ready_at(&mut self, wire: Bytes) -> Time;
 
     /// Sends a packet that leaves the queue at `start`. Returns the time at which its last bit is sent.

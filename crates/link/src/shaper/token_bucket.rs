@@ -86,8 +86,7 @@ impl TokenBucket {
         })
     }
 
-    /// Moves `counted` to `now`, or to the last refill at or before `now`. Returns the number of tokens that were added
-    /// in between.
+    /// Moves `counted` to `now`, or to the last refill at or before `now`. Returns the number of tokens that this adds.
     #[inline]
     fn count_until(&mut self, now: Time) -> i64 {
         let passed = now.saturating_since(self.counted).as_nanos();
@@ -115,7 +114,8 @@ impl Shaper for TokenBucket {
     #[inline]
     fn advance_idle(&mut self, now: Time) {
         let gained = self.count_until(now);
-        // The bucket may hold more than the burst after a backlogged time. It keeps these tokens but gains none.
+        // After a time with a backlog, the bucket may hold more tokens than the burst. It keeps these tokens but gains
+        // no more.
         if self.tokens < self.burst {
             self.tokens = self.tokens.saturating_add(gained).min(self.burst);
         }

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) const QUEUE_DISCIPLINE: &str = "queue discipline";
 
 thread_local! {
-    /// The run that this thread is building. Queues read it when they are built.
+    /// The run that this thread is building. Queues read this variable when they are built.
     static CURRENT_RUN: RefCell<Option<Arc<RunAbort>>> = const { RefCell::new(None) };
 }
 

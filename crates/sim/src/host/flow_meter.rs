@@ -20,7 +20,7 @@ pub(crate) struct FlowMeter {
     pub last_srtt: Option<Duration>,
     /// Bytes that the application read. With datagrams: bytes of the IP packets that arrived.
     pub delivered_bytes: u64,
-    /// Data segments that arrived on connections that no longer exist.
+    /// Number of data segments that arrived on connections that no longer exist.
     pub past_segments_in: u64,
     /// Datagrams received.
     pub datagrams_in: u64,

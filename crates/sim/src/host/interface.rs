@@ -1,10 +1,10 @@
 //! A host's network interface: a fixed delay (like netem on Linux), followed by the transmit ring of the network card.
 //! Each packet waits for the delay and then until the ring has a free place. The number of waiting packets is limited.
 //!
-//! Captures record a packet when it moves from the interface to the ring. The ring is not a queue of its own: its
-//! packets wait in the queue of the link behind the interface. The interface only computes how many packets the link
-//! has not sent yet, which is possible because no other node sends on this link. Left out: any order other than first
-//! in, first out.
+//! Captures record a packet when it moves from the interface to the ring. The ring does not store packets: they wait in
+//! the queue of the link behind the interface. The interface only computes how many of its packets the link has not
+//! sent yet. This is possible because no other node sends on this link. Left out: any order other than first in, first
+//! out.
 
 use lopsided_core::{BitRate, Count, Duration, Packet, Port, Time};
 use lopsided_link::{Framing, Serializer};

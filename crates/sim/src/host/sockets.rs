@@ -144,8 +144,8 @@ pub(crate) struct HostSockets {
     pub paths: KnownPaths,
     /// Metrics of ended connections by destination, stored only if the stack enables it.
     pub remembered: BTreeMap<IpAddr, Remembered>,
-    /// One time for each application, followed by one for each connection. A time may be too early but never too late.
-    /// When it is reached, the owner's actual timeout is read. This takes less time than an update after every segment.
+    /// One time for each application, followed by one for each connection. A time may be too early but never too late:
+    /// when it comes, the host reads the actual timeout. This is cheaper than updating the time after every segment.
     pub timers: EventQueue,
     /// Applications and connections that may have packets to send, numbered as in `timers`.
     pub ready: Vec<u32>,
@@ -285,7 +285,7 @@ pub(crate) struct Io<'a> {
 }
 
 impl Io<'_> {
-    /// Returns the connection of a socket; `None` if it is not live or belongs to another application.
+    /// Returns the connection of a socket. `None` if the connection is not live or belongs to another application.
     #[inline]
     fn own(&mut self, socket: SocketId) -> Option<&mut Conn> {
         let app = self.app;

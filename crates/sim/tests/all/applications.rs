@@ -185,7 +185,7 @@ fn a_fetch_goes_on_after_an_outage() {
     assert_eq!(result.transfers.what, ["fetch"]);
 }
 
-/// An application that opens two connections, sends a number on each, and receives that number of bytes.
+/// An application that opens two connections, sends a number on each, and then receives this number of bytes on each.
 #[derive(Debug, Default)]
 struct Asker {
     sockets: Vec<SocketId>,

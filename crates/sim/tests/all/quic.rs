@@ -105,8 +105,8 @@ fn runs_repeat_on_threads_and_in_another_process() {
     assert_eq!(digest.expect("the second process wrote it"), format!("{:016x}", first.digest), "another process");
 }
 
-/// Fewer ACKs are sent if the sender requests it with ACK_FREQUENCY frames, and also if the receiver's own policy does
-/// it.
+/// The receiver sends fewer ACKs if the sender requests this with ACK_FREQUENCY frames, or if the receiver has such a
+/// policy of its own.
 #[test]
 fn the_receiver_acknowledges_as_often_as_it_is_told() {
     let text = line(r#""bulk""#, "up.rate = \"10 Mbit/s\"").replace("up.rate = \"400 kbit/s\"", "");

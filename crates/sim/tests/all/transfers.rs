@@ -43,8 +43,8 @@ fn transfers_follow_each_other_with_their_pause() {
     assert_eq!(result.transfers.flow, [0; 5]);
     assert_eq!(result.transfers.size_bytes, [10_000; 5]);
     for pair in result.transfers.start_s.windows(2) {
-        // The pause starts when the sender is notified that the connection is closed, which is one round trip after it
-        // sent the last byte.
+        // The pause starts when the sender is notified that the connection is closed. This is one round trip after the
+        // sender sent the last byte.
         assert!((1.09..1.12).contains(&(pair[1] - pair[0])), "{pair:?}");
     }
     let longest = result.transfers.completion_s.iter().copied().fold(0.0, f64::max);

@@ -336,8 +336,8 @@ impl Wifi {
         for sender in std::mem::take(&mut self.senders) {
             let acknowledges = self.acknowledges(&sender);
             let in_order = self.reorders(sender.receiver);
-            // In a collision of RTS frames the sender gets no CTS, so it detects the failure even if the data would not
-            // be acknowledged.
+            // If RTS frames collide, the sender gets no CTS. It therefore detects the failure even if the data would
+            // not be acknowledged.
             let knows = acknowledges || (collided && sender.announced);
             let retries = knows.then_some(self.config.retries);
             let reason = match (knows, collided) {
@@ -361,7 +361,8 @@ impl Wifi {
             }
             // A sender that expects no answer cannot detect a failure.
             let failed = !success && knows && station.failures < self.config.retries;
-            // A success resets the contention window, and so does dropping a frame after its last retry.
+            // The contention window is reset after a success, and after a frame is dropped at the end of its last
+            // retry.
             station.failures = if failed { station.failures + 1 } else { 0 };
             self.draw_backoff(sender.station);
         }
@@ -379,7 +380,8 @@ fn next_receiver(station: &Station) -> usize {
 
 impl Medium for Wifi {
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time) {
-        // The limits for a receiver do not change, so they are computed once, with its first frame.
+        // The limits for a receiver do not change, so they are computed once, when the first frame for this receiver is
+        // requested.
         let limits = (!self.stations[frame.station].peers.contains_key(&to)).then(|| self.limits(frame.station, to));
         let queues = self.config.aggregation_queues as usize;
         // A packet can be sent at once only if the channel has been free for AIFS.

@@ -258,8 +258,8 @@ impl Outbox {
     }
 
     /// Ends the exchange of the aggregate. `acknowledged` is true if the sender received the acknowledgement. An MPDU
-    /// that was retransmitted `retries` times without success is dropped. With `None`, every MPDU that did not arrive
-    /// is dropped.
+    /// that was retransmitted `retries` times without success is dropped. If `retries` is `None`, every MPDU that did
+    /// not arrive is dropped.
     pub fn settle(&mut self, acknowledged: bool, retries: Option<u32>, mut lost: impl FnMut(FrameId)) {
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
