@@ -355,10 +355,9 @@ def page(known: Records, found: Sequence[Change]) -> list[str]:
         f"both kernels in virtual time ({', '.join(sources) or 'not measured'}), and in the simulator with both",
         f"profiles. Linux ran {len(runs)} times, for {len(CELLS)} cells. Values are means over Linux's seeds;",
         f"goodput is in Mbit/s, times are in ms. A change of more than {percent(BOUND)} is **bold**. The last column",
-        "shows the change between the profiles minus the change between the kernels, in per cent, and the standard",
-        "error of this difference, which is computed from the spread of the simulator's",
-        f"{len(SIM_SEEDS)} seeds. [TCP stacks](../stacks.md#linux-61-and-612) lists all changes between the two",
-        "kernels.",
+        "shows the change between the profiles minus the change between the kernels, in per cent, with the standard",
+        f"error of this difference (from the spread of the simulator's {len(SIM_SEEDS)} seeds). [TCP",
+        "stacks](../stacks.md#linux-61-and-612) lists all changes between the two kernels.",
         "",
         *promises.rows([promise]),
         *section(
