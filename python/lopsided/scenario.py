@@ -133,11 +133,11 @@ class Scenario:
         return text, name, [*before, *changes]
 
     def with_controllers(self, controllers: Controllers) -> Scenario:
-        """Returns the scenario with these congestion controls added; a control replaces one with the same name."""
+        """Returns the scenario with the given congestion controls added; a control replaces one with the same name."""
         return Scenario(self.native.with_changes([], checked(controllers)), self._source)
 
     def only(self, flows: Iterable[str]) -> Scenario:
-        """Returns the scenario with only these flows. They start at the same times and send the same data as in the
+        """Returns the scenario with only the given flows. They start at the same times and send the same data as in the
         full scenario.
 
         Raises UsageError if a flow is unknown or if no flow is given.

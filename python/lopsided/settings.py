@@ -19,7 +19,7 @@ def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def dotted_key(*words: str) -> str:
-    """Joins these words to a dotted key. A word with characters other than letters, digits, `-` and `_` is quoted.
+    """Joins the words to a dotted key. A word with characters other than letters, digits, `-` and `_` is quoted.
 
     The copies that `count` makes of a flow have such names: `dotted_key("flow", "backup.1", "cc")`.
     """

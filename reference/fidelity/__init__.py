@@ -47,7 +47,7 @@ class Cell:
     simulator run with the same changed values."""
 
     def scenario(self, seed: int) -> Scenario:
-        """The scenario for a run with this seed."""
+        """The scenario for a run with the given seed."""
         from lopsided.scenario import Scenario
 
         return Scenario.load(FOLDER / self.file, **{**dict(self.settings), **self._variation(seed)})

@@ -81,7 +81,7 @@ marks."""
 
 
 def line(rtt: int, duration: int) -> Tables:
-    """Returns a scenario of two CUBIC downloads over a line with this RTT in ms and duration in seconds."""
+    """Returns a scenario of two CUBIC downloads over a line with the given RTT in ms and duration in seconds."""
     return {
         "scenario": {"title": "Two CUBIC downloads", "duration": f"{duration} s"},
         "link": {

@@ -113,7 +113,7 @@ def recorded(path: Path) -> dict[tuple[str, int], Values]:
 
 
 def scenario(variant: str, buffer: int) -> Scenario:
-    """Returns the scenario with this uplink buffer and with the variant's rule switched off."""
+    """Returns the scenario with the given uplink buffer and with the variant's rule switched off."""
     return Scenario.load(SCENARIO, **{"link.up.queue.limit": f"{buffer} packets", **VARIANTS[variant]})
 
 
@@ -405,7 +405,7 @@ def _main_row(cell: Cell) -> list[object]:
 
 
 def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
-    """Yields FreeBSD's median performance and then the simulator's, for each variant with this uplink buffer."""
+    """Yields FreeBSD's median performance and then the simulator's, for each variant with the given uplink buffer."""
     by_variant = {cell.variant: cell for cell in cells if cell.buffer == buffer}
     for variant in VARIANTS:
         if cell := by_variant.get(variant):

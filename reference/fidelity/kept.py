@@ -61,7 +61,7 @@ class Wanted:
         return (self.folder(kept) / aligning.CAPTURES).is_dir()
 
     def run(self, kept: Path = FOLDER) -> Run:
-        """Returns the stored run. Makes it on Linux first if it is missing."""
+        """Returns the stored run. If there is none, the run is made on Linux first."""
         folder = self.folder(kept)
         return Run.load(folder) if self.is_kept(kept) else aligning.keep(self.scenario(), folder, seed=self.seed)
 
@@ -92,7 +92,7 @@ class Effort:
 
     @staticmethod
     def of(minutes: float | None, workers: int = SIDE_BY_SIDE) -> Effort:
-        """Returns limits that let no run start after this number of minutes; `None` sets no time limit."""
+        """Returns limits that let no run start after the given number of minutes; `None` sets no time limit."""
         return Effort(workers, None if minutes is None else time.monotonic() + 60 * minutes)
 
 

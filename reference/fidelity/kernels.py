@@ -63,8 +63,8 @@ def _link(down: str, up: str, rtt: str, queue: Tables | None = None, limit: int 
 
 
 def _flows(*kinds: str) -> list[Tables]:
-    """Returns flows of these kinds: `down` and `up` are bulk transfers, `pages` are downloads of 20 kB, `objects` of
-    300 kB."""
+    """Returns flows of the given kinds: `down` and `up` are bulk transfers, `pages` are downloads of 20 kB, `objects`
+    of 300 kB."""
     apps = {"pages": ("20 kB", "200 ms"), "objects": ("300 kB", "500 ms")}
     found: list[Tables] = []
     for kind in kinds:

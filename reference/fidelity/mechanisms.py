@@ -39,8 +39,8 @@ _LINE = {
 
 
 def _lost(*packets: int) -> Settings:
-    """Returns settings that drop these packets of the download, counted from the start of the run, on Linux and in the
-    simulator."""
+    """Returns settings that drop the given packets of the download, counted from the start of the run, on Linux and in
+    the simulator."""
     return {"link.down.loss.packets": packets}
 
 
@@ -507,7 +507,7 @@ def missing(root: Path) -> list[str]:
 
 
 def exists(root: Path, script: str) -> bool:
-    """True if a packet script with this name (`file::test`) exists."""
+    """True if a packet script with the given name (`file::test`) exists."""
     file, test = script.split("::")
     path = root / SCRIPTS / f"{file}.rs"
     return path.is_file() and re.search(rf"fn {test}\(", path.read_text()) is not None

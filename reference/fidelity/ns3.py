@@ -20,7 +20,7 @@ SOURCE = "ns-3 3.37"
 
 
 def minimum_rto(seconds: float) -> str:
-    """Returns the name, in the records, of the runs with this minimum RTO in seconds."""
+    """Returns the name, in the records, of the runs with the given minimum RTO in seconds."""
     return f"minimum RTO {seconds:g} s"
 
 

@@ -123,8 +123,8 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
 
 
 def _measured(path: Path, receivers: list[tuple[str, int]]) -> list[Row]:
-    """Returns the goodput and the 95th percentile of the RTT of the whole path, for the flows to these addresses and
-    ports.
+    """Returns the goodput and the 95th percentile of the RTT of the whole path, for the flows to the given addresses
+    and ports.
 
     A download and an upload can have the same port, so flows are matched by address too.
     """

@@ -29,7 +29,7 @@ class Outcome:
 
 
 def attempt(number, seed, folder):
-    """Chooses the download with this number at random, runs it in an empty folder, and checks its result."""
+    """Chooses the download with the given number at random, runs it in an empty folder, and checks its result."""
     rng = random.Random(seed * 1_000_003 + number)
     content = rng.randbytes(rng.choice((0, 1, 1000, 14_480, 14_481, 40_000, 120_000, 200_000, 300_000, 400_000)))
     etag = rng.choice(('"1"', '"1"', '"1"', 'W/"1"', None))

@@ -55,7 +55,7 @@ def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
 def of_one_case_each(
     paper: Paper, experiments: Iterable[Experiment], overrides: Mapping[str, Overrides]
 ) -> Measurements:
-    """Returns a row for every case of these experiments, with the metrics of one short run per scenario file.
+    """Returns a row for every case of the given experiments, with the metrics of one short run per scenario file.
 
     The numbers have the right form but no meaning, which is enough to check texts. `overrides` are given by experiment.
     """

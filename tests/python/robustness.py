@@ -187,7 +187,7 @@ def _digest(path: Path) -> str:
 
 
 def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
-    """Kills the command after this time in seconds."""
+    """Kills the command after the given time in seconds."""
     with place.start() as process:
         try:
             process.wait(timeout=when)
@@ -198,7 +198,7 @@ def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
 
 
 def a_kill_while_writing(place: Place, late: float, sign: signal.Signals) -> str:
-    """Kills the command this time in seconds after it started to write."""
+    """Kills the command at the given time in seconds after the command started to write."""
     with place.start() as process:
         while process.poll() is None and not place.writing():
             time.sleep(0.0005)
@@ -223,7 +223,7 @@ def while_starting(said: str) -> bool:
 
 
 def a_full_disk(place: Place, room: int) -> str:
-    """Runs the command with this number of free bytes on its disk."""
+    """Runs the command with the given number of free bytes on its disk."""
     script = Path(__file__).resolve()
     words = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, str(script), "--within", str(room)]
     done = subprocess.run(

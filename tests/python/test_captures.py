@@ -29,7 +29,7 @@ def captured(adsl, tmp_path_factory) -> tuple[lop.Run, Path]:
 
 
 def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
-    """Returns these fields of the packets that match a display filter."""
+    """Returns the given fields of the packets that match a display filter."""
     command = ["tshark", "-r", str(file), "-Y", shown, "-T", "fields"]
     for field in fields:
         command += ["-e", field]

@@ -277,7 +277,7 @@ def test_a_run_with_its_report_loads_no_library_of_drawing(adsl_file, tmp_path):
 
 
 def _modules_of(arguments: list[str]) -> set[str]:
-    """Returns the modules that a process has loaded when this command ends."""
+    """Returns the modules that a process has loaded when the given command ends."""
     code = (
         "import sys; from lopsided import cli; "
         "assert cli.invoke(sys.argv[1:]) == 0; "

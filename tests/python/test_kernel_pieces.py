@@ -422,7 +422,7 @@ def test_programs_start_on_time_and_the_run_lasts_until_the_awaited_ones_end(tmp
 
 
 def built(tmp_path: Path, version: str) -> Path:
-    """Puts a fake kernel of this version into the cache: a shell script that does nothing."""
+    """Puts a fake kernel of the given version into the cache: a shell script that does nothing."""
     folder = tmp_path / "lopsided" / "kernels" / version
     folder.mkdir(parents=True)
     program = folder / "linux"

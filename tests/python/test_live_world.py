@@ -229,7 +229,7 @@ def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monk
 
 
 def _agents(folder: Path) -> list[str]:
-    """Processes of runs that store their files in this folder."""
+    """Processes of runs that store their files in the given folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:

@@ -41,7 +41,7 @@ def test_the_limit_of_acks_is_an_ack_of_66_octets_for_two_segments() -> None:
 
 
 def _in_world(paper: Paper, key: str, overrides: Overrides, **labels: str) -> Measurements:
-    """One seed of an experiment's cases that have these labels."""
+    """One seed of an experiment's cases that have the given labels."""
     found: Experiment = paper.experiment(key)
     cases = tuple(case for case in found.cases if labels.items() <= dict(case.labels).items())
     return run_experiments(paper, [replace(found, cases=cases, keep=False)], 1, run_jobs, overrides=overrides)

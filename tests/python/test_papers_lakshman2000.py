@@ -44,7 +44,7 @@ def test_the_expressions_under_loss_meet_where_the_reverse_link_starts_to_limit(
 
 
 def _in_world(paper: Paper, key: str, overrides: Overrides, **labels: float) -> Measurements:
-    """One seed of an experiment's cases that have these labels."""
+    """One seed of an experiment's cases that have the given labels."""
     found = paper.experiment(key)
     cases = tuple(case for case in found.cases if all(case.labels[name] == value for name, value in labels.items()))
     return run_experiments(paper, [replace(found, cases=cases)], 1, run_jobs, overrides=overrides, keep_runs=False)

@@ -74,7 +74,7 @@ def test_a_run_can_be_saved_twice(folder):
         done = _lopsided(folder, "run", "adsl.toml", "--out", "run", *more)
         assert done.returncode == 0, done.stderr
         assert (folder / "run" / "report.html").exists()
-    # No other file is left next to it, such as a lock or an unfinished folder.
+    # No other file is left in the folder, such as a lock or an unfinished folder.
     assert sorted(path.name for path in folder.iterdir()) == ["adsl.toml", "run"]
     done = _lopsided(folder, "explain", "run")
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def table(spec, rows):
 
 
 def queues(slow, rates, rpm=(), lost=()):
-    """A comparison of disciplines with these values (RTT, goodput, ...) in the downlink."""
+    """A comparison of disciplines with the given values (RTT, goodput, ...) in the downlink."""
     names = list(slow)
     cells = [
         {"queue": name, "world": "sim", "direction": "down", "rtt_p95_ms": slow[name], "goodput_bps": rates[name]}
@@ -91,7 +91,7 @@ def test_the_verdict_names_the_best_remedy_and_the_harmful_ones():
 
 
 def pair(one, other, share, rtts=(20.0, 20.0), least=None):
-    """Both cells of a pair of controls; the first control has this share of the goodput."""
+    """Both cells of a pair of controls; the first control has the given share of the goodput."""
     cells = []
     for (cc, rtt), (against, its), part in (
         ((one, rtts[0]), (other, rtts[1]), share),

@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # If the terminal or file does not support Unicode, each character that it lacks is replaced by a question
+            # If the terminal or file does not support Unicode, each unsupported character is replaced by a question
             # mark.
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments

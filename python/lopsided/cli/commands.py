@@ -153,4 +153,5 @@ SIMULATING = (
 """Commands that only compute and write files."""
 
 TERMINABLE = (*SIMULATING, "fit", "probe", "check")
-"""Commands that treat SIGTERM like Ctrl-C and remove what they set up; the other commands handle signals themselves."""
+"""Commands that treat SIGTERM like Ctrl-C: they remove the files and processes that they created. The other commands
+handle signals themselves."""

@@ -319,7 +319,7 @@ def _keys(line: _Line, key: str) -> Iterator[Candidate]:
 
 
 def _names(scenario: Mapping[str, Any], path: Sequence[str]) -> list[str]:
-    """Returns the names of the scenario's flows, links or hosts under this key."""
+    """Returns the names of the scenario's flows, links or hosts under the given key."""
     if list(path) == ["flow"]:
         return _flow_names(scenario)
     if list(path) == ["topology", "link"]:
@@ -361,7 +361,7 @@ def _shape(path: Sequence[str]) -> Tree:
 
 
 def _is_named(path: Sequence[str]) -> bool:
-    """True if the part after these keys is the name of an entry, not a key."""
+    """True if the part after the given keys is the name of an entry, not a key."""
     named = False
     for end in range(1, len(path) + 1):
         named = not named and _entries(_shape(path[: end - 1]).get("properties", {}).get(path[end - 1], {})) is not None

@@ -137,8 +137,8 @@ def new(
 
 
 def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
-    """Returns the parts of a scenario for a line with these numbers. A number that is `None` is replaced by its
-    default."""
+    """Returns the parts of a scenario for a line with the given rates and round-trip time. An argument that is `None`
+    is replaced by its default."""
     down_bps = down_bps or units.parse_rate(_DOWN)
     up_bps = up_bps or units.parse_rate(_UP)
     rtt_s = units.parse_time(_RTT) if rtt_s is None else rtt_s

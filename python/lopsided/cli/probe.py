@@ -195,7 +195,7 @@ def _show(logs: list[Log]) -> None:
 
 
 def _files(path: Path, flows: list[str]) -> list[Path]:
-    """Returns the files of the log of these flows; with `.tsv` there is one per flow."""
+    """Returns the files of the log of the given flows; with `.tsv` there is one file per flow."""
     if path.suffix != ".tsv" or len(flows) == 1:
         return [path]
     return [path.with_stem(f"{path.stem}-{flow}") for flow in flows]

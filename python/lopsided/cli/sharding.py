@@ -76,13 +76,13 @@ def carry_out(
 
 
 def array_line(command: Sequence[str], folder: Path, numbers: Sequence[int], count: int) -> str:
-    """Returns the SLURM command line that executes these shards."""
+    """Returns the SLURM command line that executes the given shards."""
     one = shlex.join(["lopsided", *command, "--shard", f"auto/{count}", "--out", str(folder)])
     return f"sbatch --array={shards.array_of(numbers)} --wrap={shlex.quote(one)}"
 
 
 def _without(arguments: Sequence[str], options: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """Returns the command line without these options (and their values) and without these flags."""
+    """Returns the command line without the given options (and their values) and without the given flags."""
     kept: list[str] = []
     skip = False
     for argument in arguments:

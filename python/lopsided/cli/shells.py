@@ -126,7 +126,7 @@ def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
 
 
 def _quoted(text: str, quote: str) -> str:
-    """Escapes the text for the shell, within this open quote."""
+    """Escapes the text for the given shell, inside a quote that is already open."""
     special = {"": " \t\\'\"$`&|;<>()*?[]#!{}", '"': '\\"$`', "'": ""}[quote]
     return "".join(f"\\{letter}" if letter in special else letter for letter in text)
 
@@ -135,7 +135,8 @@ def _quoted(text: str, quote: str) -> str:
 
 
 def install(shell: str | None = None) -> list[str]:
-    """Writes the completion script for this shell (default: the parent shell), and configures new shells to load it.
+    """Writes the completion script for the given shell (default: the parent shell), and configures new shells to load
+    it.
 
     Returns the lines to print.
     """

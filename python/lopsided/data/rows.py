@@ -40,7 +40,7 @@ class Lazy:
         raise NotImplementedError
 
     def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """For each row, true if the text in this column is one of these words."""
+        """For each row, true if the text in the column is one of the given words."""
         raise NotImplementedError
 
     def rows(self) -> Iterator[dict[str, Any]]:
@@ -114,7 +114,8 @@ def _python(value: Any) -> Any:
 
 
 def _alike(values: list[Any], is_float: bool) -> list[Any]:
-    """The values of a column as plain numbers and texts. If one of them is a float, all are floats, as in a frame."""
+    """The values of a column as plain numbers and texts. If one value is a float, all numbers are converted to floats,
+    as in a frame."""
     plain = [value if value is None or isinstance(value, _PLAIN) else _python(value) for value in values]
     if is_float or any(isinstance(value, float) for value in plain):
         return [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in plain]

@@ -92,7 +92,7 @@ class Table:
         return self._source[column].to_numpy().astype("float64")
 
     def among(self, column: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """Returns a mask of the rows in which a text column has one of these values.
+        """Returns a mask of the rows in which a text column has one of the given values.
 
         No frame is built for this if the run was simulated in this process.
         """
@@ -162,7 +162,7 @@ class Table:
         return filled_in("Table.view")(self).html()
 
     def to_latex(self, *columns: str) -> str:
-        """Returns a `tabular` for LaTeX (package booktabs) with these columns or with all, with values scaled for
+        """Returns a `tabular` for LaTeX (package booktabs) with the given columns or with all, with values scaled for
         reading."""
         return filled_in("Table.view")(self, columns or None, most=len(self)).latex()
 

@@ -268,7 +268,7 @@ class _Client:
                 raise EOFError
 
     async def head(self, status: int, fields: tuple[tuple[bytes, bytes], ...], size: int | None) -> None:
-        """Sends the head of the response with the server's fields, and with this length if it is given."""
+        """Sends the head of the response with the server's fields, and with the given length, if any."""
         pairs = [(name.decode("latin-1"), text.decode("latin-1")) for name, text in fields]
         for_one = _HOP_BY_HOP | _named_by_connection(pairs)
         kept = [(name, text) for name, text in fields if name.decode("latin-1") not in for_one]

@@ -1,4 +1,4 @@
-"""The object as its server describes it: its length, and the validator that shows whether it has changed."""
+"""The object as its server describes it: its length, and the validator, which shows whether the object has changed."""
 
 from __future__ import annotations
 

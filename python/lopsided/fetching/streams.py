@@ -176,8 +176,8 @@ class Streams:
         return seen
 
     async def _watch(self) -> None:
-        """Watches all connections, so that a hole is detected when it appears, long before the data after it can be
-        read."""
+        """Watches all connections, so that a hole is detected when it appears. The data after a hole can be read only
+        much later."""
         while True:
             for at in range(len(self.connections)):
                 self._look(at)

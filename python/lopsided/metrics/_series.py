@@ -43,8 +43,8 @@ def positive(name: str, value: float) -> None:
 
 
 def hold(time_s: Array, value: Array, at_s: Array) -> Array:
-    """Returns the last value that was sampled at or before each of these times; the first value for times before the
-    first row."""
+    """Returns the last value that was sampled at or before each given time; for a time before the first row, the first
+    value."""
     rows = np.searchsorted(time_s, at_s, side="right") - 1
     return np.asarray(value[np.clip(rows, 0, value.size - 1)])
 

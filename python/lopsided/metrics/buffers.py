@@ -20,7 +20,7 @@ FULL_PACKET_BYTES = 1500.0
 
 
 def bandwidth_delay_product_bytes(rate_bps: float, rtt_s: float) -> float:
-    """Number of bytes that fill a path with this bottleneck rate and RTT (merritt2010 eq 2.1; MER-M04)."""
+    """Number of bytes that fill a path with the given bottleneck rate and RTT (merritt2010 eq 2.1; MER-M04)."""
     return rate_bps * rtt_s / 8.0
 
 
@@ -40,8 +40,8 @@ def many_flow_buffer_packets(
 
 
 def drain_time_s(packets: float, rate_bps: float, packet_bytes: float = FULL_PACKET_BYTES) -> float:
-    """Time in seconds that a full buffer of this number of packets takes to drain at this rate (merritt2010 table
-    5.1)."""
+    """Time in seconds that a full buffer of the given number of packets takes to drain at the given rate (merritt2010
+    table 5.1)."""
     positive("rate", rate_bps)
     return packets * packet_bytes * 8.0 / rate_bps
 
@@ -80,7 +80,7 @@ def uplink_buffer_bound_packets(
 def window_difference_for_bound_bytes(
     bound_packets: float, rtt_s: float, uplink_bps: float, packet_bytes: float = FULL_PACKET_BYTES
 ) -> float:
-    """The difference W_D - W_U in bytes for which eq 6.6 returns this bound. With a published estimate, it is the
+    """The difference W_D - W_U in bytes for which eq 6.6 returns the given bound. With a published estimate, it is the
     difference that the estimate implies."""
     return 2.0 * (bound_packets * packet_bytes + bandwidth_delay_product_bytes(uplink_bps, rtt_s))
 

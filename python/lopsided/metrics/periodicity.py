@@ -24,10 +24,11 @@ class Periodicity:
     """Autocorrelation at its highest peak after it first fell below 0: near 1 for a periodic series, near 0 for an
     irregular one."""
     period_s: float | None
-    """Lag of this peak in seconds; `None` if there is no peak within a third of the record."""
+    """Lag of the autocorrelation's highest peak, in seconds; `None` if there is no peak within a third of the
+    record."""
     noise_level: float
-    """Three standard errors of the autocorrelation of white noise of this length. A strength below this level is not
-    significant."""
+    """Three standard errors of the autocorrelation of white noise with the same number of rows. A strength below this
+    level is not significant."""
     line_share: float
     """Fraction of the variance in the strongest spectral line and its two neighbours; 1 for a pure tone."""
 

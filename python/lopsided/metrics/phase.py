@@ -119,7 +119,8 @@ class Coincidence:
     falls: int
     """Number of falls of the first window."""
     share: float
-    """Fraction of these falls with a fall of the second window within the tolerance; NaN if there are no falls."""
+    """Fraction of the first window's falls that coincide with a fall of the second window within the tolerance; NaN if
+    there are no falls."""
     chance: float
     """Fraction of all times with a fall of the second window within the tolerance: the value of `share` for
     unrelated windows."""
@@ -177,7 +178,7 @@ def _level(grid: Array, time_s: ArrayLike, cwnd: ArrayLike) -> Array:
 
 
 def _agreement(a: Array, b: Array, rows: int) -> float:
-    """Cohen's kappa of "grew over this number of rows"; 0 if either window always or never grows."""
+    """Cohen's kappa of "the window grew over the given number of rows"; 0 if either window always or never grows."""
     rows = max(rows, 1)
     up_a, up_b = a[rows:] > a[:-rows], b[rows:] > b[:-rows]
     share_a, share_b = float(up_a.mean()), float(up_b.mean())

@@ -23,7 +23,7 @@ def normalised_bandwidth_ratio(forward_bps: float, reverse_bps: float, data_byte
 def ack_limited_bps(
     forward_bps: float, reverse_bps: float, data_bytes: float, ack_bytes: float, segments_per_ack: float = 1
 ) -> float:
-    """The highest forward rate in bit/s if each ACK on the return path acknowledges this number of segments."""
+    """The highest forward rate in bit/s if each ACK on the return path acknowledges the given number of segments."""
     positive("number of segments for each ACK", segments_per_ack)
     k = normalised_bandwidth_ratio(forward_bps, reverse_bps, data_bytes, ack_bytes)
     return forward_bps * min(1.0, segments_per_ack / k)

@@ -52,7 +52,7 @@ def available() -> list[str]:
 
 
 def load(key: str) -> Paper:
-    """Returns the paper with this key, such as `merritt2010`.
+    """Returns the paper with the given key, such as `merritt2010`.
 
     Raises
     ------

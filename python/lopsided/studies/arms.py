@@ -29,8 +29,7 @@ class Arm:
 
 
 def in_worlds(scenario: Scenario, worlds: Sequence[str], ours: Iterable[str] = ()) -> list[Arm]:
-    """Returns one arm per world for this scenario. In the live world, the hosts in `ours` run the simulator's
-    endpoints.
+    """Returns one arm of the scenario per world. In the live world, the hosts in `ours` run the simulator's endpoints.
 
     Raises UsageError if `ours` is given but the live world is not.
     """

@@ -200,7 +200,7 @@ class _Plan:
         return {name: sweeps.axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
 
     def run(self, number: int) -> tuple[Row, dict[str, str], int]:
-        """Returns the labels, the settings and the repetition of the run with this number."""
+        """Returns the labels, the settings and the repetition of the run with the given number."""
         rest, repetition = divmod(number, self.repeat)
         chosen: list[sweeps.Arm] = []
         for arms in reversed(list(self.axes.values())):
@@ -380,7 +380,8 @@ def _part(
     runs: Sequence[tuple[int, Row, dict[str, str], int]],
     types: Any,
 ) -> tuple[tuple[bytes, list[Row], int], float]:
-    """Executed on a worker: returns the rows of these runs as Parquet, the failures, and the CPU time in seconds."""
+    """Executed on a worker: returns the rows of the given runs as Parquet, the failures, and the CPU time in
+    seconds."""
     begun = time.thread_time()
     base = Scenario.from_source(source, controllers)
     rows: list[Row] = []

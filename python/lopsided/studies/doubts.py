@@ -75,7 +75,7 @@ def _half_compaction(scenario: Scenario) -> list[str]:
 
 
 def _readers(part: Any) -> Iterator[str]:
-    """Yields this part and each part inside it if it acts on TCP's ACKs."""
+    """Yields the part itself and each part inside it, if they act on TCP's ACKs."""
     for table in _tables(part):
         if table.get("kind") in _READERS:
             yield table["kind"]
@@ -84,7 +84,7 @@ def _readers(part: Any) -> Iterator[str]:
 
 
 def _tables(part: Any) -> Iterator[dict[str, Any]]:
-    """Yields this table and every table inside it, at any depth."""
+    """Yields the table itself and every table inside it, at any depth."""
     if isinstance(part, dict):
         table = cast("dict[str, Any]", part)
         yield table

@@ -51,7 +51,7 @@ class Group:
 
 
 def check_preset(name: str) -> None:
-    """Raises UsageError if there is no access line with this name."""
+    """Raises UsageError if there is no access line with the given name."""
     known = [known for known, *_ in _native.presets()]
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)

@@ -400,7 +400,7 @@ this number of smallest RTTs, which is the number of phases (tcp_bbr.c, CYCLE_LE
 
 
 def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
-    """Returns a sentence if a packet that both runs sent arrived in only one of them, and the path drops packets at
+    """Returns a sentence if only one of the runs lost a packet that both runs sent, and the path drops packets at
     random."""
     if first.sender == at.sends:
         return None

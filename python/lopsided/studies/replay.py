@@ -70,6 +70,6 @@ def replay(
 
 
 def datagram(size: int, port: int, tos: int = 0) -> bytes:
-    """Returns the headers of a UDP packet of `size` bytes with these source and destination ports."""
+    """Returns the headers of a UDP packet of `size` bytes with the given source and destination ports."""
     ip = struct.pack("!BBHHHBBHII", 0x45, tos, size, 0, 0x4000, 64, 17, 0, 0x0A000001, 0x0A000002)
     return ip + struct.pack("!HHHH", port, port, size - 20, 0)

@@ -96,7 +96,7 @@ def _is_number(cell: str) -> bool:
 
 
 def figures(download: SenderLog, upload: SenderLog | None, split_s: float | None, rates: Rates) -> list[Figure]:
-    """Returns the results of all scripts for these logs, in the order of appendices E to J.
+    """Returns the results of all scripts for the given logs, in the order of appendices E to J.
 
     `split_s` is the time, in seconds after the download's first row, at which the log is split into before and after;
     default: the time of the upload's first row. The log is not split if there is no upload.

@@ -37,7 +37,8 @@ class Starts:
 
     @property
     def unasked_s(self) -> float | None:
-        """The range in seconds if it is the default; `None` if the user set the range or if starts do not vary."""
+        """The range in seconds, if it is the default range; `None` if the user set the range or if starts do not
+        vary."""
         return None if self.asked else self.jitter_s
 
     @property

@@ -68,7 +68,7 @@ class Grid:
         return [*parts, part]
 
     def _layout(self, console: Console, options: ConsoleOptions, columns: list[int]) -> _Layout | None:
-        """The widest layout in which these columns fit."""
+        """The widest layout in which the given columns fit."""
         return next((each for each in _LAYOUTS if self._fits(console, options, columns, each)), None)
 
     def _fits(self, console: Console, options: ConsoleOptions, columns: list[int], layout: _Layout) -> bool:
@@ -108,7 +108,7 @@ def _words(text: str) -> list[str]:
 
 
 def _filled(words: Sequence[str], width: int) -> str:
-    """Wraps the words into lines of at most this width."""
+    """Wraps the words into lines of at most the given width."""
     lines: list[str] = []
     for word in words:
         if lines and len(lines[-1]) + 1 + len(word) <= width:

@@ -63,7 +63,7 @@ def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int 
 
 
 def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: float) -> list[EndLabel]:
-    """Moves the labels of curves apart, so that they do not overlap in a panel of this height. The lowest label
+    """Moves the labels of curves apart, so that they do not overlap in a panel of the given height. The lowest label
     comes first."""
     step = (high - low) * LABEL_IN / height_in
     taken = float("-inf")

@@ -25,12 +25,12 @@ WORLDS = {
 
 
 def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOptions) -> Run:
-    """Runs a scenario once in the world with this name. `Scenario.run` calls this function."""
+    """Runs a scenario once in the world with the given name. `Scenario.run` calls this function."""
     return world(world_name).run(scenario, seed, options)
 
 
 def world(name: str) -> World:
-    """Returns the world with this name. Raises UsageError if there is no such world, or if it needs Linux and this
+    """Returns the world with the given name. Raises UsageError if there is no such world, or if it needs Linux and this
     is another system."""
     module = WORLDS.get(name)
     if module is None:

@@ -57,7 +57,7 @@ class Line:
 
     @property
     def asymmetric(self) -> bool:
-        """True if an upload is part of the other traffic."""
+        """True if the other traffic includes an upload."""
         return self.down_kbps != self.up_kbps
 
     def packets(self, buffer: float) -> int:

@@ -77,8 +77,8 @@ def _by_delay(m: Measurements) -> Iterable[Line]:
 
 
 def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares the published values of figure 20 with this experiment, and with runs in which a Linux kernel receives
-    the data."""
+    """Compares the published values of figure 20 with the given experiment, and with runs in which a Linux kernel
+    receives the data."""
     where, remark = "Section 9.1.1 / Figure 20", f"the least that reaches {ENOUGH:.0%} of the best"
     least = partial(least_that_is_enough, m, label="maxburst")
     printed = m.published.find(where, "maxburst", case="recommended value, low")
@@ -91,8 +91,8 @@ def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel
 
 
 def delay_comparisons(m: Measurements, experiment: str = DELAY_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares the published value of figure 21 with this experiment, and with a run in which a Linux kernel sends the
-    data."""
+    """Compares the published value of figure 21 with the given experiment, and with a run in which a Linux kernel sends
+    the data."""
     remark = f"the least that reaches {ENOUGH:.0%} of the best"
     printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
     for burst in (4, 6):

@@ -45,7 +45,7 @@ def _k(line: Line) -> float:
 def _over_reno(
     rate: Callable[[Measurements, Scheme], float], *schemes: Scheme, pick: Callable[..., float] = max
 ) -> Reader:
-    """Returns a function that reads the throughput gain over Reno, in percent, of the best of these schemes
+    """Returns a function that reads the throughput gain over Reno, in percent, of the best of the given schemes
     (`pick=min`: the worst)."""
     return lambda m, _row: 100 * (pick(rate(m, scheme) for scheme in schemes) / rate(m, RENO) - 1)
 

@@ -106,14 +106,14 @@ def _two_way(m: Measurements) -> Cell:
 
 
 def printed(program: str, settings: Mapping[str, object]) -> dict[str, float]:
-    """Runs ns-2 once with these options and returns the numbers that `ns2.tcl` prints."""
+    """Runs ns-2 once with the given options and returns the numbers that `ns2.tcl` prints."""
     words = [word for key, value in settings.items() for word in (f"-{key}", str(value))]
     said = subprocess.run([program, str(SCRIPT), *words], capture_output=True, text=True, check=True).stdout
     return {key: float(value) for key, value in (pair.split("=") for pair in said.split())}
 
 
 def run(program: str, settings: Mapping[str, object]) -> Row:
-    """Runs ns-2 once with these options and returns its numbers under the names of `QUANTITIES`."""
+    """Runs ns-2 once with the given options and returns its numbers under the names of `QUANTITIES`."""
     found = printed(program, settings)
     row = {"Mbit/s": found["down_bps"] / 1e6}
     if "upload" in settings:

@@ -147,7 +147,7 @@ FIGURE_14 = tuple(
 
 
 def figure_22(experiment: str, case: str, scheme: Scheme, way: str, remark: str = "") -> Row:
-    """Returns one throughput of figure 22 (a transfer in parallel with an upload), measured in this experiment."""
+    """Returns one throughput of figure 22 (a transfer in parallel with an upload), measured in the given experiment."""
     name, unit, scale = next(each[1:] for each in _WAYS if each[0] == way)
     read = _value(experiment, f"{way}_bps", scheme=scheme.key)
     where = "Section 9.1.3 / Figure 22"

@@ -62,7 +62,7 @@ PRINTED = (
 
 
 def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SCHEMES) -> list[tuple[Scheme, str, Row]]:
-    """Returns, for each published value, its scheme, its direction, and the row with the value measured in this
+    """Returns, for each published value, its scheme, its direction, and the row with the value measured in the given
     experiment."""
     return [
         (scheme, way, figure_22(experiment, case, scheme, way, remark))
@@ -84,7 +84,7 @@ def line(scheme: Scheme) -> Overrides:
 
 
 def beside_an_upload(scheme: Scheme) -> Case:
-    """Returns the case of a 3 MB download and a 100 kB upload under this scheme, as implemented in BSD/OS."""
+    """Returns the case of a 3 MB download and a 100 kB upload under the given scheme, as implemented in BSD/OS."""
     overrides = {
         "scenario.duration": "30 s",
         **line(scheme),
@@ -106,7 +106,7 @@ IMPLEMENTED_TWO_WAY = Experiment(
 
 
 def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
-    """Returns the eight statements of section 9, judged on these experiments.
+    """Returns the eight statements of section 9, judged on the given experiments.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class Rule:
 def measured(
     metrics: str, read: Reader, *, needs: tuple[str, ...] = (), where: str = "", remark: str = "", **conditions: str
 ) -> Rule:
-    """Returns a rule that measures these metrics (separated by spaces): `read` computes the value from the
+    """Returns a rule that measures the given metrics (separated by spaces): `read` computes the value from the
     experiments `needs`."""
     return Rule(tuple(metrics.split()), where, conditions, needs, read, remark=remark)
 

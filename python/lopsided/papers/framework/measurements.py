@@ -141,12 +141,12 @@ class Measurements:
         return self.repetitions_of(self._rows)
 
     def repetitions_of(self, experiments: Iterable[str]) -> tuple[int, ...]:
-        """Returns the repetitions in which at least one of these experiments was run."""
+        """Returns the repetitions in which at least one of the given experiments was run."""
         found = {int(number) for key in experiments for number in self._rows[key]["repetition"].unique()}
         return tuple(sorted(found))
 
     def has(self, *experiments: str) -> bool:
-        """Returns true if all these experiments were run."""
+        """Returns true if all the given experiments were run."""
         return all(key in self._rows for key in experiments)
 
     def runs(self, experiment: str) -> pl.DataFrame:
@@ -178,7 +178,7 @@ class Measurements:
         )
 
     def row(self, experiment: str, **labels: Label) -> dict[str, Any]:
-        """Returns the row of `table` with these labels; raises KeyError unless there is exactly one."""
+        """Returns the row of `table` with the given labels; raises KeyError unless there is exactly one."""
         key = (experiment, frozenset(labels.items()))
         if key not in self._found:
             found = self._where(experiment, labels)
@@ -188,12 +188,12 @@ class Measurements:
         return self._found[key]
 
     def value(self, experiment: str, column: str, **labels: Label) -> Spread:
-        """Returns a column's value for the single case with these labels; NaN if it was not measured."""
+        """Returns a column's value for the single case with the given labels; NaN if it was not measured."""
         row = self.row(experiment, **labels)
         return Spread(*(math.nan if row[column + end] is None else float(row[column + end]) for end in _ENDS))
 
     def curve(self, experiment: str, column: str, over: str, **labels: Label) -> Curve:
-        """Returns a column over the label `over`, in ascending order, for the cases with these labels."""
+        """Returns a column over the label `over`, in ascending order, for the cases with the given labels."""
         key = (experiment, column, over, frozenset(labels.items()))
         if key not in self._curves:
             rows = sorted(self._where(experiment, labels), key=lambda row: row[over])
@@ -209,7 +209,7 @@ class Measurements:
         return [row for row in self._rows_of[experiment] if all(row[name] == value for name, value in wanted)]
 
     def run(self, experiment: str, **labels: Label) -> Run:
-        """Returns the first repetition's run of the case with these labels; raises KeyError if it was not kept."""
+        """Returns the first repetition's run of the case with the given labels; raises KeyError if it was not kept."""
         return self._runs[experiment, frozenset(labels.items())]
 
     def repetition(self, repetition: int) -> Measurements:
@@ -224,7 +224,7 @@ class Measurements:
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
-        """Returns measurements of `experiment` alone, whose rows are those of `other` with these labels."""
+        """Returns measurements of `experiment` alone, whose rows are those of `other` with the given labels."""
         import polars as pl
 
         kept = [*self._labels[experiment], *_IDENTITY]

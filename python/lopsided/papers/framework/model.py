@@ -86,7 +86,7 @@ class Experiment:
         return replace(self if self.full is None else self.varied(self.full), usual=usual)
 
     def varied(self, *variants: Variant) -> Experiment:
-        """Returns the experiment with each of these variants applied to every case, in this order."""
+        """Returns the experiment with each of the given variants applied to every case, in this order."""
         cases = self.cases
         for variant in variants:
             cases = tuple(map(variant.applied_to, cases))
@@ -154,7 +154,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a claim holds, with the criterion, the numbers, and the reason for a failure.
+    """The verdict on a claim: whether the claim holds, the criterion, the numbers, and the reason for a failure.
 
     `reason` is set even if the claim holds, so that tests can check every number in it. Reports show `why_not` only if
     the claim fails, and `notes` always.
@@ -359,7 +359,7 @@ class Paper:
         return Published.load(self.folder / "published.csv")
 
     def experiment(self, key: str) -> Experiment:
-        """Returns the experiment with this key."""
+        """Returns the experiment with the given key."""
         return next(experiment for experiment in self.experiments if experiment.key == key)
 
     def figure(self, number: str) -> Figure | None:

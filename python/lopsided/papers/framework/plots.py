@@ -149,7 +149,7 @@ class Plot:
     """The column name of the axis in the figure's data."""
 
     def but(self, **changes: Any) -> Plot:
-        """Returns a copy of the plot with these fields replaced."""
+        """Returns a copy of the plot with the given fields replaced."""
         return replace(self, **changes)
 
     def __call__(self, m: Measurements) -> Artifact:

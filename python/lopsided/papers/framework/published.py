@@ -88,7 +88,7 @@ class Published:
         return len(self.rows)
 
     def find(self, where: str, metric: str, **conditions: object) -> PublishedValue:
-        """Returns the only row with this place, this metric and (at least) these conditions.
+        """Returns the only row with the given place, the given metric and (at least) the given conditions.
 
         Raises
         ------

@@ -17,8 +17,8 @@ _UNWRITTEN = ("", "fraction", "ratio")
 
 
 def number(value: float, significant: int = 3) -> str:
-    """Formats a number with this number of significant digits, but never rounds digits before the decimal point; NaN
-    becomes an en dash."""
+    """Formats a number with the given number of significant digits, but never rounds digits before the decimal point;
+    NaN becomes an en dash."""
     if not math.isfinite(value):
         return "–"
     if value == 0:

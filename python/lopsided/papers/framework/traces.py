@@ -73,7 +73,7 @@ class Trace:
 
 
 def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
-    """Returns the samples of the flows with these names."""
+    """Returns the samples of the flows with the given names."""
     numbers = {row["name"]: row["flow"] for row in run.flows.rows()}
     samples = run.samples
     # Use numpy: for small tables, a polars query takes longer than the calculation itself.

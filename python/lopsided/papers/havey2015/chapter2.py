@@ -333,8 +333,8 @@ def queue_is_used(m: Measurements) -> Verdict:
 
 @of_lossy("If loss limits, RDRA that looks for a queue has more than twice one connection's throughput.", "ours")
 def queued_twice(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 and 3 % loss, the variant gets more than twice the goodput of one connection. The reason
-    is that it treats a hole as channel loss while the queue is empty."""
+    """Alone on 10 Mbit/s at 1 and 3 % loss, the variant gets more than twice the goodput of one connection, because a
+    hole while the queue is empty counts as channel loss."""
     return all_of(
         *(
             ratio(

@@ -18,8 +18,8 @@ from lopsided.papers.havey2015.traces import at_mesh
 
 AQMS = {name: key for key, name in NAMES.items()}
 KEPT = 0.95
-"""A discipline keeps its throughput at a larger RTT if it reaches at least this fraction of its throughput at 100
-ms."""
+"""A discipline keeps its throughput at a larger RTT if the throughput is at least this fraction of the throughput at
+100 ms."""
 
 
 def _constant(value: float) -> Reader:

@@ -163,7 +163,7 @@ _QUANTILES: dict[str, tuple[float, float]] = {
 
 
 def _printed_at(m: Measurements, rtt: int) -> Iterable[Line]:
-    """Marks the published points of a CDF at this RTT: medians, ranges, and the percentages below 12 Mbit/s."""
+    """Marks the published points of a CDF at the given RTT: medians, ranges, and the percentages below 12 Mbit/s."""
     names = {name: key for key, name in NAMES.items()}
     for row in m.published:
         aqm = names.get(row.conditions.get("aqm", ""))

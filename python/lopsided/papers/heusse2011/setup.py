@@ -56,7 +56,7 @@ ASYMMETRIC = (MIDDLE, STEEP)
 
 
 def limit(unit: str, packets: int) -> str:
-    """Returns the limit of a buffer for this number of full packets."""
+    """Returns the limit of a buffer for the given number of full packets."""
     return f"{packets * 1500} B" if unit == "bytes" else f"{packets} packets"
 
 

@@ -29,7 +29,7 @@ FLOWS = (("download", style.DOWN[0]), ("upload", style.UP[0]))
 
 
 def two_way_of(m: Measurements, packets: int) -> TwoWay:
-    """Returns the run on chapter 5's link with this uplink buffer in packets."""
+    """Returns the run on chapter 5's link with the given uplink buffer in packets."""
     return TwoWay.of(m.run("sweep", link=MAIN.name, **{BUFFER: packets}))
 
 

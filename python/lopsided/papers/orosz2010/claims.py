@@ -101,7 +101,7 @@ def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
 
 
 def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavour]) -> float:
-    """The mean download share of these variants with a deep uplink buffer and limited upload windows."""
+    """The mean download share of the given variants with a deep uplink buffer and limited upload windows."""
     return mean_over(m, flavours, f"share_{phase}", "windows", upload_window_kib=window).median
 
 

@@ -67,7 +67,7 @@ def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:
 def _sweep(
     key: str, summary: str, label: str, values: Sequence[int], settings: Callable[[int], Overrides], usual: int = 1
 ) -> Experiment:
-    """An experiment with every variant under each of these values."""
+    """An experiment with every variant under each of the given values."""
     cases = tuple(_case(each, settings(value), **{label: value}) for each in FLAVOURS for value in values)
     return Experiment(key, summary, cases, three_phases, usual=usual, full_repetitions=max(usual, 3))
 

@@ -180,7 +180,7 @@ def _of_tests(
     keep: bool = False,
     only_in_full: bool = False,
 ) -> Experiment:
-    """An experiment of these tests, with these windows and the additional settings `more`."""
+    """An experiment with the given tests, windows and additional settings `more`."""
     cases = tuple(Case(SCENARIO, {**_settings(test, windows(test)), **more(test)}, test.labels) for test in tests)
     return Experiment(
         key, summary, cases, measure, keep, full_repetitions=full_repetitions, usual=usual, only_in_full=only_in_full

@@ -52,7 +52,7 @@ def mbit(m: Measurements, test: Test, flow: str = "S1", experiment: str = "") ->
 
 
 def rates(m: Measurements, tests: Iterable[Test], flow: str = "S1", experiment: str = "") -> list[Measured]:
-    """Returns the throughputs of one flow in these tests, in Mbit/s, with the published ones."""
+    """Returns the throughputs of one flow in the given tests, in Mbit/s, with the published ones."""
     return [
         number(
             f"{test.name} {test.flow_variant(flow)} {flow}",

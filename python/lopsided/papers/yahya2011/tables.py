@@ -62,7 +62,7 @@ def _flow(*names: str) -> Columns[Place]:
 
 
 def places(tests: Iterable[Test]) -> list[Place]:
-    """Returns the rows of these tests: each test with each of its flows."""
+    """Returns the rows of the given tests: each test with each of its flows."""
     return [(test, flow) for test in tests for flow in test.flows]
 
 

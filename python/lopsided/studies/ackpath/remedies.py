@@ -141,7 +141,8 @@ First the remedies in the network, which cannot read QUIC's ACKs, then those at 
 
 
 def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
-    """Returns the scenario tables of the link with this name. Raises UsageError if the scenario has no such link."""
+    """Returns the scenario tables of the link with the given name. Raises UsageError if the scenario has no such
+    link."""
     links = scenario.to_tables()["topology"]["link"]
     found: dict[str, Any] | None = next((each for each in links if each["name"] == name), None)
     if found is None:
@@ -150,7 +151,7 @@ def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
 
 
 def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
-    """Returns the scenario with one combination of remedies, such as `filter+acks_first`, applied to this link's
+    """Returns the scenario with one combination of remedies, such as `filter+acks_first`, applied to the given link's
     uplink.
 
     Raises UsageError for an unknown remedy.

@@ -84,7 +84,7 @@ class Capture(Study):
         return said
 
     def stretches(self, direction: int) -> list[Stretch]:
-        """Returns the periods, each with one limit, of the direction with this number in `directions`."""
+        """Returns the periods, each with one limit, of the direction with the given number in `directions`."""
         return self._stretches.get(direction, [])
 
     @cached_property
@@ -131,7 +131,8 @@ class Capture(Study):
         return {f"{key}.{ending}": table for key, table in tables.items() for ending in ("csv", "parquet")}
 
     def plot(self, kind: str = "") -> Figure:
-        """Plots sequence numbers over time for the direction with this number; default: the one with the most data.
+        """Plots sequence numbers over time for the direction with the given number; default: the one with the most
+        data.
 
         Raises UsageError if the capture was read without points, or if this direction has none.
         """

@@ -34,7 +34,7 @@ class Discipline:
     """The uplink's queue, if it differs from the downlink's."""
 
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
-        """Returns the scenario with this discipline at each given link and direction.
+        """Returns the scenario with the discipline placed at each given link and direction.
 
         `fifo` keeps the limit of an existing FIFO. With `ecn`, disciplines that can mark packets are set to mark.
         """

@@ -135,7 +135,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
     delay, weight = np.concatenate([none, *(curve.value for curve in curves)]), np.concatenate([none, *counts])
 
     def between(since_s: float, until_s: float) -> Row:
-        """Returns the responsiveness between these times, from the probes that completed and the data that was
+        """Returns the responsiveness between two times, from the probes that completed and the data that was
         acknowledged."""
         connect, answer = (
             trimmed_mean([took * 1e3 for start, took in times if start >= since_s and start + took <= until_s])
@@ -166,7 +166,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
-    """The number of bytes that a flow has delivered by each of these times."""
+    """The number of bytes that a flow has delivered by each of the given times."""
     curve = series.flow_column(run, name, "delivered_bytes")
     if not len(curve.time_s):
         return np.zeros(len(times))

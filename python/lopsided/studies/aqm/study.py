@@ -121,8 +121,8 @@ def aqm(
 
 
 def bottleneck(scenario: Scenario, way: Direction) -> str:
-    """Returns the slowest link that has a rate in this direction, or the scenario's only link, whose rate may come from
-    a trace.
+    """Returns the slowest link that has a rate in the given direction, or the scenario's only link, whose rate may come
+    from a trace.
 
     Raises UsageError if there is no such link.
     """

@@ -31,7 +31,7 @@ class Means:
 
 
 def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Means:
-    """The means of these flows between two times."""
+    """The means of the given flows between two times."""
     goodput = sum(series.goodput_between(run, flow, start_s, stop_s) for flow in flows)
     count, total = (_sum(run, flows, column, start_s, stop_s) for column in ("rtt_count", "rtt_sum_ms"))
     again, sent = (
@@ -97,7 +97,7 @@ def _growth(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> 
 
 
 def _segment_bytes(run: Run, flows: Sequence[str]) -> float:
-    """The mean payload per data packet of these flows, in bytes."""
+    """The mean payload per data packet of the given flows, in bytes."""
     rows = [row for row in run.flows.rows() if row["name"] in flows]
     packets = sum(row["data_segments_out"] or 0 for row in rows)
     return sum(row["sent_bytes"] or 0 for row in rows) / packets if packets else 1.0

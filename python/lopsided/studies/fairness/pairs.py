@@ -134,7 +134,7 @@ class Bottleneck:
     def scenario(
         self, *sides: Contender, queue_rtt_ms: float | None = None, controllers: Controllers | None = None
     ) -> Scenario:
-        """Returns the scenario of these sides, in their order of arrival. A single side starts immediately.
+        """Returns the scenario of the given sides, in their order of arrival. A single side starts immediately.
 
         `queue_rtt_ms` is the RTT in the BDP of the queue, as in the rule of thumb B = RTT C; default: the mean RTT of
         the sides. Raises UsageError if the resulting scenario is invalid.

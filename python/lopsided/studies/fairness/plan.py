@@ -83,7 +83,7 @@ class Plan:
             self.scenario(Contender(cc, self.rtts_ms[0]))
 
     def scenario(self, *sides: Contender, queue_rtt_ms: float | None = None) -> Scenario:
-        """Returns the scenario of these sides at the study's bottleneck."""
+        """Returns the scenario of the given sides at the study's bottleneck."""
         return self.bottleneck.scenario(*sides, queue_rtt_ms=queue_rtt_ms, controllers=self.controllers)
 
     @property

@@ -49,7 +49,7 @@ LOSSY = 0.002
 
 
 def chosen_flows(capture: Capture, number: int | None) -> list[Flow]:
-    """Returns the flows to fit: the flow with this number in the table of `analyze`, or all flows with at least
+    """Returns the flows to fit: the flow with the given number in the table of `analyze`, or all flows with at least
     `LEAST_SHARE` of the largest flow's data.
 
     Raises UsageError if there are none.
@@ -186,7 +186,7 @@ def with_queues(draft: Draft, observed: Mapping[Way, Observed]) -> Draft:
 
 
 def _acked_between(flow: Flow, begin_s: float, end_s: float) -> bool:
-    """True if data of a flow was acknowledged in this period."""
+    """True if data of a flow was acknowledged in the given period."""
     times, width = flow.bins["time_s"], flow.bins["width_s"]
     inside = (times >= begin_s) & (times + width <= end_s)
     return bool(flow.bins["acked_bytes"][inside].any())

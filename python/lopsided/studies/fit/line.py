@@ -116,7 +116,7 @@ class Framing:
     cells: bool = False
 
     def on_wire(self, octets: Any) -> Any:
-        """Returns the bytes on the wire of IP packets of these sizes."""
+        """Returns the bytes on the wire of IP packets of the given sizes."""
         framed = octets + self.overhead_bytes
         return np.ceil(framed / 48) * 53 if self.cells else framed
 
@@ -293,7 +293,7 @@ class Draft:
 
 
 def _direct(name: str, start: float, unit: str, bound: float) -> Parameter:
-    """Returns a parameter that the packets show directly, with this 95 % bound of its relative error."""
+    """Returns a parameter that the packets show directly, with the given 95 % bound of its relative error."""
     return Parameter(name, start, bound / 2, unit, 2.0, direct=True)
 
 

@@ -196,7 +196,7 @@ class Search:
                 self._begins[name] = BUFFERS[best // len(structures)]
 
     def _of_ways(self, base: Structure, ways: Sequence[Way]) -> list[Structure]:
-        """Tries queue disciplines and controls, the same ones in all these directions, and returns the best
+        """Tries queue disciplines and controls, the same ones in all the given directions, and returns the best
         structures."""
 
         def changed(queue: str, control: str, *, lossy: bool = False) -> Structure:
@@ -233,7 +233,7 @@ class Search:
         return [self._begins.get(each.name, 0.0) for each in self.runner.draft.parameters(structure)]
 
     def _mean(self, structure: Structure, places: Sequence[float] | None = None) -> float:
-        """Returns the mean distance at these positions (default: the starting values) and at slightly different
+        """Returns the mean distance at the given positions (default: the starting values) and at slightly different
         positions. A single run can be close or far by chance, because each change of a parameter changes which packets
         are lost."""
         places = list(places or self._start(structure))

@@ -83,7 +83,7 @@ class Runner:
     )
 
     def values(self, structure: Structure, positions: Sequence[float]) -> dict[str, float]:
-        """Returns the values of a structure's parameters at these positions."""
+        """Returns the values of a structure's parameters at the given positions."""
         parameters = self.draft.parameters(structure)
         return {each.name: each.value(place) for each, place in zip(parameters, positions, strict=True)}
 
@@ -143,7 +143,7 @@ class Runner:
 
 
 def in_order(capture: Capture, wanted: Sequence[tuple[str, int]]) -> list[Flow | None]:
-    """Returns a capture's flows in the order of these receivers; if a receiver has several flows, the flow with the
+    """Returns a capture's flows in the order of the given receivers; if a receiver has several flows, the flow with the
     most data first."""
     found = flows(capture)
     receivers = [(flow.row["to"], flow.row["to_port"]) for flow in found]

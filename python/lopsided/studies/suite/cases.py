@@ -100,8 +100,8 @@ class SuiteSpec:
     left_out: tuple[LeftOut, ...] = ()
 
     def chosen(self, keys: tuple[str, ...]) -> tuple[Case, ...]:
-        """Returns the cases with these keys, or all cases. A key also selects its sub-cases: `8.2` selects 8.2.1 and
-        8.2.6-1. Raises UsageError if a key is unknown."""
+        """Returns the cases with the given keys, or all cases. A key also selects its sub-cases: `8.2` selects 8.2.1
+        and 8.2.6-1. Raises UsageError if a key is unknown."""
         found: list[Case] = []
         for key in keys:
             under = [each for each in self.case if f"{each.key}.".replace("-", ".").startswith(_below(key))]
@@ -127,8 +127,8 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str | Path) -> SuiteSpec:
-    """Returns the suite with this name or in this folder. Raises UsageError if there is no such suite, or if its
-    file contains an error."""
+    """Returns the suite with the given name or in the given folder. Raises UsageError if there is no such suite, or if
+    its file contains an error."""
     folder = HOME / str(name)
     if str(name) not in names():
         folder = Path(name)
@@ -152,7 +152,7 @@ def load(name: str | Path) -> SuiteSpec:
 
 
 def _tables(table: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
-    """Removes the list of tables under this key from `table` and returns it."""
+    """Removes the list of tables under the given key from `table` and returns it."""
     found = table.pop(key, [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
         raise UsageError(f"{where}: `{key}` is a list of tables: [[{key}]]")

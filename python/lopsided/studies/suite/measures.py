@@ -288,7 +288,7 @@ def _settle(view: View) -> float | None:
 
 
 def _states_in_order(view: View) -> float:
-    """The fraction of the named states that were entered in this order; 1 if all were."""
+    """The fraction of the named states that were entered in the given order; 1 if all were."""
     met, wanted = 0, view.check.states
     for state in view.phases()["to"].to_list():
         if met < len(wanted) and state.startswith(wanted[met]):

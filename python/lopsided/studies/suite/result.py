@@ -67,7 +67,7 @@ class SuiteResult(Study):
         }
 
     def verdict(self, case: str, line: str) -> Verdict | None:
-        """The verdict on a case; `None` if it was not run on this line."""
+        """The verdict on a case; `None` if the case was not run on the given line."""
         return self._verdicts.get((case, line))
 
     @property

@@ -66,7 +66,7 @@ def _fits(line: Line, word: str) -> bool:
 
 
 def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenario:
-    """Returns the resolved scenario with this reverse path at the bottleneck `link`, whose data flows in direction
+    """Returns the resolved scenario with the given reverse path at the bottleneck `link`, whose data flows in direction
     `way`.
 
     Raises UsageError if the link has no rate, or if no flow crosses the link.

@@ -211,7 +211,7 @@ def _plan(
 
 
 def _tested(scenario: Scenario, prefix: str, cc: str | None, transport: str) -> Scenario:
-    """Returns the scenario with this congestion control and transport in the flows under test."""
+    """Returns the scenario with the given congestion control and transport in the flows under test."""
     flows = scenario.resolved["flows"]
     groups = dict.fromkeys(flow["group"] for flow in flows if flow["name"].startswith(prefix))
     settings: dict[str, Any] = {}

@@ -126,7 +126,7 @@ class Sweep(Table, Study):
 
     def means(self, most: int = _MOST_ARMS) -> View:
         """One row per arm and flow, with means over the repetitions: first the metric with its 95 % interval, then
-        goodput, RTT and performance, unless one of them is the metric."""
+        goodput, RTT and performance, unless the metric is one of these."""
         axes = self.axes
         table, first = measured_by(self, self.metric)
         goodput = goodput_column(table)

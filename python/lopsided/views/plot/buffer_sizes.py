@@ -83,7 +83,7 @@ class Mark:
     """Height of the text, as a fraction of the panel."""
 
     def span(self, width: float, *, left: bool) -> tuple[float, float]:
-        """The packets between which the text is drawn, on an axis of this many packets."""
+        """The range of packets that the text covers, on an axis with the given number of packets."""
         reach = _CHARACTER * len(self.text) * width
         return (self.packets - reach, self.packets) if left else (self.packets, self.packets + reach)
 

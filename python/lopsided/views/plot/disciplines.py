@@ -38,7 +38,7 @@ _SIDE_IN = 0.62
 
 
 def draw(found: Aqm, kind: str = "delays") -> Figure:
-    """Draws the figure of this `kind`, one of `Aqm.figures`."""
+    """Draws the figure of the given `kind`, one of `Aqm.figures`."""
     return _delays(found) if kind == "delays" else _ellipses(found)
 
 

@@ -266,7 +266,7 @@ def _draw_panel(
 
 
 def _ink(face: ColorType) -> str:
-    """Returns dark or light ink, whichever is readable on this colour."""
+    """Returns dark or light ink, whichever is readable on the given colour."""
     red, green, blue, _ = to_rgba(face)
     return _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else _LIGHT
 

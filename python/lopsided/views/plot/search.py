@@ -28,7 +28,7 @@ _FOUND, _KEPT, _BROKEN = style.UP[0], style.DOWN[0], style.MUTED
 
 
 def draw(found: Search, kind: str) -> Figure:
-    """Draws the figure of this `kind`, one of `Search.figures`. Raises UsageError if there is nothing to draw."""
+    """Draws the figure of the given `kind`, one of `Search.figures`. Raises UsageError if there is nothing to draw."""
     if not any(_valued(found, trial) for trial in found.tried):
         raise UsageError("nothing to plot: no trial has a value for each goal")
     if kind == "front":

@@ -183,7 +183,7 @@ def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
 
 
 def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
-    """Times in s and number of packets in this queue, within the period of the story."""
+    """Times in s and number of packets in the given queue, within the period of the story."""
     assert story.run is not None, "a probe has no queues"
     backlog = series.queue_column(story.run, link, direction, "backlog_packets")
     inside = (backlog.time_s >= story.begin_s) & (backlog.time_s <= story.end_s)
@@ -191,7 +191,7 @@ def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
 
 
 def _dropped_here(story: Story, link: str, direction: str) -> Floats:
-    """Times in s at which this queue dropped a packet of any flow; empty if events were not recorded."""
+    """Times in s at which the given queue dropped a packet of any flow; empty if events were not recorded."""
     import polars as pl
 
     assert story.run is not None, "a probe does not measure queues"

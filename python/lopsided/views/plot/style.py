@@ -187,7 +187,7 @@ _TICK_LABELS_IN = 0.14
 
 
 def _head(figure: Figure, height_in: float, title: str, subtitle: str) -> None:
-    """Writes title and subtitle at the top of a figure of this height."""
+    """Writes title and subtitle at the top of a figure of the given height."""
     title, subtitle = cut(title, TITLE_CHARACTERS), cut(subtitle, SUBTITLE_CHARACTERS)
     figure.text(0.012, 1 - 0.24 / height_in, title, fontsize=13, fontweight="bold", va="center")
     figure.text(0.012, 1 - 0.49 / height_in, subtitle, fontsize=9, color=MUTED, va="center")

@@ -200,7 +200,8 @@ def watched(
     virtual_time: bool,
     inherited: Sequence[int] = (),
 ) -> Generator[Watched]:
-    """Starts a program with these descriptors. At the end of the block the program and all its processes have ended.
+    """Starts a program that inherits the given descriptors. At the end of the block the program and all its processes
+    have ended.
 
     A watchdog ends them even if this process is killed.
     """
@@ -225,7 +226,7 @@ def watched(
 
 
 def what_lacked(folder: Path) -> str | None:
-    """The agent's message about the features that the kernel lacks for the job in this folder."""
+    """The agent's message about the features that the kernel lacks for the job in the given folder."""
     lacking = folder / "lacking.txt"
     return lacking.read_text() if lacking.exists() else None
 
@@ -242,7 +243,7 @@ def require_result(folder: Path) -> None:
 
 
 def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Returns the command that runs the job in this folder, and its environment.
+    """Returns the command that runs the job in the given folder, and its environment.
 
     The agent finds its own package and pyroute2 by path, because it must not import this package's native module.
     """

@@ -31,7 +31,8 @@ OPENS_OR_ENDS = 0x07
 
 
 def program(rules: Sequence[said.Rule], default: int, handle: int, first_port: int, minors: Sequence[int]) -> str:
-    """Returns the instructions in hexadecimal. `minors` are the class numbers of the discipline with this handle."""
+    """Returns the instructions in hexadecimal. `minors` are the class numbers of the discipline with the given
+    handle."""
     code = b""
     for rule in rules:
         steps = [*_conditions(rule, first_port), (RETURN, handle | minors[rule["class"]], 0, 0)]

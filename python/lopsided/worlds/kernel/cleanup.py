@@ -61,7 +61,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def end_guest(of: Path) -> None:
-    """Ends all processes of the guest in this folder, if the guest still runs."""
+    """Ends all processes of the guest in the given folder, if the guest still runs."""
     with contextlib.suppress(OSError, ValueError):
         with _opened(of / GUEST) as file:
             leader = int(file.read(20))

@@ -222,7 +222,7 @@ _NO_WAITS = pl.DataFrame(
 
 
 def _on_the_wire(packets: pl.Series, framing: said.Framing) -> int:
-    """The number of bytes on the line of IP packets with these sizes."""
+    """The number of bytes that IP packets of the given sizes occupy on the line."""
     frames = (packets + framing["overhead_bytes"]).clip(lower_bound=framing["minimum_bytes"])
     if framing["cell_format"] == "atm":
         frames = (frames + 47) // 48 * 53

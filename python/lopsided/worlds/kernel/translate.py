@@ -153,7 +153,7 @@ def refusals(scenario: said.Resolved, seed: int) -> list[str]:
 
 
 def flows(scenario: said.Resolved, seed: int, elsewhere: frozenset[str] = frozenset()) -> list[Flow]:
-    """Returns the flows, with the start times that the simulator chooses for this seed."""
+    """Returns the flows, with the start times that the simulator chooses for the given seed."""
     until, nodes = nanoseconds(scenario["duration_s"]), _nodes(scenario, elsewhere)
     return [
         _flow(
@@ -209,7 +209,7 @@ def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str])
 
 
 def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:
-    """True if all these ends can use one stack."""
+    """True if all given ends can use the same stack."""
     stacks = [scenario["flows"][number][_STACKS[end]] for number, end in ends]
     settings = [(_sysctls(stack), _route_metrics(stack)) for stack in stacks]
     return all(one == settings[0] for one in settings)

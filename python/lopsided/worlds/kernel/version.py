@@ -32,8 +32,8 @@ DIGITS = 16
 
 
 def of_job(job: Job) -> str:
-    """Returns the version of the kernel world for this job. Samples and captures are not part of the version,
-    because they only observe a run."""
+    """Returns the version of the kernel world for a job. Samples and captures are not part of the version, because they
+    only observe a run."""
     plain = replace(job, taps=[], sample_ns=0, queue_sample_ns=0, record_ns=0)
     said = json.dumps(asdict(plain), sort_keys=True)
     return hashlib.sha256(f"{said}{_code()}{build.configuration()}".encode()).hexdigest()[:DIGITS]

@@ -39,7 +39,7 @@ class Plan:
     """Indices of the hosts with the simulator's TCP whose packets cross a kernel before the path."""
 
     def job_talking_by(self, descriptor: int) -> Job:
-        """Returns the job for an agent that inherits this descriptor."""
+        """Returns the job for an agent that inherits the given descriptor."""
         return replace(self.job, channel=descriptor)
 
 

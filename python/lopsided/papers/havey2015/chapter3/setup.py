@@ -74,7 +74,8 @@ def _station(mode: str, error: float) -> Overrides:
 
 
 def _rivals(count: int, most: int, end_s: float = 10.0) -> Overrides:
-    """Scenario keys for this number of competitors. The scenario's other competitors start only when the run ends."""
+    """Scenario keys for the given number of competitors. The scenario's other competitors start only when the run
+    ends."""
     late = {f"flow.other{number}.start": f"{end_s - 0.01:g} s" for number in range(count + 1, most + 1)}
     return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, most + 1)}}
 

@@ -7,7 +7,7 @@ from lopsided.papers.havey2015.chapter3.setup import PARTS
 
 
 def speedup(m: Measurements, experiment: str, error: float, rivals: int) -> float:
-    """Returns FWP's throughput over A-MPDU's at this frame error rate and number of competing stations."""
+    """Returns FWP's throughput over A-MPDU's at the given frame error rate and number of competing stations."""
     fwp, ampdu = (m.value(experiment, "tested_bps", mode=mode, error=error, rivals=rivals).median for mode in PARTS)
     return fwp / ampdu
 

@@ -69,7 +69,7 @@ def performance(
 
 
 def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: AccessLine, packets: float) -> Verdict:
-    """Adds to a verdict the direction that limits the performance of this link at this buffer."""
+    """Adds to a verdict the direction that limits the performance of the given link at the given buffer."""
     where = f"{line.name} at {packets:g} packets"
     down, up = (
         percent(f"{line.name}: {name} at {packets:g} packets", at(m, line, packets, column))
