@@ -8,8 +8,8 @@
 //!
 //! Deviations:
 //!
-//! - The draft defines an ECN echo only as "congestion" (3.5). Here an echo, at most one per round trip, counts as a
-//!   round with loss, and during a probe as too many bytes in flight.
+//! - The draft defines an ECN echo only as "congestion" (3.5). Here an echo (at most one per round trip) makes its
+//!   round count as a round with loss. During a probe, it has the effect of too much loss.
 //! - The state for undo is saved once per loss episode, at its first loss. The draft saves it in two places, and the
 //!   second would overwrite it with values that the loss has already changed.
 //! - Samples of ProbeRTT count as app-limited, but the connection itself is not marked as app-limited.

@@ -7,8 +7,8 @@
 //!
 //! Deviations from the paper, as in Linux. A step is 1/4 of the distance instead of 1/2. From one segment below the
 //! maximum to four segments beyond it, the window grows by one segment per five round trips. The growth per ACK is
-//! multiplied by the receiver's number of segments per ACK; because ACKs already count by their delivered bytes, BIC
-//! grows twice as fast as intended with delayed ACKs.
+//! multiplied by the receiver's number of segments per ACK; ACKs are already counted by their delivered bytes, so with
+//! delayed ACKs BIC grows twice as fast as intended.
 //!
 //! As in Linux, the paper's search for an unknown maximum begins after slow start.
 

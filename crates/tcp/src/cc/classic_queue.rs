@@ -8,8 +8,8 @@
 //! score += 1/2 log2(deviation / 750 us) + 1/2 log2(max(queueing delay / 2 ms, 1))      once per virtual round trip
 //! ```
 //!
-//! With a score up to 8, the flow behaves as at an L4S queue; from 9 on, as at a classic queue. The score is limited to
-//! the range from 0 to 17. A change of the queue is detected only after many round trips.
+//! Up to a score of 8, the flow behaves as at an L4S queue. From a score of 9 on, it behaves as at a classic queue. The
+//! score is limited to the range from 0 to 17. A change of the queue is detected only after many round trips.
 //!
 //! Left out: the correction for application-limited flows, which the paper describes and Linux's module leaves out too.
 

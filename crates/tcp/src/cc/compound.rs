@@ -8,9 +8,9 @@
 //! multiplies the sum of both windows by 1 - beta. The constants are alpha = 1/8, beta = 1/2, k = 3/4, gamma = 30, zeta
 //! = 1.
 //!
-//! dwnd is used if the window is at least 38 segments, the lower end of HighSpeed TCP; a smaller window is Reno's.
-//! Microsoft's unpublished additions are not modelled. The RTT is the mean of the round, as in section IV-B, and the
-//! base RTT is the minimum so far.
+//! dwnd is used if the window is at least 38 segments, the size from which HighSpeed TCP differs from Reno. A smaller
+//! window follows Reno. Microsoft's unpublished additions are not modelled. The RTT is the mean of the round, as in
+//! section IV-B, and the base RTT is the minimum so far.
 //!
 //! Left out: the adaptation of gamma to small buffers (Tan, Song and Zhang, TUBE, 2007).
 

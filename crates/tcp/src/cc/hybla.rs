@@ -1,8 +1,8 @@
 //! Hybla: at any RTT, the window grows as on a path with a short reference RTT (Caini and Firrincieli, TCP Hybla: a TCP
 //! enhancement for heterogeneous networks, Int. J. Satellite Communications and Networking 22, 2004, section 3).
 //!
-//! With rho = RTT / 25 ms, at least 1, an ACK adds 2^rho - 1 segments in slow start, and rho^2 / cwnd segments in
-//! congestion avoidance. rho is computed from the minimum smoothed RTT. The connection starts with a window of rho
+//! rho is RTT / 25 ms, but at least 1. An ACK adds 2^rho - 1 segments in slow start, and rho^2 / cwnd segments in
+//! congestion avoidance. The RTT in rho is the minimum of the smoothed RTT. The connection starts with a window of rho
 //! segments. A loss halves the window.
 //!
 //! As in Linux, each ACK counts once, independently of the number of segments that it covers. If an ACK adds less than

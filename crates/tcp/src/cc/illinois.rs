@@ -8,8 +8,9 @@
 //! Reno. After a round trip with a queue, the maximum increase returns only after five round trips without a queue
 //! (theta).
 //!
-//! As in Linux, which uses integers, slow start is Reno's and a timeout resets both parameters to Reno's. An ACK counts
-//! all segments that it covers, including SACKed ones. Rounds also end while the application limits the sender.
+//! As in Linux, which uses integers, slow start is that of Reno, and a timeout resets both parameters to the values of
+//! Reno. All segments that an ACK covers are counted, including SACKed ones. Rounds also end while the application
+//! limits the sender.
 
 use super::round::Round;
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};

@@ -11,8 +11,8 @@
 //!   rate rises as if its RTT were the virtual RTT.
 //! - **Pacing** is at window / RTT, and at twice that rate in slow start, which the first mark ends.
 //! - **ECT(1)** and accurate feedback (RFC 9768) are requested even if the profile does not enable them. If the peer
-//!   does not support them, the flow sends ECT(0) and behaves like Reno (RFC 9331 section 4.1 restricts ECT(1) to such
-//!   senders).
+//!   does not support them, the flow sends ECT(0) and behaves like Reno (RFC 9331 section 4.1 permits ECT(1) only to
+//!   senders that meet the requirements of L4S).
 //!
 //! Deviation: the virtual RTT is checked only when a real round trip ends, because the connection reports marks once
 //! per real round trip. Left out: windows below two segments, ECT(1) on ACKs and retransmissions,

@@ -2,7 +2,7 @@
 //! count ACKs.
 //!
 //! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 80 %, as in FreeBSD. The reason
-//! is that an AQM that marks keeps its queue short, so half of the window would leave the line idle.
+//! is that an AQM that marks keeps its queue short, so halving the window would leave the line idle.
 //!
 //! The connection performs the recovery (NewReno, SACK, PRR), so `newreno` is the same algorithm.
 

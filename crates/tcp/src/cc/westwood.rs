@@ -3,8 +3,8 @@
 //! section 2).
 //!
 //! A bandwidth sample is computed from the acknowledged bytes once per RTT, but at most every 50 ms. It is smoothed
-//! twice with 7/8 (Linux's form of the low-pass filter). After fast recovery, window and threshold are bandwidth times
-//! RTTmin; after a timeout, only the threshold is. The window grows as in Reno.
+//! twice, with a weight of 7/8 for the old value (Linux's form of the low-pass filter). After fast recovery, window and
+//! threshold are bandwidth times RTTmin; after a timeout, only the threshold is. The window grows as in Reno.
 //!
 //! As in Linux:
 //!

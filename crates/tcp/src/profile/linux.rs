@@ -140,7 +140,7 @@ impl Profile {
     ///
     /// Left out: Linux disables FACK for the rest of a connection once it detects reordering. With some controllers,
     /// rate halving may reduce the window below the threshold. During a repair, segments older than the RTO count as
-    /// lost. The limits of the window after idle periods, undo and disorder are those of `linux-6.1`.
+    /// lost. The window limits after an idle period, after an undo and in the Disorder state are those of `linux-6.1`.
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",

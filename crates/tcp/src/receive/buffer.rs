@@ -120,9 +120,9 @@ impl Buffer {
         }
     }
 
-    /// Returns the window to advertise, in bytes. If the window must not grow, this is the unused part of the last
-    /// window. Silly window avoidance (RFC 9293 section 3.8.6.2.2): the window grows by at least one segment or stays
-    /// as it is. In 4.4BSD it grows by any amount if the free space is at least one segment or 1/4 of the buffer.
+    /// Returns the window to advertise, in bytes. If the window must not grow, the result is the unused part of the
+    /// last window. Silly window avoidance (RFC 9293 section 3.8.6.2.2): the window grows by at least one segment or
+    /// stays as it is. In 4.4BSD it grows by any amount if the free space is at least one segment or 1/4 of the buffer.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => {

@@ -8,7 +8,7 @@
 //! is acknowledged. Section 4.5 does not define the bound J; this code uses `max_delack`.
 //!
 //! **Receiver** (sections 4.3, 4.6). It sends an ACK for every R segments, or when the delayed-ACK timer expires. Each
-//! of the first three out-of-order segments of a loss event is acknowledged at once, later ones with an ACK for every R
+//! of the first three out-of-order segments of a loss event is acknowledged at once. Later ones get one ACK per R
 //! segments.
 //!
 //! Each data segment carries the ratio in an option of 3 bytes. The option has an experimental kind, because no number
