@@ -367,7 +367,7 @@ class Acked:
 
     @property
     def forward_ms(self) -> int | None:
-        """One-way delay to the peer by timestamps, plus an unknown constant: only differences are meaningful."""
+        """One-way delay to the peer, from timestamps, plus an unknown constant: only differences are meaningful."""
 
     @property
     def prior_in_flight_bytes(self) -> int:

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 /// Maximum number of hosts for which bytes are counted. Hosts that appear later are ignored.
 const MOST_HOSTS: usize = 256;
-/// Initial width of a bin in nanoseconds. When there are more than `MOST_BINS` bins, the width doubles.
+/// Initial width of a bin in nanoseconds. The width doubles when the number of bins exceeds `MOST_BINS`.
 const FIRST_WIDTH: u64 = 100_000_000;
 const MOST_BINS: usize = 1_200;
 /// Number of packets whose times are stored for each host and direction.

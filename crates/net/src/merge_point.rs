@@ -5,9 +5,10 @@
 //! moment a packet of another leader may still arrive at the link earlier. The packet therefore waits in the merge
 //! point, without an event, until the link needs it.
 //!
-//! When does the link need it? A packet that enters the link at time t leaves it at t + delay at the earliest. The link
-//! therefore has nothing to deliver before t + delay, and may accept all packets of that span in one batch
-//! ([`MergePoint::due`]). By then every packet that enters at t is in the merge point.
+//! When does the link need the packet? A packet that enters the link at time t leaves it at t + delay at the earliest,
+//! so the link has nothing to deliver before t + delay. It can therefore wait until t + delay ([`MergePoint::due`]), and
+//! then accept in one batch all packets that have entered since t. By then every packet that enters at t is in the
+//! merge point.
 //!
 //! Invariants:
 //!

@@ -8,9 +8,9 @@
 //!
 //! - the first packet of a connection,
 //! - a packet with changed options (timestamp ticks, SACK blocks), TTL or type of service (ECN marks),
-//! - a sequence or acknowledgement number that goes back or jumps by 64 KiB,
-//! - a packet that repeats the previous header: it is probably a retransmission, and the far end may have lost its
-//!   context (section 3.2.3).
+//! - a packet whose sequence or acknowledgement number goes back or jumps by 64 KiB,
+//! - a packet that repeats the previous header: the packet is probably a retransmission, and the far end may have lost
+//!   its context (section 3.2.3).
 //!
 //! SYN, FIN, RST and all packets other than TCP over IPv4 are sent unchanged.
 //!

@@ -76,7 +76,7 @@ values! {
         rtt_s: Option<f64> = ack.rtt.map(Duration::as_secs_f64),
         /// RTT of the newest segment acknowledged, which excludes the peer's ACK delay.
         newest_rtt_s: Option<f64> = ack.newest_rtt.map(Duration::as_secs_f64),
-        /// One-way delay to the peer by timestamps, plus an unknown constant: only differences are meaningful.
+        /// One-way delay to the peer, from timestamps, plus an unknown constant: only differences are meaningful.
         forward_ms: Option<u32> = ack.forward_ms,
         /// Bytes in flight before this ACK.
         prior_in_flight_bytes: u64 = ack.prior_in_flight.get(),

@@ -11,7 +11,7 @@ use lopsided_spec::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Builds the node of a shared medium, with one station per link. A station is named after the node at the other end of
-/// its link. By default a station has one queue; with queues per receiver, it has one queue for each receiving station.
+/// its link. A station has one queue, or one queue for each receiving station if the medium requires this.
 pub(super) fn build(
     spec: &MediumSpec,
     routes: &Routes,

@@ -286,7 +286,7 @@ impl Wifi {
         (announced, self.client(sender.station, sender.receiver).rate.airtime(octets))
     }
 
-    /// The duration of SIFS plus that of an aggregate's acknowledgement.
+    /// The duration of SIFS and of the acknowledgement of an aggregate.
     fn ack_time(&self, sender: &Sender) -> Duration {
         let octets = if sender.mpdus == 1 { phy::ACK } else { phy::block_ack(self.config.window) };
         self.config.sifs + self.config.control().airtime(octets) + self.config.propagation

@@ -97,7 +97,7 @@ impl Standard {
             (Standard::A, 20) => Some(48),
             (Standard::N | Standard::Ac, 20) => Some(52),
             (Standard::N | Standard::Ac, 40) => Some(108),
-            // 802.11ax has four times as many subcarriers per MHz as 802.11ac, so the same numbers apply at a quarter
+            // Per MHz, 802.11ax has four times as many subcarriers as 802.11ac, so it has the same numbers at a quarter
             // of the width.
             (Standard::Ac, 80) | (Standard::Ax, 20) => Some(234),
             (Standard::Ac, 160) | (Standard::Ax, 40) => Some(468),
