@@ -42,8 +42,8 @@ median.
 - Linux: {kernel}. In virtual time (`time-travel=inf-cpu`), the clock advances only when all processes sleep, so timers
   expire on time even if the machine is busy. The measured values are in `docs/fidelity/linux.csv`.
 - Line: a token bucket of 1600 bytes with a FIFO whose limit counts packets (50 packets in the downlink). After the
-  queue, packets are delayed by 20 ms for both directions together. Rates count IP packets. Offloads are off, neighbour
-  entries are static, and hosts cache no metrics between connections.
+  queue, packets are delayed, by a total of 20 ms over both directions. Rates count IP packets. Offloads are off,
+  neighbour entries are static, and hosts cache no metrics between connections.
 - Traffic: Reno with SACK. A download starts within the first second, and an upload joins after 19 to 20 s. Values cover
   the time from 22 s to 110 s. The round-trip time of each packet is measured in a capture at the sender.
 - Bounds: {bounds}. Values beyond them are **bold**.
