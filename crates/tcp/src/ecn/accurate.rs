@@ -136,8 +136,8 @@ impl AccEcnReceiver {
     /// segment has no option.
     ///
     /// The option carries as many counters as fit, and at least those that changed. If the changed counters do not fit,
-    /// all SACK blocks except two are left out (Linux's tcp_options_fit_accecn): changes are rare, and the next ACK
-    /// repeats the blocks.
+    /// SACK blocks are left out until they fit, but at least two blocks stay (Linux's tcp_options_fit_accecn). Changes
+    /// are rare, and the next ACK repeats the blocks.
     pub fn fit_option(&self, mut room: u32, mut sack_blocks: usize) -> Option<OptionFit> {
         if !self.peer_sends_option || self.option_is_lost {
             return None;
