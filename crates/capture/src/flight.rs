@@ -113,8 +113,8 @@ impl Flight {
         self.held = VecDeque::new();
     }
 
-    /// Records a segment. Returns `None` if the segment begins at or above [`Flight::next`], otherwise the state of the
-    /// data that it retransmits.
+    /// Records a segment. Returns `None` if the segment begins at or above [`Flight::next`]. Otherwise the segment is a
+    /// retransmission, and the state of the retransmitted data is returned.
     pub fn sent(&mut self, at: Time, start: Seq, end: Seq) -> Option<Again> {
         if !start.before(self.next) {
             self.held.push_back(Sent { start, end, at, again_at: None, sacked: false });

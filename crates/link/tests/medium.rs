@@ -204,8 +204,8 @@ fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
     assert!(collisions >= 2.0);
 }
 
-/// A channel with 8 Mbit/s in each direction and intervals of 2 ms, of which the request slots take 128 µs. A single
-/// modem uses the first slot.
+/// A channel with 8 Mbit/s in each direction and intervals of 2 ms. In each interval, the request slots take 128 µs. A
+/// single modem uses the first slot.
 fn channel() -> DocsisConfig {
     DocsisConfig {
         down: BitRate::from_bps(8_000_000),

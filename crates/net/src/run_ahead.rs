@@ -93,9 +93,9 @@ impl<H: Node> Network<H> {
         (regions.lookahead() >= least).then_some(regions)
     }
 
-    /// Every host with the link that leads to it. Returns `None` if a host has no such link or several, or if a host or
-    /// router sends into a node that is not a link. Also returns `None` if the network has a node that is neither a
-    /// host, a router nor a link that foretells.
+    /// Returns every host with the link that leads to it. Returns `None` in three cases: a host has no such link or
+    /// several; a host or router sends into a node that is not a link; the network has a node that is neither a host, a
+    /// router nor a link that foretells.
     fn hosts_and_links(&self, senders: &[Vec<NodeId>]) -> Option<Vec<Region>> {
         let mut regions = Vec::new();
         for (index, node) in self.nodes().enumerate() {
