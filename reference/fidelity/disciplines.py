@@ -298,7 +298,7 @@ _HEAD = """\
 Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downloads share a queue and a 20 Mbit/s
 line, on Linux 6.1 in virtual time and in the simulator, with the same seeds.
 
-- Queues use their default settings (RED 15 to 45 kB, CHOKe 20 to 60 packets, FIFO 100 packets).
+- Queues use their default settings, except for RED (15 to 45 kB), CHOKe (20 to 60 packets) and FIFO (100 packets).
 - Runs last 20 s (30 s if the RTT is at least 200 ms). The flows start within the first second. Values are medians over
   up to {seeds} seeds.
 - With ECN, both ends negotiate ECN, and the disciplines mark packets. In CAKE, marking is always enabled.
