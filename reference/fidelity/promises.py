@@ -28,7 +28,7 @@ class Promise:
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The row of the page's table of checks."""
+        """The row for the page's table of checks."""
         found = "; ".join((*map(_told, self.verdict.measured), *self.verdict.notes))
         sign = " %" if any(one.unit == "percent" for one in self.verdict.measured) else ""
         return self.statement, self.verdict.criterion + sign, found, KEPT if self.verdict.holds else BROKEN

@@ -29,7 +29,7 @@ _RUN, _ORIGIN = ("cell", "seed", "what"), ("source", "fingerprint", "world", "di
 
 
 class Named(Protocol):
-    """A cell: a scenario that is measured with some seeds."""
+    """A cell: a scenario that is measured with several seeds."""
 
     @property
     def name(self) -> str:

@@ -23,9 +23,9 @@ class Outcome:
     error: str = ""
     """The error that ended the download; empty if the download succeeded."""
     wrong: str = ""
-    """True if a repeated command continued after an error, using the data that the failed command left."""
+    """A description of the forbidden result; empty if there is none."""
     resumed: bool = False
-    """True if a repeated command continued after an error, from the data that was left."""
+    """True if a repeated command continued after an error, using the data that the failed command left."""
 
 
 def attempt(number, seed, folder):

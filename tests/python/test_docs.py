@@ -1,4 +1,4 @@
-"""The Python code in the documents runs, the documents' tables are complete, and their links lead to existing files."""
+"""Checks the documents: their Python code runs, their tables are complete, and their links lead to existing files."""
 
 import json
 import re

@@ -102,7 +102,7 @@ _QUEUE = {"limit": "50 packets"}
 def test_each_part_that_reads_tcp_headers_is_noted(key: str, value: Any, name: str):
     noted = doubts(scenario(**{f"link.up.{key}": value}))
     assert any(f"`{name}` reads TCP headers and has no effect" in doubt for doubt in noted), noted
-    # With a TCP flow on the line, the part has packets to act on.
+    # If there is also a TCP flow on the line, there are packets with TCP headers to act on.
     both = Scenario.from_text(LINE + '[[flow]]\nname = "tcp"\ndirection = "down"\n', "both")
     assert not any("no effect" in doubt for doubt in doubts(both.with_(**{f"link.up.{key}": value})))
 

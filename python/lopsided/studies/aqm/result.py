@@ -45,7 +45,7 @@ _MEANING = (
     "what waits in a sender's socket is not counted). In the ellipses each point is a seed; delay grows to the left."
 )
 _ALIKE = 0.05
-"""Values count as alike if they differ by less than this fraction."""
+"""Values count as equal if they differ by less than this fraction."""
 _SAME = 0.01
 """Goodputs count as the same if they differ by less than this fraction."""
 _LOST = 0.01

@@ -181,7 +181,7 @@ def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
 
 
 def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
-    """A sentence about the controls whose own flows share unevenly at equal RTTs, by Jain's index."""
+    """A sentence about the controls whose flows share unevenly among themselves at equal RTTs (Jain's index)."""
     uneven = [
         row
         for row in cells

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Table
 
 _ALIKE = 0.02
-"""Means count as alike if they differ by less than this fraction."""
+"""Means count as equal if they differ by less than this fraction."""
 _MOST_FLOWS = 3
 _WORDS = {
     "rtt_mean_ms": "mean round trip",

@@ -321,7 +321,7 @@ class _Planner:
             return
         interface = self._interface(node, to)
         framing = (direction.overhead, direction.minimum, direction.atm)
-        # Below the root, a packet has the size of its IP packet, for limits in bytes and for statistics.
+        # Below the root discipline, only the bytes of the IP packet count towards limits in bytes and statistics.
         sizes = qdisc.size_table(-ETHERNET_HEADER)
         if not direction.rate_bps:
             self._grow(node, interface, direction.queue, ROOT, 0, sizes)

@@ -53,7 +53,7 @@ class Talk:
         os.close(device)
 
     def await_path(self) -> None:
-        """Returns when the path is built."""
+        """Waits until the path is built."""
         self._hear()
 
     def begin(self, origin_ns: int) -> None:
@@ -61,7 +61,7 @@ class Talk:
         self.socket.send(str(origin_ns).encode())
 
     def await_end(self) -> None:
-        """Returns when the run has ended in the process that carries the path."""
+        """Waits until the run has ended in the process that carries the path."""
         self._hear()
 
     def _hear(self) -> None:
