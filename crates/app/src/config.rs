@@ -120,7 +120,7 @@ impl Part for CustomConfig {
     const NAME: &'static str = "custom";
     const TEXT: &'static str = "A custom application, supplied by the program that starts the run.";
     const KEYS: &'static [Key<CustomConfig>] =
-        &[key("name", |app: &mut Self| &mut app.name, "Name of the application's kind.").required("\"mine\"")];
+        &[key("name", |app: &mut Self| &mut app.name, "Name of the application.").required("\"mine\"")];
 }
 
 impl AppSettings for CustomConfig {

@@ -182,8 +182,7 @@ impl Part for LinkConfig {
         key(
             "framing",
             |link: &mut Self| &mut link.framing,
-            "Octets that a packet takes on the wire: a kind such as \"ethernet\" or \"pppoe-llcsnap\", or a \
-             table.",
+            "Link-layer framing, which determines the size of a packet on the wire: a kind such as \"ethernet\" or \"pppoe-llcsnap\", or a table.",
         )
         .default_text("none"),
         key(
@@ -207,10 +206,9 @@ impl Part for LinkConfig {
         key(
             "access",
             |link| &mut link.access,
-            "Rules for when the line may send, in addition to its rate: a table of a kind, such as { kind = \
-             \"grants\" }. A direction with a trace or with rates of its own needs no `rate`.",
+            "Rules that determine when the line may send, in addition to its rate: a table such as { kind = \"grants\" }. A direction needs no `rate` if these rules set its rate, as the kind trace does.",
         ),
-        key("jitter", |link: &mut Self| &mut link.jitter, "Delay that varies: a time such as \"5 ms\", or a table.")
+        key("jitter", |link: &mut Self| &mut link.jitter, "Variation of the delay: a time such as \"5 ms\", or a table.")
             .default_text("none"),
         key("loss", |link| &mut link.loss, "Loss of packets on the line: a probability such as \"1 %\", or a table."),
         key(

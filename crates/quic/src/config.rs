@@ -170,7 +170,7 @@ impl Part for QuicConfig {
     const TEXT: &'static str = "QUIC (RFC 9000) with the stack quinn-proto. The receiver of data opens the connection and requests the data, as a browser does. The web application loads a page over one connection, with one stream for each object.";
     const PRESETS: Option<Presets<QuicConfig>> = Some(Presets {
         key: "acks",
-        text: "When the receiver acknowledges, as a known stack does: sets the keys ack_* and reordering_threshold.",
+        text: "Stack whose rules for sending ACKs the receiver follows. Sets the keys ack_* and reordering_threshold.",
         noun: "ACK preset",
         named: PRESETS,
     });
@@ -183,14 +183,12 @@ impl Part for QuicConfig {
         key(
             "ack_start",
             |quic: &mut Self| &mut quic.ack_start,
-            "Number of packets at the start of a connection for which every second one is acknowledged, whatever \
-             the value of ack_packets.",
+            "Number of packets at the start of a connection during which the receiver sends an ACK for every second packet, regardless of ack_packets.",
         ),
         key(
             "ack_window_share",
             |quic: &mut Self| &mut quic.ack_window_share,
-            "Share of the packets of a round trip that one ACK covers, such as 25 %, if this is more than \
-             ack_packets.",
+            "Share of the packets of a round trip that one ACK may cover, such as 25 %. Applies if the resulting number of packets is larger than ack_packets.",
         ),
         key(
             "ack_packets_most",
@@ -201,8 +199,7 @@ impl Part for QuicConfig {
         key(
             "ack_delay_rtts",
             |quic: &mut Self| &mut quic.ack_delay_rtts,
-            "Longest delay of an ACK as a share of the round-trip time, such as 25 %, in addition to the limit \
-             max_ack_delay; 0: only max_ack_delay applies.",
+            "Longest delay of an ACK as a share of the round-trip time, such as 25 %. The limit max_ack_delay applies too. 0: only max_ack_delay applies.",
         ),
         key(
             "reordering_threshold",
@@ -242,8 +239,7 @@ impl Part for QuicConfig {
         key(
             "receive_wait",
             |quic: &mut Self| &mut quic.receive_wait,
-            "Time for which received packets wait after the first one, to be handled together, as in a busy event \
-             loop or with interrupt coalescing.",
+            "After a packet has arrived, the endpoint collects further packets for this time and then handles all of them together, as in a busy event loop or with interrupt coalescing.",
         ),
         key(
             "packet_cpu",

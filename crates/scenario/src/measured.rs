@@ -33,12 +33,13 @@ impl Default for RecordSpec {
 
 impl Part for RecordSpec {
     const NAME: &'static str = "record";
-    const TEXT: &'static str = "The records of the run. Summaries are always recorded.";
+    const TEXT: &'static str =
+        "Data to record during the run, in addition to the summaries, which are always recorded.";
     const KEYS: &'static [Key<RecordSpec>] = &[
         key(
             "interval",
             |record: &mut Self| &mut record.interval,
-            "Interval between samples of flows and queues; false for no samples.",
+            "Interval between samples of flows and queues; \"off\" for no samples.",
         )
         .none_word("off"),
         key("on_change", |record| &mut record.on_change, "Also sample a flow when its congestion state changes."),
@@ -46,7 +47,7 @@ impl Part for RecordSpec {
         key(
             "tcp_events",
             |record| &mut record.tcp_events,
-            "Write a table of events inside TCP: states, losses and the rules that found them, reductions, timers, limits.",
+            "Write a table of events inside TCP: state changes, losses and the rules that detected them, window reductions, timers, limits.",
         ),
         key(
             "traces",

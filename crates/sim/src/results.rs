@@ -27,7 +27,7 @@ table! {
         profile: Name [Text "stack"],
         /// When the application started: the start in the scenario plus the jitter of this seed.
         start_s: f64 [Second "start"],
-        /// When the application was stopped, at the latest the end of the run.
+        /// When the application stopped, or the end of the run if it did not stop earlier.
         stop_s: f64 [Second "stop"],
         /// Time in which the flow had data to send: until `stop_s`, or the sum of the durations of its transfers.
         active_s: f64 [Second "active"],
@@ -80,7 +80,7 @@ table! {
         transfers: u64 [Count "transfers"],
         /// Mean time from the start of a transfer to the delivery of its last byte.
         completion_s: f64 [Second "completion mean"],
-        /// Longest of these times.
+        /// Longest time from the start of a transfer to the delivery of its last byte.
         completion_max_s: f64 [Second "completion max"],
         /// UDP: datagrams that were sent and had not arrived by the end of the run.
         lost_packets: u64 [Count "lost"],
@@ -88,7 +88,8 @@ table! {
 }
 
 table! {
-    /// The state of senders at each sampling time, and at each change if the scenario requests it.
+    /// The state of senders at each sampling time, and with `[record] on_change` at each change of the congestion
+    /// state.
     SampleTable of SampleRow as "samples" {
         /// Time of the sample.
         time_s: f64 [Second "time"],
@@ -262,7 +263,7 @@ table! {
 }
 
 table! {
-    /// Completed transfers of the flows that make transfers. The table is written only if the scenario records samples.
+    /// One row for each completed transfer. The table is written only if the scenario records samples.
     TransferTable of TransferRow as "transfers" {
         /// Number of the flow.
         flow: u32 [Label "flow"],
@@ -301,7 +302,7 @@ table! {
         seq: u32 [Label "seq"],
         /// Acknowledgement number, as on the wire.
         ack: u32 [Label "ack"],
-        /// TCP flags, bit for bit.
+        /// TCP flags, as a number with the bits of the TCP header.
         flags: u32 [Label "flags"],
         /// Bytes of payload.
         payload_bytes: u32 [Byte "payload"],
@@ -319,9 +320,9 @@ table! {
 }
 
 table! {
-    /// Steps of the algorithm of downloads over several connections, in order of time. The table is written only if the
-    /// scenario requests it (`app = { kind = "rdra", record_steps = true }`). If a column does not apply to a step, a
-    /// numeric column is null, and a text column is empty.
+    /// Steps of the controller of each download over several connections, in order of time. The table is written only
+    /// if the scenario requests it (`app = { kind = "rdra", record_steps = true }`). If a column does not apply to a
+    /// step, a numeric column is null, and a text column is empty.
     FetchTable of FetchRow as "fetches" {
         /// Time of the step.
         time_s: f64 [Second "time"],
@@ -342,9 +343,10 @@ table! {
         out_of_order: Option<u64> [Count "out of order"],
         /// Segment size of the connection.
         mss_bytes: Option<u64> [Byte "MSS"],
-        /// How the controller classified a loss in this step: `channel` for a loss of the medium, otherwise the sign of
-        /// congestion: a standing queue (`queue`), holes on several streams (`together`), every hole (`every`), or
-        /// still the last reduction (`answered`).
+        /// How the controller classified a loss in this step. `channel`: a loss of the medium. All others count as
+        /// congestion: because of a standing queue (`queue`), because of holes on several streams (`together`), because
+        /// every hole counts (`every`), or without a further reduction, because the last one was less than one round
+        /// trip ago (`answered`).
         loss: &'static str [Text "loss"],
         /// Window of all streams together, after the step; null if it is unlimited.
         window_bytes: Option<u64> [Byte "window"],
@@ -407,7 +409,7 @@ table! {
         from: &'static str [Text "from"],
         /// State or phase after the event.
         to: &'static str [Text "to"],
-        /// Reason: the rule, signal, timer or limit.
+        /// Rule, signal, timer or limit that caused the event.
         reason: &'static str [Text "reason"],
         /// Offset in the stream, in bytes.
         offset_bytes: Option<u64> [Byte "offset"],

@@ -38,14 +38,14 @@ impl Default for AckExpandConfig {
 
 impl Part for AckExpandConfig {
     const NAME: &'static str = "ack_expand";
-    const TEXT: &'static str = "Sends the ACKs that an ack_filter with a prefix has removed again, after the line.";
+    const TEXT: &'static str = "Regenerates, after the line, the ACKs that an ack_filter with a prefix has removed.";
     const KEYS: &'static [Key<AckExpandConfig>] = &[
         key(
             "side",
             |part: &mut Self| &mut part.side,
             "Position of the stage: before the queue (entry) or after the line (exit).",
         ),
-        key("most", |part: &mut Self| &mut part.most, "Largest number of new ACKs for an arriving ACK."),
+        key("most", |part: &mut Self| &mut part.most, "Largest number of ACKs regenerated for each arriving ACK."),
         key("max_delay", |part: &mut Self| &mut part.max_delay, "Longest time for which an ACK is held."),
     ];
 }

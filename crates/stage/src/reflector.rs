@@ -16,7 +16,7 @@ pub struct ReflectorConfig;
 impl Part for ReflectorConfig {
     const NAME: &'static str = "reflector";
     const TEXT: &'static str =
-        "Returns, behind the line, the sensing packets of asqm and bdp disciplines whose far_end is \"stage\".";
+        "Returns, after the line, the probe packets of asqm and bdp disciplines whose far_end is \"stage\".";
     const KEYS: &'static [Key<ReflectorConfig>] = &[];
 }
 

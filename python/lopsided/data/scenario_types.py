@@ -91,7 +91,9 @@ class StepQueue(TypedDict):
 
 
 class CodelQueue(TypedDict):
-    """CoDel (RFC 8289): drops or marks departing packets after waiting times have exceeded a target for an interval."""
+    """CoDel (RFC 8289): drops or marks departing packets once waiting times have exceeded a target for a whole
+    interval.
+    """
 
     kind: Literal["codel"]
     limit: Limit
@@ -196,7 +198,7 @@ class CobaltQueue(TypedDict):
 
 
 class Framing(TypedDict):
-    """The number of octets that a packet takes on the wire."""
+    """Link-layer framing, which determines the size of a packet on the wire."""
 
     overhead_bytes: int
     minimum_bytes: int
@@ -220,8 +222,8 @@ class CakeQueue(TypedDict):
 
 
 class AsqmQueue(TypedDict):
-    """ASQM (Havey 2015): measures the delay of the whole link with packets of its own, and drops or marks packets if
-    the delay exceeds a target.
+    """ASQM (Havey 2015): sends probe packets to measure the round-trip delay of the whole link, and drops or marks
+    packets if this delay exceeds a target.
     """
 
     kind: Literal["asqm"]
@@ -740,7 +742,7 @@ class AckReconstructStage(TypedDict):
 
 
 class AckExpandStage(TypedDict):
-    """Sends the ACKs that an ack_filter with a prefix has removed again, after the line."""
+    """Regenerates, after the line, the ACKs that an ack_filter with a prefix has removed."""
 
     kind: Literal["ack_expand"]
     side: Literal["entry", "exit"]
@@ -758,7 +760,7 @@ class AckPacingStage(TypedDict):
 
 
 class ReflectorStage(TypedDict):
-    """Returns, behind the line, the sensing packets of asqm and bdp disciplines whose far_end is "stage"."""
+    """Returns, after the line, the probe packets of asqm and bdp disciplines whose far_end is "stage"."""
 
     kind: Literal["reflector"]
 
@@ -864,8 +866,8 @@ class HttpApp(TypedDict):
 
 
 class RdraApp(TypedDict):
-    """One object over several connections, which together take the share of one connection (Receiver Driven Rate
-    Adaptation, Havey 2015). The receiver of data requests byte ranges.
+    """Downloads one object over several connections, which together take the share of one connection (Receiver
+    Driven Rate Adaptation, Havey 2015). The receiver of data requests byte ranges.
     """
 
     kind: Literal["rdra"]
@@ -1025,7 +1027,7 @@ class Flow(_Flow):
 
 
 class Record(TypedDict):
-    """The records of the run. Summaries are always recorded."""
+    """Data to record during the run, in addition to the summaries, which are always recorded."""
 
     interval_s: float | None
     on_change: bool

@@ -49,7 +49,7 @@ impl Part for BulkConfig {
         key(
             "wait",
             |bulk: &mut Self| &mut bulk.wait,
-            "Time from the flow's start, which opens the connection, to the first octet.",
+            "Time from the start of the flow, when the connection is opened, to the first octet of data.",
         ),
         key("wait_jitter", |bulk| &mut bulk.wait_jitter, "A random time from 0 to this value is added to the wait."),
     ];

@@ -63,23 +63,24 @@ const MAX_STREAMS: u32 = 256;
 
 impl Part for RdraConfig {
     const NAME: &'static str = "rdra";
-    const TEXT: &'static str = "One object over several connections, which together take the share of one connection (Receiver Driven Rate Adaptation, Havey 2015). The receiver of data requests byte ranges.";
+    const TEXT: &'static str = "Downloads one object over several connections, which together take the share of one connection (Receiver Driven Rate Adaptation, Havey 2015). The receiver of data requests byte ranges.";
     const KEYS: &'static [Key<RdraConfig>] = &[
         key("size", |rdra| &mut rdra.size, "Size of the object."),
         key(
             "mode",
             |rdra| &mut rdra.mode,
-            "Amount that the client requests at once: `fair` as much as one TCP sender would have outstanding, \
-             `parallel` as much as all senders send (plain parallel TCP), `single` the whole object over one \
-             connection.",
+            "Amount that the client requests at once. `fair`: as much as one TCP sender would have outstanding. `greedy`: as much as all senders send, as plain parallel TCP does. `single`: the whole object, over one connection.",
         ),
         key("streams", |rdra| &mut rdra.streams, "Number of parallel connections; `single` has one."),
-        key("window", |rdra| &mut rdra.window, "Rule for the window of the one imitated sender, in the mode `fair`."),
+        key(
+            "window",
+            |rdra| &mut rdra.window,
+            "With the mode `fair`: congestion control of the single TCP sender that the client imitates.",
+        ),
         key(
             "detection",
             |rdra| &mut rdra.detection,
-            "Losses that count as congestion: those that come with a queue or on several streams at once, or \
-             every loss as in the paper.",
+            "Losses that count as congestion: those that coincide with a standing queue or occur on several streams at once (queued), or every loss, as in the paper (every).",
         ),
         key("min_chunk", |rdra| &mut rdra.min_chunk, "Smallest request, except for the last."),
         key(

@@ -59,11 +59,11 @@ impl Part for AggregationConfig {
             "A random time from 0 to this value is added to the wait for each aggregate; it represents stations that compete for the medium.",
         ),
         key("max_size", |part: &mut Self| &mut part.max_size, "Largest number of octets in an aggregate."),
-        key("max_time", |part: &mut Self| &mut part.max_time, "Longest time on the air of an aggregate."),
+        key("max_time", |part: &mut Self| &mut part.max_time, "Longest air time of an aggregate."),
         key(
             "overhead",
             |part: &mut Self| &mut part.overhead,
-            "Additional time on the air of each aggregate, for its preamble and acknowledgement.",
+            "Additional air time of each aggregate, for its preamble and acknowledgement.",
         ),
     ];
 

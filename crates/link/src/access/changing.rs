@@ -66,7 +66,7 @@ impl Part for RatesConfig {
         key(
             "repeat",
             |rates| &mut rates.repeat,
-            "Time after which the steps begin again. Default: the last step stays.",
+            "Time after which the steps begin again. Default: the last step applies until the end.",
         ),
     ];
 

@@ -92,8 +92,7 @@ impl Part for HeaderCompressionConfig {
         key(
             "twice",
             |part: &mut Self| &mut part.twice,
-            "With iphc: if a header does not fit, the far end applies the difference once more (RFC 2507 section \
-             10.1).",
+            "With iphc: if the TCP checksum of a decompressed header is wrong, the far end applies the header's difference a second time (RFC 2507 section 10.1).",
         ),
         key(
             "feedback",

@@ -57,11 +57,15 @@ impl Part for CsmaCdConfig {
     const TEXT: &'static str =
         "A shared Ethernet: a station sends if the cable is free, and waits for a random time after a collision.";
     const KEYS: &'static [Key<CsmaCdConfig>] = &[
-        key("name", |cable: &mut Self| &mut cable.settings.name, "Name by which links join stations to the cable.")
-            .required("\"lan\""),
+        key(
+            "name",
+            |cable: &mut Self| &mut cable.settings.name,
+            "Name of the cable. A link to this name makes the node at its other end a station.",
+        )
+        .required("\"lan\""),
         key("queue", |cable: &mut Self| &mut cable.settings.queue, "Queue of each station.").default_text("50 packets"),
         key("rate", |cable: &mut Self| &mut cable.rate, "Rate of the cable. The slot time is 512 bits."),
-        key("framing", |cable: &mut Self| &mut cable.framing, "Octets that a packet takes on the cable.")
+        key("framing", |cable: &mut Self| &mut cable.framing, "Framing of packets on the cable.")
             .default_text("preamble, header and check sequence, padded"),
         key(
             "reach",

@@ -82,7 +82,7 @@ impl Part for DocsisConfig {
         key(
             "name",
             |cable: &mut Self| &mut cable.settings.name,
-            "Name by which links join stations to the cable network.",
+            "Name of the cable network. A link to this name makes the node at its other end a station.",
         )
         .required("\"cable\""),
         key(
@@ -99,7 +99,7 @@ impl Part for DocsisConfig {
         .none_word("the first link's"),
         key("down", |cable: &mut Self| &mut cable.down, "Rate of the CMTS, shared by all modems."),
         key("up", |cable: &mut Self| &mut cable.up, "Rate of the upstream channel, shared by all modems."),
-        key("framing", |cable: &mut Self| &mut cable.framing, "Octets that a packet takes on the channel.")
+        key("framing", |cable: &mut Self| &mut cable.framing, "Framing of packets on the channel.")
             .default_text("24 octets of Ethernet and MAC header"),
         key(
             "map_interval",

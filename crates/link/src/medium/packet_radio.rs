@@ -90,12 +90,12 @@ impl Part for PacketRadioConfig {
         key(
             "name",
             |radio: &mut Self| &mut radio.settings.name,
-            "Name by which links join radios to the medium, in the order of the chain.",
+            "Name of the medium. A link to this name makes the node at its other end a radio; the order of the links is that of the chain.",
         )
         .required("\"radio\""),
         key("queue", |radio: &mut Self| &mut radio.settings.queue, "Queue of each radio.").default_text("50 packets"),
         key("rate", |radio: &mut Self| &mut radio.rate, "Rate of all transmissions."),
-        key("framing", |radio: &mut Self| &mut radio.framing, "Octets that a packet takes on the medium.")
+        key("framing", |radio: &mut Self| &mut radio.framing, "Framing of packets on the medium.")
             .default_text("none"),
         key(
             "transmit_to_receive",

@@ -56,12 +56,16 @@ impl Part for PolledConfig {
     const NAME: &'static str = "polled";
     const TEXT: &'static str = "A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ.";
     const KEYS: &'static [Key<PolledConfig>] = &[
-        key("name", |polled: &mut Self| &mut polled.settings.name, "Name by which links join stations to the medium.")
-            .required("\"radio\""),
+        key(
+            "name",
+            |polled: &mut Self| &mut polled.settings.name,
+            "Name of the medium. A link to this name makes the node at its other end a station.",
+        )
+        .required("\"radio\""),
         key("queue", |polled: &mut Self| &mut polled.settings.queue, "Queue of each station.")
             .default_text("50 packets"),
         key("rate", |polled: &mut Self| &mut polled.rate, "Rate of all transmissions on the medium."),
-        key("framing", |polled: &mut Self| &mut polled.framing, "Octets that a packet takes on the medium.")
+        key("framing", |polled: &mut Self| &mut polled.framing, "Framing of packets on the medium.")
             .default_text("none"),
         key(
             "turnaround",

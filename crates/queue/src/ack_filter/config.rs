@@ -87,10 +87,10 @@ impl Part for AckFilterConfig {
         key(
             "rule",
             |filter: &mut Self| &mut filter.rule,
-            "ACKs to remove: those with a smaller number (cumulative), also those with another window (window), those that CAKE's ack-filter and ack-filter-aggressive remove (conservative, aggressive), or all that the new ACK covers, counts of marks included (accurate_ecn).",
+            "ACKs to remove: those with a smaller ACK number (cumulative); these, and those with the same number but a different window (window); those that CAKE's ack-filter or ack-filter-aggressive removes (conservative, aggressive); or all ACKs that the new ACK covers completely, including their counts of ECN marks (accurate_ecn).",
         ),
         key("share", |filter: &mut Self| &mut filter.share, "Share of the superfluous ACKs that is removed."),
-        key("pick", |filter: &mut Self| &mut filter.pick, "With a share, the removed ACKs are evenly spread, or chosen at random."),
+        key("pick", |filter: &mut Self| &mut filter.pick, "With share: the removed ACKs are evenly spaced (even) or chosen at random (random)."),
         key("above", |filter: &mut Self| &mut filter.above, "ACKs are removed only while at least this amount is queued.")
             .none_word("always"),
         key(
@@ -102,12 +102,12 @@ impl Part for AckFilterConfig {
         key(
             "fast_retransmit",
             |filter: &mut Self| &mut filter.fast_retransmit,
-            "With cumulative or window: duplicates are removed too. From this number on, duplicates are marked, for a sender with marked_retransmit. Zero: duplicates stay.",
+            "With cumulative or window: duplicate ACKs are removed too, and the filter counts them. From this number on, it marks duplicates, so that a sender with marked_retransmit retransmits at once. 0: duplicates stay in the queue.",
         ),
         key(
             "segment",
             |filter: &mut Self| &mut filter.segment,
-            "With accurate_ecn: smallest size of a full segment. A count of marks without its option is valid for seven such segments.",
+            "With accurate_ecn: smallest size of a full segment. Without the AccECN option, an ACK can report the marks of at most seven segments unambiguously.",
         ),
         key(
             "prefix",
@@ -117,7 +117,7 @@ impl Part for AckFilterConfig {
         key(
             "prefix_most",
             |filter: &mut Self| &mut filter.prefix_most,
-            "With a prefix: an ACK stays in the queue if its prefix counts this number of ACKs. 1: each ACK with a prefix stays, as in RFC 3449.",
+            "With a prefix: an ACK is no longer removed once its prefix counts at least this number of ACKs. 1: no ACK with a prefix is removed, as in RFC 3449.",
         ),
     ];
 

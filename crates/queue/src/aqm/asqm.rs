@@ -64,7 +64,7 @@ impl Default for AsqmConfig {
 
 impl Part for AsqmConfig {
     const NAME: &'static str = "asqm";
-    const TEXT: &'static str = "ASQM (Havey 2015): measures the delay of the whole link with packets of its own, and drops or marks packets if the delay exceeds a target.";
+    const TEXT: &'static str = "ASQM (Havey 2015): sends probe packets to measure the round-trip delay of the whole link, and drops or marks packets if this delay exceeds a target.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<AsqmConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),

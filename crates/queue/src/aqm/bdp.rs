@@ -101,7 +101,7 @@ impl Part for BdpConfig {
         key(
             "bound",
             |part: &mut Self| &mut part.bound,
-            "Part of a round-trip time that the link may take: the longer of 10 % and 25 ms (max), or the shorter, as printed in equation 6.3 (min).",
+            "Round-trip delay of the link that is acceptable for a flow: the larger of 25 ms and 10 % of the flow's round-trip time (max), or the smaller, as printed in equation 6.3 (min).",
         ),
         key("smoothing", |part: &mut Self| &mut part.smoothing, sensing::SMOOTHING),
     ];

@@ -49,15 +49,15 @@ impl Part for ChokeConfig {
             "Average queue above which an arriving packet is compared with a queued packet, and may be marked or dropped.",
         )
         .default_text("a third of max"),
-        key("max", |choke: &mut Self| &mut choke.red.max, "Average queue from which all packets are marked or dropped.")
+        key("max", |choke: &mut Self| &mut choke.red.max, "Average queue length above which all packets are marked or dropped.")
             .default_text("a quarter of the limit"),
-        key("probability", |choke: &mut Self| &mut choke.red.probability, "Probability when the average reaches max."),
+        key("probability", |choke: &mut Self| &mut choke.red.probability, "Probability of a mark or drop when the average queue length reaches max."),
         key(
             "weight",
             |choke: &mut Self| &mut choke.red.weight,
             "Instead of a burst: the weight of each new sample in the average.",
         )
-        .default_text("what the burst needs"),
+        .default_text("computed from burst"),
         key(
             "burst",
             |choke: &mut Self| &mut choke.red.burst,
@@ -74,7 +74,7 @@ impl Part for ChokeConfig {
             |choke: &mut Self| &mut choke.red.idle_decay,
             "True if the average falls while the queue is empty: see red.",
         )
-        .default_text("false where the direction has a shaper, and inside tbf, htb and drr"),
+        .default_text("true; false if the direction has a shaper, and inside tbf, htb and drr"),
         key(
             "ecn",
             |choke: &mut Self| &mut choke.red.ecn,

@@ -263,7 +263,7 @@ impl Default for CodelQueueConfig {
 
 impl Part for CodelQueueConfig {
     const NAME: &'static str = "codel";
-    const TEXT: &'static str = "CoDel (RFC 8289): drops or marks departing packets after waiting times have exceeded a target for an interval.";
+    const TEXT: &'static str = "CoDel (RFC 8289): drops or marks departing packets once waiting times have exceeded a target for a whole interval.";
     const SHORTHAND: Option<&'static str> = Some("limit");
     const KEYS: &'static [Key<CodelQueueConfig>] = &[
         key("limit", |part: &mut Self| &mut part.limit, "Limit of the queue."),
@@ -288,7 +288,7 @@ impl Discipline for CodelQueueConfig {
 
 // Texts of CoDel's keys, shared by all disciplines that contain CoDel.
 pub(crate) const TARGET: &str = "Acceptable standing delay.";
-pub(crate) const INTERVAL: &str = "Time for which the delay must stay above the target: about the longest round trip.";
+pub(crate) const INTERVAL: &str = "Time for which the delay must stay above the target before packets are dropped or marked; about the longest round-trip time.";
 pub(crate) const ECN: &str = "Mark ECN-capable packets instead of dropping them (RFC 3168).";
 pub(crate) const CE_THRESHOLD: &str = "Also mark every packet that waited longer than this.";
 pub(crate) const MTU: &str =

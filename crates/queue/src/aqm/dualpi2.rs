@@ -72,9 +72,13 @@ impl Part for DualPi2Config {
         key("limit", |part: &mut Self| &mut part.limit, "Limit of both queues together."),
         key("target", |part: &mut Self| &mut part.target, "Target of the queueing delay."),
         key("tupdate", |part: &mut Self| &mut part.tupdate, "The time between two updates of the base probability."),
-        key("alpha", |part: &mut Self| &mut part.alpha, "The weight of the distance from the target, in 1/s.")
-            .typed(ValueType::Number),
-        key("beta", |part: &mut Self| &mut part.beta, "The weight of the change of the delay, in 1/s.")
+        key(
+            "alpha",
+            |part: &mut Self| &mut part.alpha,
+            "Weight of the difference between the delay and the target, in 1/s.",
+        )
+        .typed(ValueType::Number),
+        key("beta", |part: &mut Self| &mut part.beta, "Weight of the change in delay since the last update, in 1/s.")
             .typed(ValueType::Number),
         key(
             "coupling_factor",

@@ -56,13 +56,13 @@ impl Part for WredProfile {
         key(
             "min",
             |profile: &mut Self| &mut profile.min,
-            "Average queue from which some packets are marked or dropped.",
+            "Average queue length above which some packets are marked or dropped.",
         )
         .typed(ValueType::Packets),
         key(
             "max",
             |profile: &mut Self| &mut profile.max,
-            "Average queue from which all packets are marked or dropped.",
+            "Average queue length above which all packets are marked or dropped.",
         )
         .typed(ValueType::Packets),
         key("probability", |profile: &mut Self| &mut profile.probability, "The probability at max."),

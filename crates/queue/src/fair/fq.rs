@@ -85,7 +85,7 @@ impl Part for FqConfig {
         key(
             "low_rate_threshold",
             |fq: &mut Self| &mut fq.low_rate_threshold,
-            "If maxrate is at most this, every packet is paced, without a burst of a quantum.",
+            "If maxrate is at most this, each packet is paced individually, not a whole quantum at a time.",
         ),
         key(
             "refill_delay",

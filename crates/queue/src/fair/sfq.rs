@@ -71,7 +71,7 @@ impl Part for SfqConfig {
         key(
             "headdrop",
             |sfq: &mut Self| &mut sfq.headdrop,
-            "Drop the oldest packet of the longest queue, not the newest.",
+            "Drop the oldest packet of the longest queue instead of the newest.",
         ),
     ];
 

@@ -53,11 +53,11 @@ const MOST_OVERHEAD: Bytes = Bytes::new(10_000);
 
 impl Part for Framing {
     const NAME: &'static str = "framing";
-    const TEXT: &'static str = "The number of octets that a packet takes on the wire.";
+    const TEXT: &'static str = "Link-layer framing, which determines the size of a packet on the wire.";
     const SHORTHAND: Option<&'static str> = Some("kind");
     const PRESETS: Option<Presets<Framing>> = Some(Presets {
         key: "kind",
-        text: "A named framing. Names of ADSL and VDSL2 are those of Linux's cake and tc stab.",
+        text: "A named framing. The names of the ADSL and VDSL2 framings are those in Linux's cake and tc stab.",
         noun: "framing",
         named: Framing::NAMED,
     });
@@ -66,7 +66,7 @@ impl Part for Framing {
         key(
             "overhead",
             |framing| &mut framing.overhead,
-            "Octets added to each packet. If a kind is named, in addition to the kind's octets.",
+            "Octets added to each packet, in addition to those of the kind.",
         ),
         key(
             "minimum",
@@ -76,7 +76,7 @@ impl Part for Framing {
         key(
             "cell_format",
             |framing| &mut framing.cell_format,
-            "Instead of a kind: none, atm (53 octets for each started 48) or ptm (65 octets for 64).",
+            "Instead of a kind: none, atm (cells of 53 octets that carry 48; the last one is padded) or ptm (65 octets for every 64).",
         ),
     ];
 

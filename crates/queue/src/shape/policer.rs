@@ -32,10 +32,14 @@ impl Part for PolicerConfig {
     const NAME: &'static str = "policer";
     const TEXT: &'static str = "Drops packets that exceed a rate instead of delaying them.";
     const KEYS: &'static [Key<PolicerConfig>] = &[
-        key("rate", |policer: &mut Self| &mut policer.rate, "Rate in the long run, in octets of IP.")
+        key("rate", |policer: &mut Self| &mut policer.rate, "Long-term rate, counted in octets of IP packets.")
             .required("\"2 Mbit/s\""),
         key("burst", |policer: &mut Self| &mut policer.burst, "Depth of the bucket: the amount that may pass at once."),
-        key("limit", |policer: &mut Self| &mut policer.limit, "Limit of the queue for the next link."),
+        key(
+            "limit",
+            |policer: &mut Self| &mut policer.limit,
+            "Limit of the queue in which accepted packets wait for the link.",
+        ),
     ];
 
     fn check(&self) -> Result<(), Fault> {

@@ -42,10 +42,9 @@ impl Choice for FarEnd {
 }
 
 /// Text of the key for the far end, for all disciplines that send sensing packets.
-pub(crate) const FAR_END: &str = "Place where sensing packets turn back: the far end of this link, or the next stage of kind reflector on their path, which may be behind other links.";
+pub(crate) const FAR_END: &str = "Node that returns the discipline's probe packets: the far end of this link (link), or the next stage of kind reflector on their path, which may be several links away (stage).";
 /// Text of the key for the smoothing.
-pub(crate) const SMOOTHING: &str =
-    "Smoothing of round-trip times: as in RFC 6298, or as printed in the dissertation, with RTTVAR instead of SRTT.";
+pub(crate) const SMOOTHING: &str = "Smoothing of round-trip times: as in RFC 6298 (rfc6298), or as printed in the dissertation, where RTTVAR replaces the old SRTT (printed).";
 
 /// Each sample includes the base delay, which is the delay of the link without a queue. This setting determines whether
 /// the base delay is subtracted.

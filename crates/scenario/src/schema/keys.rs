@@ -48,22 +48,22 @@ pub(crate) fn file() -> PartInfo {
                 "stack",
                 Part(stack),
                 "",
-                "The TCP of all hosts: a profile, and settings that differ from it. The most specific table wins, key by key: [stack], [host.NAME.stack], the stack of a flow, its sender_stack and receiver_stack.",
+                "The TCP of all hosts: a profile, and settings that differ from it. For each key, the last of these tables that sets the key applies: [stack], [host.NAME.stack], the flow's stack, the flow's sender_stack or receiver_stack.",
             ),
-            value("host", Map(host), "", "Settings of single hosts: [host.client.stack]."),
+            value("host", Map(host), "", "Settings of individual hosts, such as [host.client.stack]."),
             value("flow", List(&Part(flow)), "", "The flows, in the order of the result tables."),
-            value("record", Part(PartInfo::of::<RecordSpec>), "", "The records of the run."),
+            value("record", Part(PartInfo::of::<RecordSpec>), "", "Data to record during the run."),
             value(
                 "fairness",
                 Part(PartInfo::of::<FairnessSpec>),
                 "",
-                "If this table exists, even empty, the fairness metrics of every run are computed.",
+                "If this table exists, even if it is empty, the fairness metrics of every run are computed.",
             ),
             value(
                 "sweep",
                 Free,
                 "",
-                "Axes to vary: a dotted key with a list of values or a range such as \"5..50:5 packets\", or a name with a list of tables of overrides. `repeat` runs each point with that many seeds.",
+                "Axes to vary. An axis is a dotted key with a list of values or a range such as \"5..50:5 packets\", or a name with a list of tables, each of which overrides some keys. `repeat` is the number of seeds for each point.",
             ),
         ],
     }
@@ -90,8 +90,7 @@ pub(crate) fn access_line() -> PartInfo {
                 "preset",
                 Word(presets::names),
                 "",
-                "A typical access line, by name; `lopsided list presets` prints all names. Other keys override the preset, key by key. A key that \
-                 the preset sets for a direction overrides a key for both directions.",
+                "A typical access line, by name; `lopsided list presets` prints all names. A key that you set overrides the same key of the preset. A key that the preset sets for one direction overrides a key that you set for both directions.",
             ),
             value(
                 "rtt",
@@ -154,13 +153,13 @@ pub(crate) fn topology() -> PartInfo {
                 "medium",
                 List(&MEDIUM),
                 "",
-                "Media that several stations share. Each medium is a node. Nodes with a link to it are its stations.",
+                "Channels that several stations share. Each medium is a node. The nodes that have a link to a medium are its stations.",
             ),
             value(
                 "dumbbell",
                 Part(dumbbell),
                 "",
-                "Pairs of hosts left1, left2, ... and right1, right2, ... at routers r1 and r2 joined by the link `bottleneck`. You can add hosts, routers and links.",
+                "A dumbbell: hosts left1, left2, ... at router r1, hosts right1, right2, ... at router r2, and the link `bottleneck` between the routers. You can add more hosts, routers and links.",
             ),
         ],
     }
@@ -170,8 +169,8 @@ pub(crate) fn dumbbell() -> PartInfo {
     let own = PartInfo::of::<DumbbellPart>();
     let lines = [
         value("access", Part(line), "", "The links between hosts and routers on both sides."),
-        value("left", Part(line), "", "Settings of the links on the left side that differ from those of both sides."),
-        value("right", Part(line), "", "Settings of the links on the right side that differ from those of both sides."),
+        value("left", Part(line), "", "Settings of the links on the left side; they override those in `access`."),
+        value("right", Part(line), "", "Settings of the links on the right side; they override those in `access`."),
         value("bottleneck", Part(line), "", "The link between r1 and r2. Required."),
     ];
     PartInfo { make: None, keys: own.keys.into_iter().chain(lines).collect(), ..own }
@@ -199,7 +198,7 @@ pub(crate) fn stack() -> PartInfo {
             "mss",
             Size,
             "",
-            "The MSS option: the MTU minus 40 B. TCP options reduce the payload further. Use either this or mtu.",
+            "Value of the MSS option, which is the MTU minus 40 B. TCP options reduce the payload of a segment further. Use either this or mtu.",
         ),
         value("mtu", Size, "", "Largest IP packet, such as \"1500 B\". Use either this or mss."),
     ];

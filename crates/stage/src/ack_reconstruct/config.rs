@@ -86,8 +86,7 @@ impl Part for AckReconstructConfig {
         key(
             "spacing",
             |part: &mut Self| &mut part.spacing,
-            "Time between the ACKs of a gap: they share the mean time between ACKs (share), or are this time \
-             apart (interval).",
+            "Time between the ACKs that fill a gap: all of them share one mean interval between ACKs (share), or each is sent one mean interval after the previous one (interval).",
         ),
     ];
 

@@ -53,8 +53,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "ecn_expects_thinning",
         |p| &mut p.ecn_expects_thinning,
-        "With accurate ECN, for ACKs without the option that cover more than 7 segments: if most ACKs cover more than 4 \
-         segments, take the count of marks as it is (Linux 7.0) instead of the largest possible one (Linux 6.18).",
+        "With accurate ECN: the 3-bit count of marks is ambiguous if an ACK covers more than 7 segments and carries no option. If true, and if ACKs cover more than 4 segments on average, the sender assumes the smallest possible number of marks (Linux 7.0). Otherwise it assumes the largest (Linux 6.18).",
     ),
     field(
         "abe",
@@ -66,7 +65,7 @@ const SETTINGS: &[StackKey] = &[
         "fack",
         Flag,
         fack,
-        "FACK loss detection, by the distance to the highest SACK (Mathis and Mahdavi 1996). Without rack or fack: RFC 6675.",
+        "FACK loss detection, by the distance to the highest SACK (Mathis and Mahdavi 1996). Without rack and fack, losses are detected as in RFC 6675.",
     ),
     field("tlp", |p| &mut p.tlp, "Tail loss probes (RFC 8985)."),
     change("prr", Flag, prr, "Proportional rate reduction (RFC 6937)."),
@@ -74,8 +73,7 @@ const SETTINGS: &[StackKey] = &[
         "rate_halving",
         Flag,
         rate_halving,
-        "Rate halving in recovery: the window shrinks by one segment for every second ACK. Without prr or \
-         rate_halving it shrinks at once (RFC 6675).",
+        "Rate halving in recovery: the window shrinks by one segment for every second ACK. Without prr and rate_halving, the window is reduced at once (RFC 6675).",
     ),
     field("frto", |p| &mut p.undo.frto, "F-RTO detection of spurious timeouts (RFC 5682)."),
     field(
@@ -86,16 +84,14 @@ const SETTINGS: &[StackKey] = &[
     field(
         "fast_recovery",
         |p| &mut p.fast_recovery,
-        "Without SACK, the reaction to the first ACK that advances after a fast retransmit: newreno repairs the \
-         next loss (RFC 6582); reno ends the recovery (RFC 5681 section 3.2); careful-reno ends it too, and \
-         duplicate ACKs for data sent before begin no other recovery.",
+        "Without SACK, the reaction to the first ACK of new data after a fast retransmit: newreno retransmits the next lost segment (RFC 6582); reno ends the recovery (RFC 5681 section 3.2); careful-reno also ends the recovery, but starts no new one until all data that was outstanding at its start is acknowledged (ns-2's bugFix_).",
     ),
     field("limited_transmit", |p| &mut p.limited_transmit, "Limited transmit (RFC 3042)."),
     change(
         "abc",
         Integer,
         byte_counting,
-        "Appropriate byte counting (RFC 3465): the limit L in segments; 0 counts ACKs.",
+        "Appropriate byte counting (RFC 3465): the limit L in segments. 0: each ACK counts once, however many bytes it acknowledges.",
     ),
     change(
         "abc_half",
@@ -105,15 +101,13 @@ const SETTINGS: &[StackKey] = &[
                 p.byte_counting = ByteCounting::Half
             }
         },
-        "Byte counting of half of the acknowledged data, so the window grows as with Reno and an ACK for every two segments \
-         (Balakrishnan et al. 1999, figure 19).",
+        "Count half of the acknowledged bytes, so that the window grows as fast as Reno's if every second segment is acknowledged (Balakrishnan et al. 1999, figure 19).",
     ),
     change(
         "ack_policy",
         Word(crate::ack_policies),
         ack_policy,
-        "Name of the policy that decides when the receiver acknowledges. delayed_ack changes the profile's own \
-         policy.",
+        "Name of the policy that decides when the receiver sends ACKs. To change only the delays of the profile's own policy, use delayed_ack.",
     ),
     field(
         "max_delack",
@@ -128,14 +122,12 @@ const SETTINGS: &[StackKey] = &[
     field(
         "mark_duplicates",
         |p| &mut p.ack.mark_duplicates,
-        "With ack_policy acc or acc_peerwin: from this number of segments out of order on, the receiver marks duplicate \
-         ACKs for a sender with marked_retransmit. 0: never.",
+        "With ack_policy acc or acc_peerwin: after this number of out-of-order segments in a row, the receiver marks its duplicate ACKs. A sender with marked_retransmit then retransmits at once. 0: never.",
     ),
     field(
         "max_burst",
         |p| &mut p.max_burst,
-        "Largest number of segments sent back to back; a timer sends the others, one window per round trip. 0: any \
-         number.",
+        "Largest number of segments sent back to back. A timer spreads the bursts of one window evenly over a round trip. 0: no limit.",
     ),
     change(
         "burst_tick",
@@ -151,45 +143,38 @@ const SETTINGS: &[StackKey] = &[
     field(
         "marked_retransmit",
         |p| &mut p.marked_retransmit,
-        "An ACK that a filter (fast_retransmit) or the receiver (mark_duplicates) has marked makes the sender retransmit \
-         its first segment at once.",
+        "The sender retransmits its first unacknowledged segment as soon as it receives an ACK that was marked by an ACK filter (fast_retransmit) or by the receiver (mark_duplicates).",
     ),
     field("acks_per_rtt", |p| &mut p.ack.acks_per_rtt, "With ack_policy tack or tarr: number of ACKs per round trip."),
     field(
         "ack_before_read",
         |p| &mut p.ack.before_read,
-        "Immediate ACKs are sent before the application reads, so that the offered window excludes the data \
-         (4.4BSD).",
+        "Immediate ACKs are sent before the application reads the new data, so this data reduces the advertised window (4.4BSD).",
     ),
     field(
         "window_update",
         |p| &mut p.window_update,
-        "When a read notifies the peer of a larger window: \"closed\" if less than a segment was left (RFC 9293), \
-         or \"two_segments\" if the window can move by two segments or half the buffer (4.4BSD).",
+        "When the receiver sends a window update after the application has read data: \"closed\" if less than one segment of the window was left (RFC 9293), or \"two_segments\" if the window can move by two segments or by half of the buffer (4.4BSD).",
     ),
     field(
         "reassembly_limit",
         |p| &mut p.reassembly_limit,
-        "Largest number of full segments held out of order; others are dropped (FreeBSD's \
-         net.inet.tcp.reass.maxqlen).",
+        "Largest number of out-of-order segments, if full-sized, that the receiver stores. It drops further segments (FreeBSD's net.inet.tcp.reass.maxqlen).",
     ),
     field(
         "placeholders",
         |p| &mut p.placeholders,
-        "Expected loss of the channel: the receiver acknowledges missing data up to this share, and its application \
-         fetches the data again (FWP's compatible TCP, Havey 2015).",
+        "Expected loss rate of the channel. The receiver acknowledges missing data up to this share of the data, and its application fetches the missing data again (FWP's compatible TCP, Havey 2015).",
     ),
     field(
         "placeholder_margin",
         |p| &mut p.placeholder_margin,
-        "With placeholders: number of standard deviations above the expected loss that also count as the channel's \
-         loss; 0 is the dissertation's rule.",
+        "With placeholders: losses up to this number of standard deviations above the expected loss also count as losses of the channel. 0: only the expected loss counts, as in the dissertation.",
     ),
     field(
         "duplicates",
         |p| &mut p.duplicates,
-        "How duplicate ACKs are counted: \"until_progress\", or \"in_a_row\": any other ACK in between restarts the \
-         count (4.4BSD).",
+        "When the count of duplicate ACKs restarts: \"until_progress\" at an ACK of new data, \"in_a_row\" at any ACK that is not a duplicate (4.4BSD).",
     ),
     change("delayed_ack", Table(PartInfo::of::<DelayedAck>), delayed_ack, "Delayed ACKs: \"on\", \"off\", or a table."),
     change("initial_window", Window, initial_window, "The first congestion window, such as \"10 segments\"."),
@@ -197,7 +182,7 @@ const SETTINGS: &[StackKey] = &[
         "remembered_threshold",
         Window,
         |p, value, mtu| p.remembered_threshold = octets(p, value, mtu),
-        "Threshold of the first slow start, as a host cache has stored it for the destination, such as \"20 kB\".",
+        "Slow-start threshold of a new connection, as if a host cache had stored it for the destination, such as \"20 kB\".",
     ),
     field(
         "metrics_save",
@@ -208,8 +193,7 @@ const SETTINGS: &[StackKey] = &[
     field(
         "handshake_sample",
         |p| &mut p.handshake_sample,
-        "Use the round-trip time of the handshake as the first sample of the retransmission timeout (RFC 6298). \
-         Otherwise the first timeout is the initial one.",
+        "Use the round-trip time of the handshake as the first RTT sample for the retransmission timeout (RFC 6298). Otherwise the initial timeout also applies to the first data.",
     ),
     change(
         "min_rto",
@@ -246,7 +230,7 @@ const SETTINGS: &[StackKey] = &[
     ),
     StackKey {
         name: "dscp",
-        text: "The differentiated services codepoint of every packet that this end sends, datagrams too (RFC 2474): 0 to 63.",
+        text: "The differentiated services codepoint of every packet that this end sends, including UDP datagrams (RFC 2474): 0 to 63.",
         none_word: None,
         change: Change::OfHost(Integer),
     },

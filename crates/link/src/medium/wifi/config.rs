@@ -256,7 +256,7 @@ impl Part for WifiConfig {
         key(
             "name",
             |wifi: &mut Self| &mut wifi.settings.name,
-            "Name by which links join stations to the network. The first station is the access point.",
+            "Name of the network. A link to this name makes the node at its other end a station. The first station is the access point.",
         )
         .required("\"wifi\""),
         key(
@@ -278,13 +278,13 @@ impl Part for WifiConfig {
         .default_text("the standard's highest")
         .input_only(),
         key("width_mhz", |wifi: &mut Self| &mut wifi.width_mhz, "Width of the channel: 20, 40, 80 or 160 MHz.")
-            .default_text("20 of 802.11a, 40 of 802.11n, else 80")
+            .default_text("20 for 802.11a, 40 for 802.11n, else 80")
             .input_only(),
         key("streams", |wifi: &mut Self| &mut wifi.streams, "Number of spatial streams (MIMO).")
-            .default_text("2, of 802.11a 1")
+            .default_text("1 for 802.11a, else 2")
             .input_only(),
         key("guard", |wifi: &mut Self| &mut wifi.guard, "Guard interval of a symbol.")
-            .default_text("400 ns of 802.11n and 802.11ac, else 800 ns")
+            .default_text("400 ns for 802.11n and 802.11ac, else 800 ns")
             .input_only(),
         key("rate", |wifi: &mut Self| &mut wifi.rate, "Data rate.")
             .default_text("from standard, MCS, width, streams and guard interval"),
@@ -309,7 +309,7 @@ impl Part for WifiConfig {
             |wifi: &mut Self| &mut wifi.aifsn,
             "Number of slots after SIFS before the backoff continues; 2 is DIFS.",
         )
-        .default_text("2 of 802.11a, else 3"),
+        .default_text("2 for 802.11a, else 3"),
         key(
             "cw_min",
             |wifi: &mut Self| &mut wifi.cw_min,
@@ -323,7 +323,7 @@ impl Part for WifiConfig {
             "Count the slot in which another station begins to send as a slot of the backoff, as EDCA does. DCF \
              does not.",
         )
-        .default_text("on but for 802.11a"),
+        .default_text("false for 802.11a, else true"),
         key(
             "eifs_extra",
             |wifi: &mut Self| &mut wifi.eifs_extra,
@@ -342,7 +342,7 @@ impl Part for WifiConfig {
             |wifi: &mut Self| &mut wifi.header,
             "Octets of the MAC header, LLC, SNAP and the frame check sequence.",
         )
-        .default_text("38, without QoS 36"),
+        .default_text("36 for 802.11a, else 38"),
         key(
             "amsdu",
             |wifi: &mut Self| &mut wifi.amsdu,
@@ -350,10 +350,10 @@ impl Part for WifiConfig {
         )
         .default_text("0: none"),
         key("ampdu", |wifi: &mut Self| &mut wifi.ampdu, "Largest number of frames in a PPDU (A-MPDU).")
-            .default_text("64; 256 of 802.11ax, 1 of 802.11a"),
+            .default_text("256 for 802.11ax, 1 for 802.11a, else 64"),
         key("ampdu_size", |wifi: &mut Self| &mut wifi.ampdu_size, "Largest number of octets in a PPDU.")
             .default_text("of the standard"),
-        key("ppdu_time", |wifi: &mut Self| &mut wifi.ppdu_time, "Longest time on the air of a PPDU."),
+        key("ppdu_time", |wifi: &mut Self| &mut wifi.ppdu_time, "Longest air time of a PPDU."),
         key(
             "window",
             |wifi: &mut Self| &mut wifi.window,

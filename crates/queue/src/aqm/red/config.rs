@@ -116,17 +116,17 @@ impl Part for RedConfig {
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[&["weight", "burst"]];
     const KEYS: &'static [Key<RedConfig>] = &[
         key("limit", |red: &mut Self| &mut red.limit, "Limit of the queue."),
-        key("min", |red: &mut Self| &mut red.min, "Average queue from which some packets are marked or dropped.")
+        key("min", |red: &mut Self| &mut red.min, "Average queue length above which some packets are marked or dropped.")
             .default_text("a third of max"),
-        key("max", |red: &mut Self| &mut red.max, "Average queue from which all packets are marked or dropped.")
+        key("max", |red: &mut Self| &mut red.max, "Average queue length above which all packets are marked or dropped, unless `gentle` is true.")
             .default_text("a quarter of the limit"),
-        key("probability", |red: &mut Self| &mut red.probability, "Probability when the average reaches max."),
+        key("probability", |red: &mut Self| &mut red.probability, "Probability of a mark or drop when the average queue length reaches max."),
         key(
             "weight",
             |red: &mut Self| &mut red.weight,
             "Instead of a burst: the weight of each new sample in the average; 1: no averaging.",
         )
-        .default_text("what the burst needs"),
+        .default_text("computed from burst"),
         key(
             "burst",
             |red: &mut Self| &mut red.burst,
@@ -145,44 +145,39 @@ impl Part for RedConfig {
         key(
             "idle_decay",
             |red: &mut Self| &mut red.idle_decay,
-            "True if the average falls while the queue is empty. Inside a token bucket, htb or drr, Linux's RED \
-             does not notice an empty queue.",
+            "True if the average falls while the queue is empty. Inside a token bucket, htb or drr, Linux's RED does not detect that the queue is empty.",
         )
-        .default_text("false where the direction has a shaper, and inside tbf, htb and drr"),
+        .default_text("true; false if the direction has a shaper, and inside tbf, htb and drr"),
         key("ecn", |red: &mut Self| &mut red.ecn, "Mark ECN-capable packets instead of dropping them."),
         key(
             "harddrop",
             |red: &mut Self| &mut red.harddrop,
-            "With ecn: from max on, drop packets instead of marking them (RFC 3168 section 7).",
+            "With ecn: while the average exceeds max, drop packets instead of marking them (RFC 3168 section 7).",
         ),
         key(
             "gentle",
             |red: &mut Self| &mut red.gentle,
-            "From max to twice max the probability rises to 1 (Floyd 2000); Linux has no such slope.",
+            "Between max and twice max, the probability rises gradually to 1 (Floyd 2000). Linux's RED does not do this.",
         ),
         key(
             "adaptive",
             |red: &mut Self| &mut red.adaptive,
-            "The probability follows the average, from 1 % to 50 %, each half second (Floyd 2001).",
+            "Every 0.5 s, adjust the probability at max to the average queue length, between 1 % and 50 % (Floyd 2001).",
         ),
         key(
             "marks",
             |red: &mut Self| &mut red.marks,
-            "With ecn, the packets that may be marked: those that are capable of ECN (capable), pure ACKs too \
-             (all), or all packets but pure ACKs, which are neither marked nor dropped (data, as in \
-             balakrishnan1999).",
+            "With ecn, the packets that are marked instead of dropped: ECN-capable packets (capable), these and pure ACKs (capable_and_acks), all packets (all), or all packets except pure ACKs, which are then neither marked nor dropped early (data, as in balakrishnan1999).",
         ),
         key(
             "victim",
             |red: &mut Self| &mut red.victim,
-            "Packet to drop if the queue is full, or if all are dropped from max on: the arriving packet (tail) \
-             or one at random (random).",
+            "Packet to drop if the queue is full, or if the average queue length requires every packet to be dropped: the arriving packet (tail) or a random one (random).",
         ),
         key(
             "count_first",
             |red: &mut Self| &mut red.count_first,
-            "The packet that ends an idle time counts as a sample of an empty queue, in addition to the idle \
-             time, as in ns-2.",
+            "The first packet after an idle time counts as one more sample of an empty queue, in addition to the samples for the idle time, as in ns-2.",
         ),
         key(
             "least",

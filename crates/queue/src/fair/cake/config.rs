@@ -55,13 +55,9 @@ impl Part for CakeConfig {
         key(
             "rtt",
             |part: &mut Self| &mut part.rtt,
-            "Typical round trip: the interval of COBALT, whose target is 5 % of it.",
+            "Typical round-trip time. COBALT uses it as its interval, and 5 % of it as its target.",
         ),
-        key(
-            "framing",
-            |part: &mut Self| &mut part.framing,
-            "Octets that a packet takes on the line behind the shaper.",
-        ),
+        key("framing", |part: &mut Self| &mut part.framing, "Framing of the line behind the shaper."),
         key(
             "memlimit",
             |part: &mut Self| &mut part.memlimit,

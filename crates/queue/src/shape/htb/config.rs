@@ -59,18 +59,26 @@ impl Part for HtbClass {
         )
         .none_word("root"),
         key("rate", |class: &mut Self| &mut class.rate, "Guaranteed rate of the class.").required("\"2 Mbit/s\""),
-        key("ceil", |class: &mut Self| &mut class.ceil, "Largest rate of the class with borrowing.")
+        key("ceil", |class: &mut Self| &mut class.ceil, "Largest rate of the class when it borrows.")
             .default_text("the rate"),
-        key("burst", |class: &mut Self| &mut class.burst, "Amount that the class may send at once at its rate.")
-            .default_text("1600 B"),
-        key("cburst", |class: &mut Self| &mut class.cburst, "Amount that the class may send at once at its ceil.")
-            .default_text("1600 B"),
+        key(
+            "burst",
+            |class: &mut Self| &mut class.burst,
+            "Depth of the bucket for the guaranteed rate: the amount that the class may send at once.",
+        )
+        .default_text("1600 B"),
+        key(
+            "cburst",
+            |class: &mut Self| &mut class.cburst,
+            "Depth of the bucket for the ceil: the amount that the class may send at once.",
+        )
+        .default_text("1600 B"),
         key(
             "quantum",
             |class: &mut Self| &mut class.quantum,
             "Amount that the class sends in its turn when it borrows.",
         )
-        .default_text("what r2q says"),
+        .default_text("rate / 8 / r2q"),
         key("prio", |class: &mut Self| &mut class.prio, "Order of borrowing: 0 borrows first, 7 last."),
         key("queue", |class: &mut Self| &mut class.queue, "Queue of a class that is not the parent of another class.")
             .default_text("1000 packets, drop-tail"),
@@ -94,7 +102,7 @@ impl Part for HtbConfig {
         .default_text("none"),
         key("default_class", |htb: &mut Self| &mut htb.default_class, "The class of packets that no rule matches.")
             .default_text("the last"),
-        key("r2q", |htb: &mut Self| &mut htb.r2q, "Sets the quantum of classes without one: rate / 8 / r2q."),
+        key("r2q", |htb: &mut Self| &mut htb.r2q, "The quantum of a class that sets none is rate / 8 / r2q."),
         key(
             "overhead",
             |htb: &mut Self| &mut htb.overhead,
