@@ -107,9 +107,9 @@ def compare(
     tolerance
         Largest allowed difference, as `quantity=percent`; default: goodput_bps=5% and rtt_mean_ms=10%.
     from_
-        Start of the measured time, such as 60s; default: the start of the run.
+        Start of the compared period, such as 60s; default: the start of the run.
     to
-        End of the measured time; default: the end of the run.
+        End of the compared period; default: the end of the run.
     packets
         Align the packets of one run in each world; for run folders, align their captures at the hosts. Given one run
         folder, or a folder of run folders, `compare` simulates the scenario again and aligns the result with the

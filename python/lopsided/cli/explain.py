@@ -57,9 +57,9 @@ def explain(
     flow
         The flow to explain; default: the first TCP flow.
     from_
-        Start of the explained time, such as 12s.
+        Start of the period to explain, such as 12s.
     to
-        End of the explained time.
+        End of the period to explain.
     everything
         Also list reordering without loss, and print the whole list.
     capture

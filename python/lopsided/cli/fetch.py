@@ -75,7 +75,7 @@ def fetch(
     least_rate
         Give up if the download's rate over 30 s is below this, such as 100k; 0 for no limit.
     retries
-        Give up after this many consecutive failures of a connection without received data.
+        Give up after a connection has failed this many times in a row without receiving data.
     record
         Write each input and decision of the controller to this file, for replay (`lopsided.fetching.Recording`).
     """

@@ -41,7 +41,7 @@ def kernel(
     action
         `build`: build the kernel unless it exists. `path`: print its path.
     linux
-        The series of Linux: 6.1 or 6.12; default: 6.1. Kernels of several series can be built.
+        The Linux release series: 6.1 or 6.12; default: 6.1. You can build kernels of several series.
     source
         The kernel source as a .tar.xz file; default: that of the series in /usr/src.
     jobs

@@ -23,8 +23,8 @@ def reflect(
 ) -> int:
     """Echo the probe packets of asqm and bdp: run this at the far end of a line whose near end runs `shape`.
 
-    Returns each sensing packet to its sender, with only its size, and forwards all other packets. Runs until you stop
-    it. Needs root, and nft or iptables.
+    Returns each probe packet to its sender, never with more bytes than it received, and forwards all other packets.
+    Runs until you stop it. Needs root, and nft or iptables.
 
     For example:
 

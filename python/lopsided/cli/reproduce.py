@@ -67,8 +67,8 @@ def reproduce(
     seed
         The first seed; default: 1. Verdicts are compared with the recorded ones only for the default seeds.
     sensitivity
-        Repeat the study with every other value of the settings that the paper does not give; takes several times as
-        long.
+        Repeat the study with each alternative value of the settings that the paper does not state; takes several times
+        as long.
     full
         Run every experiment as long and as often as the paper did, and experiments beyond the paper; takes many times
         as long. Verdicts are not compared with the recorded ones, which come from the shorter runs.

@@ -104,7 +104,7 @@ class AqmOptions:
     """Options for comparing queue disciplines."""
 
     direction: Literal["both", "down", "up"] = "both"
-    """Place of the disciplines: at the slowest link of both directions or of one direction."""
+    """Directions in which the disciplines are placed, at the slowest link of each direction."""
     link: str | None = None
     """Place the disciplines at this link instead."""
     workload: str | None = None
