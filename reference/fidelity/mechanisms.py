@@ -519,7 +519,7 @@ _HEAD = """\
 Made by `python -m reference.fidelity.mechanisms`; do not edit. For each mechanism, there are packet scripts
 (`crates/tcp/src/tests/scripts`), and a small scenario in which the mechanism takes effect. The scenario runs once on
 Linux 6.1 and once in the simulator, and both worlds lose the same packets. All packets at both hosts are compared
-([what is compared](../packets.md)). The table shows how many packets are equal before the first different packet, and
+([what is compared](../packets.md)). The table shows how many packets are equal before the two worlds diverge, and
 which field differs first.
 
 """

@@ -39,7 +39,8 @@ pub enum OnReady {
     /// The application only writes, and does nothing if the send buffer is full. The host calls it only if the buffer
     /// has free space.
     Writes,
-    /// The application reads all data and ignores the contents. The host may read and discard the data without a call.
+    /// The application reads all data and ignores the contents. The host may therefore discard the data without calling
+    /// the application.
     Drains,
 }
 

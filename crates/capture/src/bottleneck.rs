@@ -269,9 +269,10 @@ fn has_wall(data: &Direction, most_ms: f64) -> bool {
     share >= WALL_LOSSES && at_top && (WALL.0 * wall..=WALL.1 * wall).contains(&most_ms)
 }
 
-/// Returns the number of packets in the full buffer, without the lost packet. `None` unless this number is the same at
-/// most losses and few packets are delayed for longer. If a buffer counts packets and holds both data and ACKs, the
-/// queueing delay at a loss depends on the mixture, but the number of packets does not.
+/// Returns the size of the buffer in packets, without the lost packet. Returns `None` unless at least the share
+/// `PACKETS_ALIKE` of the losses occurs at the same number of queued packets, and few packets wait longer than a packet
+/// that fills the buffer. If a buffer counts packets and holds both data and ACKs, the queueing delay at a loss depends
+/// on the mixture, but the number of packets does not.
 fn full_packets(data: &Direction) -> Option<f64> {
     let (packets, share) = data.packets_at_loss.mode()?;
     let (high, most) = (data.wait_at_loss_ms.quantile(0.9), data.data_wait_ms.quantile(0.98));

@@ -1,9 +1,9 @@
-//! Infers the congestion control of a sender. Every known control is replayed with the ACKs of the capture; the most
-//! probable one is the control whose windows best fit the sender's flight size.
+//! Infers the congestion control of a sender. Every known congestion control is replayed with the ACKs of the capture.
+//! The most probable congestion control is the one whose windows best match the sender's flight size.
 //!
-//! Two numbers measure the fit of a control (see [`Fit`]): the error of its windows after losses, and the error of its
-//! windows between losses. BBR follows a model of the path instead of losses, so it is recognized by other signs. Left
-//! out: reductions after ECN marks.
+//! Two numbers measure how well a congestion control matches the capture (see [`Fit`]): the error of its windows after
+//! losses, and the error of its windows between losses. BBR follows a model of the path instead of losses, so it is
+//! recognized by other signs. Left out: reductions after ECN marks.
 
 use crate::replay::{Compared, replay};
 use crate::steps::{Loss, Step};
@@ -36,12 +36,13 @@ const ONCE_PER_ACK: [f64; 2] = [3.0, 0.2];
 /// Initial window of Linux in segments.
 const LINUX_START: u32 = 10;
 
-/// Smallest full segment, in bytes, for which a control is inferred. Interactive applications send smaller segments.
+/// Smallest full segment, in bytes, for which a congestion control is inferred. Interactive applications send smaller
+/// segments.
 const LEAST_MSS: u32 = 200;
-/// Minimum number of steps from which a control is inferred: eight round trips.
+/// Minimum number of steps from which a congestion control is inferred: eight round trips.
 const ENOUGH: usize = 64;
-/// Minimum number of comparisons from which a control is inferred. Each loss, and each round trip without a loss, is
-/// one comparison.
+/// Minimum number of comparisons from which a congestion control is inferred. Each loss, and each round trip without a
+/// loss, is one comparison.
 const ENOUGH_COMPARED: usize = 8;
 /// Scale of the error of a reduction, as a fraction of the window; half a segment is added to it. Rounding can cause
 /// differences of this size.
@@ -52,7 +53,7 @@ const HALF_SEGMENT: f64 = 0.5;
 /// Maximum number of losses, and maximum number of periods between losses, that count as independent evidence. Further
 /// losses and periods add no evidence.
 const INDEPENDENT: f64 = 8.0;
-/// Natural logarithm of the weight of a control that is not listed.
+/// Natural logarithm of the weight of a congestion control that is not listed.
 const UNLISTED: f64 = -7.0;
 /// The values that the signs of BBR add to the logarithm of BBR's weight. If there is no sign, this logarithm is
 /// `UNLISTED`.
@@ -72,10 +73,10 @@ const PROBES_S: std::ops::RangeInclusive<f64> = 4.5..=11.5;
 /// Number of steps in a round trip.
 const ROUND: usize = 8;
 
-/// How well a control fits. Both errors are 0 for a perfect fit.
+/// How well a congestion control matches the capture. Both errors are 0 for a perfect match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// Name of the control.
+    /// Name of the congestion control.
     pub name: &'static str,
     /// Mean error of the windows after losses: ln(1 + (difference / scale)²); 0 without losses.
     pub reduction: f64,
@@ -85,12 +86,12 @@ pub struct Fit {
     pub growth: f64,
     /// Number of periods between losses that were compared.
     pub periods: usize,
-    /// Probability of the control, from 0 to 1.
+    /// Probability of the congestion control, from 0 to 1.
     pub probability: f64,
 }
 
 impl Fit {
-    /// Computes the errors of a control from its comparisons, which are in chronological order.
+    /// Computes the errors of a congestion control from its comparisons, which are in chronological order.
     fn of(name: &'static str, found: &[Compared]) -> Fit {
         let (reductions, errors): (Vec<_>, Vec<_>) = split(found);
         Fit {
@@ -155,18 +156,18 @@ fn softened(error: f64) -> f64 {
 /// The most probable congestion control of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guess {
-    /// Name of the control as in a scenario (`reno`, `cubic`, `bbr`, ...), or `unknown`.
+    /// Name of the congestion control as in a scenario (`reno`, `cubic`, `bbr`, ...), or `unknown`.
     pub name: &'static str,
-    /// Probability of the named control, from 0 to 1.
+    /// Probability of the named congestion control, from 0 to 1.
     pub probability: f64,
     /// Median ratio of the flight after a loss to the flight before it; NaN without a loss.
     pub factor: f64,
 }
 
-/// Returns the most probable control of a sender, given its log of ACKs, and the fits of all controls, best fit
-/// first. `mss` is the payload of a full segment in bytes. `start` is the number of segments in the initial window; 0 if
-/// the capture does not show it. `pacing` is the share of the time in which the sender paced, from 0 to 1; 0 if the point
-/// of capture does not show pacing.
+/// Returns the most probable congestion control of a sender, given the sender's log of ACKs. Also returns the fits of
+/// all congestion controls, best fit first. `mss` is the payload of a full segment in bytes. `start` is the number of
+/// segments in the initial window; 0 if the capture does not show it. `pacing` is the share of the time in which the
+/// sender paced, from 0 to 1; 0 if the point of capture does not show pacing.
 ///
 /// # Examples
 ///
@@ -197,7 +198,7 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
     }
     let enough = compared >= ENOUGH_COMPARED;
     if !enough {
-        // Without comparisons every control would fit, so list none.
+        // Without comparisons every congestion control would fit, so list none.
         (fits, weights) = (Vec::new(), Vec::new());
     }
     weights.push(UNLISTED + signs);

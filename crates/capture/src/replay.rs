@@ -1,24 +1,24 @@
 //! Replays the ACKs of a capture through the congestion controls of `lopsided-tcp`, and compares their windows with the
 //! sender's flight.
 //!
-//! Each control starts from the flight that the capture shows before a loss, one round trip after a loss recovery, or
-//! at the end of slow start. Then it receives the ACKs until the next loss.
+//! Each congestion control starts from the flight that the capture shows before a loss, one round trip after a loss
+//! recovery, or at the end of slow start. Then it receives the ACKs until the next loss.
 
 use crate::steps::{Loss, Step};
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{self, Setup};
 use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSample, Signal};
 
-/// Maximum number of ACKs of a step that are passed to a control one by one. If a step has more, ACKs are merged, which
-/// limits the duration of a replay.
+/// Maximum number of ACKs of a step that are passed to a congestion control one by one. If a step has more, ACKs are
+/// merged, which limits the duration of a replay.
 const MOST_ACKS: u64 = 16;
 /// Number of steps in one round trip: see [`Step`].
 const ROUND: usize = 8;
 
-/// A control's window compared with the sender's flight, in segments.
+/// The window of a congestion control compared with the sender's flight, in segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Compared {
-    /// Window of the control in segments.
+    /// Window of the congestion control in segments.
     pub window: f64,
     /// Largest flight in the round trip, in segments.
     pub flight: f64,
@@ -43,7 +43,7 @@ struct Shadow {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// Slow start: the control adopts the sender's flight as its window.
+    /// Slow start: the congestion control adopts the sender's flight as its window.
     Start,
     /// The first round trip after a loss recovery or slow start. `reduced` is true after a fast recovery.
     First { step: usize, reduced: bool },
@@ -55,8 +55,8 @@ enum Stage {
     Spoiled,
 }
 
-/// Returns the comparisons of one control; `None` if its name is unknown. `counting` is the rule by which the sender's
-/// stack counts ACKs, which determines the growth of Reno.
+/// Returns the comparisons of one congestion control; `None` if its name is unknown. `counting` is the rule by which
+/// the sender's stack counts ACKs, which determines the growth of Reno.
 pub fn replay(name: &str, counting: ByteCounting, steps: &[Step], mss: u32) -> Option<Vec<Compared>> {
     let mss = u64::from(mss.max(1));
     let setup = Setup {
@@ -97,7 +97,7 @@ impl Shadow {
             self.path.ca_state = CaState::Open;
             self.control.on_recovered(time(step.at_us), &self.path);
             let fast = self.stage == Stage::Repairs { fast: true };
-            // The window directly after a loss shows the factor by which the control reduces it.
+            // The window directly after a loss shows the factor by which the congestion control reduces it.
             self.stage = Stage::First { step: place, reduced: fast };
         }
         self.acks(step, steps.get(place + 1).map_or(step.at_us, |next| next.at_us));
@@ -109,7 +109,7 @@ impl Shadow {
         }
     }
 
-    /// Passes the ACKs of a step to the control.
+    /// Passes the ACKs of a step to the congestion control.
     fn acks(&mut self, step: &Step, until_us: u32) {
         let duplicates = u64::from(step.duplicates);
         let count = duplicates + u64::from(step.acks).min(MOST_ACKS);
@@ -227,7 +227,7 @@ impl Shadow {
     }
 }
 
-/// Shifts times, because controls expect times greater than 0.
+/// Shifts times, because congestion controls expect times greater than 0.
 fn time(at_us: u32) -> Time {
     Time::from_nanos(u64::from(at_us) * 1000 + 2_000_000)
 }

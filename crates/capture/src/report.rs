@@ -14,7 +14,7 @@ const THINNED: f64 = 0.1;
 /// ACKs count as thinned if at least this share of them are stretch ACKs.
 const FEW: f64 = 0.25;
 
-/// The reason why there are fewer ACKs than one per two segments.
+/// The cause of ACK thinning: the reason why the capture has less than one ACK per two segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thinning {
     /// ACKs are not thinned: stretch ACKs are rare.
@@ -59,7 +59,7 @@ pub struct Report {
     pub compressed: f64,
     /// Share of ACKs that cover more than two segments, from 0 to 1.
     pub stretch: f64,
-    /// The reason why there are fewer ACKs than one per two segments.
+    /// The cause of ACK thinning: the reason why the capture has less than one ACK per two segments.
     pub thinning: Thinning,
     /// Share of the capacity of the ACKs' bottleneck that the ACKs use, from 0 to 1.
     pub ack_share: f64,

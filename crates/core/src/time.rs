@@ -148,7 +148,7 @@ impl Sub<Time> for Time {
     /// # Panics
     /// In debug builds, if `earlier` is later. Time never goes back.
     fn sub(self, earlier: Time) -> Duration {
-        // A negative duration is an error of the caller; release builds return zero.
+        // A negative duration is a bug in the caller; release builds return zero.
         debug_assert!(self.0 >= earlier.0, "{self:?} is before {earlier:?}");
         self.saturating_since(earlier)
     }

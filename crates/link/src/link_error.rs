@@ -31,7 +31,7 @@ impl From<Fault> for LinkError {
 }
 
 impl LinkError {
-    /// The key of the link's configuration that is wrong, as scenarios write it.
+    /// Returns the invalid or missing key of the link's configuration, spelled as in a scenario file.
     pub fn key(&self) -> String {
         match self {
             LinkError::Rate(_) | LinkError::ShaperWithoutRate => "rate".to_owned(),

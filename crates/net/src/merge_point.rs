@@ -307,7 +307,7 @@ mod tests {
         Entering::new(Time::from_nanos(at), NodeId(from), packet, size, Way::UNKNOWN)
     }
 
-    /// Size limit of an entry: the merge point of a busy link can hold 500,000 packets.
+    /// Entries must stay small, because the merge point of a busy link can hold 500,000 packets.
     #[test]
     fn what_enters_takes_little_and_knows_its_size() {
         assert_eq!(size_of::<Entering>(), 24);

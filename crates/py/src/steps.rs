@@ -65,7 +65,8 @@ fn explained(abort: &RunAbort, error: RunError) -> Failure {
     abort.take().map_or(Failure::Run(error), |raised| Failure::Controller(Box::new(raised)))
 }
 
-/// A run in the calling thread, which is advanced in steps of virtual time. After an error it cannot be continued.
+/// A run that executes in the calling thread and advances in steps of virtual time. It cannot be continued after an
+/// error.
 #[pyclass(unsendable, module = "lopsided._native")]
 pub(crate) struct Steps(Option<Prepared>);
 

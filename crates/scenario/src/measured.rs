@@ -66,8 +66,8 @@ impl Part for RecordSpec {
 /// Settings of the fairness metrics. They do not change the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairnessSpec {
-    /// The means exclude this time after the start of the last flow. `None` excludes the first 33 % of the time in
-    /// which all flows are active.
+    /// Time after the start of the last flow that is left out of the averages. With `None`, the first 33 % of the time
+    /// in which all flows are active is left out.
     pub warmup: Option<Duration>,
     /// Maximum deviation from the fair share, as a fraction of that share, at which a flow counts as converged.
     pub within: f64,

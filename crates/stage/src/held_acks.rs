@@ -1,9 +1,9 @@
 //! Code for all stages that hold ACKs: the state of each connection, and plain ACKs that wait until their departure
 //! times.
 //!
-//! An ACK is plain if a copy of it, or a later ACK, can carry all its information: it has no data, no flag except ACK,
-//! no SACK blocks and no counts of ECN marks. Any other segment is forwarded at once, after the waiting ACKs of its
-//! connection. If the state of a connection is lost, its segments are still forwarded correctly.
+//! An ACK is plain if it has no data, no flag except ACK, no SACK blocks and no counts of ECN marks. A copy of a plain
+//! ACK, or a later ACK, carries the same information. Any other segment is forwarded at once, after the waiting ACKs of
+//! its connection. If the state of a connection is lost, its segments are still forwarded correctly.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::{Flags, TcpHeader};

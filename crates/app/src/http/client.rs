@@ -261,7 +261,7 @@ impl Connection {
     }
 
     fn take_response(&mut self) -> Result<Step, ()> {
-        // Data that was not requested is an error of the server.
+        // The server must not send data that was not requested.
         let Some(fetch) = self.fetches.first_mut() else {
             return if self.inbox.is_empty() { Ok(Step::NotWhole) } else { Err(()) };
         };

@@ -94,7 +94,7 @@ impl RdraClient {
             let Some(Head { body, range, len }) = parse_response(&stream.inbox).map_err(|_| Nonsense)? else {
                 return if stream.inbox.len() > MAX_HEADER { Err(Nonsense) } else { Ok(()) };
             };
-            // A response header without an open request is an error of the server.
+            // The server must not send a response header without an open request.
             let asked = stream.asked.take().ok_or(Nonsense)?;
             if body != asked.end - asked.start || range.as_ref() != Some(&asked) {
                 return Err(Nonsense);

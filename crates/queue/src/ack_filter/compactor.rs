@@ -44,9 +44,10 @@ struct Run {
 struct Removable {
     /// Number of removed ACKs that the prefix describes.
     removed: u8,
-    /// Acknowledgement number of the first removed ACK. Without a prefix, the number of this ACK.
+    /// Acknowledgement number of the first ACK that the prefix describes. If `removed` is 0, the acknowledgement number
+    /// of the queued ACK.
     first: Seq,
-    /// Arrival time of the first removed ACK. Without a prefix, the arrival time of this ACK.
+    /// Arrival time of the first ACK that the prefix describes. If `removed` is 0, the arrival time of the queued ACK.
     came: Time,
 }
 

@@ -111,7 +111,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         self.latest = now;
     }
 
-    /// Adds a packet to the packets that the queue must contain.
+    /// Adds a packet to the expected contents of the queue.
     fn put(&mut self, packet: &Packet, enqueued_at: Time) {
         let entry = Entry { size: packet.size(), enqueued_at, ecn: packet.ecn() };
         self.bytes += entry.size;
@@ -129,8 +129,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         }
     }
 
-    /// Removes a packet from the packets that the queue must contain. Panics if the packet is not one of them or has
-    /// changed.
+    /// Removes a packet from the expected contents of the queue. Panics if the packet is missing or has changed.
     fn take(&mut self, packet: &Packet, how: &str) -> Entry {
         let entry = self.inside.remove(&packet.id());
         let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id()));
@@ -145,8 +144,8 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         entry
     }
 
-    /// Copies the recorded events to the accounting of the run, and compares them with the packets that the queue must
-    /// contain. `offered` is the number of the packet that is being enqueued.
+    /// Copies the recorded events to the accounting of the run, and compares them with the expected contents of the
+    /// queue. `offered` is the number of the packet that is being enqueued.
     fn post(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
         // Take the events of this operation, so that the recorder is empty for the next one.
         let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
@@ -196,7 +195,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         }
     }
 
-    /// Checks the backlog and `ready_at` against the packets that the queue must contain.
+    /// Compares the backlog and `ready_at` with the expected contents of the queue.
     fn check(&self) {
         let inside = Backlog { packets: self.inside.len() as u32, bytes: self.bytes };
         assert_eq!(self.queue.backlog(), inside, "in = out + dropped + backlog does not hold");

@@ -1,8 +1,8 @@
-//! The resolved scenario as JSON. A key ends with the unit of its number (`_s`, `_bps`, `_bytes`), and nodes are
-//! written by name.
+//! The resolved scenario as JSON. The key of a number ends with the unit (`_s`, `_bps`, `_bytes`). Nodes are referred
+//! to by name.
 //!
-//! A table is either declared here or generated from the declaration of a part. The same declarations produce the JSON
-//! and its Python types.
+//! Each table is declared here or generated from the declaration of a component (queue, link, controller). The same
+//! declarations produce the JSON and its Python types.
 
 use super::json::{Json, number, span};
 use super::value::{fields_of, kind_to_json, part_to_json, setting_to_json, suffix};

@@ -11,7 +11,7 @@
 //! - `alpha_cubic` does not become 1 when the friendly window reaches the window before the reduction.
 //! - An idle period shifts the epoch (section 5.8 recommends ending it).
 //! - Until the first reduction, the window grows by at least one segment per 20 acknowledged segments.
-//! - An undo restores window and threshold but not the epoch (unlike section 4.9).
+//! - An undo restores the window and the threshold but not the epoch (unlike section 4.9).
 //! - A timeout resets the epoch and W_max.
 //!
 //! With alternative back-off (RFC 8511 section 3.1), which Linux does not implement, an ECN mark reduces the window to

@@ -153,7 +153,7 @@ fn hystart_leaves_slow_start_before_the_queue_overflows() {
     }
 }
 
-/// The undo of a spurious reduction restores window and threshold.
+/// Undoing a spurious reduction restores the window and the threshold.
 #[test]
 fn undo_restores() {
     let mut cubic = lossy(LINUX, 1000);

@@ -17,7 +17,7 @@ use lopsided_core::{Duration, Time};
 
 /// RTT0, the reference RTT.
 const REFERENCE: Duration = Duration::from_millis(25);
-/// Number of parts into which a segment of growth is divided.
+/// Units of growth per segment: growth is counted in units of 1/128 segment.
 const PART: f64 = 128.0;
 /// Maximum rho, so that 2^rho stays finite.
 const RHO_MAX: f64 = 16.0;

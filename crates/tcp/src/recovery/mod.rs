@@ -1,8 +1,8 @@
 //! Loss recovery.
 //!
-//! The file `states` contains the congestion states and their transitions, `loss_detection` the rules that mark data as
-//! lost, `reduction` the rules by which the window shrinks, and `undo` the undo of spurious recoveries. `rto` handles
-//! timeouts, and `tlp` tail loss probes. [`Recovery`] owns the state of all of them and works on a borrowed [`Flight`].
+//! The file `states` contains the congestion states and their transitions. `loss_detection` marks data as lost,
+//! `reduction` reduces the window, and `undo` undoes spurious recoveries. `rto` handles timeouts, and `tlp`
+//! handles tail loss probes. [`Recovery`] owns the state of all of them and works on a borrowed [`Flight`].
 
 mod duplicates;
 mod limited_transmit;
@@ -132,22 +132,22 @@ impl Recovery {
         let board = &flight.scoreboard;
         if flight.sack() {
             if let Some(budget) = self.budget(flight) {
-                // `sack_bytes_rxmt` of tcp_output: all outstanding data counts as long as no retransmission is
-                // outstanding.
+                // FreeBSD's tcp_output (`sack_bytes_rxmt`): while no retransmission is outstanding, all outstanding
+                // data counts as in flight.
                 return if budget.again == 0 { out } else { budget.in_flight() };
             }
             if !flight.profile.limited_transmit && self.ca_state <= CaState::Disorder {
                 return out;
             }
             if flight.counts_duplicates() && self.ca_state != CaState::Recovery {
-                // FreeBSD counts all data up to the next transmission, even if parts of it are SACKed. After a timeout,
-                // data behind the first pending retransmission therefore does not count.
+                // FreeBSD counts all data up to the next transmission as in flight, even if parts of this data are
+                // SACKed. After a timeout, data behind the first pending retransmission therefore does not count.
                 return board.first_pending().map_or(out, |start| start - flight.una());
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
         } else if flight.counts_duplicates() {
-            // FreeBSD without SACK: all data up to the next transmission counts. Duplicate ACKs enlarge the window
-            // instead.
+            // FreeBSD without SACK: all data up to the next transmission counts as in flight. Duplicate ACKs enlarge
+            // the window instead.
             board.first_pending().map_or(out, |start| start - flight.una())
         } else {
             // Each duplicate ACK reports that one segment has left the network. Without limited transmit, duplicates

@@ -90,8 +90,8 @@ impl Bbr3 {
         }
     }
 
-    /// Handles an episode of losses that were all spurious: restores the saved values, and resumes the state that the
-    /// loss ended.
+    /// Handles an episode of losses that were all spurious: restores the saved values, and returns to the state that
+    /// the loss interrupted.
     pub(super) fn handle_spurious_loss(&mut self) {
         self.restore_window();
         self.latest.lossy = false;

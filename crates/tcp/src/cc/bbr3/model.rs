@@ -174,7 +174,7 @@ pub(super) struct Undo {
     pub in_episode: bool,
     /// The short-term bounds and the long-term bound before the episode.
     pub saved: Option<(ShortTerm, u64)>,
-    /// The state that the loss ended, to be resumed.
+    /// The state that the loss interrupted. BBR returns to this state if the loss was spurious.
     pub return_to: Option<State>,
 }
 

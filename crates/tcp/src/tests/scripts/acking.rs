@@ -789,8 +789,8 @@ fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
     }
 }
 
-/// A connection that has used up its quick ACKs at 115 ms. Linux's memory accounting applies to its buffer of `octets`
-/// bytes, and its application stops reading.
+/// Returns a connection that has no quick ACKs left at 115 ms. The receive buffer has `octets` bytes under Linux's
+/// memory accounting. The application has stopped reading.
 fn unread_after_quick_acks(octets: u64) -> Script {
     let buffer = BufferRule::Fixed(Bytes::new(octets));
     let mut t = Script::established(Profile { receive_buffer: buffer, ..linux() }, PEER);

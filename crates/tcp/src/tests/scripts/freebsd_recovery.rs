@@ -1,6 +1,6 @@
-//! FreeBSD's recovery: duplicate ACKs are counted, one window limits retransmissions and new data, and the threshold is
-//! half of the peer's window. The numbers follow from the rules, and captures of FreeBSD's own TCP show the same
-//! behaviour.
+//! FreeBSD's recovery: duplicate ACKs are counted, retransmissions and new data share one window, and ssthresh is half
+//! of the congestion window or of the peer's window, whichever is smaller. The expected values are derived from these
+//! rules and agree with captures of FreeBSD's own TCP.
 
 use super::script::{NO_SACK, PEER, Peer, Script, freebsd};
 use crate::{CaState, Profile};

@@ -1,5 +1,6 @@
 //! The timers of the sender: the retransmission timeout (RFC 6298) and the tail loss probe (RFC 8985 section 7). Also
-//! the undo of their effects: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early-ACK rule.
+//! the rules that undo their effects: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early-ACK
+//! rule.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, instant, linux};
 use crate::{CaState, Profile, TimerGrain};
