@@ -1,4 +1,4 @@
-"""`analyze` finds the limits, the line and the counts of scenarios for which these are known."""
+"""Tests that `analyze` infers the limits, the line and the packet counts, in scenarios for which they are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Downloads in byte ranges: data, faults, files of other programs, hostile servers."""
+"""Tests downloads in byte ranges.
+
+The tests cover the downloaded data, faults of the server, hostile servers, and files of other programs that already
+have the name of the download.
+"""
 
 import asyncio
 import hashlib

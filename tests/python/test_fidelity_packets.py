@@ -1,4 +1,4 @@
-"""Tests the records of how many packets are equal in both worlds."""
+"""Tests the recorded number of packets that are equal on Linux and in the simulator before the first difference."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ def test_buffer_rules() -> None:
 
 @pytest.mark.parametrize(
     ("packets", "uplink_bps", "rtt_s", "difference_bytes"),
-    # The published estimates (table 6.2) and RTTs (table 6.1), and the differences between the windows that they imply
-    # (MER-M08).
+    # The published estimates of the uplink buffer (table 6.2), the published RTTs (table 6.1), and the difference
+    # between the two windows that each estimate implies (MER-M08).
     [(25, 1e6, 0.140, 110_000), (17, 196e3, 0.200, 60_800), (30, 100e3, 0.160, 94_000)],
 )
 def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: float, difference_bytes: float) -> None:

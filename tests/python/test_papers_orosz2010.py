@@ -108,9 +108,9 @@ def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
             assert one <= segments + acks and two <= 2 * segments + acks
             assert two > one, (each.title, window)
             for phase in (2, 3):
-                # A few packets out of thousands are dropped. After a repair, every segment of the download is
-                # acknowledged separately, but the largest upload windows leave space for only about 100 ACKs in the
-                # buffer.
+                # A few packets out of thousands are dropped: the largest upload windows leave space for only about 100
+                # ACKs in the buffer. After a loss recovery, the receiver of the download acknowledges every segment
+                # separately, and these ACKs can exceed that space.
                 assert value(m, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window).median < 25
 
 

@@ -35,7 +35,8 @@ _SETTLED_S = 10.0
 """An unlocked hidden folder counts as abandoned after this time without a change, in seconds. A new folder is locked
 immediately."""
 _LONGEST = 200
-"""Number of bytes of a path's name that its hidden name contains. File systems allow 255 bytes in total."""
+"""A hidden temporary name contains at most this many bytes of the original name, because file systems allow 255 bytes
+in total."""
 _MARK_WITHIN = 8192
 """Number of bytes that are searched for `MARK`: matplotlib writes metadata at the start of PNG and SVG, at the end
 of PDF."""

@@ -64,8 +64,8 @@ class Settings:
 class Summary:
     """Summary of a download, from its first request to its last byte. Means are time-weighted.
 
-    `requested_bytes` divided by `answer_ms` is the rate (Little's law): a slower download requested less data, or its
-    responses took longer.
+    `requested_bytes`, the mean number of outstanding bytes, divided by `answer_ms` is the rate (Little's law). So a
+    slower download had fewer outstanding bytes, or its responses took longer.
     """
 
     seconds: float

@@ -21,8 +21,10 @@ class AckCompression:
     """Statistics of how bunched the arriving ACKs are."""
 
     compressed_share: float
-    """Fraction of the acknowledged bytes whose ACK arrived in less than `threshold` of their transmission time: from
-    0 (clocked) to 1."""
+    """Fraction of the acknowledged bytes whose ACK is compressed: from 0 (ACK-clocked) to 1.
+
+    An ACK is compressed if its gap to the previous ACK is shorter than `threshold` times the transmission time of the
+    acknowledged bytes."""
     bursts: int
     """Number of bursts: runs of consecutive compressed ACKs."""
     mean_burst_bytes: float

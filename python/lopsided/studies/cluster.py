@@ -166,7 +166,10 @@ def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
 
 @dataclass(frozen=True)
 class Swept:
-    """The result of a sweep on a cluster: the folder of its parts, and the numbers of its runs."""
+    """The result of a sweep on a cluster: the folder that contains its parts, and the number of its runs.
+
+    `failed` is the number of runs that failed in this call, and `found` the number that earlier calls completed.
+    """
 
     folder: Path
     runs: int

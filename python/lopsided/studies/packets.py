@@ -155,8 +155,10 @@ class Packets:
         return _earliest(self.found, lambda one: one.parted)
 
     def scenes(self) -> list[Scene]:
-        """Returns the first difference and, if this is another packet, the first packet with different content; both
-        with context."""
+        """Returns the first difference and the first packet with different content, each with the packets around it.
+
+        If both are the same packet, it is returned once.
+        """
         scenes: list[Scene] = []
         for kind, at in (("first", self.first), ("parted", self.parted)):
             told = at and (at.first if kind == "first" else at.parted)

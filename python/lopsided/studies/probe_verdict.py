@@ -20,7 +20,7 @@ _LONG_MS = 100.0
 _FELL = 0.8
 """A download counts as slowed if its rate with uploads is below this fraction of its rate without uploads."""
 _LEAST_S = 1.0
-"""A comparison needs at least this time before and after the start of the first upload, in seconds."""
+"""Minimum time in seconds that a comparison needs before, and also after, the start of the first upload."""
 
 
 def verdict(logs: Sequence[Log]) -> list[str]:

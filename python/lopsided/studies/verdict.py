@@ -31,7 +31,8 @@ def difference(before: Run, after: Run) -> list[str]:
 
 
 def _account(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Returns the rows of flows and links, with the kinds of applications and queues."""
+    """Returns one row per flow, with the kind of its application, and one row per link direction, with the kind of its
+    queue."""
     kinds = {flow["name"]: flow["app"]["kind"] for flow in run.scenario.resolved["flows"]}
     queues = {
         (link["name"], way): link[way]["queue"]["kind"]

@@ -65,8 +65,8 @@ class Curve:
 
     @classmethod
     def mean(cls, curves: Iterable[Curve]) -> Curve:
-        """Returns the mean of several curves over the same settings, separately for medians, least and greatest
-        values."""
+        """Returns the mean of several curves over the same settings. The medians, the minima and the maxima are
+        averaged separately."""
         curves = list(curves)
         ends = (np.mean([getattr(each, end) for each in curves], axis=0) for end in Spread._fields)
         return cls(curves[0].x, *ends)

@@ -192,7 +192,8 @@ def held_in_short(outcomes: Sequence[ClaimOutcome]) -> str:
 
 
 def _by_reading(outcomes: Sequence[ClaimOutcome]) -> dict[str, list[ClaimOutcome]]:
-    """The statements by interpretation; a statement with a single interpretation is listed under every one."""
+    """The statements, grouped by interpretation. A statement that does not depend on the interpretation is listed in
+    every group."""
     readings = list(dict.fromkeys(each.claim.reading for each in outcomes if each.claim.reading)) or [""]
     return {reading: [each for each in outcomes if each.claim.reading in ("", reading)] for reading in readings}
 

@@ -27,8 +27,10 @@ MECHANISMS = ("fifo", "acks_first", "fq_codel")
 
 @dataclass(frozen=True)
 class AccessLine:
-    """A line: its rates in bit/s, the size of the uplink buffer that drains as fast as the downlink's, and its
-    colour and marker in figures."""
+    """A line: its rates in bit/s, and its colour and marker in figures.
+
+    `matched` is the size of the uplink buffer, in packets, that takes as long to drain as the downlink buffer.
+    """
 
     name: str
     down_bps: float

@@ -4,8 +4,8 @@ The full text with the authors' expressions was not available. These expressions
 segment. `mu` is the forward rate in packets per second, `tau` the base RTT, and `pipe` their product.
 
 The expressions follow from three facts. If k > 1 and the forward link is busy, one in k ACKs is delivered, and each of
-these ACKs releases a burst of about k packets. The reverse buffer is then full, and k packets are in flight per ACK in
-it. The window grows once per ACK, so it grows k times as slowly.
+these ACKs releases a burst of about k packets. The reverse buffer is then full, and for each ACK in that buffer k
+packets are in flight. The window grows once per delivered ACK, so its growth is slower by a factor of k.
 
 Left out: timeouts, the first slow start, and several losses in a window.
 """

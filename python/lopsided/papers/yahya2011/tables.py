@@ -328,8 +328,11 @@ def products(m: Measurements) -> Artifact:
 
 
 def harness(m: Measurements) -> Artifact:
-    """Returns the table of the test procedure: each capture's name, and the times of cron and the dialogue (YAH-M06,
-    M08, M10)."""
+    """Returns the table of the test procedure (YAH-M06, M08, M10).
+
+    For each capture, it lists the file name, the time at which cron starts the script, the time at which the transfer
+    begins after lftp's FTP dialogue, and the loss period.
+    """
 
     def loss(place: Place) -> str | None:
         return f"{START_S + LOSS_S:.1f} to {START_S + LOSS_S + 0.1:.1f}" if place[0].loss else None

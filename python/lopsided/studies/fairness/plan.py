@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeatMapGrid:
-    """A heat map of sides against each other: its heading, the sides from top to bottom, and their labels."""
+    """A heat map with one cell for each pair of competing sides.
+
+    `sides` lists the sides from top to bottom, and `labels` has one label per side.
+    """
 
     heading: str
     sides: tuple[Contender, ...]

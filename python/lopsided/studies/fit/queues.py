@@ -361,8 +361,11 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
 
 
 def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
-    """Returns two values: for each packet, true if it was dropped, because its data was sent again; and the indices of
-    the packets, by connection and by the sequence number at which they end."""
+    """Returns two values:
+
+    - a flag for each packet: true if its data was sent again later, so the packet is assumed to be dropped
+    - the indices of the packets, by connection and by the sequence number after the packet's last byte
+    """
     dropped = np.zeros(len(data.time_s), dtype=bool)
     ends: dict[tuple[int, int], list[int]] = {}
     for place in np.flatnonzero(data.payload_bytes > 0):

@@ -80,7 +80,8 @@ class Measure:
 
     @classmethod
     def of(cls, flow: Flow) -> Measure:
-        """Returns the units for an observed flow."""
+        """Returns the units, taken from an observed flow: its median RTT, sending time, acknowledged bytes and segment
+        size."""
         row = flow.row
         whole = flow.bins["rtt_mean_ms"]
         whole = whole[~np.isnan(whole)]

@@ -256,7 +256,8 @@ def _rows(
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = list(values)
-    # If a transfer never ends with one of the seeds, there is no median: leaving out this seed would hide the failure.
+    # If a transfer does not complete under one of the seeds, there is no median: without that seed, the median would
+    # hide the failure.
     return None if None in known else float(median(value for value in known if value is not None))
 
 

@@ -47,7 +47,10 @@ def can_delay() -> bool:
 
 
 def lacking(modules: Iterable[str]) -> list[str]:
-    """Returns the modules of those testable disciplines that the kernel does not have."""
+    """Returns the queue disciplines of `modules` that the kernel lacks.
+
+    Only disciplines in `PROBED` are tested.
+    """
     wanted = {name.removeprefix("sch_") for name in modules if name.startswith("sch_")}
     found = disciplines()
     return sorted(name for name in wanted & PROBED.keys() if name not in found)

@@ -6,11 +6,12 @@ Every link becomes two additional nodes between its ends, so that shaper and del
     direction is the mirror image
 
 The shaper is never on a sending host, where TCP small queues would see it, and the delay of a link always follows the
-bottleneck. Only a host's own interface, if a scenario has one, is a `netem` on that host. A shaper is a `tbf` over the
-queue. A plain serializer is an `htb` over the queue and a
-`netem` of the same rate behind it. The `htb` releases a packet when the previous one has left the line, and in the
-`netem` the packet spends its own transmission time. Together they are exactly a line that a packet occupies for
-size/rate, with one packet in service in addition to the waiting ones, for all sizes.
+bottleneck. The only exception is a host's own interface, if the scenario has one: a `netem` on that host.
+
+A line with a burst is a `tbf` over the queue. A line without a burst is an `htb` over the queue and a `netem` of the
+same rate behind it. The `htb` releases a packet when the previous packet has left the line. The `netem` then delays the
+packet by its own transmission time. Together they behave exactly like a line, for all packet sizes: each packet
+occupies the line for size/rate, and one packet is in service while the others wait in the queue.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Network:
             self._route(route)
         addresses = {node.name: node.address for node in job.nodes}
         self.devices = {each.node: self._lead_out(each, addresses[each.node]) for each in job.tuns}
-        """The descriptors of the devices of all nodes whose path is in another process."""
+        """For each node whose path is emulated by another process: the file descriptor of the node's device."""
         self.passages = {each.node: self._let_pass(each) for each in job.passages}
         """The descriptors of each passage's two devices: the one towards its host, and the one towards the path."""
         for qdisc in job.qdiscs:

@@ -17,7 +17,7 @@ HOST = "host0"
 """The passage's device that leads to its host."""
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
-# The process with the path expects a header of 10 bytes before each packet (`struct virtio_net_hdr`).
+# The process that emulates the path expects a header of 10 bytes before each packet (`struct virtio_net_hdr`).
 IFF_VNET_HDR = 0x4000
 
 
