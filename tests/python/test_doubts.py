@@ -40,3 +40,23 @@ def test_half_of_an_ack_compaction_is_noted(settings: dict[str, Any], word: str 
 def test_an_expander_on_a_line_without_tcp_is_noted():
     quic = lop.Scenario.from_text(LINE + 'transport = "quic"\n', "line").with_(**{"link.up.stages": EXPANDER})
     assert any("`ack_expand` reads TCP headers" in doubt for doubt in doubts(quic))
+
+
+ACC = {"stack.ack_policy": "acc", "stack.mark_duplicates": 3}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"stack.max_delack": 4}, ["`max_delack` has no effect here: set ack_policy to acc or"]),
+        ({"stack.acks_per_rtt": 4, "stack.ack_policy": "acc"}, ["set ack_policy to tack or tarr"]),
+        (ACC, ["`mark_duplicates` marks ACKs in vain"]),
+        ({**ACC, "stack.marked_retransmit": True}, []),
+        ({"stack.marked_retransmit": True}, ["`marked_retransmit` has no effect: nothing marks"]),
+        ({"link.up.queue": {**FILTER, "fast_retransmit": 3}}, ["`fast_retransmit` marks ACKs in vain"]),
+        ({"link.up.queue": {**FILTER, "fast_retransmit": 3}, "stack.marked_retransmit": True}, []),
+    ],
+)
+def test_a_setting_that_no_other_setting_uses_is_noted(settings: dict[str, Any], words: list[str]):
+    found = doubts(lop.Scenario.from_text(LINE, "line").with_(**settings))
+    assert len(found) == len(words) and all(word in doubt for word, doubt in zip(words, found, strict=True)), found

@@ -179,6 +179,8 @@ def test_a_run_in_steps_is_the_whole_run(adsl, adsl_run):
     whole = running.finish()
     assert whole.digest == adsl_run.digest
     assert whole.flows.to_polars().equals(adsl_run.flows.to_polars())
+    assert running.now_s == adsl.duration_s
+    assert f"of {adsl.duration_s:g} s" in repr(running)
     with pytest.raises(lop.UsageError, match="this run is over"):
         running.advance(1e6)
 
@@ -186,10 +188,27 @@ def test_a_run_in_steps_is_the_whole_run(adsl, adsl_run):
 def test_a_run_in_steps_does_not_go_back(adsl):
     running = adsl.start()
     running.advance(2)
-    for until_s in (1, float("nan")):
-        with pytest.raises(lop.UsageError, match="has reached 2 s and cannot go back"):
+    for until_s, said in [(1, "cannot go back to 1 s"), (float("nan"), "cannot go back"), ("5 s", "not '5 s'")]:
+        with pytest.raises(lop.UsageError, match=said):
             running.advance(until_s)
     assert running.now_s == 2
+
+
+def test_a_run_in_steps_stays_in_its_thread(adsl):
+    running = adsl.start()
+    refused: list[Exception] = []
+
+    def elsewhere():
+        try:
+            running.advance(1)
+        except lop.UsageError as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert "stays in the thread" in str(refused)
+    assert running.now_s == 0
 
 
 def test_an_error_of_own_code_ends_a_run_in_steps(adsl):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -30,19 +32,17 @@ class Running(Generic[RunT]):
     """
 
     def __init__(self, scenario: _native.Scenario, seed: int, finished: Callable[[dict[str, Any]], RunT]) -> None:
-        self._native = _native.Steps(scenario, seed)
+        self._steps = _native.Steps(scenario, seed)
+        self._thread = threading.get_ident()
         self._finished = finished
         self.seed = seed
         self.name = scenario.name
         self.duration_s = scenario.duration_s
+        self.now_s = 0.0
+        """The virtual time that the run has reached, in seconds."""
 
     def __repr__(self) -> str:
         return f"<run of {self.name} at {self.now_s:g} of {self.duration_s:g} s>"
-
-    @property
-    def now_s(self) -> float:
-        """The virtual time that the run has reached, in seconds."""
-        return self._native.now_s
 
     def advance(self, until_s: float) -> bool:
         """Runs in virtual time.
@@ -60,13 +60,20 @@ class Running(Generic[RunT]):
         Raises
         ------
         UsageError
-            If the time is already past, or if the run is over.
+            If the time is no number or already past, if the run is over, or in another thread than the run's.
         RunError
             If the run fails.
         """
-        if not until_s >= self.now_s:
+        try:
+            until_s = float(until_s)
+        except (TypeError, ValueError):
+            raise UsageError(f"advance takes a virtual time in seconds, such as 5, not {until_s!r}") from None
+        if math.isnan(until_s) or until_s < self.now_s:
             raise UsageError(f"the run has reached {self.now_s:g} s and cannot go back to {until_s:g} s")
-        return self._native.advance(until_s)
+        steps = self._own_steps()
+        ended = steps.advance(until_s)
+        self.now_s = steps.now_s
+        return ended
 
     @property
     def samples(self) -> Table:
@@ -86,7 +93,15 @@ class Running(Generic[RunT]):
         RunError
             If the run fails.
         """
-        return self._finished(self._native.finish())
+        raw = self._own_steps().finish()
+        self.now_s = self.duration_s
+        return self._finished(raw)
 
     def _table(self, name: str) -> Table:
-        return Table(Columns(self._native.recorded()[name]), run_tables()[name])
+        return Table(Columns(self._own_steps().recorded()[name]), run_tables()[name])
+
+    def _own_steps(self) -> _native.Steps:
+        """Returns the native run, which works only in the thread that built it."""
+        if threading.get_ident() != self._thread:
+            raise UsageError("a run in steps stays in the thread that started it: start another run in this thread")
+        return self._steps

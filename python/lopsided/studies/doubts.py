@@ -31,7 +31,7 @@ def doubts(scenario: Scenario) -> list[str]:
         for name in ("down", "up"):
             found += _of_direction(f"{link['name']} {name}", link[name])
         found += rtt_doubt(link["name"], link["down"]["delay_s"] + link["up"]["delay_s"])
-    return found + _blind_parts(scenario) + _half_compaction(scenario)
+    return found + _blind_parts(scenario) + _half_compaction(scenario) + _idle_stack_settings(scenario)
 
 
 _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_expand", "ack_pacing", "afvq"}
@@ -72,6 +72,44 @@ def _half_compaction(scenario: Scenario) -> list[str]:
     if expands and not describes:
         return ["`ack_expand` has no effect here: no `ack_filter` has a `prefix` that describes the removed ACKs"]
     return []
+
+
+_ACK_POLICIES = {
+    "max_delack": ("acc", "acc_peerwin", "ace", "growing", "rfc5690", "tarr"),
+    "min_acks_per_window": ("acc", "acc_peerwin", "ace"),
+    "mark_duplicates": ("acc", "acc_peerwin"),
+    "acks_per_rtt": ("tack", "tarr"),
+}
+"""Settings of a stack, each with the ACK policies that read it."""
+
+
+def _idle_stack_settings(scenario: Scenario) -> list[str]:
+    """Returns a warning for each setting of a stack that has no effect because of other settings."""
+    stacks = _stacks(scenario)
+    found = [
+        f"`{setting}` has no effect here: set ack_policy to {' or '.join(policies)}"
+        for stack in stacks
+        for setting, policies in _ACK_POLICIES.items()
+        if stack[setting] is not None and stack["ack_policy"] not in policies
+    ]
+    # A mark on duplicate ACKs needs an end or a filter that sets it, and an end that reads it.
+    filters = [part for part in _tables(scenario.resolved["links"]) if part.get("kind") == "ack_filter"]
+    setters = {
+        "mark_duplicates": any(stack["mark_duplicates"] for stack in stacks),
+        "fast_retransmit": any(part["fast_retransmit"] for part in filters),
+    }
+    if not any(stack["marked_retransmit"] for stack in stacks):
+        found += [f"`{name}` marks ACKs in vain: no sender has marked_retransmit" for name in setters if setters[name]]
+    elif not any(setters.values()):
+        found.append("`marked_retransmit` has no effect: nothing marks ACKs (mark_duplicates, fast_retransmit)")
+    # Usually all stacks have the same settings: report each once.
+    return list(dict.fromkeys(found))
+
+
+def _stacks(scenario: Scenario) -> list[Mapping[str, Any]]:
+    """Returns the settings of the stacks at both ends of each flow."""
+    flows = scenario.resolved["flows"]
+    return [cast("Mapping[str, Any]", flow[end]) for flow in flows for end in ("sender_stack", "receiver_stack")]
 
 
 def _readers(part: Any) -> Iterator[str]:
