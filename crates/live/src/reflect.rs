@@ -191,10 +191,9 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
     let rules = Rules::of_sensing(reflection.interface.as_deref()).map_err(ReflectError::Rules)?;
     let keeper = Keeper::start(rules.clone()).map_err(ReflectError::Queue)?;
     let mut queue = NfQueue::bind(rules.queue(), true).map_err(ReflectError::Queue)?;
-    keeper.arm().map_err(ReflectError::Queue)?;
     let raw = RawOut::open(None, None).map_err(ReflectError::Queue)?;
     let ending = Ending::begin().map_err(ReflectError::Queue)?;
-    rules.add().map_err(ReflectError::Rules)?;
+    keeper.set().map_err(ReflectError::Rules)?;
     keep_only_net_admin().map_err(ReflectError::Queue)?;
     let (mut turner, mut found, mut octets) = (Turner::new(reflection), Reflected::default(), Vec::new());
     let mut second = instant();

@@ -12,7 +12,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Largest message in bytes.
-const MOST: usize = 4096;
+pub(crate) const MOST: usize = 4096;
 
 #[derive(Debug)]
 pub(crate) struct Channel(OwnedFd);

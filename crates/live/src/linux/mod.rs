@@ -8,7 +8,7 @@ mod raw;
 mod terminal;
 mod tun;
 
-pub(crate) use channel::Channel;
+pub(crate) use channel::{Channel, MOST};
 pub(crate) use netlink::{Netlink, Reach};
 pub(crate) use nfqueue::{NfQueue, Verdict};
 pub(crate) use process::{

@@ -1,15 +1,32 @@
-//! A process that removes rules when the process that set them exits, for whatever reason.
+//! A process that sets rules for another process and removes them when that process exits, for whatever reason.
 
-use super::rules::Rules;
-use crate::linux::{Channel, Side, finish, fork};
+use super::rules::{Rules, RulesError};
+use crate::linux::{Channel, MOST, Side, finish, fork};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::Pid;
 use std::io;
 
-/// A process that waits for this process to exit and then removes the rules. The keeper retains the necessary
-/// privileges after this process has dropped its own.
+/// Message that requests the rules, and the answer after they were set. Any other answer is a [`refusal`].
+const SET: &[u8] = b"+";
+
+/// Formats the tools that failed and their error messages as an answer: a tool and its message a line.
+fn refusal(tried: &[(String, String)]) -> Vec<u8> {
+    let lines: Vec<String> = tried.iter().map(|(tool, said)| format!("{tool}\t{said}")).collect();
+    let mut answer = lines.join("\n").into_bytes();
+    answer.truncate(MOST);
+    answer
+}
+
+/// Parses an answer of [`refusal`].
+fn tried(answer: &[u8]) -> Vec<(String, String)> {
+    let answer = String::from_utf8_lossy(answer);
+    answer.lines().filter_map(|line| line.split_once('\t')).map(|(tool, said)| (tool.into(), said.into())).collect()
+}
+
+/// A process that sets the rules, waits for this process to exit and then removes the rules. The keeper retains the
+/// necessary privileges after this process has dropped its own.
 ///
-/// Before [`Keeper::arm`] the keeper removes nothing, because the rules may still belong to another process.
+/// Before [`Keeper::set`] the keeper changes nothing, because the rules may still belong to another process.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     channel: Option<Channel>,
@@ -28,8 +45,17 @@ impl Keeper {
                     // Ignore the signals that the terminal sends to all of its processes: only the parent should react
                     // to them.
                     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-                    // The first message arms the keeper. The second receive returns when the parent's end is closed.
+                    // The parent's first message requests the rules. The second receive returns when the parent's end
+                    // is closed.
                     let Ok(Some(_)) = end.receive() else { return 0 };
+                    // The keeper and not the parent sets the rules. If the parent were killed while a tool sets them,
+                    // the tool would finish after the keeper has removed them.
+                    let answer = match rules.add() {
+                        Ok(()) => SET.to_vec(),
+                        Err(RulesError::Refused(tried)) => refusal(&tried),
+                        Err(error) => refusal(&[(String::new(), error.to_string())]),
+                    };
+                    let _ = end.send(&answer, None);
                     let _ = end.receive();
                     i32::from(rules.remove().is_err())
                 })
@@ -38,9 +64,20 @@ impl Keeper {
         }
     }
 
-    /// Arms the keeper: the rules now belong to this process, and the keeper removes them when this process exits.
-    pub fn arm(&self) -> io::Result<()> {
-        self.channel.as_ref().map_or(Ok(()), |channel| channel.send(b"+", None))
+    /// Makes the keeper set the rules, and waits until they are set. The rules then belong to this process, and the
+    /// keeper removes them when this process exits.
+    ///
+    /// # Errors
+    /// If no tool could set the rules, or the keeper was killed.
+    pub fn set(&self) -> Result<(), RulesError> {
+        let lost = || RulesError::Refused(vec![("keeper".to_owned(), "its process was killed".to_owned())]);
+        let channel = self.channel.as_ref().ok_or_else(lost)?;
+        channel.send(SET, None).map_err(|_| lost())?;
+        match channel.receive() {
+            Ok(Some((answer, _))) if answer == SET => Ok(()),
+            Ok(Some((answer, _))) => Err(RulesError::Refused(tried(&answer))),
+            _ => Err(lost()),
+        }
     }
 
     /// Makes the keeper remove the rules now, and waits until they are removed.

@@ -214,14 +214,13 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
         io::ErrorKind::AddrInUse => ShapeError::Taken(shaping.interface.clone()),
         _ => ShapeError::Queue(error),
     })?;
-    keeper.arm().map_err(ShapeError::Queue)?;
     let raw = senses
         .then(|| RawOut::open(Some(OWN_MARK), Some(&shaping.interface)))
         .transpose()
         .map_err(ShapeError::Queue)?;
     let ending = Ending::begin().map_err(ShapeError::Queue)?;
     // Set the rules only after the queue exists.
-    rules.add().map_err(ShapeError::Rules)?;
+    keeper.set().map_err(ShapeError::Rules)?;
     let _hurry = Hurry::begin();
     keep_only_net_admin().map_err(ShapeError::Queue)?;
     let mut way = WayOut {
