@@ -2,17 +2,15 @@
 //! `flows=N`, `loss=P`, `seconds=S`, `cc=NAME`, `profile=NAME`, `transport=KIND`, `queue=KIND`, `stage=1`, `watch=1`,
 //! `cores=N`. `bench controls` prints the names for `cc`.
 //!
-//! Prints one line of key=value pairs. The workloads are those of the comparison with other simulators:
+//! The workloads are those of the comparison with other simulators:
 //!
 //! - **m**: an access line of 2.4 Mbit/s down and 196 kbit/s up with buffers of 50 packets, a download for 240 s, and
 //!   an upload from 120 s on.
 //! - **d100** and **d1g**: 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s for 30 s, with access links ten
 //!   times as fast, 40 ms, and a buffer of one BDP.
-//! - **shared**: any number of downloads with `share=N` Mbit/s each (default 5), between at most 10,000 pairs of hosts,
-//!   with access links of 1 Gbit/s, 40 ms, and a buffer of one BDP.
+//! - **shared**: any number of downloads with `share=N` Mbit/s each (default 5), between at most 10,000 pairs of hosts.
 //!
-//! `stage` inserts a stage before the bottleneck that forwards every ACK. `watch` adds an observer that counts all
-//! events of packets. Building the network is not timed.
+//! `stage` inserts a stage that forwards every ACK. `watch` adds an observer of all packets.
 
 use lopsided_app::AppConfig;
 use lopsided_core::{BitRate, Dir, Duration, Event, EventMask, NodeId, Observer, Time};
@@ -155,8 +153,7 @@ impl Workload {
         }
     }
 
-    /// Builds the network: senders, a router, the bottleneck, a router, receivers. The one-way delays are 1 ms, 18 ms
-    /// and 1 ms.
+    /// Builds senders and receivers around two routers. The one-way delays are 1 ms, 18 ms and 1 ms.
     fn scenario(&self) -> Scenario {
         let two_way = self.name == "m";
         let pairs = self.flows.min(PAIRS);
@@ -166,8 +163,7 @@ impl Workload {
             links.push(link(&format!("left{number}"), NodeRef::Host(number), NodeRef::Router(0), &access));
             links.push(link(&format!("right{number}"), NodeRef::Router(1), NodeRef::Host(pairs + number), &access));
         }
-        // Flows start within one second, except that more than 1,000 flows on a bottleneck of fixed rate all start at
-        // once.
+        // Flows start within 1 s. More than 1,000 flows on a bottleneck of fixed rate start at once.
         let start = |n: usize| match self.flows as u64 {
             0..=20 => Duration::from_millis(50 * n as u64),
             flows if self.share_mbps.is_some() => Duration::from_micros(1_000_000 * n as u64 / flows),
@@ -285,7 +281,7 @@ fn measure(workload: &Workload) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Returns the CPU time of this process in seconds, or the wall-clock time if the system does not report CPU time.
+/// Returns the CPU time of this process in seconds.
 fn cpu_seconds() -> f64 {
     let nanos = std::fs::read_to_string("/proc/self/schedstat").ok();
     let nanos = nanos.and_then(|text| text.split_whitespace().next().and_then(|first| first.parse::<f64>().ok()));

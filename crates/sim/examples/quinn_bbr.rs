@@ -1,7 +1,5 @@
-//! quinn's BBR does not pace by its own rate. This example prints the share of its packets that are lost, compared with
-//! quinn's NewReno and CUBIC. With the feature `noq` it prints lopsided's BBR and BBRv3 instead, which are paced.
-//!
-//! Scenarios cannot choose quinn's BBR; the example sets it in code.
+//! Prints the loss rate of quinn's BBR, which is not paced, next to NewReno and CUBIC. With the feature `noq`:
+//! lopsided's BBR and BBRv3.
 //!
 //!     cargo run --release -p lopsided-sim --example quinn_bbr
 //!     cargo run --release -p lopsided-sim --example quinn_bbr --features noq

@@ -4,10 +4,9 @@
 //!
 //! 1. the hosts and then the routers, in the order of the scenario
 //! 2. the two directions of each link, down before up
-//! 3. the stages of each link, the reflectors at far ends of links whose queue sends sensing packets (delay probes),
-//!    and the routers in front of links with an MTU
-//! 4. nodes of the run options: middleboxes, then the two edges of each passage, then the router and the edge next to
-//!    each outside host that keeps its flows
+//! 3. the stages of each link, the reflectors of sensing packets (delay probes), and the routers in front of links with
+//!    an MTU
+//! 4. the nodes of the run options: middleboxes, edges of passages, and routers and edges of outside hosts
 
 mod flows;
 mod link;
@@ -94,14 +93,12 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     }
     let mut accounting = Accounting::new(nodes.len());
     options.observers.into_iter().for_each(|observer| accounting.subscribe(observer));
-    // Edges, and nodes of the user, can send any packet on any wire. If the network has such nodes, it is not known
-    // from which nodes a link receives packets.
+    // Edges and middleboxes can send any packet on any wire, so the senders to a link are unknown.
     let plain = !has_middleboxes && !nodes.iter().any(|node| matches!(node, NetNode::Edge));
     let (cores, from_events) = (options.cores, options.cores_from_events);
     let network = Network::new(nodes, &wires, accounting).with_threads(cores, from_events);
     let network = if plain { network.with_followers(followers) } else { network };
-    // All events must be handled in one global order in two cases: if a watched window can interrupt the run, or if
-    // controllers or applications of the user can share state between hosts.
+    // A watched window, or code of the user that shares state between hosts, requires one global order of events.
     let shares = !options.controllers.names().is_empty() || options.applications.names().next().is_some();
     let in_one_order = scenario.record.on_change || shares;
     let network = if in_one_order { network.in_one_order() } else { network };
@@ -169,8 +166,7 @@ fn add_middleboxes(
     Ok(labels)
 }
 
-/// Checks the hosts that are outside or have a passage. Such a host must have exactly one link, because an edge has one
-/// port.
+/// Checks the hosts outside of the simulation: each has one link and no interface of its own.
 fn check_carried(
     scenario: &Scenario,
     net: &Topology<'_>,
@@ -224,7 +220,7 @@ fn routes_next_to(outside: &Outside, all: &[Outside], hosts: usize) -> Routes {
     routes
 }
 
-/// Inserts a router between a host and its link, and attaches an edge to the router. Returns the router and the edge.
+/// Inserts a router and an edge between a host and its link.
 fn attach_edge(
     host: usize,
     routes: Routes,
@@ -244,8 +240,7 @@ fn attach_edge(
     [router, edge]
 }
 
-/// Builds a host's interface. A transmit ring needs a single link with a constant rate, because the ring computes when
-/// the link has sent each packet.
+/// Builds a host's interface. A transmit ring needs a single link with a constant rate.
 fn interface(spec: &InterfaceSpec, scenario: &Scenario, outlets: &[Hop]) -> Result<Interface, BuildError> {
     let ring = match (spec.ring, outlets) {
         (None, _) => None,

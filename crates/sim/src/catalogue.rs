@@ -1,8 +1,7 @@
 //! The catalogue of results: the declaration of every table and column.
 //!
-//! [`table!`] declares a row, the table of such rows (one vector per column), and a [`TableSpec`] with the unit,
-//! heading and meaning of each column. Result files, printed tables, reports and the reference page use these
-//! declarations.
+//! [`table!`] declares a row, the table of such rows, and a [`TableSpec`]. Result files, reports and the reference page
+//! use these declarations.
 
 use std::sync::Arc;
 
@@ -148,7 +147,7 @@ cells! {
     String => Text Text,
 }
 
-/// Declares a row and the table of such rows. Each column has a doc comment (its meaning), a name, a type, a unit and a
+/// Declares a row and the table of such rows. A column has a meaning (its doc comment), a name, a type, a unit and a
 /// heading.
 #[macro_export]
 macro_rules! table {

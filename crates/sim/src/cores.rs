@@ -1,8 +1,7 @@
 //! The number of threads that a run used, with the reason.
 //!
-//! The parallel engine divides virtual time into short intervals, within which hosts advance independently of each
-//! other. If an interval is expected to contain enough events, the hosts are distributed over several threads (see
-//! `net/crews.rs`). The result does not depend on the number of threads.
+//! Hosts advance independently within short intervals of virtual time. Several threads are used if an interval has
+//! enough events (see `net/crews.rs`). The result does not depend on the number of threads.
 
 use crate::host::Host;
 use lopsided_core::EventMask;
@@ -16,7 +15,7 @@ pub struct CoresUsed {
     pub cores: usize,
     /// Share of the events that were handled on several threads, from 0 to 1.
     pub share: f64,
-    /// In words: by how much time hosts may run ahead of each other, or the reason why the run used one thread.
+    /// In words: by how much time hosts may run ahead of each other, or why the run used one thread.
     pub why: String,
 }
 

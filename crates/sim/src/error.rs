@@ -6,8 +6,7 @@ use std::fmt;
 /// Maximum number of event rows of one run. This number takes several gigabytes of memory.
 pub(crate) const MOST_EVENTS: usize = 10_000_000;
 
-/// Reason why a scenario cannot be built. Most of these errors are already reported when a scenario file is read; a
-/// scenario that is built in code can still contain them.
+/// Reason why a scenario cannot be built. Reading a scenario file already reports most of these errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -62,12 +61,12 @@ pub enum BuildError {
         /// The maximum number.
         limit: usize,
     },
-    /// The run is longer than the longest time that the event queue of a network of this size can represent.
+    /// The run is too long for the event queue of a network of this size.
     TooLong {
         /// The longest possible run.
         limit: Duration,
     },
-    /// The run options place a host outside of the simulation or give it a passage, and the host does not permit this.
+    /// A host cannot be outside of the simulation, or cannot have a passage.
     Outside {
         /// Name of the host.
         host: String,
@@ -110,7 +109,7 @@ pub enum RunError {
     Build(BuildError),
     /// The run was cancelled by its [`Monitor`](crate::Monitor).
     Cancelled,
-    /// Too many events happened at one instant, for example because packets circulate in a loop of links without delay.
+    /// Too many events happened at one instant, for example because packets circulate without delay.
     Stuck {
         /// The instant.
         at: Time,

@@ -32,8 +32,7 @@ impl From<&SampleRow> for ChangeKey {
     }
 }
 
-/// Returns a sample of the flow. `rtt` contains the round-trip times of the interval that ends now; `None` for a row
-/// between two intervals.
+/// Returns a sample of the flow. `rtt` has the RTTs of the interval; `None` for a row between two intervals.
 pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt: Option<Moments>) -> SampleRow {
     let now = network.now();
     let delivered = delivered(network, site);
@@ -70,8 +69,7 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
     with_connections(row, host, source.app, now)
 }
 
-/// Adds the state of the flow's connections to a row. Counters and windows are summed over all connections; the other
-/// values are those of the oldest connection.
+/// Adds the state of the connections: counters and windows are sums, other values are those of the oldest connection.
 fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> SampleRow {
     let infos = host.infos(app, now);
     let counters = host.total(app, now);

@@ -30,7 +30,7 @@ pub enum NodeKind {
     Stage(Dir),
     /// A middlebox behind a direction of a link.
     Middlebox(Dir),
-    /// An edge of a [`Passage`](crate::Passage), or the router or the edge next to an outside host that keeps its flows.
+    /// An edge of a [`Passage`](crate::Passage), or the router or edge of an outside host.
     Passage,
 }
 
@@ -44,8 +44,7 @@ impl NodeKind {
     }
 }
 
-/// Returns the nodes of the scenario by node number. The nodes that run options add have higher numbers and are not
-/// included.
+/// Returns the nodes of the scenario by node number, without those of the run options.
 pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let graph = &scenario.graph;
     let hosts = graph.hosts.iter().map(|name| (name.clone(), NodeKind::Host));
@@ -61,7 +60,7 @@ pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     all.map(|(number, (name, kind))| NodeLabel { node: NodeId(number as u32), name, kind }).collect()
 }
 
-/// Returns the names and kinds of a direction's stages. A stage's name consists of its link, its position and its kind.
+/// Returns the names and kinds of a direction's stages.
 fn stage_names(link: &LinkSpec, dir: Dir) -> Vec<(String, NodeKind)> {
     let stages = link.dir(dir).stages.iter().enumerate();
     stages

@@ -72,8 +72,7 @@ impl Moments {
 #[derive(Debug, Default)]
 pub struct DelayStats {
     spread: Histogram,
-    /// `None` until the first value is counted. Allocated on demand, because in most flows one of the two ends never
-    /// counts a value.
+    /// `None` until the first value: in most flows, one of the two ends counts no value.
     moments: Option<Box<DelayMoments>>,
 }
 
@@ -133,8 +132,7 @@ impl DelayStats {
         all
     }
 
-    /// Returns a quantile in milliseconds: the fraction `share` of all values is at most this large. NaN if there are
-    /// no values.
+    /// Returns a quantile in milliseconds; NaN if there are no values.
     pub fn quantile(&self, share: f64) -> f64 {
         self.spread.quantile(share).map_or(f64::NAN, Duration::as_millis_f64)
     }

@@ -1,7 +1,6 @@
 //! Records the time series of a run, and makes the tables at the end of the run.
 //!
-//! Sampling is not an event of the network. A sample is taken after all events of its instant, and does not affect the
-//! run.
+//! A sample is taken after all events of its instant, and does not affect the run.
 
 use crate::catalogue::Name;
 use crate::event_log::EventLog;
@@ -99,8 +98,7 @@ impl Recorder {
         }
     }
 
-    /// Matches the starts of a flow's transfers with their ends. One end of the flow reports the starts, the other
-    /// reports the ends. A flow has one transfer at a time, and an aborted transfer has no end.
+    /// Matches the starts of transfers with their ends. A flow has one transfer at a time.
     fn tally(&mut self, flow: usize, at_source: Vec<(Time, Report)>, at_sink: Vec<(Time, Report)>) {
         let mut begun =
             at_source.into_iter().filter(|(_, report)| *report == Report::Begun).map(|(at, _)| at).peekable();
@@ -109,8 +107,7 @@ impl Recorder {
                 // The receiver requested the data, so the receiver reports the start of the transfer.
                 Report::Begun => self.tallies[flow].running_since = Some(end),
                 Report::Delivered { size } => {
-                    // An aborted transfer has a start but no end, so this end belongs to the latest start that precedes
-                    // it.
+                    // An aborted transfer has a start but no end, so use the latest start before this end.
                     while let Some(start) = begun.next_if(|start| *start <= end) {
                         self.tallies[flow].running_since = Some(start);
                     }
@@ -179,8 +176,7 @@ impl Recorder {
         self.sample_parts(now, false, simulation);
     }
 
-    /// Samples the quantities of stages, media and queues. Classes of queues are sampled only at the end of the run,
-    /// because a queue may have thousands of classes.
+    /// Samples stages, media and queues. `classes` selects the classes of queues.
     fn sample_parts(&mut self, now: Time, classes: bool, simulation: &mut Simulation) {
         for number in 0..simulation.places.len() {
             let node = NodeId(number as u32);
@@ -354,8 +350,7 @@ fn marks(simulation: &Simulation) -> MarkTable {
     table
 }
 
-/// Returns a digest of the arrivals and losses of all packets, and of the number of bytes that each application
-/// received.
+/// Returns a digest of all arrivals and losses, and of the bytes that each application received.
 fn digest(network: &Network<Host>, delivered: &[u64]) -> u64 {
     let mut digest = lopsided_core::Digest::default();
     digest.mix(network.accounting().digest());

@@ -19,9 +19,8 @@ use std::net::IpAddr;
 pub struct RunOptions {
     /// Observers of packet events. [`crate::node_labels`] has the names of the nodes.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Period in which observers also receive the events between hosts, that is, in links and routers; these events
-    /// slow the run down. The period is extended to whole sampling intervals. Before the period, observers receive only
-    /// events at hosts; after it, they receive no events. `None` means the whole run.
+    /// Period in which observers also receive the events in links and routers. It is extended to whole sampling
+    /// intervals. Before it, observers receive only events at hosts; after it, none. `None` means the whole run.
     pub watched: Option<(Time, Time)>,
     /// True to check the result of every queue operation, which is slow. By default true in builds with debug
     /// assertions.
@@ -37,11 +36,10 @@ pub struct RunOptions {
     pub outside: Vec<Outside>,
     /// Hosts whose packets the caller forwards between the host and its link; see [`Passage`].
     pub passages: Vec<usize>,
-    /// Maximum number of threads for this run. The run uses fewer threads if more would not be faster. The result does
-    /// not depend on the number.
+    /// Maximum number of threads for this run. The result does not depend on the number.
     pub cores: usize,
-    /// Several threads are used only in time windows of the parallel engine in which at least this number of events is
-    /// expected. The default of 4,000 events is about 1 ms of work.
+    /// Minimum number of events in a time window for which the parallel engine uses several threads. The default is
+    /// about 1 ms of work.
     pub cores_from_events: f64,
 }
 
@@ -71,14 +69,15 @@ pub struct Outside {
     pub addresses: Vec<IpAddr>,
     /// True if packets to unknown addresses are sent to this host, as over a default route.
     pub takes_the_rest: bool,
-    /// True to keep a simulated host, which runs the scenario's flows, in addition to the edge. A router in front of
-    /// both sends packets for the host's address in the scenario to the simulated host.
+    /// True to keep the simulated host next to the edge. A router sends packets for the scenario's address to the
+    /// simulated host.
     pub keeps_flows: bool,
 }
 
-/// A host whose packets the caller forwards between the host and its only link. The wire between the host and the link
-/// is cut, and an edge node is attached to each of the two ends. Packets from the host leave at the edge `near`, and
-/// the caller injects them at `far`. Packets to the host leave at `far`, and the caller injects them at `near`.
+/// A host whose packets the caller forwards between the host and its only link.
+///
+/// - Packets from the host leave at the edge `near`; the caller injects them at `far`.
+/// - Packets to the host leave at `far`; the caller injects them at `near`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// Index of the host in the scenario.
@@ -89,8 +88,8 @@ pub struct Passage {
     pub far: NodeId,
 }
 
-/// A middlebox after one direction of a link. Packets from the link enter at port 0. Packets that the middlebox sends
-/// through port 0 continue to the node after the link.
+/// A middlebox after one direction of a link. Packets from the link enter at port 0; packets sent through port 0
+/// continue on their path.
 #[derive(Debug)]
 pub struct MiddleboxPlacement {
     /// Name of the middlebox in tables.

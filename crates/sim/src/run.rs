@@ -157,15 +157,13 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         self.simulation.network.events()
     }
 
-    /// Returns the time series recorded so far. The tables of flows and links and the digest are available only from
-    /// [`Run::finish`].
+    /// Returns the time series recorded so far. Only [`Run::finish`] returns the tables of flows and links.
     pub fn recorded(&self) -> Recorded<'_> {
         self.observer.recorded()
     }
 
-    /// Runs in virtual time until `until`, until the end of the run, or for about `budget` events. The result of a run
-    /// does not depend on how it was advanced. On several cores the budget is checked only after each time interval
-    /// of the parallel engine.
+    /// Runs in virtual time until `until`, until the end of the run, or for about `budget` events. The slices do not
+    /// change the result of the run.
     ///
     /// # Errors
     /// If the run was cancelled, or if time no longer advances. The run cannot be continued then.
@@ -206,9 +204,8 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         self.result(end)
     }
 
-    /// Runs on a clock of the caller. `pump` receives the network and a time. It must advance the network to that time
-    /// and return `Continue`, or return `Break` at the time at which the run ends early. Samples between intervals
-    /// (`[record] on_change`) are not taken.
+    /// Runs on a clock of the caller. `pump` advances the network to the given time; it returns `Break` to end the run
+    /// there. `[record] on_change` has no effect.
     ///
     /// # Errors
     /// If a packet is unaccounted for.
@@ -231,8 +228,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         }
     }
 
-    /// Returns the network at its current time and discards the measurements. Meant for callers that only forward
-    /// packets from outside: see [`RunOptions::outside`].
+    /// Returns the network at its current time and discards the measurements. See [`RunOptions::outside`].
     pub fn into_network(self) -> Network<Host> {
         self.simulation.network
     }
@@ -246,8 +242,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         if conservation.holds() { Ok(result) } else { Err(RunError::Unbalanced { conservation }) }
     }
 
-    /// Selects the events that observers receive until the next sample. Called at time zero and after each sample,
-    /// because all links have then counted their departures up to now.
+    /// Selects the events that observers receive until the next sample.
     fn hear(&mut self) {
         let Some((from, to)) = self.watched else { return };
         let next = self.observer.next().unwrap_or(self.end());
@@ -299,8 +294,7 @@ pub struct Job<'a> {
     pub seed: u64,
 }
 
-/// Runs the jobs on `workers` threads. The results are in the order of the jobs, and do not depend on the number of
-/// threads.
+/// Runs the jobs on `workers` threads. The results are in the order of the jobs.
 pub fn run_many(
     jobs: &[Job<'_>],
     workers: usize,

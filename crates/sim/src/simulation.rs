@@ -26,8 +26,7 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    /// Returns the node of a link direction. Directions are numbered: down and up of the first link, down and up of the
-    /// second, and so on.
+    /// Returns the node of a link direction: down and up of the first link are 0 and 1, and so on.
     pub fn link_node(&self, link: usize) -> NodeId {
         NodeId((self.first_link + link) as u32)
     }

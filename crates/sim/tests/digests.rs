@@ -1,6 +1,6 @@
 //! Every scenario of the repository has the digest in `tests/digests.toml`, for every compiler profile and processor.
 //!
-//! This test has a binary of its own, so that it can run alone for another profile, processor or target.
+//! The test has its own binary, so that it can run alone.
 
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, RunOptions};

@@ -1,6 +1,5 @@
-//! A user's own stage, medium, application and ACK policy, each chosen by name in a scenario. They behave like the
-//! built-in parts that they wrap. A registration affects the whole process, so these tests run in a process of their
-//! own.
+//! A user's own stage, medium, application and ACK policy, each chosen by name. A registration affects the whole
+//! process, so these tests have their own.
 
 use lopsided_app::{AppError, AppPair, AppSettings, BulkConfig, FlowContext, RunApplications};
 use lopsided_core::{Rng, Time};

@@ -12,8 +12,7 @@ use lopsided_scenario::FlowSpec;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Installs the two applications of a flow on their hosts. The listening end is installed first, because the other end
-/// needs the listening port. An end on an outside host is not installed, but its port is still reserved.
+/// Installs the two applications of a flow on their hosts.
 pub(super) fn place_flow(
     flow: FlowId,
     spec: &FlowSpec,

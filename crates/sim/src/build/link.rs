@@ -14,8 +14,7 @@ pub(super) fn build(spec: &LinkSpec, dir: Dir, seed: u64, audit: bool) -> Result
     })
 }
 
-/// Returns the transmit ring of a network card that sends on this direction. `None` if the direction has a shaper,
-/// header compression or no rate: the ring could not compute when the link sends each packet.
+/// Returns the card's transmit ring; `None` if the line has no constant rate.
 pub(super) fn ring(places: u32, config: &LinkConfig) -> Option<TxRing> {
     let rate = config.rate.filter(|_| config.shaper.is_none() && !config.header_compression.is_on())?;
     Some(TxRing::new(places, rate, config.framing))

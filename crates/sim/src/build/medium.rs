@@ -10,8 +10,7 @@ use lopsided_scenario::{Hop, MediumSpec, NodeRef, Scenario};
 use lopsided_spec::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Builds the node of a shared medium, with one station per link. A station is named after the node at the other end of
-/// its link. A station has one queue, or one queue for each receiving station if the medium requires this.
+/// Builds the node of a shared medium, with one station per link.
 pub(super) fn build(
     spec: &MediumSpec,
     routes: &Routes,

@@ -7,12 +7,10 @@
 //! 3. the queue and the line
 //! 4. the exit stages
 //!
-//! A stage that sees the other direction is also in the path of that direction, at the same end of the line. The two
-//! directions therefore pass the stages of one end in opposite order.
+//! A stage that sees the other direction is also in that direction's path, at the same end of the line.
 //!
-//! A queue whose discipline sends sensing packets ([`lopsided_queue::Qdisc::senses`]) also sees the other direction,
-//! between the entry stages and the next node. If these packets turn at the end of the link, a reflector is the first
-//! exit stage.
+//! A queue that sends sensing packets ([`lopsided_queue::Qdisc::senses`]) also sees the other direction. Its reflector,
+//! if there is one, is the first exit stage.
 
 use super::topology::Topology;
 use crate::error::BuildError;
@@ -67,8 +65,7 @@ pub(super) fn place(
         let nowhere = wires[net.link_node(*hop).index()][0];
         // Add a second port for packets of the other direction. `connect` wires it.
         wires[net.link_node(*hop).index()].push(nowhere);
-        // A reflector is needed only if the sensing packets turn around at the end of the link. Otherwise they turn
-        // around at a reflector that the scenario lists as a stage.
+        // Without this reflector, sensing packets turn around at a reflector that the scenario lists as a stage.
         if far_end == FarEnd::Link {
             let node = append(StageNode::new(Box::new(Reflector::default())), nodes, wires);
             way.stages.insert(0, Placed { node, side: StageSide::Exit, sees_reverse: true });
@@ -124,8 +121,7 @@ fn build(
     Ok(placed)
 }
 
-/// Connects one direction through its own stages, and through those stages of the other direction that also see packets
-/// of this one.
+/// Connects one direction through its own stages and through the other direction's stages that see both directions.
 fn connect(hop: Hop, own: &Way, other: &Way, net: &Topology<'_>, wires: &mut [Vec<Attachment>]) {
     let own_at =
         |side| own.stages.iter().filter(move |stage| stage.side == side).map(|stage| (stage.node, StageNode::FORWARD));
@@ -142,7 +138,7 @@ fn connect(hop: Hop, own: &Way, other: &Way, net: &Topology<'_>, wires: &mut [Ve
     let sensing = other.senses.then(|| (net.link_node(Hop { dir: hop.dir.reverse(), ..hop }), Link::SENSED));
     let behind = sensing.into_iter().chain(other_at(StageSide::Entry)).chain(own_at(StageSide::Exit));
     let way = before.chain([(link, Port(0))]).chain(behind);
-    // The end of the path built so far: a node and the port at which the next node will be attached.
+    // The end of the path so far: a node and one of its ports.
     let mut from = (origin, usize::from(port.0));
     for (node, port) in way {
         wires[from.0][from.1] = Attachment { node, port };

@@ -95,11 +95,10 @@ impl<'a> Topology<'a> {
 
 /// The routes of the flows.
 pub(super) struct Routing {
-    /// Routing tables of all hosts, followed by those of all routers. They contain the routes of both directions of all
-    /// flows, and the routes to outside hosts.
+    /// Routing tables of all hosts, followed by those of all routers.
     pub tables: Vec<Routes>,
-    /// The links that receive packets only from other links. Each entry contains the list of these other links, and
-    /// then the link itself. See [`lopsided_net::Network::with_followers`].
+    /// The links that receive packets only from other links: the list of those links, and the link itself. See
+    /// [`lopsided_net::Network::with_followers`].
     pub followers: Vec<(Vec<NodeId>, NodeId)>,
 }
 

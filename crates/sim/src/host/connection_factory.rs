@@ -41,8 +41,7 @@ impl ConnectionFactory {
         let profile = warmed.unwrap_or_else(|| Arc::clone(profile));
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
-        // Each connection has a random ISN (RFC 9293, section 3.4.1). The ISN comes from the flow's own random stream,
-        // so that it does not depend on other flows.
+        // RFC 9293, section 3.4.1: a random ISN. The flow's own random stream keeps it independent of other flows.
         let iss = self.isn_rng.next_u64() as u32;
         let config = ConnConfig::with(local, remote, iss, *mtu, profile, &**make_controller);
         ConnConfig { path_mtu, ..config }

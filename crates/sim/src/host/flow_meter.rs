@@ -48,8 +48,8 @@ impl FlowMeter {
         self.set_cwnd(now, connection, counted);
     }
 
-    /// Updates the congestion window and the RTT samples after a segment. If one ACK yields several samples, the
-    /// histogram counts their mean once for each sample, so its quantiles are approximate. The moments are exact.
+    /// Updates the window and the RTT samples after a segment. If one ACK yields several samples, the histogram counts
+    /// their mean.
     #[inline(always)]
     pub fn watch(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         self.set_cwnd(now, connection, counted);

@@ -15,8 +15,7 @@ use lopsided_core::{
 use lopsided_tcp::{Connection, Counters, TcpInfo};
 
 impl Host {
-    /// Handles a TCP segment for which no connection exists: passes it to a foreign transport that uses TCP, or refuses
-    /// it.
+    /// Passes a TCP segment without a connection to a foreign transport, or refuses it.
     #[cold]
     pub(super) fn take_stray(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let Header::Tcp(header) = packet.transport() else { return cx.drop(packet, DropReason::NoSocket) };

@@ -1,10 +1,8 @@
-//! A host's network interface: a fixed delay (like netem on Linux), followed by the transmit ring of the network card.
-//! Each packet waits for the delay and then until the ring has a free place. The number of waiting packets is limited.
+//! A host's network interface: a fixed delay (like netem), followed by the card's transmit ring. The number of waiting
+//! packets is limited.
 //!
-//! Captures record a packet when it moves from the interface to the ring. The ring does not store packets: they wait in
-//! the queue of the link behind the interface. The interface only computes how many of its packets the link has not
-//! sent yet. This is possible because no other node sends on this link. Left out: any order other than first in, first
-//! out.
+//! The ring stores no packets: it only counts the packets that the link behind it has not sent yet. Captures record a
+//! packet when it enters the ring.
 
 use lopsided_core::{BitRate, Count, Duration, Packet, Port, Time};
 use lopsided_link::{Framing, Serializer};
@@ -63,8 +61,7 @@ impl Interface {
     }
 }
 
-/// The card's transmit ring: packets that the link behind the card has not sent yet. The link must send at a constant
-/// rate.
+/// A network card's transmit ring.
 #[derive(Debug)]
 pub(crate) struct TxRing {
     /// Capacity of the ring, in packets.
@@ -73,8 +70,7 @@ pub(crate) struct TxRing {
     framing: Framing,
     /// A copy of the link's serializer, which computes when each packet is sent.
     line: Serializer,
-    /// Times at which the link finishes sending the latest packets. There are at most as many entries as places in the
-    /// ring.
+    /// Times at which the link finishes the latest packets; at most one time per place of the ring.
     sent: VecDeque<Time>,
 }
 
@@ -90,8 +86,7 @@ impl TxRing {
 
     /// Adds a packet.
     fn enter(&mut self, now: Time, packet: &Packet) {
-        // If there is an entry for every place, the oldest entry is in the past, because a packet enters the ring only
-        // if a place is free.
+        // A packet enters the ring only if a place is free, so the oldest of `places` times is in the past.
         if self.sent.len() == self.places {
             self.sent.pop_front();
         }

@@ -1,5 +1,4 @@
-//! Path MTUs that routers reported to a host (RFC 1191, section 6.3). They are stored by destination and, as in Linux,
-//! expire after 10 minutes.
+//! Path MTUs that routers reported to a host (RFC 1191, section 6.3). As in Linux, they expire after 10 minutes.
 
 use lopsided_core::Time;
 use lopsided_tcp::PathMtu;

@@ -4,29 +4,22 @@
 //!
 //! - Each application is on one end of one flow and has an [`AppSlot`]. Each connection has a slot in [`HostSockets`].
 //!   Applications and connections share one sequence of numbers: applications first, then connections.
-//! - `timers` has one time per application and per connection. A time may be too early, but never too late. So a timer
-//!   that moves to a later time is not updated: when the old time comes, the connection's timeout is read again. This
-//!   is cheaper than an update for every segment.
-//! - `ready` is a stack of the applications and connections that may have packets to send. [`Node::poll_transmit`]
-//!   polls the last one until it has no more packets. Then its timer is set, and it is removed.
-//! - After each segment or timeout of a connection, its application is notified (`visit`), and then the connection is
-//!   pushed to `ready`.
+//! - `timers` has one time per application and per connection. A time may be too early, but never too late.
+//! - `ready` is a stack of the applications and connections that may have packets to send.
+//! - After each segment or timeout of a connection, `visit` notifies its application.
 //!
 //! # Shortcuts
 //!
 //! Most hosts have one connection, and most segments need no answer. These shortcuts must not change the result:
 //!
-//! - `latest` is the connection of the last segment. If the next segment belongs to it as well, no table is searched.
-//! - `goes_on` is true if the connection on top of `ready` stated that its next segment is a full one ([`Next::Full`]).
-//!   The next poll then writes that segment without checks. Any event at the host resets it.
-//! - A received segment does not push the connection to `ready` if nothing else is ready and the connection has nothing
-//!   to send.
+//! - `latest` is the connection of the last segment.
+//! - `goes_on` is true if the next segment of the connection on top of `ready` is a full one ([`Next::Full`]).
+//! - A received segment pushes its connection to `ready` only if the connection may have an answer.
 //!
 //! # Errors
 //!
-//! A segment without a connection or listening port is dropped with the reason `no_socket`, and answered with a reset
-//! (RFC 9293, section 3.10.7.1). A message that a packet was too big reduces the segment size to that destination, for
-//! present and future connections (RFC 1191).
+//! A segment without a socket is dropped with the reason `no_socket` and answered with a reset (RFC 9293, section
+//! 3.10.7.1).
 //!
 //! Left out: forwarding, the rest of ICMP, and the processing time of a real host.
 
@@ -191,8 +184,7 @@ impl Host {
     /// Returns the connection of a segment. If the segment is a SYN for a listening port, creates the connection.
     #[inline]
     fn connection_for(&mut self, packet: &Packet, header: &TcpHeader, now: Time) -> Option<u32> {
-        // Most segments belong to the same connection as the previous segment, so compare with that connection before
-        // searching a table.
+        // Most segments belong to the connection of the previous segment.
         let belongs = |conn: &Conn| {
             // Compare the ports first, because comparing addresses takes longer.
             let ports = conn.local_port == header.dst_port && conn.remote.port == header.src_port;
@@ -279,8 +271,7 @@ impl Host {
         self.visit(slot, now);
     }
 
-    /// Notifies the application of the connection's queued events. `open` is false before the handshake completes; then
-    /// only the end of the connection is reported.
+    /// Notifies the application of the connection's events. `open` is false before the handshake completes.
     #[cold]
     fn visit_events(&mut self, slot: u32, app: u32, open: bool, now: Time) {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
@@ -328,8 +319,7 @@ impl Host {
         }
     }
 
-    /// Returns the values of the table of samples: the sum of the windows, and the state and the threshold of the
-    /// oldest connection.
+    /// Returns the sum of the windows, and the state and threshold of the oldest connection.
     fn window(&self, app: usize, now: Time) -> Option<Window> {
         let infos = self.infos(app, now);
         let oldest = infos.first()?;
@@ -412,8 +402,7 @@ impl Host {
         }
     }
 
-    /// Returns the next packet of an application or connection. `room` is false if the interface is full: connections
-    /// then send only segments without data.
+    /// Returns the next packet. `room` is false if the interface is full; only segments without data are then sent.
     #[inline]
     fn next_packet(&mut self, room: bool, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
@@ -439,8 +428,8 @@ impl Host {
                     });
                     if let Some(packet) = packet {
                         let to = ip.addresses;
-                        // Skip the last poll of a connection that has nothing more to send. If an observer listens,
-                        // that poll is necessary, because it publishes the connection's events.
+                        // The connection has nothing more to send, so skip its last poll. Observers need that poll: it
+                        // publishes the events.
                         self.goes_on = follows == Next::Full;
                         if follows == Next::Nothing && self.sockets.trace == TcpEventMask::NONE {
                             self.sockets.ready.pop();
@@ -509,8 +498,7 @@ impl Host {
         let mut interface = self.interface.take()?;
         loop {
             let room = interface.has_room();
-            // If the interface is full, a connection writes no data segment: the data counts as rejected, and the
-            // window is reduced. Segments without data are dropped.
+            // If the interface is full, a connection counts its data segment as rejected and reduces the window.
             let Some((port, packet)) = self.next_packet(room, cx) else { break };
             if room {
                 interface.take(cx.now(), port, packet);
@@ -565,8 +553,8 @@ impl Host {
         if conn.pass_on(of_app, now) {
             self.tell_ready(slot, now);
         }
-        // Skip the poll if no other connection is ready and the segment needs no answer, which is the usual case. With
-        // an interface, with recorded windows, or with an observer of TCP events, the poll is always needed.
+        // The usual case: no other connection is ready and the segment needs no answer. Interfaces, recorded windows
+        // and observers of TCP events need every poll.
         let alone = self.sockets.ready.is_empty()
             && self.interface.is_none()
             && self.windows.is_none()
@@ -686,8 +674,7 @@ impl Node for Host {
 mod tests {
     use super::*;
 
-    /// Each flow has two objects of each type, so 1 byte more costs 20 kB with 10,000 flows. Put rarely used fields
-    /// into a box. If a bound must be raised, state the reason in the commit.
+    /// With 10,000 flows, 1 byte more in each object costs 20 kB. If you raise a bound, state the reason in the commit.
     #[test]
     fn what_each_end_of_a_flow_takes() {
         assert!(size_of::<Conn>() <= 2760, "a connection takes {}", size_of::<Conn>());

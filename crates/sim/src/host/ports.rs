@@ -1,8 +1,7 @@
 //! The owners of a host's local ports. Listening applications have well-known ports, and outgoing connections have
 //! ephemeral ports.
 //!
-//! Each port has only one owner. So the destination port of a segment selects the only possible connection, and one
-//! comparison of the remote address and port confirms it.
+//! Each port has one owner, so the destination port of a segment selects the only possible connection.
 
 /// The listening port of the first application. Later applications get the following ports.
 pub(crate) const FIRST_SERVICE: u16 = 5001;

@@ -33,14 +33,12 @@ pub(crate) struct Conn {
     pub live: bool,
     /// The part of this connection's statistics that the flow's meter has already counted.
     pub counted: Counted,
-    /// Ranges of the stream for which the application has read placeholders instead of lost data, and which it has not
-    /// queried yet.
+    /// Ranges that the application has read as placeholders for lost data, and has not queried yet.
     pub placeholders: Vec<Range<u64>>,
 }
 
 impl Conn {
-    /// Updates the measurements after an event of the connection. If the application only discards the data, reads the
-    /// data. Returns true if the application must be notified.
+    /// Updates the measurements after an event of the connection. Returns true if the application must be notified.
     #[inline(always)]
     pub fn pass_on(&mut self, of_app: &mut AppSlot, now: Time) -> bool {
         // Only the sender of data measures windows and RTTs.
@@ -93,7 +91,7 @@ pub(crate) struct AppSlot {
     pub sends: bool,
     /// The reaction of the application when one of its sockets is ready.
     pub on_ready: OnReady,
-    /// The remote end. Its port is known in advance only at the end that opens connections or sends the first datagram.
+    /// The remote end. Its port is known in advance only at the end that opens.
     pub remote: Option<Remote>,
     /// Creates connections; `None` for datagrams.
     pub factory: Option<ConnectionFactory>,
@@ -144,8 +142,7 @@ pub(crate) struct HostSockets {
     pub paths: KnownPaths,
     /// Metrics of ended connections by destination, stored only if the stack enables it.
     pub remembered: BTreeMap<IpAddr, Remembered>,
-    /// One time for each application, followed by one for each connection. A time may be too early but never too late:
-    /// when it comes, the host reads the actual timeout. This is cheaper than updating the time after every segment.
+    /// One time for each application, then one for each connection. A time may be too early but never too late.
     pub timers: EventQueue,
     /// Applications and connections that may have packets to send, numbered as in `timers`.
     pub ready: Vec<u32>,
@@ -259,8 +256,7 @@ impl HostSockets {
     }
 }
 
-/// Bit in a socket's number. If set, the socket belongs to a foreign transport, and the other bits are the transport's
-/// own number of the socket.
+/// This bit of a socket's number marks the sockets of foreign transports.
 pub(super) const FOREIGN: u32 = 1 << 31;
 
 /// Returns the number that a foreign transport assigned to a socket; `None` for a socket of the host's TCP.
@@ -280,7 +276,7 @@ pub(crate) struct Io<'a> {
     pub app: u32,
     /// The current time.
     pub now: Time,
-    /// A connection that the host polls after this call in any case, so it need not be added to `ready`.
+    /// A connection that the host polls next in any case.
     pub polled: Option<u32>,
 }
 
@@ -292,8 +288,7 @@ impl Io<'_> {
         self.sockets.conn_mut(socket.0).filter(|conn| conn.app == app && conn.live)
     }
 
-    /// Returns the application's foreign transport, and the transport's own number of the socket. `None` for a socket
-    /// of the host's TCP.
+    /// Returns the application's foreign transport and its socket number; `None` for the host's TCP.
     #[cold]
     fn foreign(&mut self, socket: SocketId) -> Option<(&mut dyn Transport, SocketId)> {
         let own = foreign_socket(socket)?;

@@ -52,9 +52,8 @@ fn files(app: &str, loss: &str) -> String {
     pages("", loss).replace("kind = \"http\", ", &format!("kind = \"ftp\", {app}"))
 }
 
-/// Despite losses, each file is reported once. Before the first file there are eight round trips of 100 ms: one for the
-/// control connection, one for the greeting, five for commands up to PASV, and one for the data connection. RETR then
-/// takes half a round trip to reach the sender, and STOR takes a whole round trip with its reply.
+/// The FTP dialogue takes eight round trips of 100 ms before the first file. RETR adds half a round trip and STOR a
+/// whole one.
 #[test]
 fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
     for (loss, store) in [("0 %", false), ("0 %", true), ("3 %", false), ("3 %", true)] {
@@ -69,8 +68,7 @@ fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
     }
 }
 
-/// A capture contains the FTP dialogue as text: the messages of both ends are on the wire, and no byte of the file is
-/// sent before the login.
+/// The FTP dialogue is on the wire as text, and no byte of the file is sent before the login.
 #[test]
 fn a_session_ends_with_both_connections_closed() {
     let result = run(&files(r#"size = "20 kB""#, "0 %"));
@@ -79,8 +77,7 @@ fn a_session_ends_with_both_connections_closed() {
     assert!((20_000..20_400).contains(&delivered), "the file and what the server said: {delivered}");
 }
 
-/// The client stops while pages arrive. Segments without a socket are dropped and answered with a reset (RFC 9293,
-/// section 3.10.7.1).
+/// RFC 9293, section 3.10.7.1: segments without a socket are answered with a reset.
 #[test]
 fn what_comes_for_no_connection_is_answered_with_a_reset() {
     let app = r#"objects = 12, object_size = "300 kB", index_size = "2 kB", connections = 6"#;
@@ -98,8 +95,7 @@ fn what_comes_for_no_connection_is_answered_with_a_reset() {
     assert_eq!(resets, refused);
 }
 
-/// Six connections start with six initial windows, so on a path with a long RTT they complete a page sooner than a
-/// single connection.
+/// Six connections have six initial windows, so they complete a page sooner than one connection.
 #[test]
 fn parallel_connections_bring_a_page_sooner_than_one_after_the_other() {
     let app = r#"objects = 12, object_size = "30 kB", index_size = "0 B", pages = 1"#;
@@ -151,17 +147,15 @@ fn an_object_in_ranges_is_whole_under_loss() {
     }
 }
 
-/// Havey 2015, section 2.4.5: with packet loss, the transfer gets nearly twice the throughput of one connection;
-/// without loss, it gets a fair share. In the paper, each of two CUBIC connections gets 40 to 60 %; our reproduction of
-/// the paper checks whether the transfer stays in this range. This test only requires that eight connections get little
-/// more than the share of one connection, and far less than 8/9.
+/// Havey 2015, section 2.4.5: with loss the transfer gets nearly twice the throughput of one connection. Without loss
+/// it gets a fair share, far below 8/9 for eight connections.
 #[test]
 fn a_fair_fetch_withstands_loss_and_shares() {
     let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
     let (fair, single) = (goodput(r#"mode = "fair""#, "1 %", "")[0], goodput(r#"mode = "single""#, "1 %", "")[0]);
     assert!(fair > 2.0 * single, "{fair} over eight, {single} over one");
-    // In a single run the share varies from 0.49 to 0.71, because it depends on the relative phase of the flows. The
-    // test therefore uses the mean over several numbers of connections, which is 0.615.
+    // One run's share varies from 0.49 to 0.71 with the phase of the flows. The mean over several numbers of
+    // connections is 0.615.
     let share = |app: &str, step: usize| {
         let starts: Vec<u32> = (500..2900).step_by(step).collect();
         let shares = starts.iter().map(|ms| {
@@ -185,7 +179,7 @@ fn a_fetch_goes_on_after_an_outage() {
     assert_eq!(result.transfers.what, ["fetch"]);
 }
 
-/// An application that opens two connections, sends a number on each, and then receives this number of bytes on each.
+/// Opens two connections, sends a number on each, and receives that number of bytes on each.
 #[derive(Debug, Default)]
 struct Asker {
     sockets: Vec<SocketId>,

@@ -48,8 +48,7 @@ fn run_job(job: &Job<'_>) -> RunResult {
     lopsided_sim::run(job.scenario, job.seed, RunOptions::default(), &Monitor::default()).expect("it runs")
 }
 
-/// Runs a scenario in slices. Each slice ends after a given time or number of events. The list of slices is repeated
-/// until the run ends.
+/// Runs a scenario in slices. A slice ends after a time or a number of events.
 fn in_slices(text: &str, cores: usize, slices: &[(u64, u64)]) -> RunResult {
     let (scenario, monitor) = (Arc::new(scenario(text)), Monitor::default());
     // Hosts cannot advance independently if a queue on their path is audited.

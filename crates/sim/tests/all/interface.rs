@@ -46,8 +46,7 @@ fn a_full_interface_brings_the_window_down_and_loses_nothing() {
     assert!(flows.goodput_bps[row] < most && flows.goodput_bps[row] > 0.5 * most, "{}", flows.goodput_bps[row]);
 }
 
-/// With a transmit ring, packets that wait for the line are counted in the interface. The line sends the same packets
-/// as without a ring.
+/// With a transmit ring, packets wait in the interface, and the line sends the same packets.
 #[test]
 fn a_ring_moves_the_wait_into_the_interface() {
     let without = run(&text("[host.server.interface]\ndelay = \"20 ms\""));
@@ -61,7 +60,7 @@ fn a_ring_moves_the_wait_into_the_interface() {
     assert!(limited.flows.local_congestion[0] > 0, "the path holds 40 packets, the interface 60");
 }
 
-/// If the interface rejects a packet while nothing is in flight, no ACK can trigger another attempt, so a timer must.
+/// If the interface rejects a packet while nothing is in flight, only a timer can send it again.
 #[test]
 fn a_host_whose_interface_is_full_of_others_packets_comes_to_its_turn() {
     let flood = "

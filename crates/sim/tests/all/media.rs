@@ -89,8 +89,7 @@ fn a_scenario_with_wifi_reads_back() {
 
 const FWP: &str = include_str!("../../../../scenarios/fwp.toml");
 
-/// The object of the flow `repaired` is complete despite losses on the medium. The path carries more bytes than the
-/// object, because lost data is repaired.
+/// The object is complete despite losses, and the path carries more bytes than the object.
 #[test]
 fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
     let sent = |error: &str, seed: u64| {
@@ -105,8 +104,8 @@ fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
         result.links.sent_bytes[link.unwrap()] as f64
     };
     let clean = sent("0.0", 1);
-    // Over 12 seeds, the additional bytes are on average 0.13 and 0.95 times the size of the object, with standard
-    // deviations of 0.01 and 0.05. The test uses the mean of 4 seeds.
+    // Over 12 seeds, the additional bytes are 0.13 and 0.95 times the object's size (standard deviations 0.01 and
+    // 0.05).
     for (error, least, most) in [("0.1", 0.08, 0.2), ("0.4", 0.5, 1.1)] {
         let mean = (1..=4).map(|seed| sent(error, seed)).sum::<f64>() / 4.0;
         let more = mean / clean - 1.0;

@@ -39,8 +39,8 @@ const DOWNLOADS: &str = r#"
 #[test]
 fn a_later_start_shifts_everything_and_changes_nothing() {
     let now = scenario(DOWNLOADS);
-    // The shift is a multiple of all time constants: the tick of Linux's clock (4 ms), the coarsest step of its timer
-    // wheel that occurs here (256 ms), and the sampling interval by which sums are grouped (100 ms).
+    // The shift is a multiple of all time constants: Linux's tick (4 ms), the coarsest step of its timer wheel (256
+    // ms), and the interval of the sums (100 ms).
     let shift = Duration::from_millis(51_200);
     let mut later = now.clone();
     later.duration += shift;

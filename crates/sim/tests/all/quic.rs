@@ -72,11 +72,11 @@ fn counters_balance() {
     assert!(flows.cwnd_max_bytes[0].is_some_and(|cwnd| cwnd > 14_520));
 }
 
-/// Environment variable with the name of a file. If the variable is set, the test below writes its digest to the file.
+/// If this environment variable is set, the test below writes its digest to the named file.
 const DIGEST_TO: &str = "LOPSIDED_QUIC_DIGEST_TO";
 
-/// The same scenario and seed give the same digest: twice in a process, on several threads, and in another process,
-/// where quinn's clock has a different origin. A different seed gives a different digest.
+/// The same seed gives the same digest on any number of threads and in another process. Another seed gives another
+/// digest.
 #[test]
 fn runs_repeat_on_threads_and_in_another_process() {
     let text = line(r#"{ kind = "http", objects = 9, object_size = "40 kB" }"#, "down.loss = \"1 %\"");
@@ -105,8 +105,7 @@ fn runs_repeat_on_threads_and_in_another_process() {
     assert_eq!(digest.expect("the second process wrote it"), format!("{:016x}", first.digest), "another process");
 }
 
-/// The receiver sends fewer ACKs if the sender requests this with ACK_FREQUENCY frames, or if the receiver has such a
-/// policy of its own.
+/// ACK_FREQUENCY frames, or the receiver's own policy, reduce the number of ACKs.
 #[test]
 fn the_receiver_acknowledges_as_often_as_it_is_told() {
     let text = line(r#""bulk""#, "up.rate = \"10 Mbit/s\"").replace("up.rate = \"400 kbit/s\"", "");
@@ -132,8 +131,7 @@ fn a_flow_over_quic_is_written_and_read_back() {
     assert_eq!(before.flows, after.flows);
 }
 
-/// BBR's rate paces the flow: the queue stays short and few packets are lost, as over TCP. Without that rate, quinn's own BBR
-/// fills the queue with a window of twice the BDP.
+/// Paced BBR keeps the queue short and loses few packets. quinn's own BBR fills the queue.
 #[cfg(feature = "noq")]
 #[test]
 fn bbr_is_paced_by_its_rate_over_noq() {

@@ -1,5 +1,4 @@
-//! Disciplines that send sensing packets (delay probes): the place where these packets turn around, their overhead, and
-//! runs in which none of them returns.
+//! Sensing packets (delay probes): where they turn around, their overhead, and runs in which none returns.
 
 use crate::run;
 use lopsided_core::DropReason;

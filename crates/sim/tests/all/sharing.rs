@@ -1,5 +1,4 @@
-//! Throughput of congestion controls on a line of 20 Mbit/s with an RTT of 50 ms and a buffer of one BDP, alone and in
-//! competition.
+//! Throughput of congestion controls, alone and in competition: 20 Mbit/s, an RTT of 50 ms, a buffer of one BDP.
 
 use super::{flow, run};
 use lopsided_sim::RunResult;

@@ -23,7 +23,7 @@ fn with_stack(stack: &str) -> RunResult {
     ))
 }
 
-/// Returns the number of data segments or pure ACKs that a host sent (`server` sends data, `client` sends ACKs).
+/// Returns the number of data segments (`server`) or pure ACKs (`client`).
 fn sent(result: &RunResult, from: &str) -> usize {
     let events = &result.packet_events;
     (0..events.event.len()).filter(|row| events.event[*row] == "sent" && *events.node[*row] == *from).count()
@@ -46,8 +46,8 @@ fn the_segment_size() {
 fn delayed_acks() {
     let (usual, every) =
         (with_stack("profile = \"freebsd-7\""), with_stack("profile = \"freebsd-7\", delayed_ack = \"off\""));
-    // With the profile's own setting, the client sends two ACKs for three segments; without delayed ACKs, one for each
-    // of the 691 segments. Each number also includes one ACK for the handshake.
+    // The profile: two ACKs for three segments. Without delayed ACKs: one for each of 691 segments. The handshake adds
+    // one ACK.
     assert!((455..475).contains(&sent(&usual, "client")), "{}", sent(&usual, "client"));
     assert!((691..700).contains(&sent(&every, "client")), "{}", sent(&every, "client"));
 }
@@ -160,8 +160,7 @@ fn every_switch_reaches_the_wire() {
     }
 }
 
-/// The last segment and the FIN are lost, so only the retransmission timer can detect the loss. The timer expires
-/// `min_rto` after the last ACK of new data.
+/// The last segment and the FIN are lost. The retransmission timer expires `min_rto` after the last ACK of new data.
 #[test]
 fn the_minimum_rto() {
     let silent_for = |stack: &str| {

@@ -118,8 +118,7 @@ fn stages_on_both_sides_and_in_both_directions_change_nothing_but_see_everything
         assert_eq!(value(0, "forward_packets"), own.arrived_packets[dir]);
         assert_eq!(value(1, "forward_packets"), own.arrived_packets[dir]);
         assert_eq!(value(0, "reverse_packets"), 0, "it does not ask to see the other direction");
-        // The stage sees packets of the other direction at its own end of the line: packets that the line has
-        // delivered, or that are about to enter the queue.
+        // The stage sees packets of the other direction after their line, or before their queue.
         assert!(value(1, "reverse_packets").abs_diff(own.sent_packets[other]) <= 200);
         assert_eq!(value(2, "reverse_packets"), own.arrived_packets[other]);
     }

@@ -43,8 +43,7 @@ fn transfers_follow_each_other_with_their_pause() {
     assert_eq!(result.transfers.flow, [0; 5]);
     assert_eq!(result.transfers.size_bytes, [10_000; 5]);
     for pair in result.transfers.start_s.windows(2) {
-        // The pause starts when the sender is notified that the connection is closed. This is one round trip after the
-        // sender sent the last byte.
+        // The pause starts when the sender is notified of the close, one RTT after it sent the last byte.
         assert!((1.09..1.12).contains(&(pair[1] - pair[0])), "{pair:?}");
     }
     let longest = result.transfers.completion_s.iter().copied().fold(0.0, f64::max);
@@ -130,8 +129,7 @@ fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
     assert!(begins.windows(2).any(|pair| pair[0] != pair[1]), "{begins:?}");
 }
 
-/// A packet whose compressed header cannot be decompressed is lost like any other: all data still arrives exactly once,
-/// and the context is repaired.
+/// A compressed header that cannot be decompressed costs one packet; all data still arrives exactly once.
 #[test]
 fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {
     const COMPRESSED: &str = include_str!("../../../../scenarios/compressed-headers.toml");
