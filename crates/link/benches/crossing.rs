@@ -1,8 +1,7 @@
 //! Benchmark of the time that one packet takes to cross a link. The same packets cross the link repeatedly.
 //!
-//! `cargo bench -p lopsided-link` prints the mean time per packet, in nanoseconds, for each line. Under `valgrind
-//! --tool=callgrind`, pass a name and a number of packets (`crossing serializer 100000`), and divide the difference
-//! between two runs by the difference between the numbers of packets.
+//! `cargo bench -p lopsided-link` prints the mean time per packet in nanoseconds. For `valgrind --tool=callgrind`, pass
+//! a name and a number of packets (`crossing serializer 100000`).
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{

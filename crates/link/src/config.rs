@@ -156,8 +156,7 @@ impl Default for LinkConfig {
     }
 }
 
-/// The keys of a direction, in the order in which a packet passes the parts: entry stages, queue, shaper or serializer,
-/// loss, propagation delay, exit stages.
+/// The keys of a direction, in the order in which a packet passes the parts.
 impl Part for LinkConfig {
     const NAME: &'static str = "direction";
     const TEXT: &'static str = "One direction of a link.";

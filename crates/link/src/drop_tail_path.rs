@@ -1,34 +1,26 @@
 //! The transmit path of a drop-tail FIFO and the line behind it, without jitter and header compression.
 //!
 //! A packet in a drop-tail FIFO is never dropped or overtaken after it has entered. Its fate can therefore be computed
-//! at its entry: the times at which it leaves the queue and arrives, or the reason why it does not arrive (no room, or
-//! loss on the line).
-//! The packet may even enter at a future time, if the previous link on its path has already computed its arrival
-//! ([`crate::Link::pass_through`]). A packet thus needs one call of [`DropTailPath::take_in`] and no event of its own.
+//! at its entry, in one call of [`DropTailPath::take_in`] and without an event. The entry may even be in the future, if
+//! the previous link has computed it ([`crate::Link::pass_through`]).
 //!
 //! # Fate and statistics
 //!
 //! The fate of a packet and its statistics are computed at different times:
 //!
-//! - **Fate**: when the packet enters, from `waiting` and the state of the line.
-//! - **Statistics** (backlog, sojourn times, events for observers): when virtual time reaches the event, because an
-//!   observer must see the queue as it is at that time. [`Cx::unseen_until`] returns a time before which no observer
-//!   reads anything. A packet that arrives before then is counted completely on entry. Any other packet gets a transit
-//!   record in `courses`, and [`DropTailPath::count_courses`] counts its entry and departure later.
+//! - **Fate**: when the packet enters.
+//! - **Statistics** (backlog, sojourn times, events for observers): when virtual time reaches the event. A packet that
+//!   arrives before [`Cx::unseen_until`] is counted on entry. Any other packet gets a transit record in `courses`, for
+//!   [`DropTailPath::count_courses`].
 //!
 //! # Rings
 //!
 //! Packets enter in order of time, so each ring is sorted by time, the oldest entry first.
 //!
-//! - `waiting`: the packets in the buffer just after the latest entry. A packet is added on entry if the line is busy.
-//!   It is removed at the first entry of another packet after its departure. This ring decides whether the buffer has
-//!   room.
-//! - `packets`: the packets for which this link schedules an arrival event. [`DropTailPath::handle_packet`] adds them,
-//!   [`DropTailPath::take_arrived`] removes them. A packet that passes through ([`crate::Link::pass_through`]) is in
-//!   this ring only if the caller returns the packet ([`DropTailPath::take_back`]).
-//! - `courses`: the transit records of packets that an observer may see in the queue or on the line. A record is
-//!   removed when the packet's last event has been counted: its arrival, or its departure from the queue if the line
-//!   loses the packet.
+//! - `waiting`: the packets in the buffer just after the latest entry. This ring decides whether the buffer has room.
+//! - `packets`: the packets for which this link schedules an arrival event. Packets that pass through are not in this
+//!   ring.
+//! - `courses`: the transit records of packets that an observer may see in the queue or on the line.
 //! - `ends.coming`: the packets that will be dropped: refused packets at their entry, lost packets at their departure
 //!   from the queue.
 //!
@@ -44,15 +36,13 @@
 //! # Invariants
 //!
 //! - `departed <= entered <= courses.len()`.
-//! - `next_departure` is the departure of the first entry of `waiting`, and `next_arrival` the arrival of the first
-//!   entry of `packets`; both are `Time::MAX` if their ring is empty. The hot path reads them instead of the rings.
+//! - `next_departure` belongs to the first entry of `waiting`, `next_arrival` to the first entry of `packets`. Both are
+//!   `Time::MAX` if their ring is empty.
 //! - `waiting_bytes` is the sum of the sizes in `waiting`, and the buffer of `special.room` is charged with the same
 //!   packets.
-//! - While `courses` has a record, every later packet gets one, too. Statistics are thus counted in order of time.
-//! - While an observer watches queues, `Cx::unseen_until` is zero and no packet passes through. Every packet then has a
-//!   record, and no packet leaves `packets` or `ends.coming` before its record is counted. Counted from the back of the
-//!   rings, the n-th record belongs to the n-th packet: in `packets` if it arrives, in `ends.coming` if the line loses
-//!   it ([`DropTailPath::packet`]).
+//! - While `courses` has a record, every later packet gets one, too.
+//! - While an observer watches queues, every packet has a record. No packet leaves `packets` or `ends.coming` before
+//!   its record is counted.
 
 use crate::line::{Line, Measured, dequeued};
 use crate::loss::Loss;
@@ -80,8 +70,7 @@ pub(crate) struct DropTailPath {
     entered: u32,
     /// Number of records in `courses` whose departure from the queue is in the statistics.
     departed: u32,
-    /// `None` if the buffer's limit is in packets and the line has no loss model. A packet that finds the line idle
-    /// then always arrives.
+    /// `None` if the limit is in packets and the line has no loss model.
     special: Option<Box<Special>>,
     /// The packets that this link will drop. `None` until the first drop.
     ends: Option<Box<Ends>>,
@@ -119,8 +108,7 @@ struct Ends {
     lost: Count,
 }
 
-/// A packet that will be dropped: at its entry if the buffer is full, or at its departure from the queue if the line
-/// loses it.
+/// A packet that will be dropped: refused at its entry, or lost when it leaves the queue.
 #[derive(Debug)]
 struct End {
     at: Time,
@@ -150,8 +138,8 @@ struct Course {
     wire: u32,
 }
 
-/// Rings with at most this capacity are never shrunk. Larger rings release unused memory, because large topologies have
-/// thousands of links.
+/// Rings up to this capacity never shrink. Larger rings release memory, because large topologies have thousands of
+/// links.
 const ROOMY: usize = 8;
 /// A ring is shrunk if its length is below its capacity divided by this number.
 const SPARSE: usize = 4;
@@ -178,7 +166,7 @@ impl Course {
 }
 
 impl Special {
-    /// True if there is no limit in bytes, or if it leaves room for a packet of this size.
+    /// True if a limit in bytes leaves room for a packet of this size.
     fn fits(&self, size: Bytes) -> bool {
         self.room.as_ref().is_none_or(|room| room.fits(size))
     }
@@ -214,8 +202,7 @@ impl DropTailPath {
         }
     }
 
-    /// Accepts a packet that enters at `at`, and schedules its arrival as an event of this link. Packets must be passed
-    /// in order of entry. Returns true if this packet is now the next to arrive.
+    /// Accepts a packet that enters at `at`. Returns true if this packet is now the next to arrive.
     #[inline(always)]
     pub(crate) fn handle_packet(
         &mut self,
@@ -244,9 +231,8 @@ impl DropTailPath {
         is_next
     }
 
-    /// Computes the fate of a packet that enters at `at`, and counts the packet or stores its transit record. Returns
-    /// the packet's arrival time. If the packet does not arrive, returns the reason, and the caller must pass the
-    /// packet to [`DropTailPath::end`].
+    /// Returns the arrival time of a packet that enters at `at`, or the reason why it does not arrive. The caller
+    /// passes such a packet to [`DropTailPath::end`].
     #[inline(always)]
     pub(crate) fn take_in(
         &mut self,
@@ -293,9 +279,7 @@ impl DropTailPath {
         self.take_course(size, at, (departs, Time::MAX, departs), wire, measured, cx);
     }
 
-    /// Counts a packet or stores its transit record. The three times are the packet's departure from the queue, its
-    /// arrival (`Time::MAX` if the line loses the packet), and the end of its transit, which is its arrival or its
-    /// loss.
+    /// Counts a packet or stores its transit record. The arrival is `Time::MAX` if the line loses the packet.
     #[inline(always)]
     fn take_course(
         &mut self,
@@ -363,9 +347,7 @@ impl DropTailPath {
         }
     }
 
-    /// Stores the transit record of a packet. A record is needed if an observer may see the packet in the queue or on
-    /// the line, or if the previous packet has a record. `backlog` is the backlog just after the packet's entry,
-    /// including the packet.
+    /// Stores the transit record of a packet that an observer may see. `backlog` includes the packet.
     #[inline(never)]
     fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
@@ -392,8 +374,7 @@ impl DropTailPath {
         }
     }
 
-    /// Grows `courses` by 25 % instead of doubling it: a link with 10,000 flows has 500,000 records, and a large
-    /// topology has thousands of links with few records each.
+    /// Grows `courses` by 25 %. Doubling would waste memory: a link with 10,000 flows has 500,000 records.
     #[cold]
     fn make_room_for_courses(&mut self) {
         self.courses.reserve_exact((self.courses.len() / 4).max(ROOMY));
@@ -490,9 +471,7 @@ impl DropTailPath {
         }
     }
 
-    /// Returns the packet that belongs to a transit record, given the index of the record. May be called only while an
-    /// observer watches queues. In that case no packet passes through, and no packet arrives or is dropped before its
-    /// record has been counted.
+    /// Returns the packet of a transit record. Valid only while an observer watches queues.
     fn packet(&self, course: u32) -> &Packet {
         let course = course as usize;
         // The last record belongs to the last packet, so positions are counted from the back.
@@ -513,8 +492,7 @@ impl DropTailPath {
         }
     }
 
-    /// Stores a packet that entered at `at` and will not arrive. The packet is dropped when virtual time reaches the
-    /// time of the drop.
+    /// Stores a packet until the time of its drop.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self, packet: Packet, at: Time, ending: Ending, measured: &mut Measured, cx: &mut Cx<'_>) {
@@ -545,8 +523,7 @@ impl DropTailPath {
         }
     }
 
-    /// Returns the time of the next arrival event of this link, even if that packet is still in the queue; `None` if
-    /// there is no such event.
+    /// Returns the time of this link's next arrival event.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Option<Time> {
         (self.next_arrival != Time::MAX).then_some(self.next_arrival)
@@ -605,8 +582,8 @@ fn give_back_room<T>(ring: &mut VecDeque<T>) {
 mod tests {
     use super::*;
 
-    /// Size limits of the ring entries. A path between two hosts has four links, and each link stores at least one
-    /// entry per packet in flight, so these sizes determine the memory of large runs.
+    /// Each packet in flight has at least one entry in each of four links, so these sizes determine the memory of large
+    /// runs.
     #[test]
     fn what_a_link_takes_and_what_it_notes_of_a_packet() {
         assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());

@@ -1,8 +1,7 @@
 //! Delay that varies from packet to packet, and the reordering that results.
 //!
-//! Each packet's propagation delay is increased by a random time, drawn uniformly from 0 to `spread`. By default
-//! packets stay in order, as on a single line: a packet that would overtake its predecessor arrives together with it.
-//! With `reorder` packets overtake each other, as on several parallel paths.
+//! The additional delay is uniform from 0 to `spread`. By default a packet that would overtake its predecessor arrives
+//! together with it. With `reorder` packets overtake each other, as on parallel paths.
 
 use lopsided_core::{Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};

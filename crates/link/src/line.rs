@@ -22,8 +22,8 @@ impl Line {
         Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
     }
 
-    /// Sends a packet that enters at `now`, after all earlier packets. Returns its bytes on the wire, its departure
-    /// from the queue, and the time at which its last bit is sent.
+    /// Sends a packet that enters at `now`. Returns its bytes on the wire, its departure from the queue, and its last
+    /// bit's time.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes) -> (Bytes, Time, Time) {
         match &mut self.shaper {
@@ -33,8 +33,6 @@ impl Line {
     }
 
     /// Sends a packet at `at` if the line is idle and the packet arrives before `until`: see [`Serializer::pass`].
-    /// Returns the packet's arrival time, and the number of packets of this size that were sent in this way since the
-    /// last [`Line::take_passed`].
     ///
     /// [`Serializer::pass`]: crate::Serializer::pass
     #[inline(always)]
@@ -43,8 +41,7 @@ impl Line {
         line.pass(at, size, self.delay, until)
     }
 
-    /// Returns a time until which packets that have already entered keep the line busy; [`Time::ZERO`] if unknown.
-    /// Packets that enter later are sent after this time.
+    /// The line is busy with earlier packets until this time; [`Time::ZERO`] if unknown.
     pub(crate) fn busy_until(&self) -> Time {
         match &self.shaper {
             // Subtract 1 ns, because at a very high rate a packet may take no time, and then the next packet starts at

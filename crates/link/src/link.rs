@@ -11,9 +11,8 @@ use crate::shaper::AnyShaper;
 use lopsided_core::{Bytes, Count, Cx, Duration, Node, Packet, Port, Time};
 use lopsided_queue::{ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, QueueStats};
 
-/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. If its queue discipline sends sensing packets
-/// (delay probes), packets of the other direction pass through the port [`Link::SENSED`], where the discipline can
-/// observe them.
+/// One direction of a line, from inlet `Port(0)` to outlet `Port(0)`. If its discipline sends sensing packets (delay
+/// probes), packets of the other direction pass through the port [`Link::SENSED`].
 ///
 /// # Examples
 ///
@@ -108,16 +107,16 @@ impl Link {
         LinkView { link: self }
     }
 
-    /// True if the fate of a packet can be computed when it enters, and if every packet takes time to cross the link.
-    /// [`Link::pass_through`] and [`Link::handle_packet_at`] then accept packets that enter at a future time.
+    /// True if the fate of a packet can be computed when it enters. Required for [`Link::pass_through`] and for future
+    /// times in [`Link::handle_packet_at`].
     pub fn foretells(&self) -> bool {
         matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }
 
-    /// Accepts a packet that enters at `at`, and returns it immediately with its future arrival time, so that the
-    /// caller can forward the packet. Packets must be passed in order of entry. Returns `None` if the queue has no room
-    /// at `at`, or if the line loses the packet. The link must [foretell](Link::foretells), and no observer may watch
-    /// queues or drops.
+    /// Accepts a packet that enters at `at`, and returns it at once with its arrival time. Returns `None` if the packet
+    /// is dropped or lost. Packets must be passed in order of entry.
+    ///
+    /// The link must [foretell](Link::foretells), and no observer may watch queues or drops.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
         let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("it foretells") };
@@ -131,14 +130,13 @@ impl Link {
     }
 
     /// Takes back a packet that arrives at `at`, before all packets on this link. The link must
-    /// [foretell](Link::foretells). It must have returned the packet from [`Link::pass_through`], or from
-    /// [`Node::poll_transmit`] at the packet's arrival, and no other packet may have entered since then.
+    /// [foretell](Link::foretells), and must have returned this packet last.
     pub fn take_back(&mut self, packet: Packet, at: Time) {
         let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("it foretells") };
         path.take_back(packet, at);
     }
 
-    /// Like [`Node::handle_packet`], for a packet that enters at `at`. `at` must be the current time unless the link
+    /// Like [`Node::handle_packet`], for a packet that enters at `at`: the current time unless the link
     /// [foretells](Link::foretells). Returns true if [`Node::poll_timeout`] may have changed.
     #[inline(always)]
     pub fn handle_packet_at(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> bool {
@@ -153,8 +151,8 @@ impl Link {
         }
     }
 
-    /// Processes all departures that are due. Returns a packet that has arrived, if there is one, and the time of the
-    /// next arrival. One call replaces [`Node::handle_timeout`], [`Node::poll_transmit`] and [`Node::poll_timeout`].
+    /// Processes all departures that are due. Returns an arrived packet, if there is one, and the time of the next
+    /// arrival.
     #[inline(always)]
     pub fn next_arrived(&mut self, cx: &mut Cx<'_>) -> (Option<Packet>, Option<Time>) {
         match &mut self.path {
@@ -179,8 +177,7 @@ impl Link {
         self.line.arrival(at.max(self.line.busy_until()))
     }
 
-    /// Returns the place from which the discipline's sensing packets (delay probes) are sent back; `None` if the
-    /// discipline sends no sensing packets.
+    /// Returns the place where sensing packets (delay probes) turn around; `None` if the discipline sends none.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
             TransmitPath::DropTail(_) => None,
@@ -188,9 +185,8 @@ impl Link {
         }
     }
 
-    /// Passes a packet of the other direction to this direction's queue discipline, which may observe the packet
-    /// ([`Link::SENSED`]). Returns the packet, or `None` if the packet was a sensing packet that this discipline had
-    /// sent.
+    /// Passes a packet of the other direction to this direction's discipline ([`Link::SENSED`]). Returns `None` if it
+    /// was the discipline's own sensing packet.
     pub fn pass_reverse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         self.catch_up(cx);
         // The drop-tail path always has a FIFO, which sends no sensing packets, so there is nothing to do.
@@ -236,15 +232,13 @@ impl LinkView<'_> {
         self.link.measured.wire_bytes
     }
 
-    /// Calls `out` with class, field name and value for each field of [`ClassStats`] and each class of the queue
-    /// discipline.
+    /// Calls `out` with class, name and value for each class of the discipline and each field of [`ClassStats`].
     pub fn classes(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().classes(&mut |class, stats| class_parts(class, &stats, out));
     }
 
-    /// Calls `out` with class, name and value for each gauge of the queue discipline and each counter of header
-    /// compression.
+    /// Calls `out` with class, name and value for each gauge of the discipline and of header compression.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().gauges(&mut |name, value| {

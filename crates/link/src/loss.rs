@@ -25,13 +25,12 @@ pub struct LossConfig {
     pub gilbert: Option<GilbertConfig>,
     /// Numbers of the lost packets, ascending. Packets are counted from 1 as they leave the queue.
     pub packets: Vec<u64>,
-    /// Outages, ascending and disjoint, each as (start, end). A packet is lost if it leaves the queue at or after the
-    /// start and before the end.
+    /// Outages as (start, end), ascending and disjoint. A packet that leaves the queue during an outage is lost.
     pub outages: Vec<(Time, Time)>,
 }
 
-/// Settings of bursty loss (Gilbert 1960, Elliott 1963). The model has a good and a bad state. For each packet it first
-/// draws whether the state changes, and then whether the packet is lost.
+/// Settings of bursty loss (Gilbert 1960, Elliott 1963): a good and a bad state. For each packet, first the state may
+/// change, then the packet may be lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertConfig {
     /// Probability, per packet, of a change from the good to the bad state.
@@ -136,8 +135,7 @@ part_value!(LossConfig);
 part_value!(GilbertConfig);
 
 impl LossConfig {
-    /// Builds the state of one run, or returns `None` if no packet can be lost. The seed and the role key the random
-    /// streams.
+    /// Builds the state of one run; `None` if no packet can be lost.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Result<Option<Loss>, LinkError> {
         self.check().map_err(LinkError::Loss)?;
         // Without loss models the link can use its fast path.
@@ -174,7 +172,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Decides the fate of the next packet, which leaves the queue at `now`. Returns the reason if the packet is lost.
+    /// Returns the reason if the next packet, which leaves the queue at `now`, is lost.
     pub(crate) fn drop_reason(&mut self, now: Time) -> Option<DropReason> {
         self.count += 1;
         let pattern = self.in_pattern() || self.in_outage(now);

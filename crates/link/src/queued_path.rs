@@ -1,5 +1,5 @@
-//! The transmit path for any queue discipline. A packet's departure time is computed only when the packet reaches the
-//! head of the queue.
+//! The transmit path for any queue discipline. A packet's departure time is computed when it reaches the head of the
+//! queue.
 
 use crate::header_compression::HeaderCompression;
 use crate::jitter::Jitter;
@@ -15,8 +15,7 @@ pub(crate) struct QueuedPath {
     queue: Child<Queue>,
     /// True if the discipline sends sensing packets (delay probes).
     senses: bool,
-    /// Size on the wire of the packet at the head of the queue; `None` if the queue is empty or the shaper does not
-    /// need the size.
+    /// Wire size of the packet at the head; `None` if the queue is empty or the size is not needed.
     head: Option<Bytes>,
     /// Time of the next check for a departure, unless a packet enters earlier; `Time::MAX` if the queue is empty.
     next_look: Time,
@@ -90,8 +89,8 @@ impl QueuedPath {
         }
     }
 
-    /// Passes a packet of the other direction to the discipline, which may observe the packet. Returns true if the
-    /// packet is a sensing packet that this discipline sent.
+    /// Passes a packet of the other direction to the discipline. Returns true if it was the discipline's own sensing
+    /// packet.
     pub(crate) fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.queue.observe_reverse(packet, now)
     }
@@ -109,9 +108,7 @@ impl QueuedPath {
         }
     }
 
-    /// True if a packet can leave now. If the shaper needs the packet's size, first looks up the head of the queue
-    /// again: since the last look-up, another packet may have reached the head, or the discipline may have released its
-    /// first packet.
+    /// True if a packet can leave now.
     #[inline]
     fn may_depart(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> bool {
         if !line.shaper.needs_size() {
@@ -163,7 +160,7 @@ impl QueuedPath {
         self.in_flight.insert(behind, InFlight { arrives, packet });
     }
 
-    /// Sets the time of the next check for a departure, and the size of the head if the shaper needs it.
+    /// Sets the time of the next check for a departure, and the size of the head if needed.
     fn look(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.head = None;
@@ -188,8 +185,7 @@ impl QueuedPath {
         };
     }
 
-    /// Returns the time at which the packet at the head may leave. Only the shaper can delay this packet, because the
-    /// discipline has already released it.
+    /// Returns the time at which the head packet may leave. Only the shaper can delay it.
     fn look_at_head(&mut self, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) -> Time {
         let now = cx.now();
         let head = self.queue.peek(cx);

@@ -15,8 +15,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Replayed {
-    /// Time of the departure from the queue, and the packet's position among all departures, counted from 0. `None` if
-    /// the packet did not depart.
+    /// Departure time, and the packet's position among all departures. `None` if the packet did not depart.
     pub left: Option<(Time, u32)>,
     /// Time and reason of the drop; `None` if the packet was not dropped.
     pub dropped: Option<(Time, DropReason)>,
@@ -24,9 +23,8 @@ pub struct Replayed {
     pub marked: bool,
 }
 
-/// Replays packets through a link, in the order of their times, and runs the link until its queue is empty. Returns the
-/// fate of each packet, in the same order. With a `credit`, the first packet of a busy period is sent as if it had
-/// arrived earlier by this time, which is the effect of a bucket of this depth in Linux's `htb`.
+/// Replays packets through a link, in order of time. Returns the fate of each packet. A `credit` sends the first packet
+/// of a busy period earlier by this time, like a bucket of this depth in Linux's `htb`.
 ///
 /// # Errors
 ///
@@ -68,9 +66,8 @@ pub fn replay(
     Ok(fates.taken())
 }
 
-/// Replays packets through the queue discipline of the link, without its line. One packet is dequeued at each of the
-/// `instants`: the recorded departures, in order of time. At equal times an arrival comes before a departure. Returns
-/// the fate of each packet.
+/// Replays packets through the link's discipline, without its line. One packet is dequeued at each of the `instants`,
+/// in order of time. At equal times an arrival comes first. Returns the fate of each packet.
 ///
 /// # Errors
 ///

@@ -1,5 +1,4 @@
-//! Compares the lazy link with a naive model that steps through every nanosecond. Every packet must have the same fate
-//! at the same time, for any shaper, buffer, drop policy and order of service.
+//! Compares the lazy link with a naive model that steps through every nanosecond. Every packet must have the same fate.
 
 mod common;
 
@@ -142,8 +141,7 @@ trait Stepped {
     fn may_send(&mut self, now: u64, wire: Bytes) -> bool;
     /// Sends a packet now. Returns the time of its last bit on the line.
     fn send(&mut self, now: u64, wire: Bytes) -> u64;
-    /// Handles the end of a nanosecond. `head` is the size of the packet that was at the head of the queue, if there
-    /// was one.
+    /// Handles the end of a nanosecond, in which a packet of size `head` was at the head of the queue.
     fn tick(&mut self, now: u64, head: Option<Bytes>);
 }
 
@@ -201,8 +199,7 @@ impl Stepped for NaiveShaper {
     }
 }
 
-/// Wraps a shaper and advances it every nanosecond. A link advances the shaper later and in one step, which must give
-/// the same result.
+/// Advances a shaper every nanosecond. A link does so later and in one step, with the same result.
 struct EveryNanosecond(AnyShaper);
 
 impl Stepped for EveryNanosecond {
@@ -274,8 +271,7 @@ fn cost(fifo: &FifoConfig, size: u64) -> u64 {
     }
 }
 
-/// A discipline that serves the shortest packet first. Among packets of this length, it serves the oldest first. Any
-/// enqueue may change the head.
+/// Serves the shortest packet first, the oldest of equal ones. Any enqueue may change the head.
 #[derive(Debug, Default)]
 struct ShortestFirst {
     inside: Vec<QueuedPacket>,
@@ -312,8 +308,7 @@ impl Qdisc for ShortestFirst {
     }
 }
 
-/// A discipline that holds each packet for at least `longest`, and then until the next multiple of `grain`. Packets
-/// thus wait although the line is free.
+/// Holds each packet for at least `longest`, and then until the next multiple of `grain`.
 #[derive(Debug)]
 struct Holds {
     fifo: Fifo,
@@ -350,8 +345,7 @@ impl Qdisc for Holds {
     }
 }
 
-/// Rates of some Gbit/s: a packet takes only a few nanoseconds, so the model runs fast. The rates are odd numbers,
-/// which reveal rounding errors.
+/// Rates of some Gbit/s, so that the model runs fast. Odd numbers reveal rounding errors.
 fn rate() -> impl Strategy<Value = BitRate> {
     (300_000_001..5_000_000_000_u64).prop_map(BitRate::from_bps)
 }
@@ -452,8 +446,8 @@ proptest! {
         }
     }
 
-    /// RED makes random decisions, so no naive model exists. The reference is a second link whose observer forces it to
-    /// process each event at its own time.
+    /// RED makes random decisions, so the reference is a second link, whose observer makes it process each event in
+    /// time.
     #[test]
     fn red_does_the_same_when_it_is_watched(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
         let red = RedConfig {
@@ -504,8 +498,7 @@ proptest! {
         prop_assert_eq!(bench.drops(), expected.drops.clone());
     }
 
-    /// No naive model exists for a discipline that hides the size of its next packet or delays the packet. The
-    /// reference is a second link whose observer forces it to process each event at its own time.
+    /// The reference is a second link, whose observer makes it process each event in time.
     #[test]
     fn disciplines_that_hide_their_head_or_hold_packets_back_do_the_same_when_they_are_watched(
         config in config(), touches in touches(), hides_head: bool, holds: bool, longest in 0..3000_u64, grain in 1..2000_u64,

@@ -19,7 +19,7 @@ fn ethernet() {
     assert_eq!(wire("pppoe", 1492), 1514);
 }
 
-/// AAL5: packet, overhead and trailer fill whole cells of 48 bytes, each of which takes 53 bytes on the wire.
+/// AAL5: packet, overhead and trailer fill whole cells of 48 bytes (53 on the wire).
 #[test]
 fn atm_cells() {
     assert_eq!(wire("ipoa-vcmux", 40), 53, "40 + 8 are one cell: the best an ACK can do");

@@ -63,8 +63,7 @@ impl Segment {
         Packet::unbooked(id, now, new)
     }
 
-    /// Returns the segment as a packet that was created outside the simulator: its headers are stored as bytes, and it
-    /// has another IP identification.
+    /// Returns the segment with its headers stored as bytes and another IP identification.
     fn foreign(&self, id: u64, now: Time) -> Packet {
         let octets = wire::encode(&self.packet(id + 7000, now));
         Packet::unbooked(id, now, wire::read_foreign(FlowId(0), &octets).expect("a whole packet"))
@@ -278,8 +277,7 @@ fn segment() -> impl Strategy<Value = Segment> {
 }
 
 proptest! {
-    /// For any set of lost packets, the headers of all packets that arrive were rebuilt correctly (the link compares
-    /// the headers). A packet that is sent in full ends every error.
+    /// All headers that arrive are rebuilt correctly, and a packet sent in full ends every error.
     #[test]
     fn a_full_header_repairs_whatever_was_lost(
         segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), which: u8,
@@ -297,8 +295,7 @@ proptest! {
         prop_assert_eq!(told.matches('x').count(), lost.len());
     }
 
-    /// Without loss the far end rebuilds every header, for any sequence of segments. No packet is much larger than its
-    /// uncompressed form, and each is at least 3 bytes larger than its payload.
+    /// Without loss every header is rebuilt, and takes 3 bytes or more.
     #[test]
     fn without_loss_every_header_is_rebuilt(
         segments in prop::collection::vec(segment(), 1..60), slots in 1u32..5, compress_slot: bool,

@@ -79,8 +79,7 @@ fn the_kinds_do_not_disturb_each_other() {
     assert_eq!(lost(&cross(both, 5, 2000)), expected);
 }
 
-/// A line without a loss model uses the fast path, and a line whose loss model never loses a packet uses the slower
-/// path. The two must give the same result.
+/// Without a loss model the fast path is used; a loss model that loses nothing must give the same result.
 #[test]
 fn a_loss_that_never_strikes_changes_nothing() {
     let never = LossConfig { packets: vec![u64::MAX], ..LossConfig::default() };
@@ -99,7 +98,7 @@ fn a_loss_that_never_strikes_changes_nothing() {
     assert_eq!((plain.delivered(), plain.drops()), (other.delivered(), other.drops()));
 }
 
-/// An observer of a link's queue that records the number and size of each packet that enters or leaves, in order.
+/// Records the number and size of each packet that enters or leaves a link's queue.
 #[derive(Clone, Debug, Default)]
 struct Watcher(Arc<Mutex<Seen>>);
 
@@ -125,8 +124,7 @@ impl Observer for Watcher {
 }
 
 proptest! {
-    /// A drop-tail queue is a FIFO even if the line behind it loses packets: packets leave in the order in which they
-    /// entered. Packets that the queue rejects never enter.
+    /// Packets leave a drop-tail queue in the order of their entry, even if the line loses some.
     #[test]
     fn an_observer_sees_each_packet_leave_that_entered(
         steps in proptest::collection::vec((0..400_000u64, 28..1500u32), 1..120),

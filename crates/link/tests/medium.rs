@@ -1,5 +1,5 @@
-//! Media: every frame arrives at most once and ends exactly once. The polled medium carries one transmission at a time.
-//! Losses take time, and so do the turnarounds of packet radios and the collisions of a shared Ethernet.
+//! Every frame arrives at most once and ends exactly once, on each medium. Losses, turnarounds and collisions take
+//! time.
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{
@@ -71,7 +71,7 @@ fn a_frame_that_never_arrives_is_given_up_after_its_retries() {
     assert_eq!(run_out(&mut medium), [(at(end), MediumEvent::Lost(frame(1), DropReason::RetriesExhausted))]);
 }
 
-/// Turnarounds of 100 µs, control frames of 10 bytes, and 50 µs from the end of a frame to the arrival of its packet.
+/// Turnarounds of 100 µs, control frames of 10 bytes, and 50 µs of latency.
 fn radio_config() -> PacketRadioConfig {
     PacketRadioConfig {
         rate: BitRate::from_bps(8_000_000),
@@ -204,8 +204,7 @@ fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
     assert!(collisions >= 2.0);
 }
 
-/// A channel with 8 Mbit/s in each direction and intervals of 2 ms. In each interval, the request slots take 128 µs. A
-/// single modem uses the first slot.
+/// 8 Mbit/s in each direction and intervals of 2 ms, which start with 128 µs of request slots.
 fn channel() -> DocsisConfig {
     DocsisConfig {
         down: BitRate::from_bps(8_000_000),

@@ -33,8 +33,7 @@ fn arrivals(bench: &Bench) -> Vec<(u64, u64)> {
     bench.delivered().iter().map(arrival).collect()
 }
 
-/// Keeps the link's queue non-empty until `count` packets have arrived at the far end. Returns the arrival of the last
-/// packet.
+/// Keeps the link's queue non-empty for `count` packets. Returns the arrival of the last packet.
 fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
     let mut bench = Bench::new(config.build(1, "link").unwrap());
     let mut now = Time::ZERO;
@@ -82,8 +81,8 @@ fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
     assert_eq!(end, nanos(lumps * 4_000_000));
 }
 
-/// With a serializer a packet leaves the queue when its first bit is sent. With a token bucket it leaves when the
-/// bucket has tokens for all of it.
+/// With a serializer a packet leaves the queue with its first bit, with a token bucket when there are tokens for all of
+/// it.
 #[test]
 fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_is_within_it() {
     let burst_of = |config: &LinkConfig| {
@@ -99,8 +98,8 @@ fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_i
     assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1499))), (5, 0));
 }
 
-/// Reference: on Linux 6.1 (tbf with 3 Mbit/s and burst 1,600, child pfifo with limit 50, frames of 1,514 bytes, base
-/// RTT 20 ms) the largest RTT was 222.05 ms. The transmission time of 50 packets plus the base RTT is 221.87 ms.
+/// Linux 6.1 (tbf with 3 Mbit/s and burst 1,600, child pfifo with limit 50): the largest RTT was 222.05 ms. 50 packets
+/// and the base RTT take 221.87 ms.
 #[test]
 fn the_largest_delay_of_a_full_linux_tbf() {
     let config = shaped(kbit(3000), Duration::from_millis(10), 50, tbf(1600));
@@ -136,9 +135,7 @@ fn token_bucket_by_hand() {
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
 }
 
-/// After each packet, a token bucket dequeues again, as Linux's tbf does. The queue is then empty, and the discipline
-/// removes the empty flow from its lists. A serializer corresponds to Linux's htb, which never dequeues from an empty
-/// queue: the empty flow stays in the lists.
+/// As in Linux, tbf dequeues from an empty queue, and the discipline then removes the empty flow. htb never does.
 #[test]
 fn a_token_bucket_finds_the_queue_empty_and_a_serializer_does_not() {
     for (shaper, listed) in [(Some(tbf(1600)), 0.0), (None, 1.0)] {
@@ -154,8 +151,7 @@ fn a_token_bucket_finds_the_queue_empty_and_a_serializer_does_not() {
     }
 }
 
-/// The 3000/1000 downlink of merritt2010 adds 1,500 bytes to its bucket every 4 ms. One full packet leaves per refill
-/// and takes 120 µs at the line rate of 100 Mbit/s. Small packets leave back to back until the tokens are used up.
+/// The 3000/1000 downlink of merritt2010 adds 1,500 bytes every 4 ms. A full packet takes 120 µs at the line rate.
 #[test]
 fn a_lump_leaves_as_a_burst_at_the_line_rate() {
     let (rate, shaper) = router(12_000);
@@ -168,8 +164,7 @@ fn a_lump_leaves_as_a_burst_at_the_line_rate() {
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
 }
 
-/// MER-A03: on the 3000/100 uplink Bc is 400 bits. A packet of 1,500 bytes needs 30 refills, and an ACK of 40 bytes
-/// needs one.
+/// MER-A03: on the 3000/100 uplink Bc is 400 bits. 1,500 bytes need 30 refills, and an ACK of 40 bytes needs one.
 #[test]
 fn credit_below_a_packet_adds_up_while_it_waits() {
     let (rate, shaper) = router(400);
@@ -191,7 +186,7 @@ fn an_idle_link_keeps_one_burst_of_credit_and_no_more() {
     assert_eq!(arrivals(&bench), [(1, hour), (2, hour + 4_000_000)]);
 }
 
-/// The behaviour of a link does not depend on its starting time, and at twice the rate everything takes half the time.
+/// The starting time does not matter, and at twice the rate everything takes half the time.
 #[test]
 fn shifted_and_scaled_runs_are_shifted_and_scaled() {
     let sizes = [1500, 40, 576, 1500, 1500, 52, 1500, 1000];

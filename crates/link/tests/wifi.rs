@@ -93,9 +93,8 @@ impl Saturated {
     }
 }
 
-/// The parameters of G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function", IEEE JSAC
-/// 18(3), 2000, table II: 1 Mbit/s, packets of 8,184 bits, headers of 272 and 128 bits. Stations wait equally long
-/// after a collision and after a success.
+/// Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function", IEEE JSAC 18(3), 2000, table
+/// II. Stations wait equally long after a collision and after a success.
 fn bianchi(window: u32, stages: u32, rts: bool) -> WifiConfig {
     WifiConfig {
         rate: BitRate::from_bps(1_000_000),
@@ -163,8 +162,7 @@ fn stations_that_always_send_reach_bianchis_throughput() {
     assert!((edca / bianchi_throughput(32, 3, false, 10) - 1.0).abs() < 0.01, "{edca}");
 }
 
-/// Returns the bit rate of IP packets, including their headers, of a single sender that always has packets of 1,500
-/// bytes.
+/// Returns the bit rate of IP packets of a single sender that always has packets of 1,500 bytes.
 fn alone(config: WifiConfig) -> (f64, Saturated) {
     let run = Saturated::new(config, 2, &[(0, 1, 1500)], 1).run(Duration::from_secs(5));
     (run.packets(0, 1) as f64 * 12_000.0 / 5.0, run)
@@ -239,8 +237,7 @@ fn a_lost_acknowledgement_makes_no_duplicate() {
     assert!(!run.lost.is_empty() && run.lost.iter().all(|(_, reason)| *reason == DropReason::RetriesExhausted));
 }
 
-/// The anomaly of IEEE 802.11b (Heusse et al., INFOCOM 2003): all stations send equally often, so a slow station
-/// reduces the throughput of all others to its own.
+/// Heusse et al., INFOCOM 2003: all stations send equally often, so a slow station slows down all others.
 #[test]
 fn a_slow_station_takes_the_fast_ones_time() {
     let slow =

@@ -5,8 +5,8 @@
 //! time. Later packets wait for the next aggregate. Each aggregate also takes `overhead` of air time for preamble,
 //! interframe spaces and block acknowledgement.
 //!
-//! Not modelled: other stations, frame loss, the reordering buffer, and rate control. In the model, a packet arrives
-//! when its own last bit has been sent; in reality, a packet waits for the end of the aggregate.
+//! Not modelled: other stations, frame loss, the reordering buffer, and rate control. A packet arrives with its own
+//! last bit, not at the end of the aggregate.
 
 use super::AccessKind;
 use crate::shaper::Shaper;
@@ -31,8 +31,7 @@ pub struct AggregationConfig {
 }
 
 impl Default for AggregationConfig {
-    /// Values of 802.11n: `access_delay` is a DIFS plus half of the smallest contention window, and an A-MPDU has at
-    /// most 65,535 bytes and 4 ms of air time.
+    /// Values of 802.11n: a DIFS plus half of the smallest contention window, 65,535 bytes, and 4 ms of air time.
     fn default() -> AggregationConfig {
         AggregationConfig {
             access_delay: Duration::from_micros(100),
@@ -119,7 +118,7 @@ struct Open {
 }
 
 impl Aggregation {
-    /// Returns the aggregate that a packet of this size can join, or `None` if the packet needs a new one.
+    /// Returns the aggregate that a packet of this size can join.
     fn joined(&self, wire: Bytes) -> Option<Open> {
         self.open.filter(|open| {
             let size = open.size + wire;

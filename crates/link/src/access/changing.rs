@@ -223,11 +223,9 @@ pub struct ChangingRate {
     course: Course,
     now: Stretch,
     free_at: Time,
-    /// Number of bits, in units of 10^-9 bit, that the line could still have sent in the nanosecond in which the
-    /// previous packet ended.
+    /// Part of the nanosecond of the last departure that the line did not use, in 10^-9 bit.
     unused: u64,
-    /// Arrival time of the previous packet. Packets stay in order: even if the delay has decreased, the next packet
-    /// does not arrive before this time.
+    /// Arrival time of the previous packet. The next packet never arrives before it, even if the delay has decreased.
     arrived: Time,
 }
 

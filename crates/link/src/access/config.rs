@@ -39,7 +39,7 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 /// # Ok::<(), Fault>(())
 /// ```
 pub trait AccessKind: Part {
-    /// Builds the shaper of one run. `rate` is the direction's rate, `rng` a random stream that only this shaper uses.
+    /// Builds the shaper of one run. `rate` is the direction's rate; no other part uses `rng`.
     ///
     /// # Errors
     ///

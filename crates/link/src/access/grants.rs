@@ -4,18 +4,17 @@
 //! - **Request.** A sender whose queue was empty sends a request at the next request opportunity (`request_interval`):
 //!   a contention slot of a MAP, a slot of the bandwidth allocation's cycle, a scheduling request on the control
 //!   channel.
-//! - **Grant.** The grant starts `grant_delay` later, at the next slot boundary. A slot has the duration `slot` and
-//!   carries `rate` times `slot` bits. Packets share slots and are split across them.
+//! - **Grant.** The grant starts `grant_delay` later, at the next slot boundary. A slot carries `rate` times `slot`
+//!   bits. Packets share slots and are split across them.
 //! - **Further requests.** While packets wait, the sender reports its backlog with the data (piggyback, DBRu, buffer
 //!   status report), and every slot is granted.
 //! - **Proactive grants.** Every slot is granted without a request: the proactive grant service of low-latency DOCSIS,
 //!   configured grants of 5G.
-//! - **Errors.** If the block of a slot is received in error, it is sent again `retransmit_delay` later (HARQ), at most
-//!   `retransmissions` times. Later blocks wait for it, because delivery is in order. After the last retransmission the
-//!   block counts as delivered; its repair by a higher layer is not modelled.
+//! - **Errors.** A block received in error is sent again after `retransmit_delay` (HARQ), at most `retransmissions`
+//!   times. Later blocks wait, because delivery is in order. After the last retransmission the block counts as
+//!   delivered.
 //!
-//! **Deviations.** Requests are never lost in contention, and other stations take no capacity. A sender whose queue is
-//! empty when a slot begins has no request pending and must request again.
+//! **Deviations.** Requests are never lost in contention, and other stations take no capacity.
 
 use super::AccessKind;
 use crate::shaper::{Shaper, scaled_bits};
@@ -142,14 +141,13 @@ pub struct Grants {
     rng: Rng,
     /// Capacity of a slot, in units of 10^-9 bit.
     capacity: u64,
-    /// Number of the slot in use. If no slot is in use: number of the next slot that the sender may use.
+    /// Number of the slot in use, or of the next slot that the sender may use.
     next: u64,
     /// Unused capacity of the slot `next`, in units of 10^-9 bit.
     left: u64,
     /// Arrival of the current slot's block, drawn when the slot's first byte is sent.
     block_at: Option<Time>,
-    /// Latest time at which the queue was empty and no request was pending. `None` while a request or a grant is
-    /// pending.
+    /// Latest time with an empty queue and no request. `None` while a request or a grant is pending.
     idle_since_slot: Option<Time>,
     /// Arrival time of the previous block. Blocks arrive in order, so no later block arrives before this time.
     delivered: Time,
@@ -160,7 +158,7 @@ impl Grants {
         Time::ZERO + self.config.slot * number
     }
 
-    /// Returns the first slot that is granted to a packet that arrives at `comes` while no request is pending.
+    /// Returns the first slot granted to a packet that arrives at `comes`, if no request is pending.
     fn first_granted(&self, comes: Time) -> u64 {
         let granted = match self.config.proactive {
             true => comes,

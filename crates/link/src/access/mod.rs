@@ -1,8 +1,7 @@
-//! Access methods for lines that cannot be modelled by a constant rate: each one decides when the line may send. The
-//! built-in kinds are a trace of opportunities, a changing rate, requests and grants, and aggregates. Each kind is a
-//! [`Shaper`], which a scenario selects with the key `access` of a direction.
+//! Access methods decide when a line without a constant rate may send. Each kind is a [`Shaper`], which a scenario
+//! selects with the key `access` of a direction.
 //!
-//! Not modelled here: competing stations. A shared medium is a [`crate::Medium`].
+//! Competing stations need a [`crate::Medium`].
 
 mod aggregation;
 mod changing;

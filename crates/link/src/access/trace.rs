@@ -3,11 +3,10 @@
 //! line may deliver 1,500 bytes. Repeated numbers are separate opportunities. The trace restarts at the time on its
 //! last line.
 //!
-//! Opportunities are counted in bytes, not in packets: several small packets share an opportunity, and a packet that is
-//! larger than the rest of an opportunity continues in the next one. An opportunity is lost if the queue is empty.
+//! Opportunities are counted in bytes: small packets share an opportunity, and a large packet continues in the next
+//! one. An opportunity is lost if the queue is empty.
 //!
-//! **Deviation.** A packet leaves the queue at the first opportunity that carries a part of the packet, and arrives
-//! after the last such opportunity.
+//! **Deviation.** A packet leaves the queue at its first opportunity, and arrives after its last one.
 
 use super::AccessKind;
 use crate::shaper::Shaper;
@@ -84,8 +83,8 @@ impl Part for TraceConfig {
 ///
 /// # Errors
 ///
-/// Names the problem and its line: a line that is no number, a time before the previous one, or a trace that is empty,
-/// has no length or is too long.
+/// The problem and its line, if a line is no number, a time decreases, or the trace is empty, has no length or is too
+/// long.
 ///
 /// # Examples
 ///

@@ -1,5 +1,4 @@
-//! Bit fields packed without gaps, and numbers of which only the low bits are sent (window-based least significant
-//! bits, W-LSB; RFC 5795).
+//! Bit fields without gaps, and numbers of which only the low bits are sent (W-LSB; RFC 5795).
 
 /// Packs bit fields in the order in which they are sent.
 #[derive(Debug, Default)]
@@ -52,8 +51,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// Encoding of a number by its low `bits` bits. The receiver searches an interval of 2^`bits` numbers that starts at
-/// its reference value minus `below`. Exactly one number in this interval has the received low bits.
+/// Encodes a number by its low `bits` bits. The receiver searches the 2^`bits` numbers from its reference minus `below`
+/// on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lsb {
     pub bits: u32,

@@ -9,10 +9,9 @@ pub struct HeaderCompressionConfig {
     pub scheme: CompressionScheme,
     /// Number of connections whose context both ends store, from 1 to 256.
     pub slots: u32,
-    /// True if a packet omits the slot number when it belongs to the same connection as the previous packet.
+    /// True if packets omit the slot number of the previous packet.
     pub compress_slot: bool,
-    /// True if the far end applies a difference once or twice more when the rebuilt header fails its checksum (RFC
-    /// 2507, section 10.1).
+    /// True if the far end repeats a difference once or twice when the checksum fails (RFC 2507, section 10.1).
     pub twice: bool,
     /// True if the far end requests a full header when it has lost a context.
     pub feedback: bool,

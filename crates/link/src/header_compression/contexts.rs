@@ -1,5 +1,4 @@
-//! The contexts of the compressor. A connection keeps its context number until the number is reassigned. A new
-//! connection gets the least recently used number.
+//! The contexts of the compressor. A new connection gets the least recently used number.
 
 /// Contexts with their numbers, the most recently used first.
 #[derive(Debug)]
@@ -11,8 +10,8 @@ impl<C> Contexts<C> {
         Contexts(numbers.map(|number| (number as u8, None)).collect())
     }
 
-    /// Moves a connection's context to the front. Returns the number of the context and its stored state. The state is
-    /// `None` if the number was only now assigned to this connection.
+    /// Moves a connection's context to the front. Returns its number and state; the state is `None` if the number is
+    /// new.
     pub fn bring(&mut self, is_own: impl Fn(&C) -> bool) -> (u8, &mut Option<C>) {
         let found = self.0.iter().position(|(_, context)| context.as_ref().is_some_and(&is_own));
         // A connection that has no context takes over the least recently used one.

@@ -1,8 +1,7 @@
 //! Van Jacobson's compression of TCP/IP headers (RFC 1144): differences to the previous header of the same connection.
 //!
-//! A compressed header has a byte of flags for the changed fields, TCP's checksum, and a difference of 1 or 3 bytes for
-//! each changed field. The connection's slot number follows the flags if the previous packet had another slot. The
-//! header thus takes at least 3 bytes instead of 40.
+//! A compressed header has a byte of flags, TCP's checksum, and a difference of 1 or 3 bytes for each changed field: at
+//! least 3 bytes instead of 40.
 //!
 //! A packet that the scheme cannot compress is sent in full and resets the context of both ends:
 //!
@@ -12,11 +11,10 @@
 //! - a packet that repeats the previous header: the packet is probably a retransmission, and the far end may have lost
 //!   its context (section 3.2.3).
 //!
-//! SYN, FIN, RST and all packets other than TCP over IPv4 are sent unchanged.
+//! SYN, FIN, RST, URG, newer flags (ECE, CWR) and all packets other than TCP over IPv4 are sent unchanged. So are
+//! packets with IP options or unreadable TCP options.
 //!
-//! Not implemented: the urgent pointer. A packet with URG, or with a flag that is newer than the RFC (ECE, CWR and
-//! later), is sent unchanged, because the compressed header has no bits for these flags. So is a packet with IP options
-//! or unreadable TCP options.
+//! Not implemented: the urgent pointer.
 
 use crate::header_compression::contexts::Contexts;
 use crate::header_compression::deltas::{Deltas, NEW_ID, PUSH, push_delta, take_delta};
@@ -175,8 +173,8 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
 struct Decompressor {
     slots: Vec<Option<Context>>,
     last_received: Option<u8>,
-    /// True from an error until a packet arrives that carries its slot number. In the meantime, packets without a slot
-    /// number are tossed, because they may belong to another connection (section 4.1).
+    /// True from an error until a packet carries its slot number (section 4.1). Packets without a slot number are
+    /// tossed.
     tossing: bool,
 }
 
@@ -206,8 +204,7 @@ impl Decompressor {
         }
     }
 
-    /// Applies the changes to the stored header of the slot and returns the result. `None` if the packet is tossed, its
-    /// slot is unused, or the header is truncated.
+    /// Returns the rebuilt header; `None` if the packet is tossed, its slot is unused, or the header is truncated.
     fn rebuild(&mut self, header: &[u8], payload: u32) -> Option<&Context> {
         let mut octets = header.iter().copied();
         let bits = octets.next()?;

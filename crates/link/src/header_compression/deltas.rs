@@ -1,5 +1,5 @@
-//! The encoding of changes that RFC 1144 and RFC 2507 share: one flag for each changed field, two special combinations
-//! of flags, and differences of 1 or 3 bytes.
+//! The encoding of changes in RFC 1144 and RFC 2507: one flag for each changed field, two special combinations of
+//! flags, and differences of 1 or 3 bytes.
 
 /// Flags that both RFCs define for the changed fields (RFC 1144, section 3.2.2; RFC 2507, section 6).
 pub(super) const NEW_ID: u8 = 0x20;
@@ -38,7 +38,7 @@ impl Deltas {
         }
     }
 
-    /// True if the packet is probably a retransmission or a window probe. The far end may then have lost its context.
+    /// True if the packet is probably a retransmission or a window probe.
     pub fn repeat(self, payload_before: u32, payload: u32) -> bool {
         // RFC 1144, section 3.2.3: an unchanged header is expected only if the packet carries data and the previous one
         // did not.
@@ -76,7 +76,7 @@ fn is_special(bits: u8) -> bool {
     [SPECIAL_INTERACTIVE, SPECIAL_DATA].contains(&(bits & FIELDS))
 }
 
-/// Appends a difference. A value from 1 to 255 takes 1 byte; all other values take 3 bytes, the first of which is zero.
+/// Appends a difference. 1 to 255 take 1 byte; other values take 3 bytes and start with zero.
 pub(super) fn push_delta(octets: &mut Vec<u8>, delta: u16) {
     match u8::try_from(delta) {
         Ok(small @ 1..) => octets.push(small),

@@ -1,6 +1,5 @@
-//! Compressed headers of a fixed size, as in many simulations: in balakrishnan1999, for example, an ACK takes 6 bytes.
-//! This scheme applies to every TCP segment over IP, including SYN and FIN. Neither end stores state, so contexts
-//! cannot be lost.
+//! Compressed headers of a fixed size for every TCP segment, including SYN and FIN. In balakrishnan1999, for example,
+//! an ACK takes 6 bytes. Contexts cannot be lost, because neither end stores state.
 
 use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::Packet;

@@ -26,8 +26,7 @@ pub(crate) trait Scheme: std::fmt::Debug + Send {
     /// Notifies the far end of a damaged frame.
     fn note_error(&mut self) {}
 
-    /// Returns the context for which the far end requests a full header after the last frame; `None` if it requests
-    /// none.
+    /// Returns the context for which the far end requests a full header.
     fn poll_request(&mut self) -> Option<u8> {
         None
     }

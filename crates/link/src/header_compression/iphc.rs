@@ -1,24 +1,19 @@
 //! IP header compression for TCP (RFC 2507). It extends RFC 1144's differences to options and ECN, over IPv4 and IPv6,
 //! and has two ways to repair a lost context.
 //!
-//! A compressed header contains the context's number, a byte of flags, TCP's checksum, and the changes (section 6):
-//! differences as in RFC 1144, all options if any of them changed, and one byte for ECN marks and their feedback flags.
-//! Neither end stores this byte. The header takes at least 4 bytes; if the timestamps have changed, it takes at least
-//! 16.
+//! A compressed header contains the context's number, a byte of flags, TCP's checksum, and the changes (section 6). It
+//! takes at least 4 bytes, or 16 if the timestamps have changed.
 //!
-//! **Twice** (section 10.1): if the rebuilt header fails TCP's checksum, the far end applies the same difference once
-//! or twice more, as if one or two packets with the same differences were lost. **Header requests** (section 10.2): if
-//! that fails too, the far end requests a header. It repeats the request after 16 packets that it cannot rebuild. The
-//! next packet answers the request with all fields except addresses and ports (`COMPRESSED_TCP_NODELTA`, 19 bytes and
-//! options).
+//! **Twice** (section 10.1): if the checksum fails, the far end applies the same difference once or twice more.
+//! **Header requests** (section 10.2): if that fails too, the far end requests a header, and again after 16 packets.
+//! The answer has all fields except addresses and ports (`COMPRESSED_TCP_NODELTA`).
 //!
-//! A header is sent in full if it is a connection's first header, if TTL or DSCP changed, if a number jumps by 64 KiB,
-//! or if the header repeats the previous one or goes back. A repeated header is a retransmission, or a duplicate ACK
-//! without timestamps, and the far end may have lost its context. SYN, FIN, RST, headers with IP options or unreadable
-//! TCP options, and all packets other than TCP are sent unchanged.
+//! A header is sent in full if it is a connection's first one, if TTL or DSCP changed, if a number jumps by 64 KiB or
+//! goes back, or if it repeats the previous header. SYN, FIN, RST, IP options and packets other than TCP are sent
+//! unchanged.
 //!
 //! Not implemented: compression of UDP and tunnels, sequence numbers for links that reorder (section 11), RTP (RFC
-//! 2508). The negotiation in PPP (RFC 2509) is left out because it costs no bytes on established links.
+//! 2508). The negotiation in PPP (RFC 2509) is left out.
 
 use crate::header_compression::config::HeaderCompressionConfig;
 use crate::header_compression::contexts::Contexts;
@@ -31,8 +26,7 @@ use lopsided_core::Packet;
 const RESERVED: u8 = 0x80;
 /// Flag in the second byte: all options follow.
 const OPTIONS: u8 = 0x40;
-/// Value of the flags byte that marks a header without differences. On a real line the link layer marks this packet
-/// type instead.
+/// Flags byte of a header without differences. On a real line the link layer marks this packet type.
 const NO_DELTA: u8 = 0xff;
 
 /// The far end repeats its request after this many packets that it cannot decompress.
@@ -108,8 +102,7 @@ impl Iphc {
     }
 }
 
-/// Returns the sent value if `flag` shows that the header carries the field in full. Otherwise returns the value in the
-/// context.
+/// Returns the sent value if `flag` is set, else the value in the context.
 fn carried<T: Clone>(flag: u8, sent: &T, known: &T) -> T {
     if flag == 0 { known.clone() } else { sent.clone() }
 }
@@ -244,8 +237,7 @@ impl Change {
     }
 }
 
-/// Builds the answer to a request: a header with everything except addresses and ports (section 6 b). If a field that
-/// this header cannot carry has changed, builds a full header.
+/// Answers a request with all fields except addresses and ports (section 6 b), or with a full header if needed.
 fn without_differences(number: u8, old: &Header, new: &Header) -> Frame {
     if (old.dscp, old.ttl, old.reserved.0) != (new.dscp, new.ttl, new.reserved.0) {
         return Frame::Full { slot: number };

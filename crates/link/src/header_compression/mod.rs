@@ -1,21 +1,16 @@
-//! Header compression on a line: the state of its two ends, the size of headers on the wire, and the packets that the
-//! far end cannot decompress after a loss.
+//! Header compression on a line: the state of its two ends, the header sizes, and the packets lost to wrong contexts.
 //!
-//! Every packet is compressed when it leaves the queue. When it arrives, the far end decompresses it from the bytes of
-//! its compressed header, and drops it if this fails. Instead of checking TCP's checksum, the far end compares the
-//! rebuilt header with the sent one.
+//! A packet is compressed when it leaves the queue and decompressed when it arrives. Instead of checking TCP's
+//! checksum, the far end compares the rebuilt header with the sent one.
 //!
-//! The link layer detects damaged packets and notifies the far end of each one. PPP's frame check and a modem's error
-//! control work in this way.
+//! The link layer notifies the far end of each damaged packet, as PPP's frame check does.
 //!
-//! The far end's requests reach the near end after the line's own delay. They are never lost and do not load a link.
-//! The gauge `requests` counts them.
+//! The far end's requests arrive after the line's own delay. They are never lost and take no capacity.
 //!
 //! IP's identification counts all packets of a host, as in BSD, and not the packets of one connection (RFC 1144,
 //! section 3.2.2).
 //!
-//! Not modelled: in a real network a wrongly rebuilt packet crosses further links until TCP's checksum fails at the
-//! receiving host. In this model the far end drops such a packet.
+//! The far end drops a wrongly rebuilt packet. In a real network TCP's checksum fails only at the receiving host.
 
 mod bits;
 mod config;
@@ -44,8 +39,7 @@ pub(crate) struct HeaderCompression {
     scheme: Box<dyn Scheme>,
     /// Frames on the line, in the order in which they were sent.
     line: VecDeque<Frame>,
-    /// Requests of the far end that have not reached the near end yet: arrival time at the near end, and context
-    /// number.
+    /// Requests on their way to the near end: arrival time and context number.
     requests: VecDeque<(Time, u8)>,
     /// Delay of a request from the far end to the near end.
     way_back: Duration,
@@ -64,8 +58,7 @@ struct CompressionCounts {
 }
 
 impl HeaderCompression {
-    /// Creates both ends. A request of the far end takes `way_back` to reach the near end. `None` if `config` does not
-    /// compress headers.
+    /// Creates both ends; `None` without compression. A request of the far end arrives after `way_back`.
     pub(crate) fn of(config: &HeaderCompressionConfig, way_back: Duration) -> Option<HeaderCompression> {
         let scheme: Box<dyn Scheme> = match config.scheme {
             CompressionScheme::None => return None,

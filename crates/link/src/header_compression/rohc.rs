@@ -2,22 +2,18 @@
 //! changed fields. The far end decodes them against the last header that it rebuilt, so it can decode a header even if
 //! earlier headers were lost.
 //!
-//! A compressed header has one of the RFC's formats: `seq_1` to `seq_7` for IPv4, whose identification follows the
-//! packet count; `rnd_1` to `rnd_7` for IPv6; `co_common` for changes that these formats cannot express. The format is
-//! followed by a byte of ECN marks if the connection uses ECN, by TCP's checksum, and by the options: timestamps as
-//! their low bits, SACK blocks relative to the acknowledgement number. An ACK thus takes 4 bytes, or 6 with timestamps.
-//! The context number takes one more byte for every connection except the first.
+//! A compressed header has one of the RFC's formats: `seq_1` to `seq_7` for IPv4, `rnd_1` to `rnd_7` for IPv6, or
+//! `co_common` for other changes. An ACK takes 4 bytes, or 6 with timestamps. The context number takes one more byte
+//! for every connection except the first.
 //!
-//! **Robustness.** The sending end stores the last headers that the far end may use as its reference, and sends enough
-//! bits to be decoded with any of them. A connection starts with 2 `IR` packets, which carry the static part and all
-//! fields. A failed CRC shows the far end that its context is wrong. It then sends a NACK, or a STATIC-NACK if it has
-//! no context, and repeats it after 16 packets that it could not rebuild. The answer is an `IR-DYN` with all fields, or
-//! an `IR`. Without `feedback` an `IR` is sent every 128 packets (unidirectional mode).
+//! **Robustness.** The sending end sends enough bits for any header that the far end may use as its reference. A
+//! connection starts with 2 `IR` packets (all fields). If the CRC fails, the far end sends a NACK or STATIC-NACK, and
+//! again after 16 packets. The answer is an `IR-DYN` or an `IR`. Without `feedback` an `IR` is sent every 128 packets
+//! (unidirectional mode).
 //!
-//! Not modelled: CRCs that match by chance (12.5 % of wrong headers pass a 3-bit CRC); feedback ACKs; context
-//! replication (`IR-CR`); the urgent pointer; the first SYN and the FIN, which are sent unchanged; the formats `seq_8`
-//! and `rnd_8`, which `co_common` replaces at a cost of up to 2 bytes; other profiles. Formats, widths and offsets are
-//! those of the open-source implementation at rohc-lib.org.
+//! Not modelled: CRCs that match by chance, feedback ACKs, context replication (`IR-CR`), the urgent pointer, the
+//! formats `seq_8` and `rnd_8` (replaced by `co_common`), and other profiles. SYN and FIN are sent unchanged. Formats,
+//! widths and offsets are those of the implementation at rohc-lib.org.
 
 use crate::header_compression::bits::{BitReader, BitWriter, Lsb};
 use crate::header_compression::config::HeaderCompressionConfig;
@@ -28,8 +24,7 @@ use lopsided_core::packet::{Addresses, TcpOptions, Timestamps};
 use lopsided_core::{Ecn, Packet, Seq};
 use std::collections::VecDeque;
 
-/// Number of headers that the far end may use as its reference. The far end can decode the next header unless at least
-/// this number of consecutive headers was lost.
+/// Number of possible references. The far end can decode a header if fewer consecutive headers were lost.
 const WINDOW: usize = 4;
 /// Number of consecutive `IR` packets that set up a context (the RFC's optimistic approach).
 const OPTIMISTIC: u32 = 2;
@@ -52,7 +47,7 @@ struct Reference {
     msn: u16,
     /// The usual step between acknowledgement numbers, in bytes; 0 if unknown.
     stride: u32,
-    /// True once a packet of the connection had an ECN mark or ECN feedback. Each header then carries an ECN byte.
+    /// True once the connection used ECN. Each header then carries an ECN byte.
     marks: bool,
 }
 
@@ -90,8 +85,8 @@ enum Field {
     Id,
 }
 
-/// A compressed format: its discriminator (value and width in bits), and its fields. Every format also has the master
-/// sequence number, PSH and a 3-bit CRC.
+/// A compressed format: its discriminator and its fields. Every format has the master sequence number, PSH and a 3-bit
+/// CRC.
 struct Format {
     discriminator: (u32, u32),
     fields: &'static [(Field, Lsb)],
@@ -129,8 +124,8 @@ const RANDOM: [Format; 7] = [
 
 /// Encoding of the master sequence number in all formats.
 const MSN: Lsb = lsb(4, 4);
-/// Encodings of a timestamp, the shortest first: tag, width of the tag in bits, encoding of the value. The first two
-/// encode only values above the reference (offset -1), so an unchanged timestamp needs the third.
+/// Encodings of a timestamp: tag, width of the tag in bits, encoding of the value. Only the third can encode an
+/// unchanged timestamp.
 const TIMESTAMP: [(u32, u32, Lsb); 4] = [
     (0b0, 1, lsb(7, u32::MAX)),
     (0b10, 2, lsb(14, u32::MAX)),
@@ -156,7 +151,7 @@ impl Field {
         }
     }
 
-    /// True if a far end with the reference `old` decodes the field's low bits to the field's value in `new`.
+    /// True if the field's low bits suffice for a far end with the reference `old`.
     fn fits(self, lsb: Lsb, new: &Reference, old: &Reference) -> bool {
         // A scaled field does not carry the remainder of the division, so both headers must have the same remainder.
         let scaled = match self {
@@ -202,8 +197,7 @@ impl Format {
         out.put(0, 3);
     }
 
-    /// Decodes the fields against the reference `old`. `None` if the divisor of a scaled field is 0, or if bits are
-    /// missing.
+    /// Decodes the fields against `old`. `None` if bits are missing or a scaled field has no divisor.
     fn read(&self, bits: &mut BitReader<'_>, old: &Reference, payload: u32) -> Option<Reference> {
         bits.take(self.discriminator.1)?;
         let mut new = Reference { payload, ..old.clone() };
@@ -235,8 +229,8 @@ impl Format {
     }
 }
 
-/// The contents of a `co_common` header. `seq` and `ack` are indexes into the list of sizes 0, 1, 2 and 4 bytes; `id`
-/// is the size of the identification in bytes. Each other field is true if the header carries that field in full.
+/// Contents of a `co_common` header. `seq` and `ack` index the sizes 0, 1, 2 and 4 bytes; `id` is a size in bytes. The
+/// other fields are flags.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     seq: u32,
@@ -255,8 +249,7 @@ const COMMON: u8 = 0b111_1101;
 const ADD_CID: u8 = 0xe0;
 /// Encodings of a sequence or acknowledgement number in 1 byte and in 2 bytes.
 const COMMON_WIDTHS: [Lsb; 2] = [lsb(8, 63), lsb(16, 16_383)];
-/// Encoding of an IPv4 identification in 1 byte. If the identification cannot be encoded in 1 byte, it takes 2 bytes.
-/// It is never omitted.
+/// Encoding of an IPv4 identification in 1 byte. Other values take 2 bytes.
 const COMMON_ID: Lsb = lsb(8, 3);
 
 impl Common {
@@ -286,7 +279,7 @@ impl Common {
         Some(Common { seq, ack, id, stride: flag()?, window: flag()?, dscp: flag()?, ttl: flag()?, list: flag()? })
     }
 
-    /// True if a far end with the reference `old` decodes the header `sent` from the fields that this format carries.
+    /// True if a far end with the reference `old` can decode `sent` from this format.
     fn holds(self, old: &Reference, sent: &Reference) -> bool {
         let number = |field: Field, place: u32| match place {
             0 => field.of(old, 1, 1) == field.of(sent, 1, 1),
@@ -331,9 +324,8 @@ pub(super) struct Rohc {
     /// For each context, number of consecutive packets that the far end could not decompress.
     lost: Vec<u32>,
     request: Option<u8>,
-    /// The headers of the frames on the line, in the form in which the near end stored them. The far end compares them
-    /// with its own headers instead of checking the CRC, and copies from them the fields that a frame carries in full.
-    /// `None` for a packet that was sent unchanged.
+    /// Uncompressed headers of the frames on the line; `None` if a packet was sent unchanged. The far end compares its
+    /// own headers with them.
     line: VecDeque<Option<Reference>>,
 }
 
@@ -364,7 +356,7 @@ impl Rohc {
 }
 
 impl Flow {
-    /// Turns a header into a reference by adding the master sequence number, the stride, and whether ECN is in use.
+    /// Adds the master sequence number, the stride and the ECN state to a header.
     fn refer(&mut self, header: Header, payload: u32) -> Reference {
         let marked = header.reserved != (Ecn::NotEct, 0);
         let Some(last) = self.window.back() else {
@@ -482,9 +474,7 @@ fn is_same_list(old: &TcpOptions, new: &TcpOptions) -> bool {
     kinds(old) == kinds(new) && (old.accurate_ecn(), old.other()) == (new.accurate_ecn(), new.other())
 }
 
-/// Size of changed SACK blocks in bytes: the number of blocks, then the distance of each edge from the previous edge.
-/// The distance of the first edge is relative to the acknowledgement number. If a block is below the previous one, the
-/// distance wraps around.
+/// Size of changed SACK blocks in bytes: the number of blocks, then the distance between edges.
 fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     let mut last = ack;
     let mut edge = |edge: Seq| {
@@ -501,8 +491,7 @@ fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     1 + options.sack().as_slice().iter().map(|block| edge(block.start) + edge(block.end)).sum::<u32>()
 }
 
-/// Writes a complete list of options: the list's head; a 4-bit index for each option and for each padding option before
-/// it; then the options. Only the size of the list matters.
+/// Writes a complete list of options. Only its size matters.
 fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     let timestamps = options.timestamps.is_some();
     let sack = options.sack().as_slice().len() as u32;
@@ -513,8 +502,7 @@ fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     (0..1 + items.div_ceil(2) + items_octets).for_each(|_| out.put(0, 8));
 }
 
-/// Builds an `IR` (static part and all fields) or an `IR-DYN` (all changing fields). Only the size of the packet
-/// matters.
+/// Builds an `IR` (static part and all fields) or an `IR-DYN` (changing fields). Only its size matters.
 fn whole(kind: u8, new: &Reference) -> Vec<u8> {
     let v4 = matches!(new.header.addresses, Addresses::V4 { .. });
     // The static part of an `IR` has protocol, addresses and ports. The dynamic part of both packet types has the other
@@ -533,8 +521,7 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 impl Rohc {
-    /// Decodes a header at the far end. Fields that the header carries in full are copied from `sent`. `None` if the
-    /// far end has no suitable context.
+    /// Decodes a header at the far end; `None` without a suitable context. Fields sent in full come from `sent`.
     fn rebuild(&self, number: u8, octets: &[u8], sent: &Reference) -> Option<Reference> {
         let kind = *octets.first()?;
         // The simulator does not encode fields that are carried in full, so copy the sent header.

@@ -8,7 +8,7 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 /// The settings that every kind of medium has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MediumSettings {
-    /// Name of the medium. A link connects a station to the medium if it names the medium as one of its ends.
+    /// Name of the medium. Links name it as one of their ends.
     pub name: String,
     /// The queue of each station.
     pub queue: QueueConfig,
@@ -53,7 +53,7 @@ pub trait MediumKind: Part {
     /// The settings that every kind of medium has.
     fn settings(&self) -> &MediumSettings;
 
-    /// Builds the medium of one run for stations with these names. Only this medium uses the random stream `rng`.
+    /// Builds the medium of one run for stations with these names. No other part uses `rng`.
     ///
     /// # Errors
     ///

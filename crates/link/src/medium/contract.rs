@@ -3,17 +3,14 @@
 use lopsided_core::{Bytes, DropReason, Time};
 use std::fmt::Debug;
 
-/// A channel that several stations share, such as a radio channel or a cable's upstream. It couples the directions:
-/// while a frame or its acknowledgement is being sent, no other station can send.
+/// A channel that several stations share, such as a radio channel or a cable's upstream.
 ///
 /// # Contract
-/// - The medium holds a frame from [`Medium::request`] until the event that ends the frame. The link numbers each
-///   station's frames in the order of their requests.
+/// - The medium holds a frame from [`Medium::request`] until the event that ends the frame.
 /// - The link hands over a station's next frame only if [`Medium::takes`] returns true. It calls `takes` when a packet
 ///   joins the station's queue, after each request, when one of the station's frames ends, and after
 ///   [`MediumEvent::Fill`].
-/// - Unlike a [`crate::Shaper`], a medium never replays past events: the link calls [`Medium::on_event`] at the time of
-///   [`Medium::next_event`], and requests are made at the current time.
+/// - The link calls [`Medium::on_event`] at the time of [`Medium::next_event`], and makes requests at the current time.
 /// - A frame is delivered at most once and ends by [`MediumEvent::Done`] or [`MediumEvent::Lost`]. A delivered frame
 ///   never ends by `Lost`.
 ///
@@ -42,8 +39,8 @@ pub trait Medium: Debug + Send {
     /// Adds a frame of station `frame.station` for station `to`. The frame contains an IP packet of `size` bytes.
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time);
 
-    /// True if `station` may hand over another frame while the medium holds `with_medium` of its frames. With
-    /// [`Medium::queue_per_receiver`], `with_medium` counts only the frames for `receiver`.
+    /// True if `station` may hand over another frame. `with_medium` counts the frames that the medium holds: those for
+    /// `receiver` if there is a [`Medium::queue_per_receiver`], else all of the station.
     fn takes(&self, station: usize, receiver: usize, with_medium: usize) -> bool {
         let _ = (station, receiver);
         with_medium == 0
@@ -66,7 +63,7 @@ pub trait Medium: Debug + Send {
     /// Handles the event that is due. `now` is the time that `next_event` returned.
     fn on_event(&mut self, now: Time) -> MediumEvent;
 
-    /// Calls `out` for each counter with its station (`None` if it belongs to the medium), its name and its value.
+    /// Calls `out` for each counter: station (`None`: the medium), name, value.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64));
 }
 
@@ -95,7 +92,6 @@ pub enum MediumEvent {
     Delivered(FrameId),
     /// The frame ends after its delivery: the sending station was notified of the delivery, or it dropped the frame.
     Done(FrameId),
-    /// The frame ends without a delivery: the sending station dropped it, or it was lost and the station is not
-    /// notified.
+    /// The frame ends without a delivery.
     Lost(FrameId, DropReason),
 }

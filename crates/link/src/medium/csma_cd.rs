@@ -1,10 +1,8 @@
 //! A shared Ethernet: CSMA/CD with truncated binary exponential backoff (IEEE 802.3, clause 4).
 //!
-//! A station with a frame waits until the cable has been free for the interframe gap, and then sends. If several
-//! stations wait, all of them send. A station cannot sense a frame that another station started less than `reach` ago,
-//! so such frames collide. The stations send a jam, and each of them waits a random number of slots. The range of this
-//! number doubles with each collision, up to 1,024 slots. After 16 collisions the station drops the frame. There are no
-//! acknowledgements: a frame that is sent without a collision arrives.
+//! A station sends when the cable has been free for the interframe gap. Frames that start within `reach` of each other
+//! collide. The stations then send a jam and wait a random number of slots: the range doubles with each collision, up
+//! to 1,024 slots. After 16 collisions the station drops the frame.
 //!
 //! Not modelled: stations at different distances, late collisions, carrier extension, and BLAM, the remedy for the
 //! capture effect.
@@ -150,8 +148,7 @@ impl CsmaCd {
         CsmaCd { config, rng, stations, cable: Cable::Free { since: Time::ZERO } }
     }
 
-    /// Returns the station that sends next and its start time, if the cable stays free from `since` on. If several
-    /// stations are ready at the same time, returns the one with the lowest number.
+    /// Returns the station that sends next, and its start time, if the cable stays free from `since` on.
     fn first(&self, since: Time) -> Option<(Time, usize)> {
         let waiting = self.stations.iter().enumerate().filter(|(_, station)| station.frame.is_some());
         waiting.map(|(number, station)| (station.ready.max(since), number)).min()
@@ -189,7 +186,7 @@ impl CsmaCd {
         MediumEvent::Nothing
     }
 
-    /// Handles the end of a jam. Drops the frames with too many collisions, one per call, and then frees the cable.
+    /// Handles the end of a jam: drops one frame per call that had too many collisions, then frees the cable.
     fn on_jammed(&mut self, until: Time) -> MediumEvent {
         // An event can report only one frame, so each call drops at most one.
         let hopeless = self.stations.iter().position(|station| station.tries >= MOST_TRIES);

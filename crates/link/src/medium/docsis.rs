@@ -3,21 +3,14 @@
 //!
 //! - **Downstream.** The CMTS has a queue for each modem. It serves the queues in turn and sends frames back to back at
 //!   the rate `down`.
-//! - **Upstream.** Time is divided into intervals of `map_interval`, each described by a map. An interval starts with
-//!   `request_slots`, in which modems may send requests; two requests in the same slot collide. The CMTS grants the
-//!   rest of the interval, frame by frame in turn, to the modems whose requests it received before the interval. A
-//!   modem requests capacity for all its frames, up to `burst` bytes. The last granted frame of a modem carries a
-//!   request for the frames that have been queued by then, so a busy modem seldom contends.
+//! - **Upstream.** Time is divided into intervals of `map_interval`. An interval starts with `request_slots`; two
+//!   requests in the same slot collide. The CMTS grants the rest of the interval, frame by frame in turn. A modem
+//!   requests up to `burst` bytes. Its last granted frame carries the next request, so a busy modem seldom contends.
 //! - **Contention.** A modem waits a random number of slots below `2^backoff_start`. Each collision doubles the range,
-//!   up to `2^backoff_end`. A frame whose request collides more than 16 times is dropped.
+//!   up to `2^backoff_end`. After more than 16 collisions the frame is dropped.
 //!
-//! The rates of the subscribers' contracts are not part of the channel. If the traffic exceeds the channel's capacity,
-//! packets wait in the queues of this medium, below IP.
-//!
-//! If a frame does not fit into the rest of an interval, the next interval carries the rest of the frame.
-//!
-//! Not modelled: the headers of fragments, several service flows per modem, unsolicited grants, maps that are sent more
-//! than one interval ahead, and channel bonding.
+//! Not modelled: contract rates, headers of fragments, several service flows per modem, unsolicited grants, maps more
+//! than one interval ahead, channel bonding.
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -179,7 +172,7 @@ pub struct Docsis {
     rng: Rng,
     /// Number of the CMTS among the stations.
     cmts: usize,
-    /// The frames of the CMTS, at most one per modem, in the order in which they will be sent.
+    /// Frames of the CMTS in sending order, at most one per modem.
     down: VecDeque<Frame>,
     /// The time at which the transmission of the first frame in `down` ends; `None` if the CMTS is not sending.
     down_until: Option<Time>,
@@ -292,8 +285,7 @@ impl Docsis {
         }
     }
 
-    /// Grants transmissions to modems with pending requests. The first transmission starts at `from`, or at the end of
-    /// the previous interval's transmissions if that is later. Every transmission starts before `over`.
+    /// Grants transmissions to modems with pending requests, from `from` on. Every transmission starts before `over`.
     fn grant(&mut self, from: Time, over: Time) {
         let count = self.modems.len();
         // The rest of a frame from the previous interval is sent first.
@@ -319,8 +311,8 @@ impl Docsis {
         }
     }
 
-    /// Returns the end of a frame that starts at `at`. A part that does not fit before `over` is sent in the following
-    /// intervals, after their request slots.
+    /// Returns the end of a frame that starts at `at`. The next intervals carry the part that does not fit before
+    /// `over`.
     fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
         // A frame is split at the end of an interval; fragment headers are not modelled.
         while at + took > over {
@@ -395,8 +387,7 @@ impl Medium for Docsis {
         }
     }
 
-    /// True if the station can hand over another frame. The CMTS can hand over one frame per modem, and a modem up to
-    /// `burst` bytes.
+    /// True if the station can hand over another frame: one per modem at the CMTS, `burst` bytes at a modem.
     fn takes(&self, station: usize, _receiver: usize, with_medium: usize) -> bool {
         // With one frame per modem at a time, the CMTS serves its queues in turn.
         if station == self.cmts { with_medium == 0 } else { self.modems[station].held < self.config.burst.get() }
@@ -436,8 +427,7 @@ impl Medium for Docsis {
         MediumEvent::Nothing
     }
 
-    /// Counters. Each station: frames sent. Each modem: requests, collisions, and frames dropped after their last
-    /// retry. The medium: busy time of each direction in seconds.
+    /// Counters of the stations and modems, and the medium's busy time per direction in seconds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.modems.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

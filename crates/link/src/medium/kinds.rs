@@ -28,8 +28,8 @@ fn entry<M: MediumKind>() -> Kind<Vtable> {
     Kind::of::<M>(Vtable::of::<M>())
 }
 
-/// Registers a medium of your own for all scenarios of this process, under the name of its
-/// [`Part`](lopsided_spec::Part). It replaces an earlier registration of the same name.
+/// Registers your own medium for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part).
+/// Replaces an earlier registration of the name.
 ///
 /// # Errors
 ///

@@ -1,25 +1,18 @@
 //! Half-duplex packet radios with RTS, CTS and a stop-and-wait ARQ that can piggyback acknowledgements on data
 //! (balakrishnan1999, sections 5.1 and 7.2.1, after Metricom's Ricochet).
 //!
-//! An idle radio is in receive mode. To send a frame, it switches to transmit mode and sends an RTS to its peer. If the
-//! peer is free, it switches to transmit mode and answers with a CTS. The caller then sends one frame, and the peer
-//! acknowledges it. Before each of these four transmissions, both radios change mode, which takes the longer of the two
-//! turnarounds. With `piggyback`, a peer that has a frame for the caller sends this frame instead of the
-//! acknowledgement.
+//! An exchange consists of an RTS, a CTS, one frame and its acknowledgement. Before each of them both radios change
+//! mode, which takes the longer of the two turnarounds. With `piggyback`, a peer that has a frame for the caller sends
+//! it instead of the acknowledgement.
 //!
-//! A peer that is in another exchange, or has sent an RTS itself, does not answer. The caller then gets no CTS, backs
-//! off for a random time and sends another RTS. The range of the backoff doubles with each failure. If two radios send
-//! an RTS to each other at the same time, both attempts fail. This also happens after an exchange if both ends have
-//! another frame.
+//! A peer that is in another exchange, or has sent an RTS itself, does not answer. The caller then backs off for a
+//! random time; the range doubles with each failure.
 //!
-//! Stations form a chain in the order of their links. Packets travel along the chain through the queues of the relaying
-//! radios. With `chain = false`, all stations reach each other directly. With `overhear`, a radio whose neighbour is in
-//! an exchange neither calls nor answers (MACA's deferral).
+//! Stations form a chain in the order of their links; with `chain = false`, all reach each other directly. With
+//! `overhear`, a radio whose neighbour is in an exchange neither calls nor answers (MACA's deferral).
 //!
-//! The answer "busy" (NACK-CTS) is not a separate message, because it "achieves the same effect" as a missing CTS
-//! (section 5.1): such a message would end exactly when the caller detects that no CTS has arrived.
-//!
-//! Not modelled: frequency hopping, capture, and RTS frames that collide or are lost.
+//! Not modelled: frequency hopping, capture, RTS frames that collide or are lost, and the answer NACK-CTS, which has
+//! the effect of a missing CTS (section 5.1).
 
 use super::{FrameId, Medium, MediumEvent, MediumKind, MediumSettings};
 use crate::Framing;
@@ -62,8 +55,7 @@ pub struct PacketRadioConfig {
 }
 
 impl Default for PacketRadioConfig {
-    /// Rate, turnarounds and latency of balakrishnan1999 (table 4). The paper does not state the sizes of control
-    /// frames or the backoff.
+    /// Rate, turnarounds and latency are from balakrishnan1999, table 4. The paper does not state the other values.
     fn default() -> PacketRadioConfig {
         PacketRadioConfig {
             settings: MediumSettings::default(),
@@ -168,8 +160,7 @@ impl Part for PacketRadioConfig {
 }
 
 impl PacketRadioConfig {
-    /// Returns the wait before each transmission. Sender and receiver change mode at the same time, so the wait is the
-    /// longer of the two turnarounds.
+    /// Both ends change mode at the same time, so the longer turnaround counts.
     fn turnaround(&self) -> Duration {
         self.transmit_to_receive.max(self.receive_to_transmit)
     }
@@ -192,8 +183,7 @@ pub struct PacketRadio {
     config: PacketRadioConfig,
     rng: Rng,
     radios: Vec<Radio>,
-    /// Pending events by time and number. The number keeps events with equal times in the order in which they were
-    /// scheduled.
+    /// Pending events by time, then by the order in which they were scheduled.
     due: BTreeMap<(Time, u64), Step>,
     /// Number of events scheduled so far.
     steps: u64,
@@ -239,8 +229,7 @@ enum Step {
     Called { caller: usize },
     /// The caller's wait for a CTS is over.
     NoAnswer { caller: usize },
-    /// The last bit of a frame has been sent. If `answer` is true, the peer sent this frame, which also acknowledges
-    /// the caller's frame.
+    /// The last bit of a frame has been sent. With `answer`, the peer sent it, and it acknowledges the caller's frame.
     Sent { caller: usize, answer: bool },
     /// The packet of a radio's frame arrives at the peer.
     Arrived { radio: usize },
@@ -284,8 +273,7 @@ impl PacketRadio {
         !talks(radio) && !hears
     }
 
-    /// Schedules the radio's next call if it has a frame and no call is scheduled. With `waits`, the call follows a
-    /// random backoff.
+    /// Schedules the radio's next RTS if it has a frame. With `waits`, a random backoff comes first.
     fn plan(&mut self, radio: usize, now: Time, waits: bool) {
         let place = &mut self.radios[radio];
         if place.frame.is_none() || place.will_call {
@@ -452,8 +440,7 @@ impl Medium for PacketRadio {
         MediumEvent::Nothing
     }
 
-    /// Counters of each radio: frames sent, frames lost, acknowledgements lost, acknowledgements piggybacked, frames
-    /// dropped after their last retry, calls, calls without an answer, turnarounds.
+    /// Counters of each radio.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, radio) in self.radios.iter().enumerate() {
             out(Some(number), "frames_sent", radio.frames_sent as f64);

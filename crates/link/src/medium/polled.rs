@@ -1,12 +1,10 @@
 //! A half-duplex channel whose stations are polled in turn, with a stop-and-wait ARQ. Each cycle consists of a poll, a
 //! frame and its acknowledgement.
 //!
-//! While any station has a frame, all stations are polled in turn, including idle ones. A poll takes the turnaround of
-//! the radio plus the transmission time of the poll. A polled station sends its frame at once. The receiver
-//! acknowledges the frame after another turnaround. Frames and acknowledgements are lost at random with the same
-//! probability. A station that receives no acknowledgement sends the frame again at its next poll, and drops it after
-//! `retries` retransmissions. If an acknowledgement was lost, the receiver recognizes the retransmitted frame by its
-//! number and does not deliver it a second time.
+//! While any station has a frame, all stations are polled in turn, including idle ones. A poll takes a turnaround and
+//! its transmission time; the acknowledgement follows after another turnaround. Frames and acknowledgements are lost
+//! with the same probability. Without an acknowledgement the station sends the frame again at its next poll, at most
+//! `retries` times. The receiver delivers no frame twice.
 //!
 //! Not modelled: loss of polls, contention, and piggybacked acknowledgements.
 
@@ -159,8 +157,7 @@ impl Polled {
         Polled { config, rng, stations, state: State::Idle { next: 0 }, idle_polls: 0, busy: Duration::ZERO }
     }
 
-    /// Returns the end of a transmission of `octets` bytes that follows a turnaround at `now`. Adds its duration to the
-    /// busy time.
+    /// Returns the end of a transmission that follows a turnaround at `now`. Adds its duration to the busy time.
     fn after(&mut self, now: Time, turnaround: Duration, octets: Bytes) -> Time {
         let took = turnaround + self.config.rate.time_to_send(octets, 0).0;
         self.busy += took;
@@ -255,8 +252,7 @@ impl Medium for Polled {
         }
     }
 
-    /// Counters. Each station: frames sent, frames lost, acknowledgements lost, frames dropped after their last retry.
-    /// The medium: polls of idle stations, and busy time in seconds.
+    /// Counters of the stations, and of the medium: polls of idle stations, and busy time in seconds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -1,9 +1,7 @@
 //! A node with one port per station. Each station has queues, and all stations share one medium.
 //!
 //! A packet enters through its station's port, waits in the station's queue and crosses the medium. It leaves through
-//! the port towards its destination, or enters the next station's queue if the path has several hops. A frame leaves
-//! the queue when the medium accepts it. A station has one queue, or one per receiver if the medium requires this. The
-//! TTL is not decremented.
+//! the port towards its destination, or enters the next station's queue. The TTL is not decremented.
 //!
 //! Not modelled: propagation within the medium. The delays belong to the links of the stations.
 
@@ -36,8 +34,7 @@ struct Station {
     frames: Frames,
 }
 
-/// The frames of a station that the medium holds, by number. A ring is enough, because frames end almost in the order
-/// of their requests.
+/// The frames of a station that the medium holds, by number. Frames end almost in the order of their requests.
 #[derive(Debug, Default)]
 struct Frames {
     /// Number of the first frame in the ring.
@@ -83,8 +80,8 @@ pub struct StationQueue {
 }
 
 impl SharedLink {
-    /// Creates the node. `stations` has the name and the queues of each station, in the order of the ports. `ports`
-    /// maps each destination to the port that leads to it.
+    /// Creates the node. `stations` has name and queues of each station, in the order of the ports; `ports` maps
+    /// destinations to ports.
     pub fn new(
         stations: Vec<(String, Vec<StationQueue>)>,
         medium: Box<dyn Medium>,
@@ -122,7 +119,7 @@ impl SharedLink {
         }
     }
 
-    /// Hands packets of a station's queue to the medium until the queue is empty or the medium accepts no more.
+    /// Hands queued packets of a station to the medium, until the medium accepts no more.
     fn feed(&mut self, station: usize, lane: usize, cx: &mut Cx<'_>) {
         let now = cx.now();
         loop {

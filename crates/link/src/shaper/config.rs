@@ -14,10 +14,9 @@ pub struct ShaperConfig {
     pub line_rate: Option<BitRate>,
 }
 
-/// Maximum rate of a link in bit/s, 10 Tbit/s: far above the rate of any line, and low enough that no sum in this crate
-/// overflows.
+/// Maximum rate of a link in bit/s (10 Tbit/s). Below it no sum in this crate overflows.
 pub(crate) const MOST_RATE: u64 = 10_000_000_000_000;
-/// Maximum depth of a bucket, 2^30 bytes. The number of tokens in a deeper bucket might not fit into 64 bits.
+/// Maximum depth of a bucket in bytes. The tokens of a deeper bucket might not fit into 64 bits.
 const MOST_BURST: Bytes = Bytes::new(1 << 30);
 
 impl ShaperConfig {

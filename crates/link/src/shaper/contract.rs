@@ -6,9 +6,8 @@ use std::fmt::Debug;
 /// Decides when packets leave a link's queue: a serializer, a token bucket, or a trace of delivery opportunities.
 ///
 /// # Contract
-/// A link has no event for each instant at which the shaper's state could change. It reports past idle and backlogged
-/// times afterwards, and computes in advance when a packet may leave. Times never go back. `crates/link/tests/eager.rs`
-/// compares each shaper with a model that steps through every nanosecond.
+/// A link reports idle and backlogged times afterwards, and computes in advance when a packet may leave. Times never go
+/// back. `crates/link/tests/eager.rs` compares each shaper with a model that steps through every nanosecond.
 /// - While no packet can be sent, the link calls [`Shaper::advance_idle`]. While a packet of known size is at the head
 ///   of the queue, it calls [`Shaper::advance_backlogged`] with that size. The result must not depend on how these
 ///   calls divide the time.
@@ -50,20 +49,17 @@ use std::fmt::Debug;
 /// assert_eq!(shaper.schedule(Time::ZERO, Bytes::new(1500)).0, Time::from_nanos(1_000_000));
 /// ```
 pub trait Shaper: Debug + Send {
-    /// True if `ready_at` depends on the packet's size. Before the packet at the head departs, the link then needs its
-    /// size. If the discipline cannot return that size, the link removes the packet from the discipline in advance (see
-    /// [`lopsided_queue::Child`]).
+    /// True if `ready_at` depends on the packet's size. A packet whose size the discipline cannot return is then
+    /// removed from the discipline in advance (see [`lopsided_queue::Child`]).
     fn needs_size(&self) -> bool;
 
     /// Advances to `now`, at the end of a time in which no packet could be sent.
     fn advance_idle(&mut self, now: Time);
 
-    /// Advances to `now`, at the end of a time in which a packet of `wire` bytes on the wire was at the head of the
-    /// queue. From `now` on, another packet may be at the head.
+    /// Advances to `now`, after a time in which a packet of `wire` bytes was at the head of the queue.
     fn advance_backlogged(&mut self, now: Time, wire: Bytes);
 
-    /// Returns the time at which a packet of `wire` bytes may leave the queue if no other method is called before. This
-    /// time may be in the past.
+    /// Returns the time at which a packet of `wire` bytes may leave the queue; it may be in the past.
     fn ready_at(&mut self, wire: Bytes) -> Time;
 
     /// Sends a packet that leaves the queue at `start`. Returns the time at which its last bit is sent.
@@ -72,8 +68,7 @@ pub trait Shaper: Debug + Send {
     /// The upper limit of the long-run rate; `None` if there is no limit or the limit is unknown.
     fn rate(&self) -> Option<BitRate>;
 
-    /// Sends a packet that enters a FIFO queue now, after all packets that were scheduled before. Returns the time at
-    /// which the packet leaves the queue, and the time at which its last bit is sent.
+    /// Sends a packet that enters a FIFO now. Returns its departure from the queue, and the time of its last bit.
     fn schedule(&mut self, now: Time, wire: Bytes) -> (Time, Time) {
         // If earlier packets still wait, the shaper has already advanced beyond `now`, and this call does nothing.
         self.advance_idle(now);

@@ -5,12 +5,12 @@ use lopsided_core::{BitRate, Bytes, Count, Duration, Time};
 
 /// A line that sends one packet at a time.
 ///
-/// The line carries fractions of a nanosecond over from packet to packet, so a back-to-back sequence of any length
-/// takes exactly its number of bits divided by the rate.
+/// The line carries fractions of a nanosecond over, so a back-to-back sequence takes exactly its bits divided by the
+/// rate.
 #[derive(Debug)]
 pub struct Serializer {
     free_at: Time,
-    /// Fraction of a nanosecond after `free_at` at which the line becomes free, in units of 1 / rate nanoseconds.
+    /// Fraction of a nanosecond after `free_at`, in units of 1 / rate nanoseconds.
     carry: u64,
     send_time: SendTime,
     /// Number of packets that have [passed](Serializer::pass) since the last [`Serializer::take_passed`], for each of
@@ -75,8 +75,7 @@ impl Serializer {
         self.occupy(start, nanos, rest)
     }
 
-    /// Sends a packet that enters at `now` as soon as the line is free. Returns its bytes on the wire, the start of its
-    /// transmission, and the time at which its last bit is sent.
+    /// Sends a packet that enters at `now`. Returns its bytes on the wire, its start, and the time of its last bit.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes, framing: &Framing) -> (Bytes, Time, Time) {
         // The line sends packets in the order of the calls, one at a time.
@@ -89,10 +88,9 @@ impl Serializer {
         (Bytes::new(u64::from(wire)), start, self.occupy(start, nanos, rest))
     }
 
-    /// Sends a packet that enters at `now` if three conditions hold: the line is idle, the packet's size is cached, and
-    /// the packet arrives before `until`. The packet arrives `delay` after its last bit is sent. Such a packet has
-    /// *passed*: only [`Serializer::take_passed`] counts it. Returns the packet's arrival time, and the number of
-    /// packets of this size that have passed. Otherwise returns `None` and changes nothing.
+    /// Sends a packet that enters at `now` if the line is idle, the packet's size is cached, and the packet arrives
+    /// before `until`. Returns its arrival time, `delay` after its last bit, and the number of passed packets of this
+    /// size. Only [`Serializer::take_passed`] counts it.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: Bytes, delay: Duration, until: Time) -> Option<(Time, u32)> {
         // If `free_at` equals `now`, the packet directly follows the previous one and must take over its carry.
@@ -132,8 +130,7 @@ impl Serializer {
         self.send_time.remember(size, framing);
     }
 
-    /// Occupies the line from `start` on; the line must be free then. The transmission takes `nanos` plus `rest` / rate
-    /// nanoseconds.
+    /// Occupies the line from `start` on, for `nanos` plus `rest` / rate nanoseconds.
     #[inline(always)]
     fn occupy(&mut self, start: Time, nanos: u64, rest: u64) -> Time {
         debug_assert!(start >= self.free_at);
@@ -149,10 +146,9 @@ impl Serializer {
     }
 }
 
-/// Computes the transmission time of a packet: whole nanoseconds, and a remainder in units of 1 / rate nanoseconds.
+/// Computes the transmission time of a packet: whole nanoseconds, and a remainder in 1 / rate nanoseconds.
 ///
-/// Most links carry packets of two sizes, one large and one small. The latest size of each class is cached with its
-/// transmission time, which saves the division.
+/// One large and one small size are cached, which saves the division.
 #[derive(Debug)]
 pub(crate) struct SendTime {
     /// The rate in bit/s.
@@ -209,8 +205,7 @@ impl SendTime {
     }
 }
 
-/// Returns the size of a packet in units of 10^-9 bit. At a rate of 1 bit/s the line sends one such unit per
-/// nanosecond.
+/// Returns the size of a packet in units of 10^-9 bit.
 #[inline]
 pub(crate) fn scaled_bits(wire: Bytes) -> u64 {
     wire.bits() * 1_000_000_000

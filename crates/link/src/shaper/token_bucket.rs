@@ -1,16 +1,13 @@
 //! The token bucket: tokens are added at a rate, and a packet leaves when there are tokens for all of it.
 //!
-//! Tokens arrive either continuously, as in Linux's `tbf`, or once per interval Tc, as in the router shapers of
-//! merritt2010, section 4.3 (catalogue MER-M11): CIR = Bc / Tc, and the packets of one refill leave as a burst at the
-//! physical rate.
+//! Tokens arrive continuously, as in Linux's `tbf`, or once per interval Tc, as in the router shapers of merritt2010,
+//! section 4.3 (catalogue MER-M11): CIR = Bc / Tc.
 //!
 //! The bucket stores a limited number of tokens:
 //!
 //! - While no packet waits: up to the burst (Bc). The bucket starts full.
-//! - While a packet waits for tokens: as many tokens as the packet needs, even if this exceeds the burst. The uplinks
-//!   of the thesis have a Bc of 3 % to 33 % of a packet (MER-A03), so their tokens must add up over many intervals.
-//!   Tokens beyond the packet's need stay, so the long-run rate is exactly the CIR. (Linux's `tbf` drops such packets
-//!   instead.)
+//! - While a packet waits for tokens: as many tokens as the packet needs, even above the burst. Uplinks of the thesis
+//!   have a Bc of 3 % to 33 % of a packet (MER-A03). Linux's `tbf` drops such packets instead.
 //! - While there are enough tokens for the packet but the physical line is busy: up to the burst.
 //!
 //! The thesis does not specify the fate of unused tokens; IOS stores one Bc by default. Refills occur at whole
@@ -21,8 +18,7 @@ use super::contract::Shaper;
 use super::serializer::{SendTime, Serializer, scaled_bits};
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
-/// A token bucket, and the physical line behind it. One token is 10^-9 bit, so a rate of 1 bit/s adds one token per
-/// nanosecond.
+/// A token bucket, and the physical line behind it. One token is 10^-9 bit.
 #[derive(Debug)]
 pub struct TokenBucket {
     rate: u64,
@@ -86,7 +82,7 @@ impl TokenBucket {
         })
     }
 
-    /// Moves `counted` to `now`, or to the last refill at or before `now`. Returns the number of tokens that this adds.
+    /// Moves `counted` to `now`, or to the last refill. Returns the number of added tokens.
     #[inline]
     fn count_until(&mut self, now: Time) -> i64 {
         let passed = now.saturating_since(self.counted).as_nanos();
@@ -121,8 +117,7 @@ impl Shaper for TokenBucket {
         }
     }
 
-    /// Adds the tokens that arrive by `now`. Until there are enough for the packet, the number of tokens is unlimited;
-    /// after that, the limit is the burst.
+    /// Adds the tokens that arrive by `now`. The burst is a limit only once the packet has enough tokens.
     #[inline]
     fn advance_backlogged(&mut self, now: Time, wire: Bytes) {
         let enough = self.counted + self.wait(wire);

@@ -12,8 +12,8 @@ pub struct WifiConfig {
     pub settings: MediumSettings,
     /// The IEEE 802.11 amendment that provides the default rates, times and limits.
     pub standard: Standard,
-    /// Modulation and coding scheme of a spatial stream. The settings `mcs`, `width_mhz`, `streams` and `guard` are an
-    /// alternative to `rate`: `complete` converts them to a rate and resets them to `None`.
+    /// Modulation and coding scheme of a spatial stream. `complete` converts `mcs`, `width_mhz`, `streams` and `guard`
+    /// to `rate`.
     pub mcs: Option<u32>,
     /// Channel width in MHz.
     pub width_mhz: Option<u32>,
@@ -23,7 +23,7 @@ pub struct WifiConfig {
     pub guard: Option<Duration>,
     /// Rate of data.
     pub rate: BitRate,
-    /// Duration of an OFDM symbol. The air time of a PPDU is rounded up to whole symbols; zero disables the rounding.
+    /// Duration of an OFDM symbol. Air time is rounded up to whole symbols; zero disables this.
     pub symbol: Duration,
     /// Duration of a PPDU's preamble.
     pub preamble: Duration,
@@ -35,15 +35,13 @@ pub struct WifiConfig {
     pub slot: Duration,
     /// Gap between the frames of an exchange.
     pub sifs: Duration,
-    /// Number of slots for which the channel must stay free after SIFS before the backoff counts down (AIFSN). A value
-    /// of 2 gives DIFS.
+    /// AIFSN: number of free slots after SIFS before the backoff counts down. 2 gives DIFS.
     pub aifsn: u32,
     /// Maximum backoff before the first attempt, in slots. The range doubles with each failure.
     pub cw_min: u32,
     /// Maximum backoff after any number of failures, in slots.
     pub cw_max: u32,
-    /// True if the slot in which another station starts to send counts as a backoff slot, as in EDCA; false if it does
-    /// not count, as in DCF.
+    /// True if the slot in which another station starts counts as a backoff slot (EDCA).
     pub edca: bool,
     /// Wait in addition to AIFS after a transmission that no station could decode.
     pub eifs_extra: Duration,
@@ -51,7 +49,7 @@ pub struct WifiConfig {
     pub propagation: Duration,
     /// Largest number of retransmissions of a frame.
     pub retries: u32,
-    /// A PPDU with more bytes than this is sent after an RTS and a CTS. `None`: RTS and CTS are never used.
+    /// An RTS and a CTS precede PPDUs with more bytes than this. `None`: never.
     pub rts_threshold: Option<Bytes>,
     /// Size of a frame's MAC header, LLC, SNAP and check sequence, in bytes.
     pub header: Bytes,
@@ -66,8 +64,7 @@ pub struct WifiConfig {
     /// Size of the block-ACK window: number of frames that may be in flight, counted from the oldest unacknowledged
     /// one.
     pub window: u32,
-    /// Number of queues over which a sender distributes the frames for one receiver. Each queue has its own aggregates
-    /// and window, and an equal share of the rate.
+    /// Number of queues for the frames to one receiver. Each queue has its own aggregates and window.
     pub aggregation_queues: u32,
     /// True if frames are acknowledged. False: every frame is sent once (no-ACK policy).
     pub acknowledge: bool,
@@ -155,8 +152,7 @@ impl WifiConfig {
     /// Returns the parameters of a standard for best effort (access category AC_BE) in the 5 GHz band, and the rate of
     /// a common station.
     ///
-    /// - Slot, SIFS and contention windows: IEEE 802.11-2020, tables 17-21 and 9-155. Without QoS a station waits DIFS,
-    ///   which is SIFS plus 2 slots.
+    /// - Slot, SIFS and contention windows: IEEE 802.11-2020, tables 17-21 and 9-155.
     /// - Sizes: table 9-25 (A-MPDU of 802.11n 65,535 bytes, of 802.11ac 1,048,575) and IEEE 802.11ax-2021, clause 27
     ///   (6,500,631).
     /// - Windows: 64 and 256 frames. Longest PPDU: 5.484 ms (aPPDUMaxTime).

@@ -1,27 +1,23 @@
 //! Wi-Fi: stations that contend for one channel and send aggregates of frames (IEEE 802.11-2020).
 //!
-//! A station with a packet waits until the channel has been free for AIFS (DIFS without QoS), and then for a random
-//! number of free slots (DCF and EDCA, clause 10). Stations that start in the same slot collide: all their frames are
-//! lost, and all stations wait EIFS. The contention window doubles with each failure. With `rts_threshold`, an RTS and
-//! a CTS precede each long PPDU, and only the RTS can collide.
+//! A station waits until the channel has been free for AIFS (DIFS without QoS), and then for a random number of free
+//! slots (clause 10). Frames that start in the same slot collide, and all stations wait EIFS. The contention window
+//! doubles with each failure. With `rts_threshold`, an RTS and a CTS precede each long PPDU, and only the RTS can
+//! collide.
 //!
-//! A station sends frames (MPDUs) to one receiver in an A-MPDU. Each MPDU contains one packet, or several (A-MSDU). The
-//! receiver answers with a block acknowledgement, and the sender retransmits missing MPDUs before it sends new ones. At
-//! most `window` MPDUs, counted from the oldest unacknowledged one, may be in flight, so a loss early in an aggregate
-//! shortens the next one. The receiver delivers packets in order. It waits for a missing packet until the sender drops
-//! it after `retries` retransmissions. Without acknowledgements every frame is sent once, and no receiver waits.
+//! A station sends frames (MPDUs) to one receiver in an A-MPDU. The receiver answers with a block acknowledgement, and
+//! the sender retransmits missing MPDUs first. At most `window` MPDUs, counted from the oldest unacknowledged one, may
+//! be in flight: a loss early in an aggregate shortens the next one. The receiver delivers packets in order, and waits
+//! for a missing one until the sender drops it.
 //!
-//! The first station is the access point. It has a queue per station and serves the queues in turn, one aggregate each,
-//! as Linux's mac80211 does since 4.10. A packet leaves its queue when its aggregate is about to be sent. Only the
-//! first packet of a queue leaves earlier: it makes the station contend for the channel.
+//! The first station is the access point. It serves its queues, one per station, in turn, one aggregate each, as
+//! Linux's mac80211 does since 4.10.
 //!
-//! Where the standard leaves a choice, the model assumes the following. Stations that start within one slot of each
-//! other collide. After a collision all stations wait equally long. If noise damages a frame at its receiver, all other
-//! stations can still decode the frame, and they wait until its acknowledgement would have ended. An aggregate of one
-//! MPDU is answered with an ACK.
+//! Choices that the standard leaves open: after a collision all stations wait equally long; only the receiver sees
+//! noise, and all other stations wait for the acknowledgement; an aggregate of one MPDU is answered with an ACK.
 //!
-//! Not modelled: rate control, other access categories and TXOP bursts, hidden stations and capture, beacons, power
-//! saving, MU-MIMO and OFDMA, airtime fairness at the access point, 2.4 GHz signals. A block-ACK request takes no time.
+//! Not modelled: rate control, other access categories, TXOP bursts, hidden stations, capture, beacons, power saving,
+//! MU-MIMO, OFDMA, airtime fairness, 2.4 GHz signals. A block-ACK request takes no time.
 
 mod config;
 mod outbox;
@@ -175,8 +171,7 @@ impl Wifi {
         self.config.sifs + self.config.slot * u64::from(self.config.aifsn)
     }
 
-    /// The time at which a station starts to send if the channel stays free from `since` on; `None` if the station has
-    /// nothing to send.
+    /// The time at which a station starts to send if the channel stays free from `since` on.
     fn begins(&self, station: &Station, since: Time) -> Option<Time> {
         if station.peers.values().all(Peer::is_empty) {
             return None;
@@ -269,7 +264,7 @@ impl Wifi {
         self.channel = Channel::Data { until: now + longest + self.config.propagation };
     }
 
-    /// The duration of RTS, CTS and their gaps (zero if the PPDU is sent without RTS), and the duration of the data.
+    /// The durations of RTS and CTS (zero without RTS) and of the data.
     fn times(&self, sender: &Sender) -> (Duration, Duration) {
         let config = &self.config;
         let announced = match config.rts_threshold {
@@ -459,9 +454,7 @@ impl Medium for Wifi {
         self.told.pop_front().unwrap_or(MediumEvent::Nothing)
     }
 
-    /// Counters. Each station: PPDUs sent, frames sent, frames received with errors, packets dropped after their last
-    /// retry, collisions, acknowledgements lost, air time in seconds. The channel: collisions, and busy time in
-    /// seconds.
+    /// Counters of the stations, and of the channel: collisions, and busy time in seconds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             let counts = &station.counts;

@@ -1,5 +1,5 @@
-//! A station's frames for one receiver: their state at the sender, from the oldest unacknowledged frame on; their state
-//! at the receiver; and their aggregation for the next transmission (IEEE 802.11-2020, clauses 9.7 and 10.25).
+//! A station's frames for one receiver (IEEE 802.11-2020, clauses 9.7 and 10.25): their state at both ends, and the
+//! next aggregate.
 
 use crate::medium::FrameId;
 use lopsided_core::Bytes;
@@ -228,8 +228,8 @@ impl Outbox {
         self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("an aggregate's MPDU is under way")
     }
 
-    /// Handles the arrival of the aggregate. `survives` is called once per packet and returns false if the packet is
-    /// received in error. Returns the number of MPDUs that were received.
+    /// Handles the arrival of the aggregate. `survives` is called once per packet. Returns the number of received
+    /// MPDUs.
     pub fn arrive(&mut self, mut survives: impl FnMut() -> bool) -> usize {
         let mut received = 0;
         for place in 0..self.aggregate.len() {
@@ -257,9 +257,8 @@ impl Outbox {
         }
     }
 
-    /// Ends the exchange of the aggregate. `acknowledged` is true if the sender received the acknowledgement. An MPDU
-    /// that was retransmitted `retries` times without success is dropped. If `retries` is `None`, every MPDU that did
-    /// not arrive is dropped.
+    /// Ends the exchange of the aggregate. `acknowledged` is true if the acknowledgement arrived. An MPDU is dropped
+    /// after `retries` retransmissions; `None`: if it did not arrive.
     pub fn settle(&mut self, acknowledged: bool, retries: Option<u32>, mut lost: impl FnMut(FrameId)) {
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
@@ -313,8 +312,7 @@ mod tests {
         sent
     }
 
-    /// Simulates an exchange in which the MPDUs `lost` do not arrive but the acknowledgement arrives. Returns the
-    /// packets that the receiver delivers.
+    /// An exchange in which the MPDUs `lost` do not arrive. Returns the packets that the receiver delivers.
     fn exchange(outbox: &mut Outbox, lost: &[usize]) -> Vec<u64> {
         let (mut place, mut released) = (0, Vec::new());
         outbox.arrive(|| {
@@ -327,9 +325,8 @@ mod tests {
         released
     }
 
-    /// havey2015, figure 3.2: the second and third of 64 frames are lost. The window moves by one frame, so the next
-    /// aggregate has three frames. The third frame is lost again, the window moves by one more frame, and the aggregate
-    /// after that has two frames.
+    /// havey2015, figure 3.2: the second and third of 64 frames are lost, and the third again. The next aggregates have
+    /// three and two frames.
     #[test]
     fn an_early_loss_makes_the_next_aggregates_short() {
         let (mut outbox, mut next) = (Outbox::new(LIMITS), 0);
@@ -356,8 +353,7 @@ mod tests {
         assert_eq!((lost, released), (vec![0], (1..64).collect()));
     }
 
-    /// An MPDU of 7,935 bytes has room for 5 packets of 1,524 bytes with their subframe headers. If one packet is in
-    /// error, all five are lost.
+    /// An MPDU of 7,935 bytes has room for 5 packets of 1,524 bytes. One bad packet loses all five.
     #[test]
     fn packets_that_share_a_frame_share_its_fate() {
         let limits = Limits { amsdu: Bytes::new(7935), frames: 1, ..LIMITS };

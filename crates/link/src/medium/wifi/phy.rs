@@ -1,9 +1,8 @@
 //! Rates and durations of the standards in the 5 GHz band (IEEE 802.11-2020, clauses 10.3, 17, 19 and 21; IEEE
 //! 802.11ax-2021, clause 27).
 //!
-//! A PPDU consists of its preamble and of symbols, which carry the service field, the data and the tail. Not modelled:
-//! the signal extension of 2.4 GHz, the tails of several encoders, STBC, and the packet extension and dual carrier
-//! modulation of 802.11ax.
+//! Not modelled: the signal extension of 2.4 GHz, the tails of several encoders, STBC, and 802.11ax's packet extension
+//! and dual carrier modulation.
 
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Choice, Fault};
@@ -21,8 +20,7 @@ const SERVICE_AND_TAIL: u64 = 16 + 6;
 /// Duration of the training and signal fields that every OFDM station decodes.
 pub(super) const LEGACY_PREAMBLE: Duration = Duration::from_micros(20);
 
-/// The modulations of 802.11a's rates from 6 to 54 Mbit/s: bits per symbol and subcarrier, and numerator and
-/// denominator of the coding rate.
+/// Modulations of 6 to 54 Mbit/s: bits per symbol and subcarrier, and the coding rate as a fraction.
 const LEGACY_MODULATIONS: &[(u64, u64, u64)] =
     &[(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4), (4, 1, 2), (4, 3, 4), (6, 2, 3), (6, 3, 4)];
 /// The modulations of the MCS since 802.11n, in the same form as [`LEGACY_MODULATIONS`].
@@ -79,8 +77,7 @@ pub(super) struct Rate {
 }
 
 impl Standard {
-    /// Returns the modulation of a typical station: two antennas, and the widest channel that home networks used when
-    /// the standard was new.
+    /// Returns a typical station's modulation: two antennas, and the widest common channel of the standard's time.
     pub(super) fn usual(self) -> Modulation {
         let (mcs, width_mhz, streams, guard_nanos) = match self {
             Standard::A => (7, 20, 1, 800),
@@ -223,7 +220,7 @@ mod tests {
         assert_eq!(mbit(Standard::Ax, 11, 160, 8, 800), 9607.8);
     }
 
-    /// An ACK takes 44 us at 6 Mbit/s and 28 us at 24 Mbit/s (802.11a). A block acknowledgement takes 32 us at 24
+    /// 802.11a: an ACK takes 44 us at 6 Mbit/s and 28 us at 24 Mbit/s; a block acknowledgement takes 32 us at 24
     /// Mbit/s.
     #[test]
     fn control_frames_take_what_the_standard_works_out() {
