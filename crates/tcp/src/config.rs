@@ -104,7 +104,7 @@ pub struct ConnConfig {
 impl ConnConfig {
     /// Creates a configuration with a built-in congestion control.
     ///
-    /// `iss` is the initial sequence number and `mtu` the largest IP packet of the interface in bytes. `cc` is one of
+    /// `iss` is the initial sequence number and `mtu` the largest IP packet in bytes. `cc` is one of
     /// [`CONTROLLERS`](crate::CONTROLLERS).
     ///
     /// # Errors
@@ -154,8 +154,7 @@ impl ConnConfig {
         }
     }
 
-    /// Value of the MSS option, in bytes: the largest payload of an IP packet without options (RFC 6691). A known path
-    /// MTU lowers it, as in Linux.
+    /// Value of the MSS option in bytes (RFC 6691). As in Linux, a known path MTU lowers it.
     pub(crate) fn mss_option(&self) -> u16 {
         let mtu = self.path_mtu.map_or(self.mtu, |known| known.mtu.min(self.mtu));
         payload_limit(mtu, false) as u16

@@ -31,8 +31,8 @@ pub struct EcnCounts {
     pub delivered_ce_bytes: u32,
 }
 
-/// The state of a connection, with the fields and meanings of Linux 6.1's `tcp_info`; `rcv_wnd` is from Linux 6.2.
-/// Windows and delivered data are counted in bytes instead of segments.
+/// The state of a connection, with the fields of Linux 6.1's `tcp_info`; `rcv_wnd` is from Linux 6.2. Windows and
+/// delivered data are in bytes.
 ///
 /// Not included: `tcpi_fackets` and `tcpi_last_ack_sent`, which Linux leaves at 0, and the fields of TCP Fast Open.
 #[derive(Clone, Copy, Debug)]
@@ -206,9 +206,8 @@ impl std::ops::Add for Counters {
     }
 }
 
-/// RTT statistics as a packet capture at the sender would show them: one sample per ACK that acknowledges new data,
-/// measured from the transmission of the newest segment that the ACK covers. An ACK that also covers a retransmission
-/// gives no sample (Karn's rule).
+/// RTT statistics as a capture at the sender shows them: one sample per ACK of new data, from the newest segment that
+/// it covers. Karn's rule applies.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStats {
     /// Number of samples.

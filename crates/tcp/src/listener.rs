@@ -20,8 +20,8 @@ use std::fmt;
 /// Returns the configuration of a connection with the given peer.
 type MakeConfig = Box<dyn FnMut(Endpoint) -> ConnConfig + Send>;
 
-/// A listening socket. Poll it like a connection; each segment comes with the address of its peer. Once you have
-/// [accepted](Listener::accept) a connection, pass the segments of that peer to the connection instead of the listener.
+/// A listening socket. Poll it like a connection. Once you have [accepted](Listener::accept) a connection, pass the
+/// segments of that peer to the connection.
 ///
 /// # Examples
 ///
@@ -69,8 +69,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Creates a listener. `make` returns the configuration of a connection with the given peer. `backlog` is the
-    /// maximum length of both queues.
+    /// Creates a listener. `make` returns a connection's configuration. `backlog` is the maximum length of both queues.
     pub fn new(backlog: usize, make: impl FnMut(Endpoint) -> ConnConfig + Send + 'static) -> Listener {
         Listener {
             backlog,
@@ -87,8 +86,8 @@ impl Listener {
         }
     }
 
-    /// Lets a SYN replace the oldest handshake if the number of handshakes under way has reached the backlog (RFC 4987,
-    /// section 3.3). SYNs from forged addresses then cannot keep other peers out.
+    /// Lets a SYN replace the oldest handshake if the backlog is full, so that forged addresses cannot block peers (RFC
+    /// 4987, section 3.3).
     #[must_use]
     pub fn evicting(mut self) -> Listener {
         self.evicts = true;
@@ -127,7 +126,7 @@ impl Listener {
         self.waiting.remove(&peer)
     }
 
-    /// Processes a segment from `peer`. If `peer` is unknown and the segment is not a SYN, the answer is a reset.
+    /// Processes a segment from `peer`. An unknown peer's segment without SYN is answered with a reset.
     pub fn handle_segment(&mut self, now: Time, peer: Endpoint, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         if let Some(connection) = self.waiting.get_mut(&peer) {
             let completes = connection.state() == State::SynReceived
@@ -221,8 +220,7 @@ impl Listener {
         }
     }
 
-    /// Stops listening. Connections that the application has not accepted are reset, and SYNs from new peers are
-    /// answered with a reset.
+    /// Stops listening. Resets connections that were not accepted; new SYNs are answered with a reset.
     pub fn close(&mut self) {
         self.closed = true;
         self.complete.clear();
@@ -236,8 +234,8 @@ impl Listener {
         self.closed && self.waiting.is_empty() && self.pending_rsts.is_empty()
     }
 
-    /// Moves the peer's connection between the queues after its state may have changed. A connection that fails before
-    /// it is accepted is dropped. A connection that the peer has closed can still be accepted.
+    /// Moves the peer's connection between the queues. A failed connection is dropped; a closed one can still be
+    /// accepted.
     fn settle(&mut self, peer: Endpoint) {
         let Some(connection) = self.waiting.get(&peer) else { return };
         self.ready.push(peer);
@@ -266,8 +264,8 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// Returns the reset that answers a segment if neither a connection nor a listener exists for it (RFC 9293 section
-/// 3.10.7.1). Returns `None` if the segment is a reset itself. `payload_octets` is the length of its data in bytes.
+/// Returns the reset for a segment without a connection or listener (RFC 9293 section 3.10.7.1); `None` if it is a
+/// reset itself. `payload_octets` is the length of its data in bytes.
 pub fn refuse(header: &TcpHeader, payload_octets: u32) -> Option<Segment> {
     if header.flags.has(Flags::RST) {
         return None;

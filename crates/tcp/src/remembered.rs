@@ -7,8 +7,7 @@ use lopsided_core::{Bytes, Duration};
 
 /// Path metrics of one destination, saved at the end of a connection for the next connection to it.
 ///
-/// Left out: the congestion window, which Linux saves but does not use; the RTT deviation, which Linux uses only with
-/// its old clock; and the expiry of entries after an hour.
+/// Left out: the congestion window, the RTT deviation, and the expiry of entries after an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remembered {
     /// Smoothed round-trip time.
@@ -23,9 +22,8 @@ impl Remembered {
     /// Saves the metrics of a connection at its end (Linux's tcp_update_metrics). `profile` is the profile of that
     /// connection.
     ///
-    /// If the connection ends in congestion avoidance, its window is reliable, and half of the window becomes the
-    /// minimum slow-start threshold of the next connection. A connection that ends before its first loss or in recovery
-    /// changes the threshold only if one is already stored.
+    /// In congestion avoidance, half of the window becomes the minimum threshold of the next connection. In slow start
+    /// or recovery, only a stored threshold changes.
     pub fn learn(&mut self, info: &TcpInfo, profile: &Profile) {
         if profile.metrics_save == MetricsSave::Off {
             return;

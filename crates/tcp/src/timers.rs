@@ -39,8 +39,7 @@ impl TimerGrain {
     }
 }
 
-/// The deadline of a timer in Linux's timer wheel. Each level has 64 slots and is eight times as coarse as the level
-/// below. A timer is placed in the lowest level that reaches its expiry, and expires at the end of its slot.
+/// The deadline in Linux's timer wheel: the end of a slot in the lowest level that reaches the expiry.
 fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     let tick = tick.as_nanos();
     // The clock shows the last tick. From there, the duration is rounded up to whole ticks.
@@ -55,12 +54,10 @@ fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     Time::from_nanos(slot * tick)
 }
 
-/// Margin added to timers that are computed from measured times. Without it, the tick of the clock could make them
-/// expire too early (Linux's TCP_TIMEOUT_MIN, 2 ms).
+/// Margin added to timers from measured times, so that ticks do not make them early (Linux's TCP_TIMEOUT_MIN, 2 ms).
 pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 
-/// All timers of a connection. As in Linux, the four loss timers, which guard outstanding data, share one slot: arming
-/// one of them cancels the one that was armed before.
+/// All timers of a connection. As in Linux, the four loss timers share one slot: arming one cancels the others.
 #[derive(Debug)]
 pub(crate) struct TimerTable {
     /// Deadlines; [`UNSET`] if a timer is not armed.

@@ -71,8 +71,7 @@ pub struct Bbr {
     /// The window before a recovery or ProbeRTT, in bytes.
     prior_cwnd: u64,
     ca_state: CaState,
-    /// True in the first round of a recovery, in which the sender sends only as much data as is delivered (packet
-    /// conservation).
+    /// True in the first round of a recovery: packet conservation.
     conserve: bool,
 
     rounds: Rounds,
@@ -128,8 +127,7 @@ impl Bbr {
 
     // The model of the path.
 
-    /// The bandwidth that the model uses, in fixed point: the maximum of the delivery rate, or the rate of a detected
-    /// policer.
+    /// The model's bandwidth in fixed point: the maximum delivery rate, or a policer's rate.
     fn bandwidth(&self) -> u64 {
         match self.policer.rate() {
             None => self.bandwidth.max(),
@@ -161,7 +159,7 @@ impl Bbr {
         }
     }
 
-    /// True if the application or ProbeRTT limited the delivery rate, so that it does not show the path's bandwidth.
+    /// True if the application or ProbeRTT limited the delivery rate.
     fn is_limited(&self, ack: &Acked) -> bool {
         ack.rate.app_limited || self.held_back.covers(ack.rate.prior_delivered.get())
     }
@@ -201,7 +199,7 @@ impl Bbr {
         }
     }
 
-    /// Keeps the minimum window for 200 ms and one round. The queue is then empty, so the RTT is that of the path.
+    /// Keeps the minimum window for 200 ms and one round, which empties the queue.
     fn probe_rtt(&mut self, now: Time, path: &PathState) {
         self.held_back.extend(path.delivered.get(), path.in_flight.get());
         match self.probe_rtt_until {
@@ -295,9 +293,7 @@ impl Bbr {
         }
     }
 
-    /// Estimates the bytes in flight at the next departure, which pacing may delay (bbr_packets_in_net_at_edt). The
-    /// whole segments that the line delivers before that departure are subtracted (up to 3 with the gain of Drain). If
-    /// the gain exceeds 1, the segments that depart at that time are added.
+    /// Estimates the bytes in flight at the next departure (bbr_packets_in_net_at_edt).
     fn in_flight_at_departure(&self, now: Time, in_flight: u64, departure: Time) -> u64 {
         let taken = fixed_point::delivered_in(self.bandwidth(), departure.saturating_since(now));
         let goes = if self.pacing_gain() > UNIT { self.burst() } else { 0 };
@@ -370,8 +366,8 @@ impl Bbr {
         self.cwnd = self.cwnd.clamp(self.mss, LARGEST.max(self.mss));
     }
 
-    /// Reduces the window by the number of lost segments. In the first round of a recovery, sets the window to the
-    /// bytes in flight plus the newly delivered bytes, and returns true.
+    /// Reduces the window by the lost segments. In the first round of a recovery, applies packet conservation and
+    /// returns true.
     fn follow_recovery(&mut self, ack: &Acked, path: &PathState) -> bool {
         let acked = ack.delivered.get();
         self.cwnd = self.cwnd.saturating_sub(ack.rate.lost.get()).max(self.mss);

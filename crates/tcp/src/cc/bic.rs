@@ -98,8 +98,7 @@ impl WindowAlgorithm for Bic {
         "bic"
     }
 
-    /// Measures the number of segments per ACK. The ACK that ends a recovery does not count, because it still belongs
-    /// to the recovery.
+    /// Measures the number of segments per ACK. The last ACK of a recovery does not count.
     fn on_arrival(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &Window) {
         if ack.ca_state == CaState::Open {
             self.per_ack = (self.per_ack - self.per_ack / 16).saturating_add(u64::from(ack.segments)).min(16 * 1024);
@@ -158,8 +157,7 @@ mod tests {
         assert_eq!(bic.ssthresh(Time::ZERO, Signal::Loss, &path, &window), 7, "Reno's half");
     }
 
-    /// Linux measures the number of segments per ACK only in the Open state, because delayed ACKs do not occur in
-    /// recovery.
+    /// Linux measures the segments per ACK only in the Open state, because recovery has no delayed ACKs.
     #[test]
     fn only_the_acks_of_the_open_state_tell_how_many_segments_an_ack_covers() {
         let mut bic = Bic::new(&setup());

@@ -36,9 +36,7 @@ pub(super) struct References {
 impl References {
     /// 750 us and 2 ms, as in the paper.
     pub const PAPER: References = References { deviation: 9.551, depth: 10.966 };
-    /// The values of L4STeam's Linux 5.15. Their logarithms are too small by a factor of 16, because alpha has four
-    /// more fractional bits in that kernel: with 1.5 us and 1.6 us, every queue counts as classic (L4STeam/linux, issue
-    /// 38).
+    /// The values of L4STeam's Linux 5.15. Their logarithms are too small by a factor of 16 (L4STeam/linux, issue 38).
     pub const LINUX_5_15: References =
         References { deviation: References::PAPER.deviation / 16.0, depth: References::PAPER.depth / 16.0 };
 }
@@ -75,8 +73,7 @@ impl ClassicQueue {
         *deviation += (error.abs() - *deviation) * weight / 2.0;
     }
 
-    /// Sets the weight of the averages for a window of `segments` segments, so that they cover about `2 segments^1.5`
-    /// samples.
+    /// Sets the weight of the averages for a window of `segments` segments.
     pub fn on_reduction(&mut self, segments: u32) {
         let log = segments.max(1).ilog2();
         self.shift = (log + log / 2 + 1).min(FIRST_SHIFT);
@@ -97,8 +94,7 @@ impl ClassicQueue {
     }
 }
 
-/// Approximates the binary logarithm of `value` with an error below 0.01; the result is at least 0. It uses only IEEE
-/// 754 arithmetic, so that all platforms agree; the result of a library function may differ in the last bit.
+/// Approximates the binary logarithm with an error below 0.01. Library functions differ between platforms.
 fn log2(value: f64) -> f64 {
     let value = value.max(1.0);
     let exponent = (value as u64).ilog2();
@@ -110,8 +106,7 @@ fn log2(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Returns the state after `rounds` round trips of 20 samples each. The queueing delay alternates between `depth +
-    /// deviation` and `depth - deviation`.
+    /// Returns the state after `rounds` round trips of 20 samples, with a delay of `depth` plus or minus `deviation`.
     fn after(references: References, rounds: u32, depth_us: u64, deviation_us: u64) -> ClassicQueue {
         let mut queue = ClassicQueue::new(references);
         queue.on_reduction(20);

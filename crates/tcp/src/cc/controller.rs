@@ -15,29 +15,24 @@ pub struct Acked {
     pub cumulative: Bytes,
     /// Number of segments that the ACK covers, including segments that were SACKed before.
     pub segments: u32,
-    /// True if the ACK only acknowledges new data: it changes no window and has no SACK block and no ECN echo (4.4BSD's
-    /// header prediction).
+    /// True if 4.4BSD's header prediction applies: the ACK only acknowledges new data.
     pub predicted: bool,
     /// True if [`Controller::on_arrival`] was called for this ACK.
     pub told: bool,
-    /// True if the ACK may raise the window: it acknowledges new data, or it SACKs data on a path whose measured
-    /// reordering exceeds the duplicate-ACK threshold of the profile.
+    /// True if the ACK may raise the window: it acknowledges new data, or SACKs data on a path with much reordering.
     pub may_raise: bool,
     /// RTT of the oldest newly acknowledged segment; `None` if that segment was retransmitted (Karn's rule).
     pub rtt: Option<Duration>,
     /// RTT of the newest delivered segment; `None` if that segment was retransmitted. This RTT usually excludes the
     /// peer's ACK delay.
     pub newest_rtt: Option<Duration>,
-    /// True if the peer may have delayed the ACK: the ACK covers a single short segment, and no other segment was
-    /// outstanding.
+    /// True if the peer may have delayed the ACK: it covers one short segment, the only outstanding one.
     pub maybe_delayed: bool,
-    /// One-way delay to the peer in ms, from timestamps, with an unknown constant offset: only differences are
-    /// meaningful. The delay excludes the return path but includes the peer's ACK delay.
+    /// One-way delay to the peer in ms, from timestamps, plus an unknown constant. It includes the peer's ACK delay.
     pub forward_ms: Option<u32>,
     /// Bytes in flight before this ACK.
     pub prior_in_flight: Bytes,
-    /// True if the window limited the sender in the last round trip, instead of the application or the receiver (RFC
-    /// 7661).
+    /// True if the window limited the sender in the last round trip (RFC 7661).
     pub cwnd_limited: bool,
     /// True if the window was full at some time in the last round trip.
     pub cwnd_full: bool,
@@ -47,13 +42,11 @@ pub struct Acked {
     pub reduced_to: Option<Bytes>,
     /// The sender's congestion state after this ACK.
     pub ca_state: CaState,
-    /// Earliest time at which pacing permits the next segment. If this time is not in the future, the next segment need
-    /// not wait.
+    /// Earliest time at which pacing permits the next segment; it may be in the past.
     pub next_departure: Time,
     /// True if the ACK carried an ECN echo, or a higher count of marks than the last ACK.
     pub ecn_echo: bool,
-    /// Number of bytes newly reported as marked. Accurate feedback reports this number; with an ECN echo, all bytes
-    /// that the ACK delivered count as marked.
+    /// Number of bytes newly reported as marked. With an ECN echo, all delivered bytes count.
     pub marked: Bytes,
     /// The delivery-rate sample of this ACK.
     pub rate: RateSample,
@@ -66,8 +59,7 @@ pub struct RateSample {
     pub delivered: Bytes,
     /// The time in which the bytes were delivered.
     pub interval: Duration,
-    /// Bytes that had been delivered when the newest acknowledged segment was sent. A round ends when this value
-    /// reaches the number of bytes delivered at the end of the last round.
+    /// Bytes that had been delivered when the newest acknowledged segment was sent. Rounds end by this value.
     pub prior_delivered: Bytes,
     /// Bytes that this ACK marked as lost.
     pub lost: Bytes,
@@ -111,8 +103,7 @@ pub struct PathState {
     pub lost: Bytes,
     /// Stream offset of the oldest unacknowledged byte.
     pub una: u64,
-    /// Stream offset of the first byte that was never sent. Data that is sent in response to an ACK begins at or after
-    /// this offset.
+    /// Stream offset of the first byte that was never sent.
     pub nxt: u64,
     /// True if a part of the data in flight was sent when the application had no more data.
     pub app_limited: bool,
@@ -129,8 +120,7 @@ pub enum Signal {
     EcnEcho,
     /// A loss detected by duplicate ACKs or SACK; at most one per recovery.
     Loss,
-    /// The retransmission timer has expired. From the second consecutive timeout on, the threshold must not fall
-    /// further (RFC 5681 section 3.1).
+    /// The retransmission timer has expired. Only the first timeout reduces the threshold (RFC 5681 section 3.1).
     Timeout {
         /// Number of consecutive timeouts, including this one.
         consecutive: u32,
@@ -143,10 +133,9 @@ pub enum Signal {
 pub enum EcnUse {
     /// ECN as in RFC 3168, if the profile enables it.
     Classic,
-    /// ECN with an echo of each mark (RFC 8257 section 3.2), even if the profile does not enable ECN.
+    /// An echo of each mark (RFC 8257 section 3.2), even if the profile does not enable ECN.
     DctcpEcho,
-    /// Accurate feedback, even if the profile does not enable it. Data is sent as ECT(1) if the peer supports it (RFC
-    /// 9331).
+    /// Accurate feedback, even if the profile does not enable it. Data is ECT(1) if the peer supports it (RFC 9331).
     Accurate,
 }
 
@@ -165,8 +154,8 @@ pub struct CcState {
 
 /// A congestion control algorithm, which sets the congestion window.
 ///
-/// The connection calls `on_feedback_agreed`, then `on_established`, then the other methods as events occur. A
-/// controller sets targets. It does not detect losses and does not select segments.
+/// The connection calls `on_feedback_agreed`, then `on_established`, then the other methods as events occur. Loss
+/// detection and the choice of segments are not part of a controller.
 ///
 /// # Examples
 ///
@@ -208,19 +197,17 @@ pub trait Controller: Debug + Send {
     fn on_feedback_agreed(&mut self, _feedback: Feedback) {}
     /// Called when the handshake is complete. The segment size is known, and usually an RTT.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
-    /// Called when data is sent while nothing is in flight: for the first time, after an idle period, or after a
-    /// timeout. `idle` is the time since data was last sent.
+    /// Called when data is sent while nothing is in flight. `idle` is the time since data was last sent.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// Called for an ACK that may change the congestion state, the window or the threshold, before any of them changes.
-    /// All fields of `ack` are set except the delivery rate. Other ACKs are reported only by [`Controller::on_ack`].
+    /// Called before an ACK changes the congestion state, the window or the threshold. The delivery rate of `ack` is
+    /// not set.
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState) {}
     /// Called for each ACK that delivered data.
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState);
-    /// Called when the window must be reduced. After a timeout, `path.in_flight` is the number of bytes that are still
-    /// assumed to be in the network.
+    /// Called when the window must be reduced. After a timeout, `path.in_flight` still counts data that may be in the
+    /// network.
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState);
-    /// Called for each segment that is marked lost, before the congestion signal and the ACK that the loss belongs to.
-    /// Called only if [`Controller::needs_losses`] returns true.
+    /// Called for each lost segment, before the congestion signal, if [`Controller::needs_losses`] returns true.
     fn on_lost(&mut self, _now: Time, _lost: &Lost, _path: &PathState) {}
     /// True if the controller needs calls of [`Controller::on_lost`].
     fn needs_losses(&self) -> bool {
@@ -230,11 +217,11 @@ pub trait Controller: Debug + Send {
     fn on_recovered(&mut self, _now: Time, _path: &PathState) {}
     /// Called if the last congestion signal was spurious. The controller must restore the window and the threshold.
     fn on_undo(&mut self, now: Time);
-    /// Called when sending resumes after an idle period of more than one RTO (RFC 5681 section 4.1). The window must
-    /// not exceed `restart_window`.
+    /// Called after an idle period of more than one RTO. The window must not exceed `restart_window` (RFC 5681 section
+    /// 4.1).
     fn on_idle(&mut self, _now: Time, _restart_window: Bytes) {}
-    /// Called if the window was not full for one RTO, or if the sender was idle for that time. The window becomes
-    /// `window`, and the threshold at least 3/4 of the old window (RFC 2861 section 3).
+    /// Called if the window was not full for one RTO. The window becomes `window`, and the threshold at least 3/4 of
+    /// the old window (RFC 2861 section 3).
     fn on_unused(&mut self, now: Time, window: Bytes) {
         self.on_idle(now, window);
     }
@@ -242,8 +229,8 @@ pub trait Controller: Debug + Send {
     fn adopt(&mut self, now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
         self.on_idle(now, cwnd);
     }
-    /// Called after the segment size has changed to `mss`. `cwnd` and `ssthresh`, in bytes, have the same number of
-    /// segments as before.
+    /// Called after the segment size has changed to `mss`. `cwnd` and `ssthresh`, in bytes, keep their number of
+    /// segments.
     fn on_segment_size(&mut self, now: Time, _mss: Bytes, cwnd: Bytes, ssthresh: Option<Bytes>) {
         self.adopt(now, cwnd, ssthresh);
     }
@@ -258,13 +245,12 @@ pub trait Controller: Debug + Send {
     fn cwnd(&self) -> Bytes;
     /// The slow-start threshold in bytes; `None` before the first congestion signal.
     fn ssthresh(&self) -> Option<Bytes>;
-    /// Pacing rate in bits of payload per second; `None` without pacing. A controller that paces must return a rate
-    /// from the start of the connection.
+    /// Pacing rate in bits of payload per second; `None` without pacing. It must be set from the start of the
+    /// connection.
     fn pacing_rate(&self) -> Option<BitRate> {
         None
     }
-    /// True if the controller also sets the window during recovery. If false, the connection reduces the window to the
-    /// new target (RFC 6937).
+    /// True if the controller also sets the window during recovery. If false, RFC 6937 applies.
     fn owns_recovery(&self) -> bool {
         false
     }

@@ -50,8 +50,8 @@ pub const HYSTART_PLUS_PLUS: Constants =
     Constants { name: "cubic-hystart++", beta: 717, exit: SlowStartExit::PlusPlus };
 /// Slow start that lasts until the first loss.
 pub const SLOW_START: Constants = Constants { name: "cubic-slow-start", exit: SlowStartExit::Loss, ..LINUX };
-/// CUBIC as in Linux before 2.6.26, with a beta of 819/1024 and without HyStart (Ha, Rhee and Xu, CUBIC: a new
-/// TCP-friendly high-speed TCP variant, 2008).
+/// CUBIC as in Linux before 2.6.26: beta is 819/1024, without HyStart (Ha, Rhee and Xu, CUBIC: a new TCP-friendly
+/// high-speed TCP variant, 2008).
 pub const OLDER: Constants = Constants { name: "cubic-0.8", beta: 819, exit: SlowStartExit::Loss };
 
 /// The factor 1 in fixed point; also the number of time units per second in the cubic function.
@@ -68,8 +68,7 @@ const SECOND: u64 = 1_000_000_000;
 const DEAF_AFTER_REDUCTION: Duration = Duration::from_secs(1);
 /// Upper limit of `every` before the first reduction.
 const EVERY_AT_FIRST: u64 = 20;
-/// On the flat part of the function, the window grows by one segment each time this number of windows has been
-/// acknowledged.
+/// On the flat part, the window grows by one segment per this number of acknowledged windows.
 const EVERY_ON_PLATEAU: u64 = 100;
 
 /// CUBIC's growth and reduction.
@@ -79,8 +78,8 @@ pub struct Cubic {
     abe: bool,
     /// Tick of the stack's clock in ns; 1 for an exact clock.
     tick: u64,
-    /// Number of acknowledged windows after which the Reno-friendly window grows by one segment, in units of 1/8. It is
-    /// 8 (1 + beta) / (3 (1 - beta)) (RFC 9438 equation 4).
+    /// Acknowledged windows per segment of Reno-friendly growth, in units of 1/8: 8 (1 + beta) / (3 (1 - beta)) (RFC
+    /// 9438 equation 4).
     friendly_every: u64,
     /// Minimum RTT since the last timeout; `None` before the first sample.
     min_rtt: Option<Duration>,
@@ -180,7 +179,7 @@ impl Cubic {
         }
     }
 
-    /// Updates the window that Reno would have (RFC 9438 section 4.3), and lowers `every` if that window is larger.
+    /// Updates Reno's window (RFC 9438 section 4.3), and lowers `every` if that window is larger.
     fn follow_reno(&mut self, cwnd: u64) {
         let Some(epoch) = &mut self.epoch else { return };
         let every = (cwnd * self.friendly_every / 8).max(1);
@@ -194,14 +193,12 @@ impl Cubic {
     }
 }
 
-/// K of RFC 9438 equation 2 in 1/1024 s, for a window that is `below` segments smaller than the origin.
+/// K of RFC 9438 equation 2 in 1/1024 s, for a window `below` segments smaller than the origin.
 fn inflection(below: u64) -> u64 {
     estimated_root(below.min(1 << 30) * ((1 << 40) / C))
 }
 
-/// A cube root with Linux's precision (cubic_root): a first guess from the leading bits, in units of 1/64, then one
-/// step of Newton's method with 341/1024 instead of 1/3. The first guess is a few per cent too high, and the result is
-/// usually slightly too small.
+/// A cube root with Linux's precision (cubic_root): a first guess, then one step of Newton's method.
 fn estimated_root(cube: u64) -> u64 {
     let bits = u64::BITS - cube.leading_zeros();
     if bits < 7 {

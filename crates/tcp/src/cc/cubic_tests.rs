@@ -27,8 +27,7 @@ fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     assert_eq!(curve(u64::MAX, k, 1000), 1000 + 1_000_000_000_000, "no overflow however late");
 }
 
-/// After a reduction from 175 to 123 segments, Linux's K is 5,185/1024 s. Without the adjusted first guesses, K would
-/// be 2/1024 s longer, and Linux would send a segment one ACK later.
+/// After a reduction from 175 to 123 segments, Linux's K is 5,185/1024 s. An exact root would be 2/1024 s longer.
 #[test]
 fn the_window_grows_at_the_same_ack_as_on_linux() {
     let mut cubic = Cubic::new(LINUX, Duration::from_millis(4));
@@ -105,8 +104,7 @@ fn a_fast_long_path_follows_the_cubic_function() {
     }
 }
 
-/// Section 4.3: on a short path the window follows that of a Reno flow with the same average window, which grows by 3
-/// (1 - beta) / (1 + beta) segments per round trip.
+/// Section 4.3: on a short path the window follows Reno's, which grows by 3 (1 - beta) / (1 + beta) segments per RTT.
 #[test]
 fn a_short_path_is_in_the_friendly_region() {
     let rtt = Duration::from_millis(10);
@@ -162,7 +160,7 @@ fn undo_restores() {
     assert_eq!((cubic.cwnd(), cubic.ssthresh()), (Bytes::new(1000 * MSS), None));
 }
 
-/// During a repair the window is below the threshold. Linux treats this as slow start, so that HyStart may end it.
+/// During a repair the window is below the threshold. For Linux this is slow start, so HyStart may end it.
 #[test]
 fn hystart_may_lower_the_threshold_in_a_repair() {
     let after = |reduced_to: Option<u64>| {

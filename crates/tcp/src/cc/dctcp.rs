@@ -106,8 +106,7 @@ mod tests {
         assert_eq!(dctcp.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window), 50);
     }
 
-    /// The purpose of DCTCP: if the queue starts to mark at a short length, the line stays full and the queue stays
-    /// short.
+    /// If the queue starts to mark at a short length, the line stays full and the queue stays short.
     #[test]
     fn a_short_marking_threshold_keeps_the_line_full() {
         let mut path = Path::new(controller("dctcp"), 100.0, Duration::from_millis(5), 1000);

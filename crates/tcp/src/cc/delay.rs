@@ -16,9 +16,7 @@ pub(super) struct RoundRtt {
     /// Number of RTT samples in the current round.
     pub samples: u32,
     round: Round,
-    /// True if RTT samples are used. A change to the Open state enables them and begins a round, and a change to any
-    /// other state disables them. A restart after an idle period enables them in any state. The recovery after a
-    /// timeout also begins with nothing in flight, so Vegas stays active in it, as in Linux (tcp_vegas_cwnd_event).
+    /// True if RTT samples are used: in the Open state, and after a restart (tcp_vegas_cwnd_event).
     pub open: bool,
     ca_state: Option<CaState>,
 }

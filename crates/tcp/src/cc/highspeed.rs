@@ -35,8 +35,7 @@ pub struct HighSpeed {
 }
 
 impl HighSpeed {
-    /// Returns a(w) in segments per RTT. The search starts at the row of the last ACK, because the window changes
-    /// little between two ACKs.
+    /// Returns a(w) in segments per RTT. The search starts at the row of the last ACK.
     fn increase(&mut self, cwnd: u64) -> u64 {
         while self.row + 1 < WINDOWS.len() && cwnd > WINDOWS[self.row] {
             self.row += 1;
@@ -48,7 +47,7 @@ impl HighSpeed {
     }
 }
 
-/// b(w) of section 5 for the window of a table row, rounded to two decimals as in the table.
+/// b(w) of section 5 for a table row, rounded to two decimals as in the table.
 fn decrease(row: usize) -> f64 {
     let exact = decrease_of(WINDOWS[row] as f64);
     libm::round(exact * 100.0) / 100.0

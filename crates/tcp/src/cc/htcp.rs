@@ -34,7 +34,7 @@ const SCALE: (u64, u64) = (4, 80);
 const LEAST_RTT: Duration = Duration::from_millis(10);
 /// Maximum by which one sample may raise RTTmax.
 const RTT_STEP: Duration = Duration::from_millis(20);
-/// Fraction by which RTTmax - RTTmin is multiplied after each congestion event, so that RTTmax can adapt to a new path.
+/// RTTmax - RTTmin is multiplied by this fraction after each congestion event.
 const RTT_MEMORY: (u64, u64) = (95, 100);
 
 /// H-TCP's growth and reduction. All times are in ticks, except the field `tick`.
@@ -170,8 +170,7 @@ impl Htcp {
     }
 }
 
-/// Returns alpha without the factor of beta, `since` ticks after the last congestion event, with `hz` ticks per second.
-/// As in Linux, alpha is a whole number of segments and at least one. In the first second the window grows as in Reno.
+/// Returns alpha without the factor of beta. As in Linux, it is a whole number of segments and at least one.
 fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
     let beyond = u128::from(since.saturating_sub(hz));
     let hz = u128::from(hz);

@@ -112,8 +112,8 @@ impl WindowAlgorithm for Hybla {
 mod tests {
     use super::*;
 
-    /// Section 3: at the reference RTT Hybla is Reno. At four times that RTT, an ACK increases the window 16 times as
-    /// much as in Reno.
+    /// Section 3: at the reference RTT Hybla is Reno. At four times that RTT, the window grows 16 times as much per
+    /// ACK.
     #[test]
     fn the_increase_is_that_of_the_reference_path() {
         assert_eq!(rho(Duration::from_millis(10)), 1.0);

@@ -50,8 +50,7 @@ pub(super) enum HyStart {
 }
 
 impl HyStart {
-    /// Processes the RTT of an ACK in slow start. `min_rtt` is the minimum RTT. Ends slow start if an indication is
-    /// found.
+    /// Processes the RTT of an ACK in slow start, and ends slow start if the RTT or the ACK train requires it.
     #[inline]
     pub fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &mut Window) {
         let found = match self {
@@ -212,8 +211,7 @@ mod tests {
         (0..samples).any(|_| rounds.watch(Duration::from_millis(rtt_ms), &path))
     }
 
-    /// RFC 9406 section 4.2: if a round's RTT exceeds that of the last round by 1/8 after eight samples, the window
-    /// grows at 1/4 of the speed.
+    /// RFC 9406 section 4.2: if a round's RTT exceeds the last one by 1/8, the window grows at 1/4 of the speed.
     #[test]
     fn a_rise_of_the_rtt_makes_slow_start_conservative() {
         let mut rounds = Rounds::default();

@@ -202,8 +202,7 @@ mod tests {
 
     const SECOND: u64 = 1_000_000;
 
-    /// The end points of the curves in figure 1 and one point in between. Increases are in units of 1/128, decreases in
-    /// units of 1/64.
+    /// The end points of the curves in figure 1 and one point in between. Units: 1/128 (increase), 1/64 (decrease).
     #[test]
     fn increase_and_decrease_follow_the_delay() {
         assert_eq!(alpha(SECOND / 100, SECOND), ALPHA_MAX);

@@ -73,8 +73,7 @@ impl Ledbat {
     }
 }
 
-/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it. The window falls at most as fast as it rises
-/// (section 2.4.3 permits a faster fall).
+/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it.
 fn off_target(queueing_ms: f64) -> f64 {
     ((TARGET_MS - queueing_ms) / TARGET_MS).max(-1.0)
 }

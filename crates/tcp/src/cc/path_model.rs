@@ -7,15 +7,14 @@ use lopsided_core::{BitRate, Duration, Time};
 /// Pacing rate as a share of the bandwidth. It is below 1, so that the queue stays short (section 5.6.2).
 const PACING_MARGIN: f64 = 0.99;
 
-/// Packet-timed round trips (section 5.5.1). A round ends with the ACK of a segment that was sent after the previous
-/// round had ended.
+/// Packet-timed round trips (section 5.5.1).
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     /// Number of rounds so far.
     pub count: u64,
     /// True if the last ACK began a round.
     pub start: bool,
-    /// The round ends with the ACK of a segment that was sent when at least this number of bytes had been delivered.
+    /// The round ends with the ACK of a segment sent when this number of bytes had been delivered.
     end: u64,
 }
 
@@ -38,7 +37,7 @@ impl Rounds {
 /// The exact maximum over the last `N` rounds.
 #[derive(Debug)]
 pub(super) struct MaxOf<const N: usize> {
-    /// For each of the last `N` rounds, its number and its maximum, stored at the round number modulo `N`.
+    /// Number and maximum of each of the last `N` rounds, stored at the number modulo `N`.
     maxima: [(u64, f64); N],
     max: f64,
 }
@@ -77,12 +76,11 @@ impl<const N: usize> MaxOf<N> {
     }
 }
 
-/// Identifies the data that was sent with ProbeRTT's small window. The delivery rate of this data does not show the
-/// path's bandwidth (MarkConnectionAppLimited in section 5.3.4.3).
+/// The data sent with ProbeRTT's small window. Its delivery rate is not the path's (MarkConnectionAppLimited in section
+/// 5.3.4.3).
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
-    /// The delivered count at the time when the first segment of this data was sent, and the count after the delivery
-    /// of the last segment.
+    /// The delivered counts when the first segment was sent and after the last one was delivered.
     octets: Option<(u64, u64)>,
 }
 
@@ -93,16 +91,14 @@ impl HeldBack {
         self.octets = Some((first, delivered.saturating_add(in_flight)));
     }
 
-    /// True if a segment belongs to this data. `prior_delivered` is the delivered count at the time when the segment
-    /// was sent.
+    /// True if a segment belongs to this data. `prior_delivered` is the delivered count when it was sent.
     pub fn covers(&self, prior_delivered: u64) -> bool {
         self.octets.is_some_and(|(first, last)| (first..=last).contains(&prior_delivered))
     }
 }
 
-/// ACK aggregation: the number of acknowledged bytes in excess of those that the bandwidth would have delivered
-/// (section 5.5.9). A shared medium may hold back ACKs and deliver them together. The sender must be able to send in
-/// the meantime.
+/// ACK aggregation: acknowledged bytes in excess of the bandwidth (section 5.5.9). A shared medium may deliver ACKs
+/// together.
 #[derive(Debug, Default)]
 pub(super) struct AckEpoch {
     begun: Time,
@@ -117,9 +113,9 @@ impl AckEpoch {
         self.acked = 0;
     }
 
-    /// Adds `delivered` bytes or segments. Returns by how much the total of this epoch exceeds the expected total.
-    /// `expected` returns the amount that the bandwidth delivers in a given time. A new epoch begins when the total
-    /// falls behind, or when it reaches `limit`.
+    /// Adds `delivered` bytes or segments. Returns the excess over the expected total of this epoch. `expected` returns
+    /// the amount that the bandwidth delivers in a given time. An epoch ends when the total falls behind or reaches
+    /// `limit`.
     pub fn extra(&mut self, now: Time, delivered: u64, expected: impl FnOnce(Duration) -> u64, limit: u64) -> u64 {
         let mut expected = expected(now.saturating_since(self.begun));
         if self.acked <= expected || self.acked.saturating_add(delivered) >= limit {
@@ -191,8 +187,7 @@ mod tests {
         assert_eq!(max.max(), 10.0, "rounds without a sample age too");
     }
 
-    /// The bandwidth is 1,000 bytes per second. 500 bytes arrive early; then no bytes arrive until the bandwidth has
-    /// caught up.
+    /// At 1,000 bytes per second, 500 bytes arrive early. Then none arrive until the bandwidth has caught up.
     #[test]
     fn an_epoch_counts_what_comes_early_and_ends_when_acks_fall_behind() {
         let mut epoch = AckEpoch::default();

@@ -130,9 +130,8 @@ pub type ControllerFactory = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + 
 
 /// The congestion controls that a run may use: the built-in controllers, and controllers that its caller adds.
 ///
-/// They belong to the run, whereas a [`lopsided_spec::Registry`] belongs to the process. A factory is a closure that
-/// may own state of the run (a Python factory owns the object that ends the run if the factory fails), and two runs may
-/// use different code under one name.
+/// They belong to the run, not to the process, so a factory may own state of the run, and two runs may use different
+/// code under one name.
 ///
 /// # Examples
 ///

@@ -55,9 +55,7 @@ impl WindowAlgorithm for Reno {
     }
 }
 
-/// Adds one step per ACK, independently of the number of segments that the ACK covers (RFC 5681 equation 3). The step
-/// is computed in bytes and rounded down, as in 4.4BSD. The window therefore grows more slowly if the receiver sends
-/// fewer ACKs.
+/// Adds one step per ACK, computed in bytes and rounded down, as in 4.4BSD (RFC 5681 equation 3).
 fn grow_by_acks(window: &mut Window, slow_start: bool) {
     let (cwnd, mss) = (window.octets(), window.mss());
     let step = if slow_start { mss } else { (mss * mss / cwnd).max(1) };

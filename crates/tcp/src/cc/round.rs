@@ -20,8 +20,7 @@ impl Round {
         path.una > self.end
     }
 
-    /// True if all data that was sent before the round began has been acknowledged (`!before(snd_una, next_seq)` in
-    /// Linux's DCTCP). This may be the case one ACK earlier than [`Round::is_passed`].
+    /// True if all data sent before the round began is acknowledged (`!before(snd_una, next_seq)` in Linux's DCTCP).
     pub fn is_acknowledged(self, path: &PathState) -> bool {
         path.una >= self.end
     }

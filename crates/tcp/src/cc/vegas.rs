@@ -17,7 +17,7 @@ use lopsided_core::{Duration, Time};
 const ALPHA: u64 = 2;
 const BETA: u64 = 4;
 const GAMMA: u64 = 1;
-/// If a round has at most this number of RTT samples, all of them may come from delayed ACKs.
+/// With at most this number of RTT samples, all of them may come from delayed ACKs.
 const TOO_FEW: u32 = 2;
 
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// Changes the window at the end of a round. `base` is the base RTT and `rtt` the minimum RTT of the round, in ns.
+    /// Changes the window at the end of a round. `base` is the base RTT and `rtt` the round's minimum, in ns.
     fn adjust(window: &mut Window, octets: u64, base: u64, rtt: u64) {
         let cwnd = window.segments();
         let queued = share(cwnd, rtt - base, base);
@@ -104,8 +104,7 @@ mod tests {
     use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
     use super::*;
 
-    /// The published rule: the window grows by one segment if fewer than alpha segments are queued, shrinks by one if
-    /// more than beta are, and stays the same in between.
+    /// The window grows if fewer than alpha segments are queued, and shrinks if more than beta are.
     #[test]
     fn the_window_moves_by_one_outside_alpha_and_beta() {
         // With a window of 100 segments and a base RTT of 100 ms, 1 ms of queueing delay is one segment.
@@ -130,9 +129,8 @@ mod tests {
         assert!(!window.in_slow_start());
     }
 
-    /// After a timeout nothing is in flight, so the retransmission counts as the start of a transmission. Vegas
-    /// therefore stays active, although the state is not Open. In a kernel capture on 1056/184 kbit/s without SACK, the
-    /// window did not grow by Reno's rule in the repair after a timeout.
+    /// After a timeout the retransmission counts as a start of transmission, so Vegas stays active. In a kernel capture
+    /// on 1056/184 kbit/s the window did not grow by Reno's rule.
     #[test]
     fn in_the_repair_behind_a_timeout_it_is_no_reno() {
         let mut path = path_state();
@@ -149,8 +147,7 @@ mod tests {
         assert!(vegas.rtt.open);
     }
 
-    /// Linux calls `set_state` for the loss and again for the undo of that loss. The undo therefore begins another
-    /// round, although the state is Open for the ACK before the loss and for the ACK after the undo.
+    /// Linux calls `set_state` for the loss and again for its undo, so the undo begins another round.
     #[test]
     fn a_timeout_that_the_next_ack_takes_back_begins_a_round() {
         let path = path_state();
@@ -166,7 +163,7 @@ mod tests {
         assert!(vegas.rtt.open && vegas.rtt.samples == 0);
     }
 
-    /// Alone on a line, Vegas fills the line with a queue of two to four segments and loses nothing.
+    /// Alone on a line, Vegas keeps a queue of two to four segments and loses nothing.
     #[test]
     fn a_few_segments_of_queue_and_no_loss() {
         let mut path = Path::new(controller("vegas"), 20.0, Duration::from_millis(50), 400);

@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(counts(4, false), 4);
     }
 
-    /// The ACK that ends a repair does not affect the estimate that sets the window at the end of that repair.
+    /// The ACK that ends a repair does not affect the window at the end of that repair.
     #[test]
     fn the_window_after_a_repair_is_that_of_the_acks_before() {
         let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));

@@ -120,8 +120,7 @@ impl Window {
         }
     }
 
-    /// Grows the window by `octets` bytes, at most to the threshold (RFC 5681 equation 2). Returns the bytes that
-    /// remain for congestion avoidance.
+    /// Grows the window by `octets` bytes, at most to the threshold (RFC 5681 equation 2). Returns the rest.
     #[inline]
     pub fn slow_start(&mut self, octets: u64) -> u64 {
         if !self.in_slow_start() {
@@ -133,8 +132,7 @@ impl Window {
         octets - step
     }
 
-    /// Adds one segment for each `every` acknowledged segments, independently of the number of ACKs that report them
-    /// (RFC 3465 section 2.1).
+    /// Adds one segment for each `every` acknowledged segments (RFC 3465 section 2.1).
     #[inline]
     pub fn add_one_per(&mut self, every: u64, octets: u64) {
         let step = every.max(1).saturating_mul(self.mss);
@@ -192,8 +190,8 @@ impl Window {
         self.ssthresh = ssthresh;
     }
 
-    /// Saves the window and the threshold for undo. An outdated threshold is saved as 3/4 of the window (RFC 2861
-    /// section 3).
+    /// Saves the window and the threshold for undo. An outdated threshold becomes 3/4 of the window (RFC 2861 section
+    /// 3).
     fn keep(&mut self) {
         let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
         self.before = Some((self.cwnd, ssthresh));
@@ -211,8 +209,7 @@ impl Window {
     }
 }
 
-/// The growth of a window and its reduction after a congestion signal, which is all that most algorithms define. All
-/// values are in segments.
+/// The growth of a window and its reduction after a congestion signal. All values are in segments.
 ///
 /// # Examples
 ///
@@ -251,16 +248,13 @@ pub trait WindowAlgorithm: Debug + Send {
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Called when data is sent while nothing is in flight. `idle` is the time since data was last sent.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
-    /// Called for an arriving ACK before the ACK changes the congestion state, the window or the threshold. Linux takes
-    /// its measurements here.
+    /// Called for an arriving ACK before it changes the congestion state, the window or the threshold.
     #[inline]
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &Window) {}
-    /// Called for each ACK that reports newly delivered data, also during recovery, after the ACK has changed the
-    /// congestion state. Algorithms take their measurements here.
+    /// Called for each ACK that reports newly delivered data, after it has changed the congestion state.
     #[inline]
     fn pkts_acked(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
-    /// Called for an ACK that may raise the window: it acknowledges new data, recovery does not set the window, and the
-    /// window limited the sender.
+    /// Called for an ACK that may raise the window: new data, no recovery, and the window limited the sender.
     fn cong_avoid(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window);
     /// Returns the threshold after a congestion signal, in segments. A result below 2 counts as 2.
     fn ssthresh(&mut self, now: Time, signal: Signal, path: &PathState, window: &Window) -> u64;
@@ -270,8 +264,7 @@ pub trait WindowAlgorithm: Debug + Send {
     fn on_recovered(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Called if the last congestion signal was spurious, after the window and the threshold have been restored.
     fn on_undo(&mut self, _now: Time) {}
-    /// True if `cong_avoid` must also be called while the application or the receiver, not the window, limits the
-    /// sender.
+    /// True if `cong_avoid` must also be called while the window does not limit the sender.
     fn increase_when_app_limited(&self) -> bool {
         false
     }

@@ -25,10 +25,8 @@ impl Connection {
         self.error
     }
 
-    /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. Each event is reported once, and only while the
-    /// application waits for it. A reader waits before its first read, and after a read that returned less than its
-    /// limit. A writer waits after a partial write. As in Linux, a writer that filled the buffer is notified once 1/3
-    /// of the buffer is free.
+    /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. An event is reported once, after an incomplete read
+    /// or write. As in Linux, a writer is notified once 1/3 of the buffer is free.
     pub fn watch_readiness(&mut self) {
         self.readiness = Readiness { watched: true, reader_waits: true, writer_waits: false };
         self.tell_readiness();
@@ -50,9 +48,8 @@ impl Connection {
         Ok(len)
     }
 
-    /// Returns the ranges of the peer's stream that this end acknowledged without having received them (`placeholders`
-    /// of the profile). Only ranges since the last call are returned, as stream offsets. Reads return zeros for these
-    /// ranges.
+    /// Returns the ranges that this end acknowledged without having received them (`placeholders` of the profile), as
+    /// stream offsets. Each range is returned once. Reads return zeros for them.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.recv.take_placeholders()
     }
@@ -67,8 +64,8 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Blocked`] if no data is unread, [`ReadError::Ended`] after the peer's FIN, [`ReadError::Failed`] if
-    /// the connection has failed.
+    /// [`ReadError::Blocked`] without unread data, [`ReadError::Ended`] after the peer's FIN, [`ReadError::Failed`]
+    /// after a failure.
     pub fn read(&mut self, now: Time, limit: u64) -> Result<Payload, ReadError> {
         let unread = self.recv.unread();
         self.readiness.reader_waits = unread < limit;
@@ -101,8 +98,8 @@ impl Connection {
         }
     }
 
-    /// Closes one direction or both, as shutdown(2). `Write` sends a FIN after the written data. `Read` ends reading
-    /// once the buffer is empty and sends nothing to the peer. After `Both`, arriving data is answered with a reset.
+    /// Closes one direction or both, as shutdown(2). `Write` sends a FIN after the written data. `Read` sends nothing.
+    /// After `Both`, arriving data is answered with a reset.
     pub fn shutdown(&mut self, how: Shutdown) {
         if matches!(how, Shutdown::Read | Shutdown::Both) {
             self.read_shut = true;
@@ -112,9 +109,8 @@ impl Connection {
         }
     }
 
-    /// Closes the connection, as close(2). Data that was written is still delivered, followed by a FIN. If unread data
-    /// is in the buffer or new data arrives, the peer gets a reset. The connection waits at most 60 s for the peer's
-    /// FIN (Linux's tcp_fin_timeout).
+    /// Closes the connection, as close(2). Written data is still delivered, followed by a FIN. Unread or new data
+    /// causes a reset. The peer has 60 s for its FIN (Linux's tcp_fin_timeout).
     pub fn close(&mut self, now: Time) {
         self.orphaned = true;
         if self.recv.unread() > 0 {

@@ -56,14 +56,12 @@ impl Handshake {
         self.syn_due
     }
 
-    /// True if the SYN was retransmitted. An answer may then belong to any of its copies, so it gives no RTT sample
-    /// (Karn's rule).
+    /// True if the SYN was retransmitted. Its answer gives no RTT sample (Karn's rule).
     pub fn is_resent(&self) -> bool {
         self.resent > 0
     }
 
-    /// True if the SYN timed out and was sent at least three times. Both conditions are checked, because a repeated SYN
-    /// of the peer causes a retransmission without a timeout.
+    /// True if the SYN timed out and was sent at least three times. A peer's repeated SYN also causes retransmissions.
     pub fn was_lost_twice(&self) -> bool {
         self.retries > 0 && self.resent > 1
     }

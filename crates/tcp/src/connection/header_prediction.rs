@@ -25,8 +25,7 @@ pub(crate) struct Watched {
 }
 
 impl Connection {
-    /// Processes a segment on the fast path if it only acknowledges new data or only carries the next data in order.
-    /// Returns false and changes nothing for any other segment.
+    /// Processes a segment on the fast path. Returns false and changes nothing if the path does not apply.
     #[inline(always)]
     pub(super) fn take_predicted(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         if !self.predicts(header) {
@@ -44,10 +43,7 @@ impl Connection {
         taken
     }
 
-    /// True if the connection is established and the segment is plain and the next in order. A plain segment has no
-    /// flag except ACK and PSH, no option except timestamps, and no ECN mark to echo; its timestamp is not older than
-    /// the last one. The segment is acceptable and neither end has closed, so only its acknowledgement and its data
-    /// need processing.
+    /// True if the connection is established, and the segment is plain and the next in order.
     #[inline(always)]
     fn predicts(&self, header: &TcpHeader) -> bool {
         #[cfg(test)]
@@ -86,8 +82,7 @@ impl Connection {
         true
     }
 
-    /// Processes a segment with data if no earlier data is missing, the sender has no outstanding data, and the data
-    /// fits the receive window.
+    /// Processes a segment with data if no data is missing or outstanding, and the data fits the window.
     #[inline(always)]
     fn take_next(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         let una = self.send.flight.una();

@@ -11,11 +11,9 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 
-/// Duration of TIME-WAIT. Also the longest time that an orphaned connection waits for the peer's FIN. 60 s in Linux and
-/// FreeBSD.
+/// Duration of TIME-WAIT, and of an orphan's wait for the FIN. 60 s in Linux and FreeBSD.
 pub(super) const TIME_WAIT: Duration = Duration::from_secs(60);
-/// Minimum time between two answers to unacceptable segments without data. Without this limit two ends that disagree
-/// could answer each other forever (Linux's tcp_invalid_ratelimit).
+/// Minimum time between two answers to unacceptable segments without data (Linux's tcp_invalid_ratelimit).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A segment with data, or with a FIN.
@@ -50,8 +48,7 @@ impl Connection {
         self.tell_readiness();
     }
 
-    /// Stores the window of an ACK that is due now, for stacks that acknowledge before the application reads. Data that
-    /// the application reads afterwards enlarges only the windows of later segments.
+    /// Stores the window of an ACK that is due now, for stacks that acknowledge before the application reads.
     fn settle_answer(&mut self, now: Time) {
         let Some(why) = self.acks.due() else { return };
         if self.state >= State::Established && self.state != State::Closed {
@@ -131,8 +128,8 @@ impl Connection {
         is_closed && start + i64::from(payload.len()) > self.recv.next() as i64
     }
 
-    /// Checks acceptability (RFC 9293 section 3.10.7.4 first check) and PAWS (RFC 7323 section 5.3), and answers a
-    /// segment that fails. Returns true if the segment must be processed.
+    /// Checks acceptability (RFC 9293 section 3.10.7.4) and PAWS (RFC 7323 section 5.3), and answers a segment that
+    /// fails.
     fn is_acceptable(&mut self, now: Time, header: &TcpHeader, start: i64, payload: &Payload) -> bool {
         if let Some(timestamps) = header.options.timestamps {
             if self.options.timestamps
@@ -170,8 +167,7 @@ impl Connection {
         true
     }
 
-    /// Handles data that is not acceptable: it ends before the last ACK, begins beyond the window, or has an old
-    /// timestamp.
+    /// Handles data before the last ACK or beyond the window, or with an old timestamp.
     fn on_unacceptable(&mut self, now: Time, start: i64, payload: &Payload) {
         self.counters_mut().duplicates_received += 1;
         let again = start < self.recv.next() as i64;
@@ -194,8 +190,7 @@ impl Connection {
         }
     }
 
-    /// Answers an unacceptable segment without data with a challenge ACK, which shows a live peer the state of this
-    /// end.
+    /// Answers an unacceptable segment without data with a challenge ACK.
     fn challenge(&mut self, now: Time) {
         if self.last_challenge.is_none_or(|last| now.saturating_since(last) >= CHALLENGE_INTERVAL) {
             self.last_challenge = Some(now);
@@ -218,8 +213,7 @@ impl Connection {
         }
     }
 
-    /// Converts an acknowledgement number to a stream offset. Several offsets have this number; the result is the one
-    /// nearest to the acknowledged data.
+    /// Converts an acknowledgement number to the stream offset nearest to the acknowledged data.
     pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)
@@ -231,8 +225,7 @@ impl Connection {
         if ack > self.send.flight.nxt() as i64 { 0 } else { (ack - una).max(0) as u64 }
     }
 
-    /// Processes the acknowledgement. `opens` is true if the segment completes a passive open. Returns true if the
-    /// segment's data must be processed afterwards.
+    /// Processes the acknowledgement. Returns true if the segment's data must be processed afterwards.
     fn on_ack(&mut self, now: Time, header: &TcpHeader, payload: &Payload, opens: bool) -> bool {
         let ack = self.ack_offset(header.ack);
         if ack > self.send.flight.nxt() as i64 {
@@ -282,9 +275,7 @@ impl Connection {
         true
     }
 
-    /// Answers a partial acknowledgement with an immediate segment, as FreeBSD's tcp_sack_partialack. The segment is
-    /// empty if there is nothing to retransmit and no retransmission is outstanding. New data follows if the
-    /// acknowledgement permits it.
+    /// Answers a partial acknowledgement with an immediate segment, as FreeBSD's tcp_sack_partialack.
     fn answer_partial(&mut self, now: Time) {
         let board = &self.send.flight.scoreboard;
         if board.retrans_bytes() == 0 && board.retransmit_pending() == 0 {
@@ -360,8 +351,7 @@ impl Connection {
         self.note_echo(now, header, payload.len());
     }
 
-    /// Takes an RTT sample for the receiver from the echoed timestamp of an acceptable segment with `len` bytes of
-    /// data. Only a full segment gives a sample, and only if its echo differs from that of the segment before it.
+    /// Takes an RTT sample for the receiver from the timestamp echoed by a full segment.
     #[inline(always)]
     pub(super) fn note_echo(&mut self, now: Time, header: &TcpHeader, len: u32) {
         let Some(stamps) = header.options.timestamps.filter(|_| self.options.timestamps) else { return };
@@ -371,8 +361,8 @@ impl Connection {
         }
     }
 
-    /// Grows the receive window and decides whether to send an ACK for the accepted data. `before` is the next expected
-    /// offset before the segment arrived. `prepared` is true if an ACK was already built.
+    /// Grows the receive window and decides whether to send an ACK. `before` is the earlier next expected offset;
+    /// `prepared` is true if an ACK was built.
     #[inline(always)]
     pub(super) fn settle_arrival(
         &mut self,
@@ -427,8 +417,7 @@ impl Connection {
         }
     }
 
-    /// Handles data whose CE mark differs from that of the data before it (DCTCP). The data received before the change
-    /// gets a separate ACK with its own ECN echo (RFC 8257 section 3.2).
+    /// Handles a change of the CE mark (DCTCP): older data gets a separate ACK (RFC 8257 section 3.2).
     fn note_mark(&mut self, now: Time, marked: bool) {
         if marked != self.ecn.echo() {
             if self.acks.is_pending() {
@@ -466,9 +455,7 @@ impl Connection {
         }
     }
 
-    /// Builds the ACK before the application is notified of the FIN and may close, if the ACK is due because a gap was
-    /// filled or the segment count was reached. An ACK that is due for another reason waits, because this end will
-    /// probably send a segment in response to the FIN.
+    /// Builds an ACK for a filled gap or a reached segment count before the application sees the FIN and may close.
     fn answer_before_close(&mut self, now: Time) {
         let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count);
         if let Some(why) = self.acks.due().filter(at_once) {

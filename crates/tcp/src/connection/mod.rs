@@ -120,8 +120,7 @@ pub struct Connection {
     pub(crate) prediction: header_prediction::Watched,
 }
 
-/// The options in force. Before the handshake these are the options that this end offers; after it, the options that
-/// both ends offer.
+/// The options in force: before the handshake the offered ones, then those that both ends offer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgreedOptions {
     /// The MSS option of this end, in bytes.
@@ -273,7 +272,7 @@ impl Connection {
         &self.send.rtt_stats
     }
 
-    /// Returns the statistics of the RTT samples and resets them, so that a caller can report each interval separately.
+    /// Returns the statistics of the RTT samples and resets them.
     pub fn take_rtt_stats(&mut self) -> RttStats {
         std::mem::take(&mut self.send.rtt_stats)
     }
@@ -370,8 +369,7 @@ impl Connection {
         self.send.flight.timers.next()
     }
 
-    /// Handles the timers that are due at `now` and returns which kind expired. A call before any timer is due changes
-    /// nothing.
+    /// Handles the timers that are due at `now` and returns which kind expired.
     pub fn handle_timeout(&mut self, now: Time) -> Expired {
         self.send.flight.trace.set_now(now);
         // Check the pacing timer first: it expires most often, and it changes no state.

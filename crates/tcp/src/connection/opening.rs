@@ -92,8 +92,8 @@ impl Connection {
         self.send.open(u64::from(syn.window), syn.seq, syn.ack);
     }
 
-    /// Takes the first RTT sample from a SYN that was sent only once, or from the echoed timestamp. Without a sample,
-    /// sets the RTO as RFC 6298 rule 5.7 requires.
+    /// Takes the first RTT sample from the SYN or the echoed timestamp. Without a sample, RFC 6298 rule 5.7 sets the
+    /// RTO.
     pub(super) fn sample_handshake(&mut self, now: Time, header: &TcpHeader) {
         let once = self.handshake.sent_once_at().map(|sent_at| now - sent_at);
         let sample = once.or_else(|| {
@@ -119,8 +119,8 @@ impl Connection {
         }
     }
 
-    /// True if the peer echoes the timestamp of the first SYN, which shows that this SYN was not lost: Eifel detection
-    /// (RFC 3522), as in Linux's tcp_try_undo_spurious_syn.
+    /// True if the peer echoes the first SYN's timestamp: Eifel detection (RFC 3522; Linux's
+    /// tcp_try_undo_spurious_syn).
     fn answers_first_syn(&self, header: &TcpHeader) -> bool {
         let echo = header.options.timestamps.filter(|_| self.options.timestamps).map(|timestamps| timestamps.echo);
         let first = self.handshake.first_sent_at().map(|at| self.send.flight.clock.value(at));
@@ -155,8 +155,7 @@ impl Connection {
         self.events.push_back(ConnEvent::Established);
     }
 
-    /// True while this end waits for the ACK of its SYN-ACK, even if the application has closed the connection in the
-    /// meantime.
+    /// True while this end waits for the ACK of its SYN-ACK.
     pub(super) fn awaits_ack_of_syn(&self) -> bool {
         self.state == State::SynReceived
             || (self.state == State::FinWait1 && self.send.flight.timers.is_set(TimerKind::Handshake))

@@ -17,8 +17,7 @@ impl Connection {
         Some(Segment::of(header, outgoing))
     }
 
-    /// Like [`Connection::poll_segment`], but writes the header into the caller's packet. If the result is `None`, the
-    /// content of `header` is unspecified.
+    /// Like [`Connection::poll_segment`], but writes to the caller's header. After `None` its content is unspecified.
     #[inline]
     pub fn write_segment(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         self.send.flight.trace.set_now(now);
@@ -47,8 +46,7 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// Writes the segment that [`Next::Full`] announced. Call it at the same instant as the call that returned
-    /// [`Next::Full`], with no other call in between.
+    /// Writes the segment that [`Next::Full`] announced. Call it at the same instant, before any other call.
     #[inline]
     #[doc(hidden)]
     pub fn write_full_segment(&mut self, now: Time, header: &mut TcpHeader) -> Outgoing {
@@ -57,10 +55,8 @@ impl Connection {
         Outgoing { next: self.send.follows_full(now), ..outgoing }
     }
 
-    /// Predicts the result of [`Connection::write_segment`] without building the segment. If the result is
-    /// [`Next::Nothing`], it also records the limit that keeps the sender from sending, as
-    /// [`Connection::write_segment`] would. The result is [`Next::Open`] if the prediction is not simple: data waits
-    /// for pacing, another segment precedes data, or events are recorded.
+    /// Predicts the result of [`Connection::write_segment`] without building the segment. [`Next::Open`] means that no
+    /// simple prediction exists. [`Next::Nothing`] also records the limit that stops the sender.
     #[inline(always)]
     #[doc(hidden)]
     pub fn what_is_next(&mut self, now: Time) -> Next {
@@ -79,8 +75,8 @@ impl Connection {
         next
     }
 
-    /// Like [`Connection::write_segment`], for an interface whose queue has no space for data. As in Linux, a data
-    /// segment that the interface refuses does not count as sent, and the window is reduced once.
+    /// Like [`Connection::write_segment`], for an interface without space for data. As in Linux, a refused data segment
+    /// does not count as sent, and the window is reduced once.
     #[cold]
     #[doc(hidden)]
     pub fn write_segment_without_data(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
@@ -197,8 +193,7 @@ impl Connection {
             && !self.send.flight.timers.is_set(TimerKind::Handshake)
     }
 
-    /// Builds a probe: a segment without data whose sequence number is one below the window. The peer must answer it
-    /// with an ACK, which carries its window.
+    /// Builds a window probe: no data, and a sequence number one below the window.
     #[cold]
     fn window_probe(&mut self, now: Time) -> Segment {
         let mut segment = self.rare_covering(now, Flags::ACK);
@@ -247,8 +242,7 @@ impl Connection {
         Segment { ecn: self.ecn.codepoint(false), ..Segment::bare(header) }
     }
 
-    /// Builds the ACK that was pending when the CE mark of arriving data changed (RFC 8257 section 3.2). It does not
-    /// cover data that arrived since then; the ACK of that data stays due.
+    /// Builds the ACK that was pending when the CE mark changed (RFC 8257 section 3.2). Later data is not covered.
     fn old_ack(&mut self, now: Time, old: OldAck) -> Segment {
         self.counters_mut().pure_acks_out += 1;
         let echo = self.ecn.echo();

@@ -23,9 +23,8 @@ const HOLDS: Duration = Duration::from_secs(600);
 const LEAST_SEGMENT: u32 = 64;
 
 impl Connection {
-    /// Handles a router's message that the segment with the sequence number `seq` exceeds the path MTU `mtu`. Returns
-    /// the path MTU, which the host should store for this destination. Returns `None` if the message does not belong to
-    /// this connection or changes nothing.
+    /// Handles a router's message that the segment `seq` exceeds the path MTU `mtu`. Returns the path MTU to store for
+    /// this destination; `None` if the message does not apply.
     pub fn handle_too_big(&mut self, now: Time, seq: Seq, mtu: Bytes) -> Option<PathMtu> {
         self.send.flight.trace.set_now(now);
         if matches!(self.state, State::Closed | State::Listen) {
@@ -49,7 +48,7 @@ impl Connection {
         Some(known)
     }
 
-    /// Stores the negotiated segment size `agreed` and returns the size to use, which a known path MTU may lower.
+    /// Stores the negotiated segment size. Returns the size to use, which a known path MTU may lower.
     pub(super) fn limit_segments(&mut self, agreed: u32) -> u32 {
         self.limits.agreed = agreed;
         self.largest_segment()
@@ -78,8 +77,7 @@ impl Connection {
         }
     }
 
-    /// Leaves space in every segment for the accurate-ECN option, if this end sends it. Called at the end of the
-    /// handshake, when nothing has been sent.
+    /// Leaves space for the accurate-ECN option in every segment, at the end of the handshake.
     pub(super) fn reserve_for_ecn_option(&mut self, now: Time) {
         if let Some(fit) = self.ecn.fit_option(MAX_TCP_OPTIONS, 0) {
             self.limits.reserved = AccEcnOption::padded_len_of(fit.counters);

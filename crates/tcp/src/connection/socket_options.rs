@@ -7,33 +7,31 @@ use lopsided_core::tcp_event::State;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 impl Connection {
-    /// If `on`, short segments are sent at once (TCP_NODELAY). Data that is waiting is sent now, even if the socket is
-    /// corked. Otherwise the profile's rule applies (usually Nagle's).
+    /// If `on`, short segments are sent at once (TCP_NODELAY), even if the socket is corked. Otherwise the profile's
+    /// rule applies.
     pub fn set_nodelay(&mut self, on: bool) {
         self.send.hold.set_nodelay(on);
     }
 
-    /// If `on`, a short segment is held until it is full (TCP_CORK). If no data is outstanding, the short segment is
-    /// sent after one RTO.
+    /// If `on`, a short segment is held until it is full (TCP_CORK), or for one RTO if no data is outstanding.
     pub fn set_cork(&mut self, on: bool) {
         self.send.hold.set_cork(on);
     }
 
-    /// Sets a fixed size of the send buffer, which then no longer grows with the congestion window (SO_SNDBUF). Data
-    /// that is already in the buffer stays there, even if it exceeds the new size.
+    /// Sets a fixed size of the send buffer (SO_SNDBUF). Data that is already in the buffer stays there.
     pub fn set_send_buffer(&mut self, size: Bytes) {
         self.send.set_buffer(size);
         self.tell_readiness();
     }
 
-    /// Sets a fixed size of the receive buffer, which then no longer grows (SO_RCVBUF). The window scale of the
-    /// handshake stays, and a window that was advertised is never reduced.
+    /// Sets a fixed size of the receive buffer (SO_RCVBUF). The window scale stays, and an advertised window is never
+    /// reduced.
     pub fn set_receive_buffer(&mut self, size: Bytes) {
         self.recv.set_buffer(size);
     }
 
-    /// Sets an upper limit on the sending rate (SO_MAX_PACING_RATE). A congestion control that has no pacing rate is
-    /// then paced as in Linux: at 2 windows per RTT in the first half of slow start, later at 1.2 windows per RTT.
+    /// Sets an upper limit on the sending rate (SO_MAX_PACING_RATE). A congestion control without a pacing rate is then
+    /// paced as in Linux: at 2 windows per RTT in the first half of slow start, then at 1.2.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.send.set_max_pacing_rate(rate);
     }
@@ -62,8 +60,8 @@ impl Connection {
         self.ecn.set_option(on);
     }
 
-    /// Sets the time after which the connection fails if data stays unacknowledged or window probes stay unanswered
-    /// (TCP_USER_TIMEOUT, RFC 5482). With `None`, it fails after 15 retransmissions or probes.
+    /// Sets the time after which the connection fails without acknowledgements or answers to window probes
+    /// (TCP_USER_TIMEOUT, RFC 5482). `None`: after 15 retransmissions or probes.
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.send.flight.user_timeout = timeout;
     }

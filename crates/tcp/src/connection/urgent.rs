@@ -15,8 +15,7 @@ pub(super) struct Urgent {
     /// Acknowledgement number of an arriving segment that acknowledges data never sent. The answer is a reset (RFC 9293
     /// section 3.10.7).
     pub refused: Option<Seq>,
-    /// The ACK that was pending when the CE mark of arriving data changed (RFC 8257 section 3.2), or the ACK of the
-    /// handshake.
+    /// The ACK that was pending when the CE mark changed (RFC 8257 section 3.2), or the handshake's ACK.
     pub old_ack: Option<OldAck>,
     /// True if a keep-alive probe must be sent.
     pub keepalive: bool,

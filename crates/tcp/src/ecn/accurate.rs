@@ -14,18 +14,16 @@ use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 
-/// Initial value of the packet counts on the wire (section 3.2.1). It is not zero, so that a field that a middlebox has
-/// set to zero can be detected.
+/// Initial value of the packet counts on the wire (section 3.2.1). A middlebox's zero is thus detectable.
 const FIRST_COUNT: u8 = 5;
 /// Initial values of the byte counts of ECT(0), ECT(1) and CE on the wire.
 const FIRST_OCTETS: [u32; 3] = [1, 1, 0];
-/// An ACK is due after this number of marked packets since the last sent segment (Linux's TCP_ACCECN_ACE_MAX_DELTA).
-/// Two more marks could wrap the field.
+/// Marked packets per ACK (Linux's TCP_ACCECN_ACE_MAX_DELTA). Two more marks could wrap the field.
 const MARKS_PER_ACK: u32 = 6;
 /// The field cannot wrap if an ACK covers at most this number of segments.
 const MOST_UNAMBIGUOUS: u64 = 7;
-/// The mean number of segments per ACK has this number of fractional bits, and a new ACK has a weight of 2^-`ACK_SHIFT`
-/// in it (Linux's PKTS_ACKED_PREC and PKTS_ACKED_WEIGHT).
+/// Fractional bits of the mean number of segments per ACK; a new ACK weighs 2^-`ACK_SHIFT` (Linux's PKTS_ACKED_PREC and
+/// PKTS_ACKED_WEIGHT).
 const ACK_SHIFT: u32 = 6;
 /// ACKs count as thinned if they cover more than this number of segments on average (Linux's ACK_COMP_THRESH).
 const THINNED_ACK: u64 = 4;
@@ -62,10 +60,9 @@ pub(crate) struct AccEcnReceiver {
     marks_since_ack: u32,
     /// ECN field of the SYN-ACK in coded form, which the next segment reports instead of the packet count.
     handshake: Option<u8>,
-    /// Number of counters that the next option must have to report all bytes that arrived since the last option.
+    /// Number of counters that the next option needs for all bytes since the last option.
     least_counters: u32,
-    /// True if the peer has sent the option. This shows that the path does not drop the option, so this end sends it
-    /// too (section 3.2.3.2.1).
+    /// True if the peer has sent the option. This end then sends it too (section 3.2.3.2.1).
     pub peer_sends_option: bool,
     /// True if ACKs with the option do not arrive (section 3.2.3.2.2).
     option_is_lost: bool,
@@ -73,7 +70,7 @@ pub(crate) struct AccEcnReceiver {
     dsack_with_option: Option<u64>,
 }
 
-/// Number of counters of the option in the next segment, and the number of SACK blocks that fit next to it.
+/// Number of counters in the next segment's option, and of SACK blocks next to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OptionFit {
     pub counters: u32,
@@ -81,8 +78,7 @@ pub(crate) struct OptionFit {
 }
 
 impl AccEcnReceiver {
-    /// Creates the counters. `arrived` is the ECN field of the peer's SYN or SYN-ACK. A CE mark on that segment counts
-    /// as a marked packet.
+    /// Creates the counters. `arrived` is the ECN field of the peer's SYN or SYN-ACK; CE counts as a mark.
     pub fn new(arrived: Ecn) -> AccEcnReceiver {
         AccEcnReceiver {
             syn_arrived_as: arrived,
@@ -104,8 +100,8 @@ impl AccEcnReceiver {
         self.handshake = Some(handshake_ace(arrived));
     }
 
-    /// Counts an arriving segment with `len` bytes of data. Returns true if received data must be acknowledged at once:
-    /// if the segment's ECN field differs from the last one, or if the 3-bit packet count could wrap.
+    /// Counts an arriving segment with `len` bytes of data. Returns true if data must be acknowledged at once: the ECN
+    /// field changed, or the 3-bit packet count could wrap.
     pub fn take(&mut self, ecn: Ecn, len: u32) -> bool {
         if ecn == Ecn::Ce {
             self.packets += 1;
@@ -135,9 +131,8 @@ impl AccEcnReceiver {
     /// Fits the option into `room` bytes of header space, next to `sack_blocks` SACK blocks. Returns `None` if the
     /// segment has no option.
     ///
-    /// The option carries as many counters as fit, and at least those that changed. If the changed counters do not fit,
-    /// SACK blocks are left out until they fit, but at least two blocks stay (Linux's tcp_options_fit_accecn). Changes
-    /// are rare, and the next ACK repeats the blocks.
+    /// The option carries at least the changed counters. SACK blocks make room for them, down to two blocks (Linux's
+    /// tcp_options_fit_accecn).
     pub fn fit_option(&self, mut room: u32, mut sack_blocks: usize) -> Option<OptionFit> {
         if !self.peer_sends_option || self.option_is_lost {
             return None;
@@ -167,9 +162,8 @@ impl AccEcnReceiver {
         self.dsack_with_option = dsack.filter(|_| with_option);
     }
 
-    /// Records that data beginning at `start` arrived again. If the last ACK reported this data as
-    /// a duplicate and carried the option, the path probably drops the option: this end stops sending it (Linux's
-    /// tcp_rcv_spurious_retrans).
+    /// Records that data at `start` arrived again. If the last ACK reported this duplicate with the option, the path
+    /// probably drops the option, so it is no longer sent (Linux's tcp_rcv_spurious_retrans).
     pub fn note_duplicate(&mut self, start: i64) {
         self.option_is_lost |= self.dsack_with_option.is_some_and(|dsack| dsack as i64 == start);
     }
@@ -200,8 +194,7 @@ impl<'a> AceFeedback<'a> {
         AceFeedback { packets: ace_of(header.flags), option: header.options.accurate_ecn(), newer }
     }
 
-    /// True if the packet count is zero. A correct count cannot be zero before packets are marked, so a middlebox has
-    /// probably cleared the field (section 3.2.2.4).
+    /// True if the packet count is zero: a middlebox has probably cleared the field (section 3.2.2.4).
     pub fn is_zeroed(&self) -> bool {
         self.packets == 0 && self.option.and_then(AccEcnOption::ce).unwrap_or(0) == 0
     }
@@ -225,8 +218,7 @@ pub(crate) struct AccEcnSender {
     packets: u64,
     /// Bytes by codepoint, as reported by the option or estimated from delivered bytes.
     octets: Octets,
-    /// The codepoint whose bytes last grew alone; `None` if there is none. If an ACK has no option, its delivered bytes
-    /// are added to this codepoint.
+    /// The codepoint whose bytes last grew alone. ACKs without the option add their bytes to it.
     growing: Option<usize>,
     /// Mean number of segments per ACK, in units of 1/64; 0 before the first ACK.
     acked: u64,
@@ -298,9 +290,8 @@ impl AccEcnSender {
         }
     }
 
-    /// Returns the number of newly marked packets, from the increase `count` of the 3-bit field modulo 8. `segments` is
-    /// the number of delivered segments, and `marked_octets` the increase of the byte count of CE, if that is known
-    /// (RFC 9768, appendix A.2).
+    /// Returns the number of newly marked packets from the 3-bit field's increase (RFC 9768, appendix A.2).
+    /// `marked_octets` is the increase of CE's byte count.
     fn resolve(&self, count: u64, segments: u64, marked_octets: Option<u64>, delivery: NewlyDelivered) -> u64 {
         if segments <= MOST_UNAMBIGUOUS {
             return count;

@@ -26,7 +26,7 @@ pub(crate) fn flags_of(ace: u8) -> Flags {
     Flags(u16::from(ace & 7) << 6)
 }
 
-/// The value of the ACE field that reports the ECN field of an arrived SYN or SYN-ACK (RFC 9768 tables 2 and 3).
+/// The ACE field for the ECN field of a SYN or SYN-ACK (RFC 9768 tables 2 and 3).
 pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
     match arrived {
         Ecn::NotEct => 0b010,

@@ -94,9 +94,8 @@ impl EcnState {
         matches!(self.feedback, Feedback::Classic | Feedback::DctcpEcho)
     }
 
-    /// ECN field of a segment. `new_data` is false for retransmissions and for segments without data. With the feedback
-    /// of RFC 3168 these are not ECN-capable (sections 6.1.4 and 6.1.5), with accurate ECN they are (Linux's
-    /// tcp_ecn_send).
+    /// ECN field of a segment. Retransmissions and ACKs (no `new_data`) are ECN-capable only with accurate ECN (RFC
+    /// 3168 sections 6.1.4 and 6.1.5; Linux's tcp_ecn_send).
     #[inline]
     pub fn codepoint(&self, new_data: bool) -> Ecn {
         if new_data || self.is_accurate() { self.codepoint } else { Ecn::NotEct }
@@ -104,9 +103,8 @@ impl EcnState {
 
     // The handshake.
 
-    /// Returns the ECN bits of a SYN that has been sent `retries` times before. Because the path may drop SYNs that
-    /// request ECN, a retransmitted SYN no longer requests classic ECN (RFC 3168 section 6.1.1.1), and requests
-    /// accurate ECN only once more (RFC 9768 section 3.1.4.1).
+    /// Returns the ECN bits of a SYN that was sent `retries` times before. A retransmitted SYN does not request classic
+    /// ECN (RFC 3168 section 6.1.1.1), and requests accurate ECN once more (RFC 9768 section 3.1.4.1).
     pub fn syn_flags(&self, retries: u32) -> Flags {
         match (self.offer.asks, self.offer.accurate, retries) {
             (true, true, _) if retries <= 1 || !self.offer.fallback => ASKS_ACCURATE,
@@ -115,9 +113,8 @@ impl EcnState {
         }
     }
 
-    /// The ECN bits of a SYN-ACK (Linux's tcp_ecn_make_synack). `timeouts` excludes the timeout that caused this
-    /// SYN-ACK. The path may drop SYN-ACKs that accept accurate ECN, so from the third SYN-ACK on the bits are left out
-    /// (RFC 9768 section 3.1.4.2).
+    /// The ECN bits of a SYN-ACK (Linux's tcp_ecn_make_synack); none from the third SYN-ACK on (RFC 9768 section
+    /// 3.1.4.2). `timeouts` excludes the timeout that caused this SYN-ACK.
     pub fn syn_ack_flags(&self, timeouts: u32) -> Flags {
         match (self.feedback, &self.accurate) {
             (Feedback::None, _) => Flags::NONE,
@@ -127,17 +124,16 @@ impl EcnState {
         }
     }
 
-    /// Records that a SYN-ACK was retransmitted `resent` times. If a SYN-ACK without ECN bits was sent, the peer
-    /// possibly does not use ECN. This end then sends no ECN-capable segments, but still gives feedback.
+    /// Records that a SYN-ACK was retransmitted `resent` times. After one without ECN bits, this end only gives
+    /// feedback.
     pub fn note_syn_ack_resent(&mut self, resent: u32) {
         if resent > 1 && self.is_accurate() {
             self.codepoint = Ecn::NotEct;
         }
     }
 
-    /// Processes a SYN that arrives again while this end waits for the ACK of its SYN-ACK. The next SYN-ACK reports the
-    /// ECN field of this SYN. After a SYN that no longer requests ECN, this end sends no more ECN-capable segments (RFC
-    /// 9768 section 3.1.5).
+    /// Processes a SYN that arrives again before the ACK of the SYN-ACK. The next SYN-ACK reports its ECN field. If it
+    /// no longer requests ECN, this end sends no more ECN-capable segments (RFC 9768 section 3.1.5).
     pub fn on_repeated_syn(&mut self, syn: &TcpHeader, arrived: Ecn) {
         if let Some(received) = &mut self.accurate {
             received.syn_arrived_as = arrived;
@@ -184,8 +180,8 @@ impl EcnState {
         }
     }
 
-    /// Processes the segment that completes a passive open, with `len` bytes of data. Without data, its counter reports
-    /// the ECN field of the SYN-ACK (RFC 9768 table 4). Returns how many marked packets it reports.
+    /// Processes the segment that completes a passive open. Without data, its counter reports the ECN field of the
+    /// SYN-ACK (RFC 9768 table 4). Returns the number of marked packets.
     pub fn check_handshake_ack(&mut self, header: &TcpHeader, len: u32) -> u64 {
         if !self.is_accurate() {
             return 0;
@@ -200,7 +196,7 @@ impl EcnState {
         u64::from(len == 0 && reported == 0b110)
     }
 
-    /// Reports the ECN field of a SYN-ACK that arrived again, because the ACK that carried the first report was lost.
+    /// Reports the ECN field of a SYN-ACK that arrived again.
     pub fn answer_handshake_again(&mut self, arrived: Ecn) {
         if let Some(received) = &mut self.accurate {
             received.answer_handshake(arrived);
@@ -222,8 +218,7 @@ impl EcnState {
 
     // Arriving segments.
 
-    /// Counts a segment with `len` bytes of data for accurate feedback. Returns true if received data must be
-    /// acknowledged at once.
+    /// Counts a segment with `len` bytes for accurate feedback. Returns true if its data must be acknowledged at once.
     pub fn count(&mut self, header: &TcpHeader, len: u32, arrived: Ecn) -> bool {
         self.note_peer_option(header);
         let Some(received) = &mut self.accurate else { return false };
@@ -237,8 +232,8 @@ impl EcnState {
         at_once
     }
 
-    /// Processes arriving data for RFC 3168 feedback. The first result is true if the segment carries CWR. The second
-    /// is `None` for unmarked data. For marked data it is true if no mark has arrived since the last CWR.
+    /// Processes arriving data for RFC 3168 feedback. Returns whether the segment carries CWR, and for marked data
+    /// whether the mark is the first since the last CWR.
     pub fn on_classic_data(&mut self, flags: Flags, arrived: Ecn) -> (bool, Option<bool>) {
         let reduced = flags.has(Flags::CWR);
         let echoed = self.echo && !reduced;
@@ -270,8 +265,8 @@ impl EcnState {
         self.accurate.as_ref().filter(|_| self.offer.option)?.fit_option(room, sack_blocks)
     }
 
-    /// Returns the accurate-ECN option with this number of counters, and the ACE bits; `None` without accurate
-    /// feedback. `dsack` is the start of the segment's DSACK block.
+    /// Returns the accurate-ECN option and the ACE bits; `None` without accurate feedback. `dsack` is the start of the
+    /// DSACK block.
     pub fn report(&mut self, counters: Option<u32>, dsack: Option<u64>) -> Option<(Option<AccEcnOption>, Flags)> {
         let received = self.accurate.as_mut()?;
         received.note_sent(counters.is_some(), dsack);

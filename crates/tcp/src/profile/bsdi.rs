@@ -17,9 +17,8 @@ impl Profile {
     /// initial window of one segment, no SACK, and Reno's recovery. It sends an ACK for every second segment or after
     /// 200 ms. RTTs and retransmission timers are measured in ticks of 500 ms, and the RTO is at least 1 s.
     ///
-    /// Deviations: duplicate ACKs for data that a timeout retransmitted do not start a fast retransmit. BSD/OS
-    /// acknowledges two segments once the application has read them; this profile acknowledges them when they arrive.
-    /// Buffers are rounded up to whole segments.
+    /// Deviations: duplicate ACKs for data that a timeout retransmitted start no fast retransmit. ACKs are sent before
+    /// the application reads. Buffers are rounded up to whole segments.
     pub fn bsdi_3() -> Profile {
         Profile {
             name: "bsdi-3",

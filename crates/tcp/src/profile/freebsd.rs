@@ -10,10 +10,9 @@ use lopsided_core::{Bytes, Duration};
 impl Profile {
     /// FreeBSD 7.2, the operating system of the hosts in merritt2010.
     ///
-    /// The initial window is that of RFC 3390, and the window grows by one step per ACK. SACK recovery starts after a
-    /// number of duplicate ACKs. The receiver sends an ACK for every second segment or after 100 ms; together with the
-    /// window updates after reads, the result is two ACKs per three segments. The RTO is at least 30 ms plus 200 ms of
-    /// slop. Buffers grow to 256 KiB.
+    /// The initial window is that of RFC 3390, and the window grows by one step per ACK. Duplicate ACKs start SACK
+    /// recovery. With its window updates, the receiver sends two ACKs per three segments. The RTO is at least 30 ms
+    /// plus 200 ms of slop. Buffers grow to 256 KiB.
     ///
     /// docs/fidelity/freebsd.md compares this profile with FreeBSD's own TCP on a line of 2400/196 kbit/s. The
     /// "inflight" limiter is left out, because the thesis disabled it.

@@ -101,11 +101,8 @@ impl Profile {
     /// Linux 6.12 as in Debian 13, with HZ=250. In bulk and short transfers it behaves like 6.1 except for the fields
     /// below; loss detection, recovery and congestion controls are unchanged.
     ///
-    /// Left out: a receiver without memory for in-order data advertises a window of zero, and drops less out-of-order
-    /// data (the buffers of this crate never run out of memory). If SACK blocks have split a segment, Linux 6.12 merges
-    /// the remainder with the data after it; in this crate, as in 6.1 without SACK blocks, segments are always cut from
-    /// a continuous stream. ACKs that become due while a process holds the socket are merged into one
-    /// (`tcp_backlog_ack_defer`).
+    /// Left out: receivers that run out of memory; segments that SACK blocks have split, which Linux 6.12 merges with
+    /// later data; and ACKs that are merged while a process holds the socket (`tcp_backlog_ack_defer`).
     pub fn linux_6_12() -> Profile {
         let linux = Profile::linux_6_1();
         Profile {
@@ -138,9 +135,9 @@ impl Profile {
     /// yahya2011. It has an initial window of three segments, one window step per ACK, FACK, rate halving, no F-RTO,
     /// and an initial RTO of 3 s (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002).
     ///
-    /// Left out: Linux disables FACK for the rest of a connection once it detects reordering. With some controllers,
-    /// rate halving may reduce the window below the threshold. During a repair, segments older than the RTO count as
-    /// lost. The window limits after an idle period, after an undo and in the Disorder state are those of `linux-6.1`.
+    /// Left out: FACK that reordering disables, windows below the threshold after rate halving, and segments that count
+    /// as lost after one RTO. Window limits after idle periods, undo and in the Disorder state are those of
+    /// `linux-6.1`.
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",

@@ -46,11 +46,11 @@ pub struct Profile {
     pub initial_window_segments: u32,
     /// RFC 3390's limit of the initial window in bytes, which permits at least two segments; `None` for no limit.
     pub initial_window_cap: Option<Bytes>,
-    /// Slow-start threshold that the host has saved for this destination. The sender uses at least two segments
-    /// (FreeBSD's host cache, `tcp_hostcache`; Linux's metrics without `tcp_no_ssthresh_metrics_save`).
+    /// Slow-start threshold that the host has saved for this destination, at least two segments (FreeBSD's
+    /// `tcp_hostcache`; Linux's metrics without `tcp_no_ssthresh_metrics_save`).
     pub remembered_threshold: Option<Bytes>,
-    /// Smoothed RTT that the host has saved for this destination. If it is longer than the RTT of the handshake, the
-    /// first RTO is computed from it (Linux's `tcp_init_metrics`).
+    /// Smoothed RTT that the host has saved for this destination. It sets the first RTO if it exceeds the handshake's
+    /// RTT (Linux's `tcp_init_metrics`).
     pub remembered_rtt: Option<Duration>,
     /// The path metrics that the host saves when a connection ends.
     pub metrics_save: MetricsSave,
@@ -62,7 +62,7 @@ pub struct Profile {
     pub sack: bool,
     /// Duplicate SACK (RFC 2883).
     pub dsack: bool,
-    /// True if a FIN without data that arrives out of order is reported by SACK as one sequence number (Linux).
+    /// True if SACK reports an out-of-order FIN without data as one sequence number (Linux).
     pub sack_fin: bool,
     /// Timestamps (RFC 7323).
     pub timestamps: bool,
@@ -70,34 +70,33 @@ pub struct Profile {
     pub window_scaling: bool,
     /// The ECN mode.
     pub ecn: EcnRule,
-    /// If true, ECN is given up if SYNs that request it are lost, or if the path changes the ECN field of a SYN or
-    /// SYN-ACK (Linux's tcp_ecn_fallback).
+    /// True if ECN is given up after lost SYNs, or if the path changes the ECN field of a SYN or SYN-ACK (Linux's
+    /// tcp_ecn_fallback).
     pub ecn_fallback: bool,
-    /// If true, each segment of a connection with accurate ECN carries the option with the byte counts, if it fits into
-    /// the header and the peer sends it too. True and false are the values 2 and 0 of Linux's tcp_ecn_option.
+    /// True if each segment of a connection with accurate ECN carries the byte counts, if they fit and the peer sends
+    /// them too. True and false are the values 2 and 0 of Linux's tcp_ecn_option.
     pub ecn_option: bool,
-    /// If true, thinned ACKs without the option are no sign that the count of marks has wrapped (Linux 7.0). If false,
-    /// each ACK for more than seven segments counts the largest possible number of marks (Linux 6.18).
+    /// If true, ACKs for more than seven segments without the option are taken as thinned (Linux 7.0). If false, they
+    /// count the largest possible number of marks (Linux 6.18).
     pub ecn_expects_thinning: bool,
-    /// True if Reno and CUBIC reduce the window less for an ECN mark than for a loss (RFC 8511).
+    /// True if Reno and CUBIC reduce the window less for a mark than for a loss (RFC 8511).
     pub abe: bool,
     /// When this end sends ACKs for the data that it receives.
     pub ack: AckSettings,
     /// When this end notifies the peer of a larger window.
     pub window_update: WindowUpdate,
-    /// Maximum number of full segments stored out of order. Further segments are dropped and must be retransmitted
-    /// (FreeBSD's `net.inet.tcp.reass.maxqlen`, 48 before version 9). `None` for no limit.
+    /// Maximum number of full segments stored out of order; further ones are dropped (FreeBSD's
+    /// `net.inet.tcp.reass.maxqlen`, 48 before version 9). `None` for no limit.
     pub reassembly_limit: Option<u32>,
-    /// Expected loss of the channel in front of the receiver, from 0 to 1. The receiver acknowledges missing data up to
-    /// this share, and its application fetches that data again (Havey 2015, section 3.3.3). With `None` the receiver
-    /// acknowledges no missing data.
+    /// Expected loss of the channel before the receiver, from 0 to 1. The receiver acknowledges missing data up to this
+    /// share, and its application fetches that data again (Havey 2015, section 3.3.3).
     pub placeholders: Option<f64>,
     /// Losses up to this number of standard deviations above the expected loss are attributed to the channel.
     pub placeholder_margin: u32,
     /// The computation of the retransmission timeout.
     pub rto: RtoRule,
-    /// True if the handshake gives the first RTT sample (RFC 6298). If false, the initial RTO applies to the first
-    /// data, as in ns-2, whose one-way agents have no handshake.
+    /// True if the handshake gives the first RTT sample (RFC 6298). False in ns-2, whose one-way agents have no
+    /// handshake.
     pub handshake_sample: bool,
     /// The clock of the stack's timers.
     pub grain: TimerGrain,
@@ -107,14 +106,13 @@ pub struct Profile {
     pub dup_threshold: u32,
     /// How a sender without SACK reacts to a partial ACK.
     pub fast_recovery: FastRecovery,
-    /// Maximum number of segments in a burst; 0 for no limit. Further segments are spread over the RTT
-    /// (balakrishnan1999 section 8.3).
+    /// Maximum number of segments in a burst; 0 for no limit. The rest is spread over the RTT (balakrishnan1999 section
+    /// 8.3).
     pub max_burst: u32,
-    /// Later bursts are sent at multiples of this time, like those that 4.4BSD's callouts trigger. Zero: later bursts
-    /// may be sent at any time.
+    /// Later bursts are sent at multiples of this time, as by 4.4BSD's callouts. Zero: at any time.
     pub burst_tick: Duration,
-    /// True if an ACK that was marked by a filter in the network makes the sender retransmit its first segment at once
-    /// (balakrishnan1999 section 6.3).
+    /// True if an ACK that a filter marked makes the sender retransmit its first segment at once (balakrishnan1999
+    /// section 6.3).
     pub marked_retransmit: bool,
     /// How duplicate ACKs are counted.
     pub duplicates: DuplicateCount,
@@ -122,15 +120,14 @@ pub struct Profile {
     pub limited_transmit: bool,
     /// How the window shrinks during a recovery.
     pub cwnd_reduction: CwndReduction,
-    /// True if a loss sets the threshold to half of the peer's window when that window is smaller than the congestion
-    /// window (4.4BSD).
+    /// True if a loss halves the peer's window when that is smaller than the congestion window (4.4BSD).
     pub threshold_heeds_peer: bool,
-    /// True if the sender sends a tail loss probe after two round trips without an ACK (RFC 8985 section 7).
+    /// True if the sender sends a tail loss probe (RFC 8985 section 7).
     pub tlp: bool,
     /// The rules that detect spurious retransmissions.
     pub undo: Undo,
-    /// True if a timeout discards the SACK state, so that all outstanding data is retransmitted (4.4BSD). If false,
-    /// only data that is not SACKed is retransmitted (RFC 6675 section 5.1).
+    /// True if a timeout discards the SACK state, so that SACKed data is retransmitted too (4.4BSD; unlike RFC 6675
+    /// section 5.1).
     pub timeout_forgets_sack: bool,
     /// How an idle period changes the congestion window.
     pub idle_restart: IdleRestart,
@@ -142,25 +139,23 @@ pub struct Profile {
     pub fin_beyond_cwnd: bool,
     /// True if the FIN counts against the peer's window (Linux).
     pub fin_uses_window: bool,
-    /// Number of SYN timeouts before the timeout of the SYN begins to double (Linux's `tcp_syn_linear_timeouts`). The
-    /// number of retries is increased by this number.
+    /// Number of SYN timeouts without backoff (Linux's `tcp_syn_linear_timeouts`). They are added to the number of
+    /// retries.
     pub syn_linear_timeouts: u32,
     /// True if an out-of-order segment also updates the estimated size of full segments.
     pub measures_held: bool,
     /// True if a Linux receive buffer grows only by data that the application has read.
     pub growth_excludes_unread: bool,
-    /// True if the first window may exceed 65,535 bytes, the largest value of the window field of a SYN.
+    /// True if the first window may exceed 65,535 bytes.
     pub wide_first_window: bool,
     /// True if the window grows only while it limits the sender (RFC 7661).
     pub cwnd_validation: bool,
-    /// True if the header prediction of 4.4BSD is modelled: an ACK that only acknowledges new data does not grow a
-    /// congestion window that is at least as large as the peer's window.
+    /// True for 4.4BSD's header prediction: a predicted ACK does not grow a window that reaches the peer's window.
     pub fast_path: bool,
-    /// True if a segment in ESTABLISHED that acknowledges data never sent is answered with an ACK (RFC 9293 section
-    /// 3.10.7.4). Linux drops it without an answer.
+    /// True if an ACK of data never sent is answered with an ACK (RFC 9293 section 3.10.7.4). Linux drops it.
     pub answers_unsent_ack: bool,
-    /// True if each ACK without data repeats the FIN until the peer acknowledges it. This is so in 4.4BSD, where
-    /// `tcp_output` derives the flags of a segment from the state.
+    /// True if each ACK without data repeats an unacknowledged FIN. 4.4BSD's `tcp_output` derives the flags from the
+    /// state.
     pub ack_repeats_fin: bool,
     /// The size of the send buffer.
     pub send_buffer: BufferRule,

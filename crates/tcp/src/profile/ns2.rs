@@ -6,14 +6,13 @@ use super::{
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
-    /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, as in the simulations of balakrishnan1999. It acknowledges every
-    /// segment. It has an initial window of one segment, no options, and Reno's recovery, at most once per window of
-    /// data. RTTs are measured in ticks of 100 ms, the RTO is at least 200 ms, and delayed ACKs, if enabled, wait 100
-    /// ms. The window parameter of ns-2 corresponds to the receive buffer of this profile, which is 100 kB as in
-    /// balakrishnan1999.
+    /// ns-2's one-way `Agent/TCP/Reno` and `TCPSink`, as in balakrishnan1999. It acknowledges every segment. It has an
+    /// initial window of one segment, no options, and Reno's recovery, at most once per window of data. RTTs are
+    /// measured in ticks of 100 ms, and the RTO is at least 200 ms. The receive buffer of 100 kB corresponds to ns-2's
+    /// window parameter.
     ///
-    /// Deviations: ns-2 has no handshake. This profile has one, but the handshake gives no RTT sample, so that the RTO
-    /// of the first data is the initial 6 s. Sequence numbers count bytes.
+    /// Deviations: this profile has a handshake, which gives no RTT sample: the first RTO is 6 s. Sequence numbers
+    /// count bytes.
     pub fn ns2_reno() -> Profile {
         Profile {
             name: "ns2-reno",

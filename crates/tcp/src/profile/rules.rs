@@ -2,8 +2,7 @@
 
 use lopsided_core::{Bytes, Duration};
 
-/// The path metrics that a host saves at the end of a connection for the next connection to the same destination
-/// (Linux's `tcp_metrics`).
+/// The path metrics that a host saves for the next connection to the same destination (Linux's `tcp_metrics`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetricsSave {
@@ -21,8 +20,8 @@ pub enum MetricsSave {
 pub enum WindowUpdate {
     /// If less than a segment of the advertised window was left (RFC 9293 section 3.8.6.2.2).
     NearlyClosed,
-    /// If the right edge of the window can move by two segments, or by half of the buffer (4.4BSD; Wright and Stevens,
-    /// TCP/IP Illustrated volume 2, section 26.3).
+    /// If the right edge can move by two segments or half of the buffer (4.4BSD; TCP/IP Illustrated volume 2, section
+    /// 26.3).
     TwoSegments,
 }
 
@@ -36,7 +35,7 @@ pub enum DuplicateCount {
     InARow,
 }
 
-/// The ECN mode. The variants correspond to the values 0, 2, 1, 5 and 3 of Linux's tcp_ecn (5 and 3 since Linux 6.18).
+/// The ECN mode: the values 0, 2, 1, 5 and 3 of Linux's tcp_ecn (5 and 3 since Linux 6.18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EcnRule {
@@ -58,8 +57,7 @@ pub enum EcnRule {
 pub enum ByteCounting {
     /// One increment per ACK (RFC 5681), independently of the number of acknowledged bytes.
     Acks,
-    /// Like `Acks`, but fractions of a byte accumulate, as in ns-2, whose window is a real number. With rounding, a
-    /// window of 64 segments would grow 3 % more slowly.
+    /// Like `Acks`, but fractions of a byte accumulate, as in ns-2, whose window is a real number.
     AcksExactly,
     /// Like `Acks`, but a window equal to the threshold grows as in slow start (4.4BSD; RFC 5681 permits both).
     AcksThroughThreshold,
@@ -84,8 +82,7 @@ pub enum IdleRestart {
     /// The window becomes the initial window (RFC 5681 section 4.1). The idle period starts when a segment last arrived
     /// (4.4BSD).
     Initial,
-    /// Once per RTO since new or retransmitted data was last sent, the window is halved, down to the initial window
-    /// (RFC 2861 section 3.2; Linux).
+    /// Once per RTO without sent data, the window is halved, down to the initial window (RFC 2861 section 3.2; Linux).
     Halving,
 }
 
@@ -105,8 +102,7 @@ pub enum Nagle {
 pub enum PushRule {
     /// A segment that empties the send buffer (4.4BSD and its descendants).
     EmptiesBuffer,
-    /// The last segment of a write. Within a long write, also one segment per half of the largest advertised window
-    /// (Linux).
+    /// The last segment of a write, and one segment per half of the largest advertised window (Linux).
     Linux,
 }
 
@@ -130,13 +126,11 @@ pub struct AckSettings {
     /// Linux: interval of compressed duplicate ACKs. Compression begins after three consecutive duplicate ACKs; zero
     /// disables it.
     pub compress: Duration,
-    /// Linux: maximum lateness of the timer of a compressed ACK. The timer uses this allowance fully unless something
-    /// else wakes the machine earlier.
+    /// Linux: maximum lateness of the timer of a compressed ACK.
     pub compress_slack: Duration,
     /// Linux: granularity of the delayed-ACK timer and of the measured time between segments.
     pub grain: TimerGrain,
-    /// Linux since 6.1.57: true if a full segment with PSH is acknowledged when the application reads it, like a short
-    /// segment.
+    /// True if a full segment with PSH is acknowledged when the application reads it (Linux since 6.1.57).
     pub heeds_push: bool,
     /// Number of ACKs per RTT, for policies that send a fixed number.
     pub acks_per_rtt: u32,
@@ -144,11 +138,10 @@ pub struct AckSettings {
     pub max_delack: u32,
     /// Minimum number of ACKs per window, for policies that adapt to the sender's window.
     pub min_acks_per_window: u32,
-    /// For policies of ACK congestion control: after this number of consecutive out-of-order segments, duplicate ACKs
-    /// ask the sender to retransmit; 0 to never ask.
+    /// ACK congestion control: after this number of out-of-order segments, duplicate ACKs ask the sender to retransmit;
+    /// 0 for never.
     pub mark_duplicates: u32,
-    /// True if immediate ACKs are sent before the application reads, so that the new data reduces the advertised window
-    /// (in 4.4BSD the input function sends the ACK, and the process reads later).
+    /// True if immediate ACKs are sent before the application reads, so that they advertise a smaller window (4.4BSD).
     pub before_read: bool,
 }
 
@@ -193,8 +186,8 @@ pub enum RtoRule {
         /// The RTO before the first sample.
         initial: Duration,
     },
-    /// Jacobson's integer arithmetic (Congestion Avoidance and Control, SIGCOMM 1988, appendix A): samples in whole
-    /// ticks of a coarse clock, SRTT in 1/8 tick, deviation in 1/4 tick.
+    /// Jacobson's integer arithmetic (Congestion Avoidance and Control, SIGCOMM 1988, appendix A). Units: whole ticks,
+    /// SRTT in 1/8 tick, deviation in 1/4 tick.
     Ticks {
         /// The tick of the coarse clock.
         tick: Duration,
@@ -207,8 +200,7 @@ pub enum RtoRule {
         /// The RTO before the first sample.
         initial: Duration,
     },
-    /// FreeBSD: like RFC 6298, plus a constant `slop` that allows for the ticks of both clocks and is not doubled by
-    /// the backoff. A sample includes the current tick.
+    /// FreeBSD: RFC 6298 plus a constant `slop`, which the backoff does not double. A sample includes the current tick.
     FreeBsd {
         /// The smallest timeout.
         min: Duration,
@@ -219,8 +211,8 @@ pub enum RtoRule {
         /// The constant that is added to the RTO.
         slop: Duration,
     },
-    /// Linux: the deviation term is the maximum of the last round trip and at least `min`. It decreases slowly when the
-    /// RTT falls (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002, section 5).
+    /// Linux: the deviation is the maximum of the last round trip and at least `min` (Sarolahti and Kuznetsov,
+    /// Congestion Control in Linux TCP, USENIX 2002, section 5).
     Linux {
         /// Minimum of the deviation term.
         min: Duration,
@@ -292,8 +284,8 @@ pub enum TimerGrain {
     Exact,
     /// At the first tick of a clock after the deadline.
     Tick(Duration),
-    /// At a tick of a hierarchical timer wheel without cascading (Linux since 4.8). Later deadlines have coarser steps:
-    /// each level of 64 slots is 8 times as coarse as the level below.
+    /// At a tick of a timer wheel without cascading (Linux since 4.8). Each level of 64 slots is 8 times as coarse as
+    /// the one below.
     Wheel(Duration),
 }
 
@@ -301,24 +293,20 @@ pub enum TimerGrain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossDetection {
-    /// By time: a segment is lost if a later segment was delivered and at least one reordering window has passed since
-    /// then (RFC 8985).
+    /// A segment is lost one reordering window after a later segment was delivered (RFC 8985).
     Rack,
-    /// By the number of duplicate ACKs, even with SACK: once the threshold is reached, all holes below the highest SACK
-    /// are lost (FreeBSD's SACK recovery). After a timeout, all data that is not SACKed is retransmitted in order, and
-    /// SACKed data counts as in flight until three duplicates start a recovery. Without SACK, duplicates for data that
-    /// was outstanding at the last fast retransmit or timeout start no recovery (RFC 6582 section 4.1).
+    /// The threshold of duplicate ACKs makes all holes below the highest SACK lost (FreeBSD's SACK recovery). After a
+    /// timeout, all data that is not SACKed is retransmitted in order. Without SACK, RFC 6582 section 4.1 applies.
     FreeBsd,
-    /// By distance to the highest SACK: a hole is lost if `dup_threshold` segments follow it, SACKed or not (FACK:
-    /// Mathis and Mahdavi, Forward Acknowledgement, SIGCOMM 1996, with Linux's allowance for reordering; Linux's
-    /// default before 4.15).
+    /// A hole is lost if `dup_threshold` segments follow it, SACKed or not (FACK: Mathis and Mahdavi, Forward
+    /// Acknowledgement, SIGCOMM 1996; Linux's default before 4.15).
     Fack,
     /// By count: a hole is lost if `dup_threshold` segments above it are SACKed (RFC 6675).
     Rfc6675,
 }
 
 /// The reaction of a sender without SACK to the first ACK of new data after a fast retransmit. With `Reno` and
-/// `CarefulReno` every timeout also halves the threshold.
+/// `CarefulReno` every timeout halves the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FastRecovery {
@@ -327,9 +315,8 @@ pub enum FastRecovery {
     /// Recovery ends (RFC 5681 section 3.2 step 6). Further duplicate ACKs start another recovery, which halves the
     /// window again.
     Reno,
-    /// Recovery ends. Further duplicate ACKs start no recovery until all data that was outstanding at the last recovery
-    /// or timeout is acknowledged. If several segments of a window are lost, all except the first therefore wait for a
-    /// timeout (ns-2's `bugFix_`).
+    /// Recovery ends. Duplicate ACKs start another one only after all data outstanding at the last recovery or timeout
+    /// is acknowledged (ns-2's `bugFix_`).
     CarefulReno,
 }
 
@@ -339,14 +326,13 @@ pub enum FastRecovery {
 pub enum CwndReduction {
     /// At once (RFC 6675).
     Immediate,
-    /// The window shrinks by one segment per two ACKs, and is at most one segment more than the data in flight (rate
-    /// halving: Mathis, Semke and Mahdavi, draft-mathis-tcp-ratehalving, 1999; Linux before 3.2).
+    /// The window shrinks by one segment per two ACKs (rate halving: Mathis, Semke and Mahdavi,
+    /// draft-mathis-tcp-ratehalving, 1999; Linux before 3.2).
     RateHalving,
     /// The window shrinks in proportion to the delivered data (RFC 6937).
     Prr,
-    /// With SACK, the window shrinks to one segment, and each duplicate ACK adds one segment while less data than the
-    /// threshold is in flight (FreeBSD's SACK recovery). Without SACK, it shrinks to the threshold at once, plus one
-    /// segment per duplicate ACK (RFC 6582 section 3.2).
+    /// With SACK, the window shrinks to one segment and grows by one per duplicate ACK (FreeBSD's SACK recovery).
+    /// Without SACK, it starts at the threshold (RFC 6582 section 3.2).
     PerDuplicate,
 }
 
@@ -369,16 +355,15 @@ pub struct Undo {
 pub enum BufferRule {
     /// A constant size.
     Fixed(Bytes),
-    /// The buffer grows from `initial` to `max` with the amount of data per round trip (dynamic right-sizing, Fisk and
-    /// Feng 2001).
+    /// The buffer grows with the data per round trip (dynamic right-sizing, Fisk and Feng 2001).
     Auto {
         /// Initial size, in bytes.
         initial: Bytes,
         /// The largest size.
         max: Bytes,
     },
-    /// FreeBSD: the buffer grows by `step` if at least 7/8 of it was used in one round trip. For a receive buffer, the
-    /// round trip is measured by timestamps; without timestamps the buffer does not grow.
+    /// FreeBSD: the buffer grows by `step` if 7/8 of it was used in one round trip. A receive buffer needs timestamps
+    /// to grow.
     Stepped {
         /// Initial size, in bytes.
         initial: Bytes,
@@ -395,15 +380,13 @@ pub enum BufferRule {
 pub enum SendBufferAccounting {
     /// Bytes of the stream. A blocked writer may continue as soon as any data is acknowledged.
     Stream,
-    /// 4.4BSD: bytes of the stream, in a buffer of whole segments. A writer whose data does not fit waits until
-    /// `low_water` bytes are free.
+    /// 4.4BSD: bytes of the stream, in whole segments. A blocked writer waits for `low_water` free bytes.
     Segments {
         /// Number of free bytes at which a blocked writer may continue.
         low_water: Bytes,
     },
     /// Linux: bytes of memory. A segment occupies `per_segment` bytes more than its payload (captures of 6.1). A fixed
-    /// size is doubled, like the value of `SO_SNDBUF` (socket(7)). A blocked writer waits until 1/3 of the buffer is
-    /// free, so it writes in bursts.
+    /// size is doubled (socket(7)). A blocked writer waits until 1/3 of the buffer is free.
     Memory {
         /// Memory overhead of a segment, in bytes: its memory minus its payload.
         per_segment: u64,
@@ -419,8 +402,7 @@ pub enum ReceiveWindow {
     /// Like `Room`, but the buffer is a whole number of segments (4.4BSD).
     Segments,
     /// Linux: the window is a share of the buffer's free memory. A segment occupies `per_segment` bytes more than its
-    /// payload (captures of user-mode Linux). The window opens as segments arrive. A fixed size is doubled, like the
-    /// value of `SO_RCVBUF` (socket(7)).
+    /// payload (captures of user-mode Linux). A fixed size is doubled (socket(7)).
     Memory {
         /// Memory overhead of a segment, in bytes: its memory minus its payload.
         per_segment: u64,
@@ -435,8 +417,8 @@ pub enum WindowShare {
     /// One half (`tcp_adv_win_scale` 1, until Linux 6.5). A buffer that grows reserves memory for the overhead of each
     /// segment.
     Half,
-    /// The payload's share of the memory of a full segment, in units of 1/256 (`scaling_ratio`, since Linux 6.6). It is
-    /// measured each time the size of full segments changes; before the first segment it is one half.
+    /// The payload's measured share of a full segment's memory, in 1/256 (`scaling_ratio`, since Linux 6.6); one half
+    /// before the first segment.
     Measured,
 }
 

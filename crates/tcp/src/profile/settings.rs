@@ -12,16 +12,13 @@ use std::collections::BTreeMap;
 
 /// MTU in bytes if the scenario sets no MSS: that of Ethernet.
 const MTU: u64 = 1500;
-/// Length of the IPv4 and TCP headers without options, in bytes. The MSS option is the MTU minus this length (RFC
-/// 6691).
+/// Length of the IPv4 and TCP headers without options, in bytes (RFC 6691).
 const HEADERS: u64 = 40;
-/// Length of the timestamps option with its padding, in bytes. It reduces the payload of each segment (RFC 7323
-/// appendix A).
+/// Length of the timestamps option with its padding, in bytes (RFC 7323 appendix A).
 const TIMESTAMPS: u64 = 12;
 /// Linux's default maximum of the receive window: half of `tcp_rmem[2]`.
 const LARGEST_BUFFER: Bytes = Bytes::new(3 << 20);
-/// Delayed ACKs for a profile that has none: segments per ACK and maximum delay, as in 4.4BSD's descendants (RFC 1122
-/// section 4.2.3.2).
+/// Segments per ACK and maximum delay for a profile without delayed ACKs (RFC 1122 section 4.2.3.2).
 const USUAL_DELAY: (u32, Duration) = (2, Duration::from_millis(100));
 
 /// Maximum tick frequency in Hz: one tick per microsecond.
@@ -255,8 +252,7 @@ pub struct StackConfig {
     pub profile: String,
     /// Name of the congestion control: one of [`crate::CONTROLLERS`], or of a controller that is added to the run.
     pub cc: String,
-    /// The value of the MSS option in bytes: the MTU minus 40. TCP options reduce the payload further (RFC 6691).
-    /// `None` uses the MTU of Ethernet.
+    /// Value of the MSS option in bytes: the MTU minus 40 (RFC 6691). `None`: Ethernet's MTU.
     pub mss: Option<u16>,
     changes: BTreeMap<&'static str, Value>,
 }

@@ -8,10 +8,10 @@ use super::{
 use lopsided_core::{Bytes, Duration};
 
 impl Profile {
-    /// Windows 7, whose own congestion control is `compound`. It has an initial window of two segments, SACK
-    /// without timestamps, F-RTO, an RTO of at least 300 ms, and a clock of 64 Hz. It sends an ACK for every second
-    /// segment or after 200 ms, and its receive window grows to 16 MiB. The values come from Microsoft's documentation
-    /// and the RFCs that it names; they were not measured.
+    /// Windows 7, whose own congestion control is `compound`. It has an initial window of two segments, SACK without
+    /// timestamps, F-RTO, an RTO of at least 300 ms, and a clock of 64 Hz. It sends an ACK for every second segment or
+    /// after 200 ms. The receive window grows to 16 MiB. The values come from Microsoft's documentation, not from
+    /// measurements.
     pub fn windows() -> Profile {
         Profile {
             name: "windows",

@@ -99,8 +99,7 @@ impl AckScheduler {
         self.view.scheduled = true;
     }
 
-    /// Makes the scheduled ACK due now. If no ACK is scheduled, the next ACK to be scheduled becomes due at once
-    /// instead of being delayed.
+    /// Makes the scheduled ACK due now, or the next one if none is scheduled.
     pub fn hasten(&mut self, why: AckReason) {
         if self.view.scheduled {
             self.due.get_or_insert(why);
@@ -180,8 +179,7 @@ impl AckScheduler {
         self.decide(decision, timers);
     }
 
-    /// True if received data waits for an ACK that is not due yet. In that case `on_read` must be called after each
-    /// read.
+    /// True if a delayed ACK is scheduled. `on_read` must then be called after each read.
     #[inline]
     pub fn awaits_read(&self) -> bool {
         self.due.is_none() && self.view.unacked_bytes > 0

@@ -15,8 +15,7 @@ pub(super) struct Buffer {
     rule: BufferRule,
     update: WindowUpdate,
     window: Window,
-    /// FreeBSD: the timestamp that was sent at the start of the current round trip; `None` if no round trip is being
-    /// measured.
+    /// FreeBSD: the timestamp sent at the start of the measured round trip.
     round: Option<u32>,
     /// FreeBSD: bytes received since the last round trip ended.
     octets: u64,
@@ -79,8 +78,7 @@ impl Buffer {
         }
     }
 
-    /// Cheap check: true if [`Buffer::answer_window`] is certainly the default, because the buffer has ample free space
-    /// in addition to these bytes and records.
+    /// Cheap check: true if the buffer has ample space, so that [`Buffer::answer_window`] is the default.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         match &self.window {
@@ -89,8 +87,7 @@ impl Buffer {
         }
     }
 
-    /// How an ACK sent before the application reads would change the window. Returns the default if unread data does
-    /// not count in this buffer.
+    /// Returns how an ACK before the application reads would change the window.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         match &self.window {
             Window::Room { .. } => AnswerWindow::default(),
@@ -120,9 +117,8 @@ impl Buffer {
         }
     }
 
-    /// Returns the window to advertise, in bytes. If the window must not grow, the result is the unused part of the
-    /// last window. Silly window avoidance (RFC 9293 section 3.8.6.2.2): the window grows by at least one segment or
-    /// stays as it is. In 4.4BSD it grows by any amount if the free space is at least one segment or 1/4 of the buffer.
+    /// Returns the window to advertise, in bytes. It grows by at least one segment (silly window avoidance, RFC 9293
+    /// section 3.8.6.2.2). In 4.4BSD the free space must be one segment or 1/4 of the buffer.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -146,8 +142,7 @@ impl Buffer {
         }
     }
 
-    /// True if the application's read opened the window so far that the peer must be notified. `ended` is true if the
-    /// peer's FIN has arrived.
+    /// True if a read opened the window so far that the peer must be notified. `ended`: the peer's FIN has arrived.
     pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -188,8 +183,7 @@ impl Buffer {
         }
     }
 
-    /// Grows an automatic buffer after a read, depending on how much the application read in the last round trip.
-    /// `unread` is the number of bytes that have arrived and are not read yet.
+    /// Grows an automatic buffer after a read. `unread` is the number of bytes that are not read yet.
     pub fn tune(&mut self, now: Time, unread: u64, mss: u64) {
         if let Window::Memory(memory) = &mut self.window {
             if let Some(read) = self.rounds.end(now) {
@@ -198,17 +192,15 @@ impl Buffer {
         }
     }
 
-    /// FreeBSD: starts a round trip with the timestamp `stamp` of the first segment that is sent after the last round
-    /// trip ended.
+    /// FreeBSD: starts a round trip with the timestamp `stamp` of a sent segment.
     pub fn begin_round(&mut self, stamp: u32) {
         if let (BufferRule::Stepped { .. }, None) = (self.rule, self.round) {
             self.round = Some(stamp);
         }
     }
 
-    /// FreeBSD: counts data, and ends the round trip at the first data with a later echo. The buffer grows by one step
-    /// if the data received in the round trip exceeds 7/8 of its size. An echo that is more than 1 s later does not end
-    /// a round trip.
+    /// FreeBSD: counts data. A later echo ends the round trip, and the buffer grows by one step if more than 7/8 of it
+    /// was used. An echo more than 1 s later does not count.
     pub fn count(&mut self, echo: u32, len: u32) {
         let BufferRule::Stepped { step, max, .. } = self.rule else { return };
         let later = self.round.map_or(0, |stamp| echo.wrapping_sub(stamp) as i32);
@@ -233,8 +225,7 @@ impl Buffer {
     }
 }
 
-/// Window-scale shift for a buffer that may grow to its maximum (RFC 7323 section 2.2). For Linux the maximum is in
-/// bytes of memory, twice the window.
+/// Window-scale shift for the buffer's maximum (RFC 7323 section 2.2). Linux counts memory, twice the window.
 pub(crate) fn window_scale(rule: BufferRule) -> u8 {
     let max = match rule {
         BufferRule::Auto { max, .. } => memory::of_window(max.get()),

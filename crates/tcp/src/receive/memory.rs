@@ -13,8 +13,7 @@ use super::filling::Filling;
 use crate::profile::{BufferRule, Profile, WindowShare};
 use lopsided_core::Bytes;
 
-/// Minimum length of an in-order segment that opens the window, in bytes. A shorter segment carries little data for the
-/// memory that it occupies (`tcp_event_data_recv`).
+/// Minimum bytes of an in-order segment that opens the window (`tcp_event_data_recv`).
 const WORTH_A_LARGER_WINDOW: u32 = 128;
 /// Initial window in segments (RFC 6928). A round trip with no more segments than this does not grow the buffer.
 const INITIAL_SEGMENTS: u64 = 10;
@@ -22,7 +21,7 @@ const INITIAL_SEGMENTS: u64 = 10;
 const SPARE_SEGMENTS: u64 = 16;
 /// Memory overhead per segment, in bytes, for which a growing buffer reserves space.
 const PROVISION: u64 = 768;
-/// The reservation per segment grows in steps of this number of bytes until the payload fits in half of it.
+/// Step of the reservation per segment, in bytes. The payload must fit in half of it.
 const PROVISION_STEP: u64 = 128;
 /// Smallest buffer, in bytes of memory (Linux's SOCK_MIN_RCVBUF, socket(7)).
 const LEAST_MEMORY: u64 = 2304;
@@ -129,8 +128,7 @@ impl Memory {
         whole.min(self.first_most)
     }
 
-    /// Sets the estimated size of the peer's full segments to `len` bytes (`tcp_measure_rcv_mss`). The payload's share
-    /// of such a segment's memory becomes the window's share of the buffer.
+    /// Sets the size of the peer's full segments (`tcp_measure_rcv_mss`). It gives the window's share of the buffer.
     pub fn measure(&mut self, len: u32) {
         if self.share.rule == WindowShare::Half {
             return;
@@ -144,7 +142,7 @@ impl Memory {
         }
     }
 
-    /// Sets the initial threshold and the initial number of bytes per round trip at the end of the handshake.
+    /// Sets the initial threshold and bytes per round trip at the end of the handshake.
     pub fn establish(&mut self, filling: Filling) {
         let (room, mss) = (self.share.window_of(self.size), filling.own());
         // tcp_init_buffer_space: keep space for one segment in reserve.
@@ -208,8 +206,7 @@ impl Memory {
         AnswerWindow { falls: self.falls(filling), half_filled: self.is_half_filled(self.room(filling)) }
     }
 
-    /// Cheap check: true if there is so much free space that unread data cannot affect the window. Advertised windows
-    /// are multiples of the header field's unit, except the window of a SYN.
+    /// Cheap check: true if free space is so large that unread data cannot affect the window.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         let room = self.room_beside(octets, records);
@@ -217,8 +214,7 @@ impl Memory {
         !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
     }
 
-    /// True if the free memory permits only a smaller window than the last ACK advertised. This check ignores the rule
-    /// that the right edge never moves back.
+    /// True if the free memory permits only a smaller window than the last one.
     fn falls(&self, filling: Filling) -> bool {
         self.window(Filling { open: 0, ..filling }) < filling.offered
     }
@@ -261,9 +257,7 @@ impl Memory {
         true
     }
 
-    /// Returns the number of bytes by which an out-of-order segment opens the window (`__tcp_grow_window`). The full
-    /// memory of such a segment is counted. If less than half of that memory is payload, the window opens by less, and
-    /// a window that is already large does not open at all.
+    /// Returns the bytes by which an out-of-order segment opens the window (`__tcp_grow_window`).
     fn step_out_of_order(&self, len: u32, filling: Filling) -> u64 {
         let (len, taken) = (u64::from(len), self.share.window_of(u64::from(self.per_segment) + u64::from(len)));
         if taken <= len {
@@ -281,9 +275,8 @@ impl Memory {
         0
     }
 
-    /// Grows the buffer after a round trip in which the application read `read` bytes (`tcp_rcv_space_adjust`). The
-    /// window becomes twice `read` plus 16 segments. If `read` has grown by the fraction x, as in slow start, the
-    /// window is also multiplied by 1 + 2x. `unread` is the number of bytes that have arrived and are not read yet.
+    /// Grows the buffer after a round trip in which `read` bytes were read (`tcp_rcv_space_adjust`): twice `read` plus
+    /// 16 segments, and more if `read` has grown. `unread` is the number of bytes that are not read yet.
     pub fn tune(&mut self, read: u64, unread: u64, mss: u64) {
         let read = if self.excludes_unread { read.saturating_sub(unread) } else { read };
         if read <= self.space {
@@ -337,9 +330,8 @@ mod tests {
         }
     }
 
-    /// The windows that a Linux 6.1 receiver advertised during a 3 Mbit/s download, in units of 2^7 bytes. Every
-    /// segment opens the window by two segments, until the window reaches half of the memory minus the memory of the
-    /// last segment.
+    /// Windows of a Linux 6.1 receiver at 3 Mbit/s, in units of 2^7 bytes. Every segment opens the window by two
+    /// segments, up to half of the memory.
     #[test]
     fn the_window_opens_as_in_a_capture() {
         let mut memory = Memory::new(&profile(AUTO), 768, WindowShare::Half);
@@ -359,9 +351,8 @@ mod tests {
         assert_eq!(arrive(&mut memory), 667);
     }
 
-    /// The windows that a Linux 6.12 receiver advertised during a 5 Mbit/s download, in units of 2^7 bytes. The first
-    /// segment has 1,448 bytes of payload in 2,280 bytes of memory, so from then on 162/256 of the buffer is usable as
-    /// window.
+    /// Windows of a Linux 6.12 receiver at 5 Mbit/s, in units of 2^7 bytes. 1,448 bytes occupy 2,280 bytes, so 162/256
+    /// of the buffer is usable.
     #[test]
     fn the_measured_share_opens_the_window_as_in_a_capture() {
         let mut memory = Memory::new(&profile(AUTO), 832, WindowShare::Measured);

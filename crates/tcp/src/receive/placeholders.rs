@@ -78,8 +78,7 @@ impl Placeholders {
         !self.normal
     }
 
-    /// True if the missing bytes of this round trip exceed the expected loss among `octets` bytes by more than the
-    /// margin.
+    /// True if the missing bytes exceed the expected loss among `octets` bytes by more than the margin.
     fn passes(&self, octets: u64, mss: u32) -> bool {
         let (segments, missing) = (octets as f64 / f64::from(mss), self.window.missing as f64 / f64::from(mss));
         let spread = (segments * self.expected * (1.0 - self.expected)).sqrt();
@@ -107,8 +106,7 @@ mod tests {
     const MSS: u32 = 1000;
     const RTT: Option<Duration> = Some(Duration::from_millis(40));
 
-    /// Simulates a round trip of 100 segments in which every `nth` segment is lost. Returns true if the last gap was
-    /// filled.
+    /// A round trip of 100 segments in which every `nth` is lost. Returns true if the last gap was filled.
     fn round(placeholders: &mut Placeholders, number: u64, nth: u64) -> bool {
         let mut fills = false;
         for segment in (number * 100..(number + 1) * 100).filter(|segment| segment % nth != nth - 1) {

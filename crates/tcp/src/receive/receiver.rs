@@ -33,14 +33,11 @@ pub(crate) struct Receiver {
     records: Records,
     /// Bytes and memory records of the out-of-order data before the last out-of-order segment arrived.
     held_before: (u64, u64),
-    /// State before the last in-order segment was joined with out-of-order data: the end of that segment, and the
-    /// number of all memory records.
+    /// The end of the last in-order segment before it joined out-of-order data, and the number of memory records.
     before_joining: (u64, u64),
-    /// Window of an ACK that became due before the application read. The window is fixed at the time at which the ACK
-    /// becomes due.
+    /// Window of an ACK that became due before the application read.
     due_window: Option<u64>,
-    /// True if nothing has changed the window since it was last advertised, so that computing it again would give the
-    /// same value.
+    /// True if nothing has changed the window since it was last advertised.
     settled: bool,
     /// Blocks to report by SACK, the most recently changed first (RFC 2018 section 4).
     recent: Vec<(u64, u64)>,
@@ -119,8 +116,7 @@ impl Receiver {
         }
     }
 
-    /// Starts the stream after the peer's SYN. `irs` is the SYN's sequence number, so the first data byte has the next
-    /// one.
+    /// Starts the stream after the peer's SYN, whose sequence number is `irs`.
     pub fn open(&mut self, irs: Seq, sack: bool) {
         self.origin = irs + 1;
         self.sack = sack;
@@ -138,8 +134,7 @@ impl Receiver {
         self.offered
     }
 
-    /// Computes the window of a SYN and records it as advertised. The window of a SYN is never scaled (RFC 7323 section
-    /// 2.2).
+    /// Computes the window of a SYN and records it as advertised. It is never scaled (RFC 7323 section 2.2).
     pub fn syn_window(&mut self) -> u16 {
         self.settled = false;
         let window = self.offered.min(65_535);
@@ -184,7 +179,7 @@ impl Receiver {
         self.fin == Some(self.next)
     }
 
-    /// RCV.NXT as a stream offset: the next expected byte, or one more if the FIN and all data before it have arrived.
+    /// RCV.NXT as a stream offset: the next expected byte, or one more after the FIN.
     pub fn rcv_nxt(&self) -> i64 {
         self.next as i64 + i64::from(self.fin_reached())
     }
@@ -236,8 +231,7 @@ impl Receiver {
     }
 
     /// Computes the window, records it as advertised, and returns the header field. As in Linux the field is rounded
-    /// up: if the amount of received data is not a multiple of the field's unit, rounding down would move the right
-    /// edge back.
+    /// up, so that the right edge never moves back.
     pub fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
         let field = self.header_window(sizes, scale);
         self.settled = self.due_window.take().is_none();
@@ -269,8 +263,7 @@ impl Receiver {
         self.buffer.answer_window(self.filling(sizes, scale))
     }
 
-    /// Fixes the window of an ACK that is due before the application reads. Only stacks in which unread data reduces
-    /// the window need this.
+    /// Fixes the window of an ACK that is due before the application reads.
     #[inline(always)]
     pub fn note_ack_due(&mut self, sizes: SegmentSizes, scale: u8) {
         self.settled = false;
@@ -313,8 +306,8 @@ impl Receiver {
         self.buffer.is_update_due(self.filling(sizes, scale), self.fin_reached())
     }
 
-    /// True if [`Receiver::take_next`] may accept a payload at the next expected byte. Conditions: the payload is
-    /// synthetic and fits the window, no out-of-order data is stored, and no FIN has arrived.
+    /// True if [`Receiver::take_next`] may accept the next payload: synthetic, within the window, no out-of-order data,
+    /// no FIN.
     #[inline(always)]
     pub fn takes_next(&self, payload: &Payload) -> bool {
         let end = self.next + u64::from(payload.len());
@@ -334,8 +327,7 @@ impl Receiver {
         self.unread += u64::from(len);
     }
 
-    /// Accepts the part of the payload at `start` that fits the window. `fin` is true if the stream ends after the
-    /// payload.
+    /// Accepts the part of the payload at `start` that fits the window. `fin`: the stream ends after it.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
         self.settled = false;
         let end = start + i64::from(payload.len());
@@ -388,8 +380,7 @@ impl Receiver {
         }
     }
 
-    /// Fills the gap before an arriving segment with placeholders, if the profile hides channel loss and the loss does
-    /// not exceed the expected loss.
+    /// Fills the gap before a segment with placeholders, if the loss does not exceed the expected loss.
     pub fn put_placeholders(&mut self, now: Time, start: i64, payload: &Payload) {
         self.settled = false;
         let rtt = self.buffer.rounds.rtt();
@@ -436,8 +427,7 @@ impl Receiver {
         self.placeholders.as_mut().map_or_else(Vec::new, |placeholders| placeholders.take())
     }
 
-    /// Records a segment that was discarded. If all of its data had been received before, the next ACK reports it
-    /// (DSACK).
+    /// Records a discarded segment. If all of its data is old, the next ACK reports it (DSACK).
     pub fn note_old(&mut self, start: i64, payload: &Payload) {
         let end = start + i64::from(payload.len());
         if end <= self.next as i64 {
@@ -445,8 +435,7 @@ impl Receiver {
         }
     }
 
-    /// Reads up to `limit` bytes. If the data is synthetic, so is the returned payload. An automatic buffer counts the
-    /// bytes read per round trip, and may grow when the round trip ends.
+    /// Reads up to `limit` bytes. Synthetic data gives a synthetic payload. An automatic buffer may grow.
     #[inline(always)]
     pub fn read(&mut self, now: Time, limit: u64, own_mss: u32) -> Payload {
         self.settled = false;
@@ -486,7 +475,7 @@ impl Receiver {
         blocks
     }
 
-    /// Records the echoed timestamp of a segment. If the segment is full and its echo is new, it gives an RTT sample.
+    /// Records an echoed timestamp. A full segment with a new echo gives an RTT sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         self.buffer.rounds.sample_echo(echo, full, rtt);
@@ -580,8 +569,7 @@ impl Receiver {
         !self.held.is_empty() || (self.sack_fin && self.fin.is_some_and(|fin| fin > self.next))
     }
 
-    /// True if the limit on out-of-order data is reached. Deviation: the limit is in bytes (the profile's number of
-    /// segments times the size of a full segment), whereas FreeBSD counts segments of any size.
+    /// True if the limit on out-of-order data is reached. Deviation: the limit is in bytes; FreeBSD counts segments.
     fn is_full_of_held(&self) -> bool {
         let Some(limit) = self.reassembly_limit else { return false };
         self.held_octets >= u64::from(limit) * u64::from(self.mss)
@@ -622,8 +610,7 @@ impl Receiver {
         Arrival::OutOfOrder
     }
 
-    /// Joins the block of an out-of-order segment with the stored blocks that it touches, and moves the result to the
-    /// front of the SACK report. Blocks that are no longer stored are not restored.
+    /// Joins an out-of-order block with the stored blocks that it touches, and moves it to the front of the report.
     fn remember(&mut self, from: u64, to: u64) {
         let mut front = (from, to);
         if let Some(((start, end), others)) = self.recent.split_first_mut().filter(|((_, end), _)| *end == from) {
@@ -654,16 +641,15 @@ impl Receiver {
         self.recent.iter().position(|&(start, end)| from <= end && start <= to)
     }
 
-    /// True if this out-of-order segment would displace another block from the blocks that fit in every ACK. If a
-    /// delayed duplicate ACK has not reported that block yet, that ACK must be sent first.
+    /// True if this out-of-order segment would displace an unreported block. A delayed duplicate ACK must then be sent
+    /// first.
     pub fn hides_a_block(&self, start: i64, payload: &Payload) -> bool {
         let end = start + i64::from(payload.len());
         start > self.next as i64
             && self.touched_block(start as u64, end as u64).unwrap_or(self.recent.len()) >= BLOCKS_EXPECTED
     }
 
-    /// Extends the duplicate range that is to be reported, if another duplicate part of the same segment touches it
-    /// (Linux).
+    /// Extends the duplicate range to report, if the same segment touches it (Linux).
     fn extend_duplicate(&mut self, start: u64, end: u64) {
         match &mut self.dsack {
             Some((from, to)) if start <= *to && *from <= end => (*from, *to) = ((*from).min(start), (*to).max(end)),

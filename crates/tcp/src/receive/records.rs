@@ -44,8 +44,7 @@ impl Record {
 pub(super) struct Records {
     /// All unread records except the last.
     unread: VecDeque<Record>,
-    /// The last unread record, which may still grow. Usually it is the only one, because the application reads data as
-    /// it arrives.
+    /// The last unread record, which may still grow; usually the only one.
     last: Record,
     /// Records of out-of-order data, keyed by start offset.
     held: BTreeMap<u64, Record>,
@@ -159,8 +158,8 @@ mod tests {
         segments.for_each(|number| records.hold(number, number + 1));
     }
 
-    /// Captures of Linux 6.1: a gap of one segment was followed by a run of 20, 55 or 18 segments. After the gap was
-    /// filled, the data occupied one record more than it would with 17 segments per record.
+    /// Captures of Linux 6.1: after a gap of one segment and a run of 20, 55 or 18, the data occupied one record more
+    /// than with 17 segments per record.
     #[test]
     fn the_segment_that_fills_a_hole_joins_no_full_record() {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {
@@ -176,8 +175,7 @@ mod tests {
         }
     }
 
-    /// A capture of Linux 6.1. A gap of one segment is at byte 1,633,344. The run of 85 segments of 1,448 bytes after
-    /// it occupies six records, because four of the segments span two pages.
+    /// A capture of Linux 6.1: 85 segments of 1,448 bytes occupy six records, because four of them span two pages.
     #[test]
     fn a_segment_across_two_pages_counts_twice() {
         let (first, mss) = (1_633_344, 1448);

@@ -15,8 +15,7 @@ pub(super) struct Rounds {
     ends: Option<Time>,
     /// The RTT in units of 1/8 µs, as Linux stores it.
     eighths: Option<u64>,
-    /// Echoed timestamp of the last sample. A second segment with the same echo gives no sample, because its RTT would
-    /// include the queueing delay of a burst.
+    /// Echo of the last sample. The same echo again would measure a burst's queueing delay.
     last_echo: Option<u32>,
     /// The advertised window for which the filling time is being measured: its start time and its end offset.
     window: Option<(Time, u64)>,
@@ -39,7 +38,7 @@ impl Rounds {
         self.read += count;
     }
 
-    /// If the round trip has ended, returns the number of bytes read in it and starts the next round trip.
+    /// At the end of a round trip, returns the bytes read in it and starts the next one.
     pub fn end(&mut self, now: Time) -> Option<u64> {
         if now < self.ends? {
             return None;
@@ -55,8 +54,7 @@ impl Rounds {
         self.eighths.map(|eighths| Duration::from_micros(eighths / 8))
     }
 
-    /// Records the echoed timestamp of a segment, with or without data. If the segment is full and its echo is new, it
-    /// gives an RTT sample.
+    /// Records an echoed timestamp. A full segment with a new echo gives an RTT sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         if self.last_echo != Some(echo) {
@@ -67,8 +65,7 @@ impl Rounds {
         }
     }
 
-    /// Adds an RTT sample (`tcp_rcv_rtt_update`). A shorter sample replaces the estimate. A longer sample has a weight
-    /// of 1/8, because the buffer must be sized by the RTT of the path without queueing delay.
+    /// Adds an RTT sample (`tcp_rcv_rtt_update`). A longer sample has a weight of 1/8.
     fn sample(&mut self, micros: u64) {
         self.eighths = Some(match self.eighths {
             Some(old) if 8 * micros >= old => old - old / 8 + micros,
@@ -77,9 +74,8 @@ impl Rounds {
         self.foretell_end();
     }
 
-    /// Takes an RTT sample from the time in which the peer filled one advertised window. In-order data now ends at
-    /// `next`. Filling a window takes at least one RTT, so this sample can set or lower the estimate but never raise
-    /// it.
+    /// Takes an RTT sample from the time in which the peer filled one window. In-order data now ends at `next`. This
+    /// takes at least one RTT, so the sample never raises the estimate.
     pub fn time_window(&mut self, now: Time, next: u64, offered: u64) {
         match self.window {
             Some((_, end)) if next < end => return,

@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// Returns the number of comparisons for storing one byte after each hole, in the given order, and then filling all
+    /// Returns the number of comparisons for storing one byte after each hole in this order, and then filling all
     /// holes.
     fn cost(order: impl Iterator<Item = u64>) -> u64 {
         COMPARISONS.set(0);

@@ -29,8 +29,8 @@ impl SegmentSize {
         self.full
     }
 
-    /// Updates the estimate from an in-order segment with `len` bytes of data and a SACK option of `sack` bytes. The
-    /// option takes space from the data, so both count. `ends` is true if the segment has PSH or FIN.
+    /// Updates the estimate from an in-order segment with `len` bytes of data and `sack` bytes of SACK option. `ends`:
+    /// PSH or FIN is set.
     pub fn measure(&mut self, len: u32, sack: u32, ends: bool) {
         let before = self.short.take();
         if len >= self.full {

@@ -25,8 +25,7 @@ impl Recovery {
     }
 
     /// Adjusts the count of duplicate ACKs after an ACK without SACK that covered `segments` segments (Linux's
-    /// tcp_remove_reno_sacks). One of these segments filled the hole; the others had been reported by duplicate ACKs.
-    /// FreeBSD restarts its count.
+    /// tcp_remove_reno_sacks). FreeBSD restarts its count.
     pub fn on_covered(&mut self, flight: &Flight, segments: u32) {
         if flight.counts_duplicates() {
             self.dupacks = 0;
@@ -36,9 +35,7 @@ impl Recovery {
         }
     }
 
-    /// Limits the count of duplicate ACKs to the number of outstanding segments that are not holes (Linux's
-    /// tcp_limit_reno_sacked). If there were more duplicates, the path reorders, so the threshold is raised to the
-    /// number of outstanding segments.
+    /// Limits the count of duplicate ACKs to the outstanding segments (Linux's tcp_limit_reno_sacked).
     fn bound_duplicates(&mut self, flight: &Flight, covered: u32) {
         if !notices_reordering(flight) {
             return;
@@ -64,8 +61,7 @@ impl Recovery {
         }
     }
 
-    /// Measures the reordering degree after the hole at `from` was filled by the original of a retransmitted segment
-    /// (Linux's tcp_try_undo_partial).
+    /// Measures reordering after the original filled the hole at `from` (Linux's tcp_try_undo_partial).
     pub(super) fn note_late_original(&mut self, flight: &Flight, from: u64) {
         if notices_reordering(flight) {
             self.extend_reordering(flight, from);
@@ -98,8 +94,8 @@ impl Recovery {
         self.reordering.max(flight.profile.dup_threshold)
     }
 
-    /// Resets the count of duplicate ACKs after a timeout. A raised threshold is also reset if there were enough
-    /// duplicates for the normal threshold but no recovery had begun (Linux's tcp_timeout_mark_lost).
+    /// Resets the count of duplicate ACKs after a timeout, and possibly a raised threshold (Linux's
+    /// tcp_timeout_mark_lost).
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
         let told = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
         if self.ca_state <= CaState::Disorder && told >= flight.profile.dup_threshold {
@@ -109,8 +105,7 @@ impl Recovery {
     }
 }
 
-/// True for Linux's stacks, which measure reordering and stay in recovery until data beyond the recovery point is
-/// acknowledged.
+/// True for Linux's stacks, which measure reordering.
 pub(super) fn notices_reordering(flight: &Flight) -> bool {
     matches!(flight.profile.loss_detection, LossDetection::Rack | LossDetection::Fack)
 }

@@ -35,8 +35,7 @@ pub(crate) struct Recovery {
     ca_state: CaState,
     /// Highest offset that had been sent when the last fast retransmit or timeout occurred (RFC 6582's recover).
     repaired_to: Option<u64>,
-    /// Highest offset that had been sent when the current state began. The state ends when this offset is acknowledged
-    /// (RFC 6675's RecoveryPoint).
+    /// The state ends when this offset is acknowledged (RFC 6675's RecoveryPoint).
     point: u64,
     /// The reduction that is under way; `None` if the controller's window is in force.
     reduction: Option<Reduction>,
@@ -53,8 +52,7 @@ pub(crate) struct Recovery {
     /// Number of consecutive duplicate ACKs, which are the only loss signal without SACK.
     dupacks: u32,
     limited_transmit: LimitedTransmit,
-    /// End of the last segment that was sent, new or retransmitted (4.4BSD's SND.NXT). A timeout sets it back to the
-    /// acknowledged offset.
+    /// End of the last sent segment (4.4BSD's SND.NXT). A timeout sets it back.
     sent_to: u64,
     /// Reordering degree in segments if it exceeds the profile's threshold; otherwise 0.
     reordering: u32,
@@ -227,8 +225,8 @@ impl Recovery {
         self.ca_state == CaState::Open && self.reduction.is_none() && self.tlp.is_none()
     }
 
-    /// True if [calm](Recovery::is_calm), no duplicate ACK was counted and limited transmit has released no segment.
-    /// The controller's window is then in force.
+    /// True if [calm](Recovery::is_calm), without duplicate ACKs and limited transmit. The controller's window is then
+    /// in force.
     #[inline]
     pub fn is_undisturbed(&self) -> bool {
         self.is_calm() && self.dupacks == 0 && self.limited_transmit.credit() == 0
@@ -274,15 +272,15 @@ impl Recovery {
         }
     }
 
-    /// Records segments that were delivered in order; `newest` is the last of them. The result equals that of
-    /// [`Recovery::on_delivered`] for each segment, provided that no data is SACKed or lost and none was retransmitted.
+    /// Records segments that were delivered in order; `newest` is the last of them. Equals [`Recovery::on_delivered`]
+    /// for each segment if no data is SACKed, lost or retransmitted.
     #[inline]
     pub fn on_delivered_in_order(&mut self, now: Time, newest: &TxRecord) {
         self.rack.on_delivered(now, newest, None);
     }
 
-    /// Processes a DSACK for the range from `start` to `end` (Linux's tcp_check_dsack). Returns the number of segments
-    /// that were delivered twice.
+    /// Processes a DSACK for a range (Linux's tcp_check_dsack). Returns the number of segments that were delivered
+    /// twice.
     pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) -> u32 {
         let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
         self.duplicates_told += u64::from(segments);

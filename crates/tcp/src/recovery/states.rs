@@ -13,7 +13,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMa
 
 impl Recovery {
     /// Processes an ACK that may start a recovery or arrives during one (Linux's tcp_fastretrans_alert). Returns true
-    /// if it armed a loss timer, which the rest of the ACK processing must not change.
+    /// if it armed a loss timer, which must not be changed afterwards.
     pub fn fastretrans_alert(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         // In the Open state no retransmission is outstanding, so there is no timestamp with which an echo could be
         // compared.
@@ -71,15 +71,13 @@ impl Recovery {
         false
     }
 
-    /// True if the state continues until data beyond its recovery point is acknowledged. This applies to Linux without
-    /// SACK, because duplicate ACKs for the point itself may be caused by spurious retransmissions (RFC 6582 section
-    /// 4.1).
+    /// True if the state continues beyond its recovery point: Linux without SACK (RFC 6582 section 4.1).
     pub(super) fn holds_state(&self, flight: &Flight) -> bool {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
 
-    /// Handles a retransmitted SYN like any other timeout, as Linux does. The first new data then carries CWR. Without
-    /// SACK, the Loss state continues after the handshake, so that F-RTO is not used for a timeout of the first data.
+    /// Handles a retransmitted SYN like a timeout, as Linux does. Without SACK, the Loss state continues after the
+    /// handshake.
     pub fn after_lost_syn(&mut self, flight: &mut Flight) {
         self.cwr_due = notices_reordering(flight);
         if self.holds_state(flight) {
@@ -87,8 +85,7 @@ impl Recovery {
         }
     }
 
-    /// Ends a repair once all of its data is acknowledged. If the reduction was spurious, it is undone. Returns the
-    /// reason for the change of state.
+    /// Ends a repair once all of its data is acknowledged, and undoes a spurious reduction. Returns the reason.
     pub(super) fn finish_repair(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> CaReason {
         match self.undo_evidence(flight, outcome.echo) {
             Some(by) => {
@@ -195,9 +192,7 @@ impl Recovery {
         timer
     }
 
-    /// Deletes the timestamp of the first retransmission once no retransmission is outstanding (Linux's
-    /// tcp_try_to_open). Otherwise the timestamp of an earlier recovery would prevent Eifel from detecting that a later
-    /// timeout was spurious.
+    /// Deletes the first retransmission's timestamp once no retransmission is outstanding (Linux's tcp_try_to_open).
     fn forget_stale_stamp(&mut self, flight: &Flight) {
         let board = &flight.scoreboard;
         let head_went_again = board.first().is_some_and(TxRecord::was_ever_retransmitted);
@@ -227,8 +222,7 @@ impl Recovery {
 
     // State transitions.
 
-    /// Starts a fast recovery. Also reduces the window, unless the state is CWR or Recovery, in which the window has
-    /// already been reduced.
+    /// Starts a fast recovery. Reduces the window unless the state (CWR, Recovery) already has.
     pub(super) fn enter_recovery(&mut self, now: Time, flight: &mut Flight) {
         flight.counters.fast_retransmits += 1;
         self.undo.begin(flight.una(), flight.scoreboard.retrans_out());

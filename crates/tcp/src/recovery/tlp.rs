@@ -70,8 +70,7 @@ impl Recovery {
         }
     }
 
-    /// Arms a timer after new data was acknowledged: the probe timer if a probe is useful, otherwise the retransmission
-    /// timer (RFC 6298 rule 5.3).
+    /// Arms the probe timer after new data was acknowledged, else the retransmission timer (RFC 6298 rule 5.3).
     pub fn arm_after_ack(&mut self, now: Time, flight: &mut Flight) {
         if flight.scoreboard.is_empty() {
             flight.timers.stop_loss();

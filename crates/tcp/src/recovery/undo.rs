@@ -37,8 +37,7 @@ impl Recovery {
         flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::Undone { by, cwnd });
     }
 
-    /// Restores the window and the threshold but keeps the state. Linux then continues PRR up to the restored
-    /// threshold, and keeps the window that PRR reaches.
+    /// Restores the window and the threshold but keeps the state.
     pub(super) fn undo_within_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let reduction = self.reduction.take();
         self.undo_reduction(now, flight, by);
@@ -48,8 +47,7 @@ impl Recovery {
         }
     }
 
-    /// Processes an ACK after a timeout. Detects that the timeout was spurious (by F-RTO, Eifel or an early ACK), or
-    /// that the repair is complete.
+    /// Processes an ACK after a timeout: detects a spurious timeout, or the end of the repair.
     pub(super) fn progress_after_timeout(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) {
         let recovered = flight.una() >= self.point;
         if outcome.una_advanced {
@@ -129,8 +127,7 @@ impl Recovery {
     }
 }
 
-/// 4.4BSD: returns half of the smoothed RTT. An ACK that arrives within this time after a timeout must be caused by the
-/// original segment.
+/// 4.4BSD: half of the smoothed RTT. An earlier ACK after a timeout acknowledges the original segment.
 pub(super) fn early_ack_window(flight: &Flight) -> Duration {
     flight.rtt.srtt().unwrap_or(Duration::ZERO) / 2
 }

@@ -42,8 +42,8 @@ impl Sender {
         self.recovery.on_no_duplicate(&self.flight);
     }
 
-    /// Header prediction for an end that only receives: true if nothing is outstanding, nothing is in the send buffer,
-    /// and the segment reports nothing about sent data. Such an acknowledgement can change only the window.
+    /// Header prediction at a pure receiver: true if nothing is outstanding or buffered, and the segment reports
+    /// nothing about sent data.
     #[inline(always)]
     pub fn has_nothing_to_learn(&self, info: &AckInfo<'_>) -> bool {
         self.flight.outstanding() == 0
@@ -140,8 +140,7 @@ impl Sender {
         self.grow_send_buffer();
     }
 
-    /// Linux's FLAG_SET_XMIT_TIMER: true if the SACKed data was sent before the oldest segment was retransmitted. The
-    /// ACK of that retransmission may still be in the network, so the caller restarts the timer.
+    /// Linux's FLAG_SET_XMIT_TIMER: true if SACKed data is older than the first retransmission, so the timer restarts.
     fn repair_is_younger(&self, now: Time, outcome: &AckOutcome) -> bool {
         // tcp_clean_rtx_queue compares the RTT of the SACKed data with the age of the oldest segment.
         let rule = self.flight.profile.loss_detection == LossDetection::Rack;
@@ -170,8 +169,7 @@ impl Sender {
         changed
     }
 
-    /// Marks the segments that SACK blocks newly cover as SACKed. `prior_fack` is the highest offset that was SACKed
-    /// before this ACK. A segment that is delivered below this offset was delivered out of order.
+    /// Marks newly SACKed segments. Below `prior_fack`, the highest offset SACKed before, delivery was out of order.
     fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, prior_fack: Option<u64>, outcome: &mut AckOutcome) {
         let una = self.flight.una();
         let expected = self.seq(una);
@@ -298,9 +296,7 @@ impl Sender {
         }
     }
 
-    /// Sets `maybe_delayed` for an ACK that covers exactly one segment. Linux assumes that the peer delayed the ACK of
-    /// a short segment if nothing else was delivered since the segment was sent. Such an RTT sample does not replace an
-    /// expired minimum RTT (`FLAG_ACK_MAYBE_DELAYED`).
+    /// Sets `maybe_delayed` for an ACK that covers one short segment (Linux's `FLAG_ACK_MAYBE_DELAYED`).
     #[inline(always)]
     pub(super) fn note_delay(&self, outcome: &mut AckOutcome) {
         let alone = outcome.newest.is_some_and(|newest| newest.stamp.delivered == self.flight.delivery.total() as u32);
@@ -321,9 +317,7 @@ impl Sender {
         self.push_marks.release(data);
     }
 
-    /// Estimates the number of delivered bytes without SACK (RFC 6937 section 3). Each duplicate ACK counts as one
-    /// delivered segment. When the cumulative ACK then advances, the segments that duplicate ACKs already counted are
-    /// subtracted.
+    /// Estimates the delivered bytes without SACK: one segment per duplicate ACK (RFC 6937 section 3).
     fn count_delivered_without_sack(&mut self, outcome: &mut AckOutcome) {
         let mss = self.flight.mss();
         let told = u64::from(self.recovery.dupacks()) * mss;
@@ -337,9 +331,7 @@ impl Sender {
         }
     }
 
-    /// Processes the accurate-ECN counters of an ACK. The counters are ignored if the ACK may be old: it delivers
-    /// nothing and has no newer timestamp. If no data was outstanding, the marked packets were ACKs of this end. As in
-    /// Linux, the window is then not reduced.
+    /// Processes the accurate-ECN counters of an ACK, unless the ACK may be old.
     #[cold]
     fn process_accecn(&mut self, counts: AceFeedback<'_>, was_out: bool, outcome: &mut AckOutcome) {
         if let Some(reported) = &mut self.accurate {
@@ -357,12 +349,11 @@ impl Sender {
 
     /// Takes the RTT samples of an ACK.
     ///
-    /// Linux samples segments that were sent once, including SACKed segments; after a retransmission it uses the echoed
-    /// timestamp. The newest sample updates the minimum RTT and is passed to the controller; a sample of a SACKed
-    /// segment takes precedence over one of a cumulatively acknowledged segment.
+    /// Linux samples segments that were sent once, SACKed ones first; after a retransmission it uses the echoed
+    /// timestamp.
     ///
-    /// Other stacks use the echo of any ACK that acknowledges new data (RFC 7323 section 4.1). Without timestamps they
-    /// use segments that were sent once (Karn's rule). Stacks with a tick clock use one segment per window.
+    /// Other stacks use the echo of any ACK of new data (RFC 7323 section 4.1), or segments that were sent once (Karn's
+    /// rule).
     #[inline(always)]
     pub(super) fn sample_rtt(&mut self, now: Time, outcome: &mut AckOutcome) {
         let flight = &mut self.flight;
@@ -476,7 +467,7 @@ impl Sender {
         self.uses_window()
     }
 
-    /// True if the window was full in the last round trip, or more than half used in slow start.
+    /// True if the window was full in the last round trip, or half full in slow start.
     pub(super) fn uses_window(&self) -> bool {
         if self.window_use.was_cwnd_limited() {
             return true;
@@ -486,8 +477,7 @@ impl Sender {
         controller.ssthresh().is_none_or(|ssthresh| cwnd < ssthresh) && cwnd.get() < 2 * self.window_use.most_out()
     }
 
-    /// True if 4.4BSD's header prediction skips the window growth: the ACK only acknowledges new data, and cwnd is at
-    /// least as large as the peer's window.
+    /// True if 4.4BSD's header prediction skips the window growth.
     fn takes_fast_path(&self, outcome: &AckOutcome) -> bool {
         self.flight.profile.fast_path
             && self.recovery.ca_state() == CaState::Open

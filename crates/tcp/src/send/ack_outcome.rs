@@ -27,7 +27,7 @@ pub(crate) struct AckInfo<'a> {
     pub ecn_echo: bool,
     /// The counters of accurate ECN; `None` if not negotiated.
     pub counts: Option<AceFeedback<'a>>,
-    /// True if an ACK filter in the network has marked the ACK, because it detected that the next segment was lost.
+    /// True if an ACK filter in the network has marked the ACK, because the next segment was lost.
     pub asks_retransmit: bool,
     /// True if the segment carries data. The ACK then does not count as a duplicate (RFC 5681 section 2).
     pub has_data: bool,
@@ -42,7 +42,7 @@ pub(crate) struct AckOutcome {
     pub sacked: bool,
     /// True for a duplicate ACK (RFC 5681 section 2).
     pub duplicate: bool,
-    /// True if the ACK may have ended a reduction. The controller then does not add the ACK's bytes to the window.
+    /// True if the ACK may have ended a reduction. Its bytes are then not added to the window.
     pub ended_reduction: bool,
     /// Congestion window before this ACK, if a reduction was under way; otherwise `None`.
     pub reduced_to: Option<Bytes>,
@@ -60,7 +60,7 @@ pub(crate) struct AckOutcome {
     pub reordered_from: Option<u64>,
     /// True if the ACK carries a DSACK block that was accepted.
     pub dsack: bool,
-    /// True if an ACK filter in the network has marked the ACK, because it detected that the next segment was lost.
+    /// True if an ACK filter in the network has marked the ACK, because the next segment was lost.
     pub asks_retransmit: bool,
     /// True if the ACK reports a CE mark.
     pub ecn_echo: bool,

@@ -25,8 +25,7 @@ impl SendBuffer {
         self.end - self.start
     }
 
-    /// Appends the first `len` bytes of the payload. From the first real payload on, the buffer stores bytes. Earlier
-    /// synthetic data is then read as zeros.
+    /// Appends the first `len` bytes of the payload. From the first real payload on, the buffer stores bytes.
     pub fn push(&mut self, payload: &Payload, len: u32) {
         match (payload.bytes(), &mut self.bytes) {
             (Some(real), bytes) => {
@@ -59,7 +58,7 @@ impl SendBuffer {
     }
 }
 
-/// Copies a part of a ring buffer as two slices. Copying byte by byte would take more time than the rest of TCP.
+/// Copies a part of a ring buffer as two slices: byte by byte would be slow.
 pub(crate) fn copied(ring: &VecDeque<u8>, part: Range<usize>) -> Vec<u8> {
     let (front, back) = ring.as_slices();
     let cut = front.len();

@@ -3,8 +3,7 @@
 use crate::profile::{BufferRule, SendBufferAccounting};
 use lopsided_core::Bytes;
 
-/// Linux's allowance for headers when it sizes the buffer, in bytes. Payload and headers together are rounded up to a
-/// power of two (`tcp_sndbuf_expand`).
+/// Linux's allowance for headers in bytes (`tcp_sndbuf_expand`).
 const HEADERS: u64 = 512;
 /// Linux's allowance for the memory record of a segment, in bytes.
 const RECORD: u64 = 256;
@@ -30,8 +29,8 @@ pub(crate) struct SendBufferLimit {
 pub(crate) struct SendBufferState {
     /// Bytes in the buffer.
     pub len: u64,
-    /// Number of SACKed segments that follow another SACKed segment. Linux merges each run of SACKed segments into its
-    /// first segment, so the other segments need memory only for their payload.
+    /// Number of SACKed segments that follow another SACKed segment. Linux merges such runs, so they need memory only
+    /// for payload.
     pub joined: u64,
     /// Bytes that are missing from the last unsent segment to make it a full segment.
     pub unfilled: u64,
@@ -39,8 +38,7 @@ pub(crate) struct SendBufferState {
     pub mss: u64,
     /// The congestion window, in bytes.
     pub cwnd: u64,
-    /// Number of congestion windows that an automatically sized buffer holds. It is large enough that the buffer does
-    /// not limit the sender.
+    /// Number of congestion windows that an automatically sized buffer holds.
     pub windows: u64,
 }
 
@@ -122,9 +120,11 @@ impl SendBufferLimit {
         }
     }
 
-    /// FreeBSD: grows the buffer by one step after an ACK that left `len` bytes in it. Three conditions must hold: the
-    /// buffer is nearly full, all of its unsent data fits both windows, and the buffer exceeds the peer's window by at
-    /// most 25 %.
+    /// FreeBSD: grows the buffer by one step after an ACK that left `len` bytes, if all of these hold:
+    ///
+    /// - The buffer is nearly full.
+    /// - Its unsent data fits both windows.
+    /// - It exceeds the peer's window by at most 25 %.
     pub fn step(&mut self, len: u64, peer_window: u64, windows_take_it: bool) {
         if let BufferRule::Stepped { step, max, .. } = self.rule {
             if len >= self.capacity / 8 * 7 && peer_window / 4 * 5 >= self.capacity && windows_take_it {
@@ -144,8 +144,7 @@ impl SendBufferLimit {
         }
     }
 
-    /// Linux: grows the buffer to `windows` congestion windows of `cwnd` bytes (`tcp_sndbuf_expand`). Called once the
-    /// controller has set its initial window, and for each ACK while the application waits.
+    /// Linux: grows the buffer to `windows` congestion windows of `cwnd` bytes (`tcp_sndbuf_expand`).
     pub fn provide(&mut self, mss: u64, cwnd: u64, windows: u64) {
         if let (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) = (self.room, self.rule) {
             let segments = (cwnd / mss).max(LEAST_SEGMENTS);
@@ -197,8 +196,7 @@ mod tests {
         SendBufferLimit::new(BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) }, LINUX)
     }
 
-    /// Ends of the writes of a bulk sender on Linux 6.1, in segments. They were read from the PSH flags in a capture of
-    /// slow start on an idle path.
+    /// Ends of a bulk sender's writes on Linux 6.1, in segments: the PSH flags in a capture of slow start.
     #[test]
     fn the_writes_of_slow_start_end_where_they_do_on_linux() {
         let mut space = auto();
@@ -237,8 +235,7 @@ mod tests {
         assert!(space.room(joined) > 150 * MSS, "what SACK reported gives memory back");
     }
 
-    /// A write of 128 KiB ends within a segment. The memory for the missing bytes of this segment is not available to
-    /// other segments.
+    /// A write of 128 KiB ends within a segment, whose missing bytes stay reserved.
     #[test]
     fn a_segment_that_a_write_left_short_is_filled_before_another_begins() {
         let mut space = auto();

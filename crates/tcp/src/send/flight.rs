@@ -13,8 +13,7 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Bytes, Duration, Time};
 use std::sync::Arc;
 
-/// Caches the deadline of a timer that is armed at `now` for the duration `after`, because segments that are sent at
-/// the same instant have the same deadline.
+/// Caches a deadline, because segments sent at the same instant have the same one.
 #[derive(Debug)]
 struct Armed {
     now: Time,
@@ -141,8 +140,7 @@ impl Flight {
         self.una = ack;
     }
 
-    /// Records a new segment that ends at `end`. In the congestion window, the segment uses `pad` bytes more than its
-    /// length.
+    /// Records a new segment that ends at `end` and uses `pad` bytes more than its length in the window.
     pub fn push(&mut self, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.scoreboard.push(self.nxt, end, pad, now, stamp);
         self.nxt = end;
@@ -150,8 +148,7 @@ impl Flight {
         self.timed.get_or_insert((end, now));
     }
 
-    /// Returns the RTT of the measured segment once it is acknowledged. Stacks without timestamps measure one segment
-    /// per window (4.4BSD's t_rtt, ns-2's rtt_active_).
+    /// Returns the RTT of the measured segment once it is acknowledged (4.4BSD's t_rtt, ns-2's rtt_active_).
     pub fn take_timed(&mut self, now: Time) -> Option<Duration> {
         let (_, sent) = self.timed.filter(|(end, _)| *end <= self.una)?;
         self.timed = None;
@@ -241,8 +238,7 @@ impl Flight {
         self.give_up_at.is_some_and(|at| at <= now)
     }
 
-    /// Arms the persist timer if the peer has closed its window and no outstanding data can cause an ACK that reopens
-    /// it (RFC 9293 section 3.8.6.1).
+    /// Arms the persist timer if the window is closed and no outstanding data can reopen it (RFC 9293 section 3.8.6.1).
     pub fn arm_persist(&mut self, now: Time) {
         if !self.timers.guards_loss() {
             self.arm(now, TimerKind::Persist, self.rtt.rto());

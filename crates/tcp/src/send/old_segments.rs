@@ -12,13 +12,13 @@ pub(super) struct OldSegments {
 
 impl OldSegments {
     /// Records that the stream from `nxt` to `end` is cut into segments of `size` bytes. `full` is the new payload of a
-    /// full segment. If the last old segment is not longer than `full`, later writes extend it, so it is not recorded.
+    /// full segment. Later writes extend a last segment that is not longer.
     pub fn new(nxt: u64, end: u64, size: u64, full: u64) -> OldSegments {
         let last = (end.saturating_sub(nxt)) % size.max(1);
         OldSegments { from: nxt, end: if last > full { end } else { end - last }, size }
     }
 
-    /// Number of bytes from `nxt` to the end of its old segment; `None` if `nxt` is not in an old segment.
+    /// Number of bytes from `nxt` to the end of its old segment; `None` outside of old segments.
     #[inline]
     pub fn left(&self, nxt: u64) -> Option<u64> {
         if nxt < self.end { Some(self.left_of(nxt)) } else { None }

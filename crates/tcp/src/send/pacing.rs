@@ -29,8 +29,8 @@ impl Pacing {
         (self.next > now).then_some(self.next)
     }
 
-    /// Counts a segment against the burst limit `most`. Returns false if the limit is reached. The next burst may then
-    /// be sent after `pause` (balakrishnan1999 figure 19), rounded up to a multiple of `tick` if `tick` is not zero.
+    /// Counts a segment against the burst limit `most`. Returns false at the limit; the next burst follows after
+    /// `pause` (balakrishnan1999 figure 19), rounded up to `tick`.
     #[inline]
     pub fn lets_burst_go_on(&mut self, now: Time, most: u32, tick: Duration, pause: impl FnOnce() -> Duration) -> bool {
         if most == 0 || self.burst.0 != now || self.burst.1 < most {
@@ -51,9 +51,8 @@ impl Pacing {
         self.burst = (now, if self.burst.0 == now { self.burst.1 + 1 } else { 1 });
     }
 
-    /// Computes the next send time after `len` bytes of data. `sent` is the number of segments sent before. If the
-    /// pacing timer was late, the next gap is shortened by at most half of the interval that the rate gives one segment
-    /// (Linux's tcp_update_skb_after_send).
+    /// Computes the next send time after `len` bytes. `sent` is the number of earlier segments. A late timer shortens
+    /// the next gap (Linux's tcp_update_skb_after_send).
     #[inline]
     pub fn on_sent(&mut self, now: Time, len: u64, sent: u64, rate: impl FnOnce() -> Option<BitRate>) {
         if !self.on || sent + 1 < UNPACED_SEGMENTS {

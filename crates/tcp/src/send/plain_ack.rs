@@ -14,8 +14,6 @@ impl Sender {
     /// - No outstanding segment is SACKed, lost or retransmitted.
     /// - No segment that the ACK covers was ever retransmitted.
     /// - The ACK ends at the end of a segment.
-    ///
-    /// Each covered segment was then delivered by its only transmission, and recovery has nothing to do.
     #[inline]
     pub fn take_plain_ack(&mut self, now: Time, info: &AckInfo<'_>) -> bool {
         let undisturbed = self.recovery.is_calm()

@@ -39,11 +39,9 @@ pub struct Delivery {
     at: Time,
     /// Send time of the segment that was delivered last.
     first_sent_at: Time,
-    /// Samples are app-limited until the delivered count exceeds this value. It is the sum of the delivered bytes and
-    /// the bytes in flight when the application last ran out of data.
+    /// Samples are app-limited until the delivered count exceeds this value.
     app_limited_until: Option<u64>,
-    /// The sample that is reported: the last one that is not app-limited, or a later app-limited one with a higher
-    /// rate.
+    /// The reported sample: the last one that is not app-limited, or a later one with a higher rate.
     told: RateSample,
 }
 
@@ -53,8 +51,7 @@ impl Delivery {
         self.total
     }
 
-    /// True from the time at which the sender ran out of data until a segment that was sent later is delivered. Samples
-    /// in between are app-limited.
+    /// True from the time at which data ran out until a later segment is delivered.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some_and(|until| self.total <= until)
     }
@@ -73,8 +70,8 @@ impl Delivery {
         }
     }
 
-    /// Returns the counters to store with a segment that is sent now. `in_flight` includes the segment. `first` is true
-    /// if no other segment is outstanding.
+    /// Returns the counters for a segment that is sent now. `in_flight` includes it; `first`: nothing else is
+    /// outstanding.
     pub fn stamp(&mut self, now: Time, first: bool, in_flight: u64, total_lost: u64) -> RateStamp {
         if first {
             // Nothing was outstanding, so start a new interval: idle time must not count as delivery time.
@@ -91,8 +88,7 @@ impl Delivery {
         }
     }
 
-    /// Returns the rate sample of an ACK. `lost` is the number of bytes that this ACK marked lost, `total_lost` the
-    /// total of all bytes marked lost.
+    /// Returns the rate sample of an ACK. `lost` is the number of bytes that it marked lost.
     pub fn sample(&mut self, now: Time, newest: Option<NewestDelivered>, lost: u64, total_lost: u64) -> RateSample {
         let Some(NewestDelivered { stamp, sent_at }) = newest else { return RateSample::default() };
         // Divide by the longer of the send interval and the ACK interval, so that ACK compression cannot inflate the

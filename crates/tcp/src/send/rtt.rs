@@ -8,9 +8,8 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 /// FreeBSD's largest backoff exponent: the RTO is multiplied by at most 64.
 const BACKOFF_MAX: u32 = 6;
 
-/// Minimum time between sending a segment and reading the clock. As a consequence, a timeout of exactly N ticks takes
-/// one tick longer: an RTT of 20 ms gives an RTO of 224 ms with a tick of 4 ms (captures of Linux 6.1, which counts
-/// microseconds).
+/// Minimum time between sending a segment and reading the clock. A timeout of N ticks thus takes one more: an RTT of 20
+/// ms gives an RTO of 224 ms (captures of Linux 6.1).
 const MOMENT: Duration = Duration::from_micros(1);
 
 /// RTT estimator and retransmission timeout of a connection.
@@ -115,8 +114,7 @@ impl RttEstimator {
         self.set_rto();
     }
 
-    /// Computes the RTO from a longer RTT that the host has cached for this destination. The RTT estimate itself is
-    /// still that of the handshake (Linux's tcp_init_metrics).
+    /// Computes the RTO from a longer RTT that the host has cached for this destination (Linux's tcp_init_metrics).
     pub fn start_from(&mut self, remembered: Duration) {
         if let RtoRule::Linux { min, max, .. } = self.rule {
             if self.srtt.is_some_and(|srtt| remembered > srtt) {
@@ -125,7 +123,7 @@ impl RttEstimator {
         }
     }
 
-    /// Sets the RTO after a handshake without an RTT sample, because its SYN was retransmitted (RFC 6298 rule 5.7).
+    /// Sets the RTO if the SYN was retransmitted (RFC 6298 rule 5.7).
     pub fn fall_back(&mut self) {
         self.backoff = 0;
         self.rto = self.rule.initial().max(Duration::from_secs(3));

@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// One transmitted segment, `[start, end)` in stream offsets.
 ///
-/// Records are kept small, because a flow stores one per outstanding segment: a large network has a million records.
+/// Records are small, because a large network has a million of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TxRecord {
     /// The start offset, shifted left by 8 bits ([`ONE_OCTET`]), with the state flags in the low bits.
@@ -39,8 +39,7 @@ pub(crate) struct TxRecord {
     pub lost: u32,
     /// Number of bytes.
     len: u16,
-    /// Padding: the number of bytes that the segment uses in the congestion window in addition to its length (see
-    /// [`resegment`]).
+    /// Bytes that the segment uses in the congestion window in addition to its length (see [`resegment`]).
     pad: u16,
 }
 
@@ -48,8 +47,7 @@ pub(crate) struct TxRecord {
 const STEP: usize = 8;
 /// Capacity below which the ring does not shrink, in records.
 const ROOMY: usize = 4 * STEP;
-/// The ring shrinks if less than 1/`SPARSE` of its capacity is used. The freed memory can then be reused for the ring
-/// of another flow.
+/// The ring shrinks if less than 1/`SPARSE` of its capacity is used, which frees memory for other flows.
 const SPARSE: usize = 2;
 
 /// Unit of the offset in `start_and_state`. The lowest 8 bits are the state.
@@ -342,7 +340,7 @@ impl Scoreboard {
         self.keeps_marks = false;
     }
 
-    /// Grows the ring in small steps: its records are a large part of a flow's memory, so doubling would waste it.
+    /// Grows the ring in small steps, because doubling would waste memory.
     #[cold]
     fn grow_ring(&mut self) {
         let len = self.ring.len();
@@ -376,9 +374,8 @@ impl Scoreboard {
         Some(sent)
     }
 
-    /// Removes the segments before `una`, provided that no outstanding segment is SACKed or lost. Returns `None` and
-    /// changes nothing if one of them was ever retransmitted, if `una` is not the end of a segment, or if any record is
-    /// padded.
+    /// Removes the segments before `una`, if none is SACKed, lost, padded or retransmitted. Otherwise returns `None`
+    /// and changes nothing.
     #[inline(always)]
     pub fn pop_plain(&mut self, una: u64) -> Option<Covered> {
         let first_sent_at = self.ring.front()?.sent_at;
@@ -463,8 +460,7 @@ impl Scoreboard {
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Marks the segments that `[start, end)` newly covers as SACKed. A segment that the range covers only partly stays
-    /// unmarked. Calls `seen` with each record before its mark is set.
+    /// Marks the segments that `[start, end)` covers completely as SACKed. Calls `seen` with each record first.
     pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord)) {
         // The block may touch or overlap the first run that ends at or after the start of the block.
         let mut above = self.sack_ranges.reaching(start);

@@ -41,7 +41,7 @@ pub(crate) struct Sender {
     first_data_seq: Seq,
     /// True if the application has closed its direction.
     closed: bool,
-    /// True if the FIN must be sent in a separate segment after data that was written before the close.
+    /// True if the FIN must follow the data in a separate segment.
     pub(super) fin_follows: bool,
     /// True if the FIN is acknowledged.
     pub(super) fin_acked: bool,
@@ -120,16 +120,14 @@ impl Sender {
         self.fin_acked
     }
 
-    /// Closes the stream. If `may_send` is true, written data is sent as far as possible before the FIN is queued, as a
-    /// write(2) before close(2) would do. The FIN then joins the last data segment only if that segment is still
-    /// waiting.
+    /// Closes the stream. If `may_send` is true, written data is sent first, as by a write(2) before close(2). The FIN
+    /// joins the last data segment only if that segment still waits.
     pub fn close(&mut self, may_send: bool) {
         self.closed = true;
         self.fin_follows = may_send;
     }
 
-    /// Enables accurate ECN, in which the peer reports counters of CE marks. `marked` is the number of marked packets
-    /// in the handshake.
+    /// Enables accurate ECN. `marked` is the number of marked packets in the handshake.
     pub fn expect_accurate_feedback(&mut self, marked: u64) {
         self.accurate = Some(Box::new(AccEcnSender::new(marked, self.flight.profile.ecn_expects_thinning)));
     }
@@ -328,8 +326,8 @@ impl Sender {
         self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
     }
 
-    /// Number of congestion windows that an automatically sized buffer holds: 3 if the window may grow during recovery
-    /// (Linux's sndbuf_expand), otherwise 2.
+    /// Congestion windows in an automatic buffer: 3 if the window may grow during recovery (Linux's sndbuf_expand),
+    /// else 2.
     fn windows_to_buffer(&self) -> u64 {
         if self.flight.controller.owns_recovery() { 3 } else { 2 }
     }

@@ -66,15 +66,14 @@ impl Sender {
     }
 
     /// Returns the next piece and records it as sent. The sender must not be [done](Sender::is_done). `full` is the
-    /// payload of a full segment with the options in force (RFC 9293 section 3.7.1).
+    /// payload of a full segment (RFC 9293 section 3.7.1).
     #[inline(always)]
     pub fn poll(&mut self, now: Time, full: u64) -> Option<Piece> {
         let piece = self.next_piece(now, full);
         if piece.is_none() && self.fin_follows { self.poll_fin(now, full) } else { piece }
     }
 
-    /// Permits the FIN to join the last data: that data cannot be sent yet, so the FIN does not follow in a separate
-    /// segment.
+    /// Sends the FIN if it follows the data in a separate segment.
     #[cold]
     fn poll_fin(&mut self, now: Time, full: u64) -> Option<Piece> {
         self.fin_follows = false;
@@ -154,8 +153,7 @@ impl Sender {
         Next::Full
     }
 
-    /// Number of full segments that may be sent now without further checks, at least 1. The result exceeds 1 only if
-    /// each segment uses exactly its length in both windows.
+    /// Number of full segments that may be sent now without further checks, at least 1.
     #[inline]
     fn full_segments(&self, in_flight: u64, full: u64) -> u64 {
         let alike = self.recovery.is_undisturbed() && self.flight.scoreboard.is_unmarked() && !self.pacing.is_on();
@@ -184,9 +182,8 @@ impl Sender {
         if self.run > 0 { Next::Full } else { self.what_follows(now, self.flight.mss()) }
     }
 
-    /// Handles a full interface queue while data is due. As in Linux, the data does not count as sent, so it needs no
-    /// retransmission. The window is reduced once for the outstanding data, as after a CE mark. The data is sent after
-    /// the next ACK, or after the persist timer if no ACK can arrive.
+    /// Handles a full interface queue while data is due. As in Linux, the data does not count as sent, and the window
+    /// is reduced once. The next attempt follows an ACK or the persist timer.
     pub fn refuse(&mut self, now: Time, full: u64) {
         let probe = std::mem::take(&mut self.window_probe_due);
         if !probe && self.next_to_retransmit().is_none() && self.next_refused(now, full).is_none() {
@@ -202,8 +199,7 @@ impl Sender {
         }
     }
 
-    /// True if the burst limit is reached. The next burst is then sent after SRTT * burst limit / window. This SRTT is
-    /// smoothed over every ACK, whereas the authors of balakrishnan1999 use a separate RTT estimate.
+    /// True if the burst limit is reached. The next burst follows after SRTT * burst limit / window.
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
@@ -218,8 +214,7 @@ impl Sender {
         true
     }
 
-    /// Number of the first lost segment if the window permits its retransmission; otherwise `None`. Lost data is sent
-    /// before new data.
+    /// Number of the first lost segment if the window permits its retransmission.
     #[inline(always)]
     fn next_to_retransmit(&mut self) -> Option<u64> {
         if self.flight.scoreboard.lost_segments() == 0 { None } else { self.next_lost() }
@@ -331,8 +326,8 @@ impl Sender {
         }
     }
 
-    /// RFC 2861 section 3.1 as in Linux (tcp_cwnd_application_limited): the window shrinks by half of its unused part
-    /// if it was not full for one RTO and the send buffer did not limit the sender.
+    /// RFC 2861 section 3.1 (Linux's tcp_cwnd_application_limited): an unused window shrinks by half of its unused part
+    /// after one RTO.
     fn decay_unused(&mut self, now: Time) {
         if self.uses_window() {
             self.window_use.forget_used(now);
@@ -419,8 +414,7 @@ impl Sender {
         Piece { kind: PieceKind::Again, ..Piece::new(sent.start(), len, fin, before) }
     }
 
-    /// Counts a data segment of `len` bytes. `paced` is the number of bytes from which pacing computes the next send
-    /// time.
+    /// Counts a data segment of `len` bytes. Pacing uses `paced` bytes.
     #[inline]
     fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
         self.pacing.count_in_burst(now);
@@ -431,8 +425,7 @@ impl Sender {
         self.last_data_at = Some(now);
     }
 
-    /// Sends a tail loss probe: new data if it fits the windows, otherwise the last segment again (RFC 8985 section
-    /// 7.3).
+    /// Sends a tail loss probe: new data if possible, else the last segment (RFC 8985 section 7.3).
     fn send_tail_probe(&mut self, now: Time, full: u64) -> Option<Piece> {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
@@ -454,8 +447,7 @@ impl Sender {
         Some(piece)
     }
 
-    /// Sends a window probe. If the peer's window is smaller than a segment, the probe carries as much data as fits.
-    /// Otherwise it is a segment without data just below the window.
+    /// Sends a window probe with as much data as the peer's window permits, or without data if it permits none.
     fn send_window_probe(&mut self, now: Time, full: u64) -> Piece {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
@@ -470,9 +462,8 @@ impl Sender {
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false, self.in_flight()) }
     }
 
-    /// Reduces the congestion window after an idle period, because the old window gives little information about the
-    /// current state of the path (RFC 5681 section 4.1). Linux measures the idle time since data was last sent; 4.4BSD
-    /// and its descendants measure it since a segment last arrived (`t_rcvtime`).
+    /// Reduces the congestion window after an idle period (RFC 5681 section 4.1). 4.4BSD measures it since a segment
+    /// last arrived (`t_rcvtime`), Linux since data was last sent.
     fn restart_after_idle(&mut self, now: Time) {
         let flight = &mut self.flight;
         let since = match flight.profile.idle_restart {
@@ -505,8 +496,7 @@ impl Sender {
     }
 }
 
-/// Returns the pacing rate: the controller's rate, or Linux's default if the controller has none. The application's
-/// limit `most` is the upper bound.
+/// Returns the pacing rate: the controller's, or Linux's default, at most `most`.
 fn pacing_rate(flight: &Flight, recovery: &Recovery, most: Option<BitRate>) -> Option<BitRate> {
     let own = flight.controller.pacing_rate();
     let Some(most) = most else { return own };

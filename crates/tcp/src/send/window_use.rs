@@ -27,11 +27,10 @@ impl WindowUse {
         self.sent = true;
     }
 
-    /// Records the end of a burst (Linux's tcp_cwnd_validate). The bytes from `una` to `nxt` are outstanding.
-    /// `blocked_by_cwnd` is true if the congestion window may have ended the burst, and `left` is true if unsent data
-    /// remains.
+    /// Records the end of a burst (Linux's tcp_cwnd_validate). `blocked_by_cwnd`: the congestion window may have ended
+    /// it. `left`: unsent data remains.
     ///
-    /// Returns false and records nothing if the burst sent no new data although the congestion window had space.
+    /// Returns false and records nothing if the window had space but no new data was sent.
     pub fn note(&mut self, blocked_by_cwnd: bool, left: bool, una: u64, nxt: u64) -> bool {
         let sent = std::mem::take(&mut self.sent);
         if !(sent || blocked_by_cwnd && left) {
@@ -47,8 +46,7 @@ impl WindowUse {
         true
     }
 
-    /// RFC 2861: if the window was not full for one RTO, returns the largest number of bytes of it that the sender
-    /// used; otherwise `None`.
+    /// RFC 2861: the largest number of bytes in use during the last RTO; `None` if the window was full.
     pub fn unused_for(&mut self, now: Time, out: u64, rto: Duration) -> Option<u64> {
         self.most_used = self.most_used.max(out);
         (now.saturating_since(self.used_since) >= rto).then_some(self.most_used)

@@ -44,15 +44,13 @@ pub struct Pair {
     pub received_by_client: Vec<u8>,
     /// If true, applications write synthetic data instead of bytes.
     pub synthetic: bool,
-    /// If true, the applications do not close. A transfer then ends when no timer is armed and no segment is in flight.
+    /// If true, the applications do not close. A transfer then ends without timers and segments.
     pub stays_open: bool,
-    /// If true, the driver relies on the announcements of a connection, as the simulator's hosts do: it writes
-    /// announced full segments without a check, and does not poll a connection that has nothing to send.
+    /// If true, the driver uses the announcements of a connection, as the simulator's hosts do.
     pub relies_on_next: bool,
     /// Number of full segments that were written without a check.
     pub announced: u64,
-    /// All segments that were sent: the time, whether the segment goes to the server, the header, and the payload
-    /// length in bytes.
+    /// All sent segments: time, whether to the server, header, payload length in bytes.
     pub sent: Vec<(Time, bool, TcpHeader, u32)>,
 }
 
@@ -88,8 +86,7 @@ impl Pair {
         }
     }
 
-    /// Transfers the data of both applications, which close after their last write. Returns true if both ends have
-    /// closed before `limit`.
+    /// Transfers the data of both applications, which then close. Returns true if both ends have closed before `limit`.
     pub fn transfer(&mut self, to_server: &[u8], to_client: &[u8], limit: Time) -> bool {
         let (mut written_up, mut written_down) = (0, 0);
         loop {

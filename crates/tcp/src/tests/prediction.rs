@@ -7,7 +7,7 @@ use crate::Profile;
 use lopsided_core::Duration;
 use proptest::prelude::*;
 
-/// Returns the segments that a transfer sent, the final state of both ends, and the number of predicted segments.
+/// Returns the sent segments, the final state of both ends, and the number of predicted segments.
 fn transfer(mut pair: Pair, predicts: bool, (up, down): (usize, usize)) -> (Vec<String>, String, u64) {
     pair.client.prediction.off = !predicts;
     pair.server.prediction.off = !predicts;

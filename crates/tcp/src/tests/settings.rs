@@ -4,8 +4,7 @@ use crate::{DelayedAck, PROFILES, Profile, StackConfig, Switch};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Amount, KeyInfo, Value, ValueType};
 
-/// Returns two values of the key's type. At most one of them equals the profile's value, so at least one of them
-/// changes the profile.
+/// Returns two values of the key's type, so at least one of them changes the profile.
 fn two_values(key: &KeyInfo) -> [Value; 2] {
     match key.value_type {
         ValueType::Flag => [Value::Flag(true), Value::Flag(false)],

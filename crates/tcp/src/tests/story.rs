@@ -5,7 +5,7 @@ use crate::{Connection, Profile, Segment};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TcpEventMask};
 use lopsided_core::{Duration, Ecn, Payload, Time};
 
-/// Returns the client's events of these kinds on a path with an RTT of 20 ms. The twelfth data segment is lost.
+/// Returns the client's events of these kinds at an RTT of 20 ms. The twelfth data segment is lost.
 fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
     let mut client = Connection::connect(connection_config(Profile::linux_6_1(), true));
     let mut server = Connection::listen(connection_config(Profile::linux_6_1(), false));

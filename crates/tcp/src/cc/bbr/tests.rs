@@ -2,8 +2,7 @@ use super::*;
 use crate::cc::RateSample;
 use crate::cc::tests::path::{MSS, Path, acked, controller, path_state, setup};
 
-/// If the buffer is large enough for the queue of Startup, the line is fully used, the queue is short and nothing is
-/// lost.
+/// The line is fully used, the queue is short, and nothing is lost.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
@@ -34,8 +33,8 @@ fn probes_for_the_rtt_every_ten_seconds() {
     assert!(gaps.len() >= 4 && gaps.iter().all(|gap| (10.0..10.6).contains(gap)), "{gaps:?}");
 }
 
-/// Section 4.3.4.4: rates measured during ProbeRTT are ignored. Otherwise, on a path where 200 ms are 10 rounds, the
-/// maximum would contain only those rates.
+/// Section 4.3.4.4: rates measured during ProbeRTT are ignored. Here 200 ms are 10 rounds, so the maximum would contain
+/// no other rates.
 #[test]
 fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(10), 1000);
@@ -44,8 +43,7 @@ fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
     assert!(share > 0.96, "{share} of a line that a probe leaves idle for 0.2 of 5 s");
 }
 
-/// Section 4.3.2.1: with Startup's gain, BBR finds the bandwidth in log2(BDP) rounds, and leaves Startup after three
-/// further rounds without growth.
+/// Section 4.3.2.1: BBR finds the bandwidth in log2(BDP) rounds, and leaves Startup three rounds later.
 #[test]
 fn startup_finds_the_bandwidth_and_drains_its_queue() {
     let mut bbr = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
@@ -70,8 +68,7 @@ fn a_recovery_conserves_packets_and_gives_the_window_back() {
     assert!(bbr.cwnd() >= before.min(Bytes::new(150 * MSS)), "{:?} of {before:?}", bbr.cwnd());
 }
 
-/// Behind a token bucket without a queue, BBR uses the rate of the bucket after two consecutive intervals with heavy
-/// loss and similar rates.
+/// BBR uses a token bucket's rate after two consecutive intervals with heavy loss and similar rates.
 #[test]
 fn a_policer_is_recognised() {
     let mut policer = Policer::default();
@@ -89,8 +86,7 @@ fn a_policer_is_recognised() {
     assert!(over.is_some_and(|rounds| (40..=48).contains(&rounds)), "{over:?}");
 }
 
-/// bbr_update_ack_aggregation counts whole segments. A segment that the bandwidth has delivered only in part is not
-/// expected yet, so ACKs of two segments at exactly the bandwidth are one segment ahead.
+/// bbr_update_ack_aggregation counts whole segments, so ACKs of two segments are one segment ahead.
 #[test]
 fn acks_at_the_bandwidth_count_as_one_segment_ahead() {
     let mut aggregation = Aggregation::default();
@@ -123,8 +119,7 @@ fn phases_are_drawn_from_the_seed() {
     assert!(!cycles(3).contains(&1), "never into the draining ca_state first");
 }
 
-/// Linux (`is_ack_delayed`): an ACK that the peer may have delayed does not replace an expired minimum RTT, but still
-/// starts ProbeRTT.
+/// Linux (`is_ack_delayed`): an ACK that may be delayed starts ProbeRTT, but does not replace an expired minimum RTT.
 #[test]
 fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
     for (maybe_delayed, expected) in [(true, 50), (false, 90)] {
@@ -137,8 +132,7 @@ fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
     }
 }
 
-/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the estimate of the data in flight at the next departure has
-/// fallen to one BDP. With Drain's gain, the line delivers up to 3 segments before that departure.
+/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the estimate at the next departure is one BDP.
 #[test]
 fn drain_ends_by_what_is_in_flight_as_the_next_segment_may_go() {
     let rtt = Duration::from_millis(100);

@@ -90,8 +90,7 @@ impl Bbr3 {
         }
     }
 
-    /// Handles an episode of losses that were all spurious: restores the saved values, and returns to the state that
-    /// the loss interrupted.
+    /// Undoes an episode of spurious losses: restores the saved values and the interrupted state.
     pub(super) fn handle_spurious_loss(&mut self) {
         self.restore_window();
         self.latest.lossy = false;
@@ -116,8 +115,7 @@ impl Bbr3 {
     }
 }
 
-/// Returns the number of bytes in flight at which the share of losses exceeded the threshold. The threshold may be
-/// exceeded in the middle of the last lost segment.
+/// Returns the number of bytes in flight at which the losses exceeded the threshold.
 fn inflight_at_loss(in_flight: u64, lost: u64, size: u64) -> u64 {
     let before = in_flight.saturating_sub(size);
     let lost_before = lost.saturating_sub(size) as f64;

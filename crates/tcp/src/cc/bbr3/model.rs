@@ -23,7 +23,7 @@ pub(super) const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 /// Time after which a minimum RTT expires.
 pub(super) const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 
-/// The pipe counts as full after [`FULL_ROUNDS`] consecutive rounds in which the rate grows by less than this factor.
+/// The pipe is full after [`FULL_ROUNDS`] rounds in which the rate grows by less than this factor.
 pub(super) const FULL_GROWTH: f64 = 1.25;
 
 /// See [`FULL_GROWTH`].
@@ -105,8 +105,7 @@ pub(super) struct DeliveryOfRound {
     pub bw: f64,
     /// Largest number of delivered bytes that a sample of this round reports.
     pub inflight: u64,
-    /// The round ends with the ACK of a segment that was sent when this number of bytes had been delivered. After a
-    /// round without loss, the first loss begins a new round.
+    /// The round ends with the ACK of a segment sent when this number of bytes had been delivered.
     pub end: u64,
     /// True if the last ACK ended a round.
     pub round_start: bool,
@@ -204,7 +203,7 @@ pub(super) enum AckPhase {
 #[derive(Debug, Default)]
 pub(super) struct ProbeBw {
     pub acks: AckPhase,
-    /// True if the data that is now acknowledged or lost was sent in a probe whose result is not known yet.
+    /// True if the acknowledged or lost data was sent in a probe whose result is not known yet.
     pub is_sample: bool,
     /// Number of rounds since the last Up state ended.
     pub rounds_since_up: u64,
@@ -214,8 +213,7 @@ pub(super) struct ProbeBw {
     pub since: Time,
     /// Bytes acknowledged since the long-term bound was last raised.
     pub up_acked: u64,
-    /// The long-term bound rises by one segment each time this number of bytes is acknowledged; `None` while it does
-    /// not rise.
+    /// Acknowledged bytes per segment by which the long-term bound rises; `None` while it does not rise.
     pub up_acked_per_raise: Option<u64>,
     /// Number of rounds in the Up state.
     pub up_rounds: u32,

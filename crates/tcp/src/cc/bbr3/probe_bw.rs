@@ -74,8 +74,7 @@ impl Bbr3 {
 
     // When each state ends.
 
-    /// Chooses the time and the number of rounds until the next probe. Both are partly random, so that several flows do
-    /// not probe at the same time (section 5.3.3.8).
+    /// Chooses the time and the number of rounds until the next probe, partly at random (section 5.3.3.8).
     fn pick_wait(&mut self) {
         self.probe.rounds_since_up = self.rng.below(2);
         self.probe.wait = WAIT + Duration::from_nanos(self.rng.below(WAIT_SPREAD.as_nanos()));
@@ -131,8 +130,7 @@ impl Bbr3 {
         false
     }
 
-    /// Handles the last ACK for data that was sent in a probe. Returns true if another probe follows at once, because a
-    /// precautionary probe succeeded.
+    /// Handles the last ACK for a probe's data. Returns true if another probe follows at once.
     fn end_probe(&mut self, sample: &Sample) -> bool {
         self.probe.is_sample = false;
         self.probe.acks = AckPhase::Init;
@@ -149,8 +147,7 @@ impl Bbr3 {
         again
     }
 
-    /// Doubles the growth of the bound per round: one segment in the first round of a probe, two in the second, four in
-    /// the third (section 5.3.3.5).
+    /// Doubles the growth of the bound per round: one segment, two, four (section 5.3.3.5).
     fn raise_slope(&mut self) {
         let growth = 1 << self.probe.up_rounds;
         self.probe.up_rounds = (self.probe.up_rounds + 1).min(SLOPE_ROUNDS);

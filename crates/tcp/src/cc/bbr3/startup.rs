@@ -29,8 +29,7 @@ impl Bbr3 {
         }
     }
 
-    /// True if the loss in Startup is too high (section 5.3.1.3). The first loss only starts a recovery. The loss is
-    /// evaluated during that recovery, at the end of each round.
+    /// True if the loss in Startup is too high (section 5.3.1.3).
     fn is_losing_too_much(&self, sample: &Sample) -> bool {
         let enough = if self.sack {
             self.latest.round_start && self.latest.lost_ranges >= FULL_LOSSES

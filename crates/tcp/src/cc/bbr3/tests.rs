@@ -10,15 +10,13 @@ fn bbr3() -> Bbr3 {
     bbr3
 }
 
-/// A controller on a network whose deliveries the test chooses. Each step is one round trip, in which one window of
-/// segments is acknowledged at a given rate.
+/// A controller on a network with chosen deliveries. Each step is one round trip at a given rate.
 struct Rounds {
     bbr3: Bbr3,
     now: Time,
     state: PathState,
     rtt: Duration,
-    /// Bytes in flight when the ACK arrives and when its segment was sent; `None` to use the bytes delivered in a
-    /// round.
+    /// Bytes in flight when the ACK arrives and when its segment was sent. `None`: the bytes of a round.
     in_flight: Option<u64>,
     app_limited: bool,
     ca_state: CaState,
@@ -198,7 +196,7 @@ fn exiting_down_when_the_queue_is_empty_and_others_have_room() {
     assert_eq!(rounds.bbr3.state, State::ProbeBwCruise);
 }
 
-/// A path with a BDP of 69 segments is probed every 62 or 63 rounds, or after two to three seconds.
+/// A BDP of 69 segments is probed every 62 or 63 rounds, or after two to three seconds.
 #[test]
 fn probes_as_often_as_reno_or_the_clock_says() {
     let mut rounds = Rounds::probing();
@@ -239,8 +237,7 @@ fn up_goes_on_while_the_bandwidth_grows() {
     assert!(rounds.bbr3.bw >= rate * 0.999);
 }
 
-/// A probe with too much loss ends. The bound becomes the level at which the losses exceeded 2 %, but at least 0.7 of
-/// the target.
+/// A probe ends at 2 % loss. The bound becomes the level of that loss, but at least 0.7 of the target.
 #[test]
 fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     let mut rounds = Rounds::up();
@@ -258,8 +255,7 @@ fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     assert_eq!(rounds.bbr3.inflight_longterm, (0.7 * rounds.bbr3.target_inflight() as f64) as u64);
 }
 
-/// After a probe with too much loss, the next probe stops at the level of that loss. If it succeeds, a third probe
-/// follows at once (section 5.3.3.6).
+/// Section 5.3.3.6: the next probe stops at the level of the loss. If it succeeds, a third one follows at once.
 #[test]
 fn the_probe_after_a_loss_is_cautious() {
     let mut rounds = Rounds::up();
@@ -315,7 +311,7 @@ fn the_longterm_bound_is_raised_faster_with_each_round() {
     assert_eq!(grown, [1, 2, 4, 8, 16]);
 }
 
-/// Between probes, a round with loss lowers the short-term bounds to the delivered values, but by at most 30 %.
+/// Between probes, a round with loss lowers the short-term bounds by at most 30 %.
 #[test]
 fn a_loss_between_probes_sets_the_shortterm_bounds() {
     let mut rounds = Rounds::probing();
@@ -467,8 +463,7 @@ fn a_path_of_less_than_a_segment_keeps_four_in_flight() {
     assert!(share > 0.95 && path.controller.cwnd().get() >= 4 * MSS, "{share}");
 }
 
-/// If the buffer is large enough for the queue of Startup, the line is fully used, the queue is short and nothing is
-/// lost.
+/// The line is fully used, the queue is short, and nothing is lost.
 #[test]
 fn fills_the_line_without_filling_the_queue() {
     let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 20.0, RTT, 1000);

@@ -8,8 +8,7 @@ fn each() -> impl Iterator<Item = (&'static str, Box<dyn Controller>)> {
     CONTROLLERS.iter().map(|name| (*name, controller(name)))
 }
 
-/// Returns a controller after a period of congestion avoidance and a loss, so that no part of its state still has the
-/// initial value.
+/// Returns a controller after congestion avoidance and a loss, so that no state is initial.
 fn warmed(name: &str) -> Path {
     let mut path = Path::new(controller(name), 20.0, Duration::from_millis(50), 86);
     path.run(Duration::from_secs(10));
@@ -151,8 +150,7 @@ fn happen(controller: &mut dyn Controller, what: &Happening, now: Time, path: &m
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// For any sequence of ACKs, the window stays between one segment and the largest TCP window, and no arithmetic
-    /// overflows.
+    /// For any ACKs, the window stays between one segment and the largest TCP window, and nothing overflows.
     #[test]
     fn hostile_histories_leave_a_sane_window(
         counting in prop_oneof![

@@ -22,7 +22,7 @@ const LEVELS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 /// Width, height and margin of the SVG.
 const SIZE: (f64, f64, f64) = (720.0, 240.0, 40.0);
 
-/// The window of a controller on a line of 20 Mbit/s and 50 ms, with a queue of one bandwidth-delay product.
+/// The window of a controller at 20 Mbit/s and 50 ms, with a queue of one bandwidth-delay product.
 struct Curve {
     name: &'static str,
     share: f64,
@@ -56,8 +56,7 @@ impl Curve {
         Curve { name, share, losses: path.losses, points }
     }
 
-    /// Returns the largest window after the first slow start, because slow start itself reaches a window several times
-    /// as large.
+    /// Returns the largest window after the first slow start.
     fn largest(&self) -> f64 {
         let settled = self.points.iter().filter(|(at, _)| *at > SETTLED_S);
         settled.map(|(_, window)| *window).fold(1.0, f64::max)

@@ -102,7 +102,7 @@ impl AckCongestionControl {
         self.delayed.map_or(self.bound(), |delayed| delayed.min(self.bound()))
     }
 
-    /// Adapts `d` after data up to the offset `end` has arrived. `mss` is the size of the peer's segments in bytes.
+    /// Adapts `d` after data up to the offset `end` has arrived. `mss` is the peer's segment size in bytes.
     fn adapt(&mut self, end: u64, mss: u32) {
         self.came = self.came.max(end);
         // The sender sends at most one window beyond the last ACK that it received.
@@ -201,7 +201,7 @@ mod tests {
         }
     }
 
-    /// Simulates the arrival of a segment in which the peer reports its window (in segments), with or without a mark.
+    /// A segment arrives that reports the peer's window (in segments), with or without a mark.
     fn told(policy: &mut AckCongestionControl, window: u64, marked: bool) {
         let mut peer = super::tests::policy(true);
         peer.owes_echo = marked;

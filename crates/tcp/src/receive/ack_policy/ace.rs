@@ -82,7 +82,7 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Number of ACKs between `from` and `to` (in ms) if one segment arrives per millisecond and the RTT is 100 ms.
+    /// Number of ACKs between `from` and `to` (in ms), with one segment per millisecond and an RTT of 100 ms.
     fn acks(policy: &mut WindowEstimate, from: u64, to: u64, arrival: Arrival) -> u32 {
         let (mut waiting, mut acks) = (0, 0);
         for ms in from..to {

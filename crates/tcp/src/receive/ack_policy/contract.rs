@@ -22,8 +22,7 @@ pub enum Arrival {
 }
 
 impl Arrival {
-    /// Returns the reason why the data must be acknowledged at once (RFC 5681 section 4.2): it is out of order, a
-    /// duplicate, or fills a gap. Returns `None` if the ACK may be delayed.
+    /// Returns why the data must be acknowledged at once (RFC 5681 section 4.2); `None` if the ACK may be delayed.
     pub fn at_once(self) -> Option<AckReason> {
         match self {
             Arrival::Duplicate => Some(AckReason::Duplicate),
@@ -63,8 +62,7 @@ pub struct AckView {
     pub rto: Duration,
     /// The last advertised window, in bytes.
     pub window: u64,
-    /// True if SACK is in use. With SACK, one duplicate ACK can report several segments; without SACK, the sender
-    /// counts duplicate ACKs.
+    /// True if SACK is in use. One duplicate ACK can then report several segments.
     pub sack: bool,
     /// Estimated payload of the peer's full segments, in bytes.
     pub rcv_mss: u32,
@@ -74,8 +72,7 @@ pub struct AckView {
     pub unacked_segments: u32,
     /// True if an ACK is due or the delayed-ACK timer runs.
     pub scheduled: bool,
-    /// True if an ACK sent now would advertise a smaller window than the last ACK did, because unread data occupies the
-    /// buffer.
+    /// True if an ACK sent now would advertise a smaller window than the last one.
     pub window_falls: bool,
     /// True if less than half of the receive buffer was free when the segment arrived.
     pub half_filled: bool,
@@ -116,20 +113,18 @@ pub struct SenderView {
     pub mss: Bytes,
     /// The smoothed RTT; `None` before the first sample.
     pub srtt: Option<Duration>,
-    /// Amount of data that may be outstanding, in bytes: the minimum of cwnd, the peer's window, and the data in the
-    /// send buffer.
+    /// Bytes that may be outstanding: the minimum of cwnd, the peer's window and the send buffer's data.
     pub window: Bytes,
     /// True if the outgoing segment has data.
     pub has_data: bool,
     /// Data that was sent and is not acknowledged, in bytes.
     pub outstanding: Bytes,
-    /// True if no outstanding data is lost or SACKed. An ACK then covers all in-order data that arrived since the last
-    /// ACK.
+    /// True if no outstanding data is lost or SACKed.
     pub undisturbed: bool,
 }
 
-/// Decides when arriving data is acknowledged. The stack itself sends the ACKs that the RFCs require at once (for a
-/// FIN, an unacceptable segment, a mark).
+/// Decides when arriving data is acknowledged. The stack itself sends ACKs for a FIN, an unacceptable segment or a
+/// mark.
 ///
 /// # Examples
 ///
@@ -170,13 +165,12 @@ pub trait AckPolicy: Debug + Send {
     fn name(&self) -> &str;
     /// Called for each arriving data segment. `view` already includes the segment's bytes and size.
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision;
-    /// Called for arriving data with a CE mark. `first` is true for the first mark since the peer's last CWR (RFC 3168
-    /// feedback). Returns true if the data must be acknowledged at once.
+    /// Called for data with a CE mark. `first`: no mark since the peer's last CWR (RFC 3168). Returns true if the data
+    /// must be acknowledged at once.
     fn on_mark(&mut self, _first: bool) -> bool {
         true
     }
-    /// Called for data outside the window, which was discarded. `again` is true if the data begins before the next
-    /// expected byte, which means that it was probably received before.
+    /// Called for discarded data outside the window. `again` is true if the data probably arrived before.
     fn on_unacceptable(&mut self, _now: Time, _again: bool, _view: &AckView) -> AckDecision {
         AckDecision::Now(AckReason::Duplicate)
     }
@@ -197,28 +191,25 @@ pub trait AckPolicy: Debug + Send {
     /// Called after a segment with the pending acknowledgement was sent. `covered` is true if the acknowledgement
     /// covered new data.
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {}
-    /// True if the stack reads its clock when the deadline of an [`AckDecision::By`] expires. If false, the timestamp
-    /// of the ACK is that of the last arrival.
+    /// True if an ACK at an [`AckDecision::By`] deadline carries the current timestamp; else it carries that of the
+    /// last arrival.
     fn timer_reads_clock(&self, _now: Time) -> bool {
         true
     }
-    /// True if the policy delays a duplicate ACK. That ACK must then be sent before newer SACK blocks displace the
-    /// block that it reports.
+    /// True if the policy delays a duplicate ACK, which must precede newer SACK blocks.
     fn holds_duplicate(&self) -> bool {
         false
     }
-    /// True if an ACK of out-of-order data that is sent now asks the sender to retransmit at once
-    /// ([`Flags::FAST_RETRANSMIT`]).
+    /// True if an ACK of out-of-order data now asks for a retransmission ([`Flags::FAST_RETRANSMIT`]).
     fn asks_retransmit(&self) -> bool {
         false
     }
-    /// Header space in bytes that the policy's own TCP options need in each segment, a multiple of 4. It reduces the
-    /// payload of a full segment. Called once. If it returns 0, `options` and `on_feedback` are never called.
+    /// Header space for the policy's own TCP options in each segment, in bytes: a multiple of 4. Called once. If it is
+    /// 0, `options` and `on_feedback` are never called.
     fn option_room(&self) -> u32 {
         0
     }
-    /// Returns the policy's options for an outgoing data segment or ACK (not for a SYN). The stack omits them if SACK
-    /// blocks leave too little header space.
+    /// Returns the policy's options for a data segment or ACK. The stack omits them if SACK blocks need the space.
     fn options(&mut self, _now: Time, _sender: &SenderView) -> OtherOptions {
         OtherOptions::new()
     }

@@ -152,8 +152,7 @@ impl Linux {
         self.quick > 0 && !self.pingpong
     }
 
-    /// Delays an ACK by the adaptive timeout, but at most by one RTT if that is known (`tcp_send_delayed_ack`). If an
-    /// ACK is already pending and its deadline is within 1/4 of the new timeout, it is sent now.
+    /// Delays an ACK by the adaptive timeout, at most by one RTT (`tcp_send_delayed_ack`).
     fn delay_adaptively(&mut self, now: Time, clock: Time, rtt: Option<Duration>) -> AckDecision {
         let mut ato = self.ato;
         if ato > self.min {
@@ -183,8 +182,7 @@ impl Linux {
         self.grain.floor(Time::ZERO + span) - Time::ZERO
     }
 
-    /// Adapts the delay to the time between in-order segments (`tcp_event_data_recv`). A time of more than one RTO
-    /// counts as a pause of the sender, even if a loss caused it.
+    /// Adapts the delay to the time between in-order segments (`tcp_event_data_recv`).
     fn adapt_timeout(&mut self, clock: Time, view: &AckView) {
         let Some(last) = self.last_data else {
             self.grant_quick(view);
@@ -204,9 +202,7 @@ impl Linux {
         }
     }
 
-    /// Ensures that a quick ACK announces a larger window. Linux sets the lowest bit of the count of quick ACKs for
-    /// this purpose. An even count therefore stays the same while the window opens: each segment adds one quick ACK and
-    /// uses one.
+    /// Ensures that a quick ACK announces a larger window: Linux sets the lowest bit of the count.
     fn hurry(&mut self, window_opened: bool) {
         self.quick |= u32::from(window_opened);
     }
@@ -234,8 +230,7 @@ impl Linux {
         self.pushed |= data.push && self.heeds_push;
     }
 
-    /// Grants two quick ACKs in two cases. The first is a segment without ECT from an ECN-capable peer, which is
-    /// probably a retransmission. The second is the first CE mark, after which the peer's window may be small.
+    /// Grants two quick ACKs after a segment without ECT (probably a retransmission) or the first CE mark.
     fn watch_codepoint(&mut self, ecn: Ecn) {
         let mark_begins = std::mem::take(&mut self.mark_begins);
         let again = ecn == Ecn::NotEct && self.ect_seen;
@@ -300,8 +295,7 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Duplicate)
     }
 
-    /// Acknowledges data whose ACK was deferred until the window could grow, and data that ended one of the peer's
-    /// messages (`tcp_cleanup_rbuf`).
+    /// Acknowledges deferred data after a read (`tcp_cleanup_rbuf`).
     fn on_read(&mut self, _now: Time, all: bool, view: &AckView) -> AckDecision {
         let ended = self.pushed_again || (self.pushed && !self.pingpong);
         if view.unacked_bytes > u64::from(view.rcv_mss) {
@@ -325,9 +319,7 @@ impl AckPolicy for Linux {
         AckDecision::Now(AckReason::Delay)
     }
 
-    /// Enters pingpong mode, as `tcp_fin` does: this end will probably send data or its own FIN, which carries the
-    /// acknowledgement. `__tcp_ack_snd_check` counts the FIN as one byte, so a full segment with a FIN is acknowledged
-    /// at once.
+    /// Enters pingpong mode, as `tcp_fin` does: this end will probably send data or a FIN soon.
     fn on_fin(&mut self, now: Time, view: &AckView) -> AckDecision {
         self.pingpong = true;
         self.scheduled = true;

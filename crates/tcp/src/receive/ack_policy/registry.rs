@@ -49,8 +49,7 @@ pub fn ack_policies() -> Vec<&'static str> {
     POLICIES.names()
 }
 
-/// Registers a policy of your own for all scenarios of this process. An earlier registration of the same name is
-/// replaced.
+/// Registers your own policy for all scenarios of this process. Replaces an earlier registration of the name.
 ///
 /// # Errors
 ///

@@ -59,8 +59,7 @@ struct Sender {
     most: u32,
     /// The ratio that this end requests.
     ratio: u32,
-    /// The largest ratio that the peer may still use. An ACK for more segments than this ratio shows that an ACK was
-    /// lost.
+    /// The largest ratio that the peer may still use. More segments per ACK mean that an ACK was lost.
     allowed: u32,
     /// Bytes that must still be acknowledged before the current window ends.
     window_left: u64,
@@ -128,8 +127,7 @@ impl Sender {
         }
     }
 
-    /// Changes the ratio within its bounds. The peer may use the old ratio until a window of data has been
-    /// acknowledged.
+    /// Changes the ratio within its bounds. The peer may use the old one until a window is acknowledged.
     fn change(&mut self, to: u32, view: &SenderView) {
         let (least, most) = self.bounds(view);
         self.ratio = to.clamp(least.min(most), most);

@@ -38,7 +38,7 @@ pub(super) struct AckRateRequest {
     immediate: bool,
     /// R of the last request that this end sent; `None` before the first.
     asked: Option<u32>,
-    /// Number of bytes that must still be acknowledged until it is certain that the peer has received the last request.
+    /// Bytes to be acknowledged until the peer has certainly received the last request.
     unknown: u64,
 }
 

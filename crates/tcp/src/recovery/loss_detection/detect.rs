@@ -45,7 +45,7 @@ impl Recovery {
         true
     }
 
-    /// Returns how long RACK waits for reordered segments in addition to the RTT (RFC 8985 section 6.2 step 4).
+    /// Returns RACK's additional wait for reordered segments (RFC 8985 section 6.2 step 4).
     fn reordering_window(&self, flight: &Flight) -> Duration {
         if !self.rack.reordering_seen() {
             // As long as no reordering has been detected, the window is 0 in recovery and after three SACKed segments,
@@ -60,8 +60,7 @@ impl Recovery {
     }
 }
 
-/// True for RACK: after a timeout, it does not mark segments as lost that were sent within the last RTT (RFC 8985
-/// section 6.3).
+/// True for RACK: a timeout spares segments sent within the last RTT (RFC 8985 section 6.3).
 pub(in crate::recovery) fn spares_recent(flight: &Flight) -> bool {
     flight.sack() && flight.profile.loss_detection == LossDetection::Rack
 }

@@ -5,9 +5,8 @@ use crate::profile::FastRecovery;
 use crate::send::Flight;
 use lopsided_core::tcp_event::LossRule;
 
-/// Marks the first segment as lost and returns true, unless the duplicates must be ignored. A stack that follows RFC
-/// 6582 section 4.1 ignores duplicates for data up to `repaired_to`, which was outstanding at the last fast retransmit
-/// or timeout.
+/// Marks the first segment as lost and returns true, unless RFC 6582 section 4.1 ignores duplicates up to
+/// `repaired_to`.
 pub(super) fn detect(flight: &mut Flight, repaired_to: Option<u64>) -> bool {
     let careful = flight.profile.fast_recovery == FastRecovery::CarefulReno || flight.counts_duplicates();
     let is_lost = !(careful && repaired_to.is_some_and(|to| flight.una() <= to));

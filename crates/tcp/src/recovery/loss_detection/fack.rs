@@ -5,8 +5,7 @@ use super::mark::mark_lost;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, LossRule};
 
-/// Marks segments as lost. During recovery, the first hole is always marked, and data beyond the recovery point `point`
-/// is left to the next recovery. After a timeout all data is already marked.
+/// Marks segments as lost, up to the recovery point `point` during recovery.
 pub(super) fn detect(flight: &mut Flight, ca_state: CaState, point: u64) {
     let (threshold, nxt) = (flight.profile.dup_threshold, flight.nxt());
     mark_lost(flight, LossRule::Fack, |flight| match ca_state {

@@ -95,8 +95,7 @@ impl Rack {
         self.time_left(now, sent_at, Duration::ZERO).is_some()
     }
 
-    /// Time until a segment that was sent at `sent_at` counts as lost, given the reordering window `window`; `None` if
-    /// that time has passed.
+    /// Time until a segment sent at `sent_at` counts as lost; `None` if it has passed.
     pub fn time_left(&self, now: Time, sent_at: Time, window: Duration) -> Option<Duration> {
         let allowed = self.rtt + window;
         let waited = now.saturating_since(sent_at);

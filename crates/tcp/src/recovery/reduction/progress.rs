@@ -1,7 +1,6 @@
 //! The state of a reduction.
 
-/// A reduction that is under way. The controller has set the target. Until the reduction ends, `cwnd` is the window in
-/// force.
+/// A reduction under way, towards the controller's target. `cwnd` is the window in force.
 #[derive(Debug)]
 pub(crate) struct Reduction {
     /// The window in force, in bytes.
@@ -16,7 +15,6 @@ pub(crate) struct Reduction {
     pub acks: u64,
     /// Bytes sent since the reduction began (RFC 6937's prr_out).
     pub sent: u64,
-    /// True if the reduction was undone but the state continues. The target is then the threshold from before the
-    /// reduction instead of the controller's window.
+    /// True if the reduction was undone but the state continues. The old threshold is then the target.
     pub undone: bool,
 }

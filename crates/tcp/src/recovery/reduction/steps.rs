@@ -46,8 +46,7 @@ impl Recovery {
         self.begin_budget(flight);
     }
 
-    /// Lowers the window to the peer's window before the threshold is computed, for stacks that halve the smaller of
-    /// the two. Data beyond the peer's window could never have been sent.
+    /// Lowers the window to the peer's before the threshold is computed, for stacks that halve the smaller one.
     pub(in crate::recovery) fn heed_peer_window(&self, now: Time, flight: &mut Flight) {
         if flight.profile.threshold_heeds_peer && !flight.controller.owns_recovery() {
             flight.controller.on_idle(now, Bytes::new(flight.peer_window()));
@@ -61,8 +60,8 @@ impl Recovery {
         }
     }
 
-    /// Advances the reduction by one ACK that delivered data. `safe` is true if the ACK acknowledged new data and
-    /// reported no further loss.
+    /// Advances the reduction by one ACK that delivered data. `safe`: it acknowledged new data and reported no further
+    /// loss.
     pub fn update_cwnd_in_reduction(&mut self, flight: &Flight, delivered: u64, safe: bool) {
         if delivered == 0 {
             return;
@@ -86,8 +85,8 @@ impl Recovery {
         self.limited_transmit.on_sent();
     }
 
-    /// True until the first retransmission of the recovery has been sent. That retransmission is sent even if the
-    /// window is full (RFC 5681 section 3.2 step 3, RFC 6675 section 5 step 4.3).
+    /// True until the recovery's first retransmission, which ignores the window (RFC 5681 section 3.2 step 3, RFC 6675
+    /// section 5 step 4.3).
     pub fn owes_fast_retransmit(&self) -> bool {
         self.ca_state == CaState::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
     }

@@ -28,8 +28,7 @@ fn at(number: u64) -> Time {
 
 type Nth = fn(u64) -> u64;
 
-/// The `place`-th number below `HOLES` in ascending, descending or scattered order. 61,681 is coprime to 100,000, so
-/// each number occurs once.
+/// The `place`-th number below `HOLES`, ascending, descending or scattered. 61,681 is coprime to 100,000.
 const ORDERS: [(&str, Nth); 3] =
     [("up", |place| place), ("down", |place| HOLES - 1 - place), ("all over", |place| place * 61_681 % HOLES)];
 
@@ -86,14 +85,13 @@ fn holes_in_any_order_cost_a_few_steps_each() {
     }
 }
 
-/// A flow at 5 Mbit/s has 40 records. With 10,000 flows, each byte of a record therefore costs 400 kB of memory.
+/// A flow at 5 Mbit/s has 40 records, so with 10,000 flows each byte costs 400 kB.
 #[test]
 fn a_record_takes_48_octets() {
     assert_eq!(size_of::<super::TxRecord>(), 48);
 }
 
-/// Rings grow in whole steps and have little unused capacity, so that memory freed by one flow can be reused by
-/// another.
+/// Rings grow in whole steps and have little unused capacity.
 #[test]
 fn memory_follows_the_window_in_steps() {
     let mut board = Scoreboard::default();

@@ -51,9 +51,9 @@ impl Scoreboard {
         self.first_open = self.base;
     }
 
-    /// RACK (RFC 8985 section 6.2 step 5). Checks the segments that were sent before the newest delivered segment,
-    /// which was sent at `sent_at` and ends at `end`. Marks a segment as lost if `wait` returns `None` for its send
-    /// time. Returns the longest wait of the other segments; `None` if there are none.
+    /// RACK (RFC 8985 section 6.2 step 5): marks each segment as lost that was sent before the newest delivered one, if
+    /// `wait` returns `None` for its send time. `sent_at` and `end` describe the newest one. Returns the longest wait
+    /// of the others.
     pub fn mark_lost_by_time(
         &mut self,
         sent_at: Time,
@@ -95,8 +95,8 @@ impl Scoreboard {
         longest.max(last.and_then(|&(when, _)| wait(when)))
     }
 
-    /// Returns the last original transmission that was sent before the newest delivered segment and is neither SACKed
-    /// nor lost. The search starts at record `number`.
+    /// Returns the last open original transmission before the newest delivered segment. The search starts at record
+    /// `number`.
     fn last_open_before_newest(&mut self, number: u64, before_newest: impl Fn(&TxRecord) -> bool) -> Option<TxRecord> {
         let is_open = |sent: &TxRecord| !sent.is_sacked() && !sent.was_ever_retransmitted() && !sent.is_lost();
         // Resume the search at the last bound. The newest delivered segment never becomes older, so the bound is still
@@ -126,8 +126,7 @@ impl Scoreboard {
         None
     }
 
-    /// Marks all holes below the highest SACKed byte as lost, except holes that were retransmitted and holes beyond the
-    /// offset `upto`.
+    /// Marks the holes below the highest SACKed byte as lost, except retransmitted ones and those beyond `upto`.
     pub fn mark_lost_below_highest_sack(&mut self, upto: u64) {
         let Some(last) = self.sack_ranges.last().copied() else { return };
         self.mark_holes_before(last.first.min(self.locate(upto)));
@@ -143,16 +142,15 @@ impl Scoreboard {
         }
     }
 
-    /// FACK: marks each hole as lost that is at least `threshold` segments below the end of the highest SACKed run.
-    /// Holes among the first `least` records are marked at any distance. Holes beyond the offset `upto` and holes that
-    /// were retransmitted stay unmarked.
+    /// FACK: marks holes at least `threshold` segments below the highest SACKed run as lost. The first `least` records
+    /// are marked at any distance. Retransmitted holes and those beyond `upto` stay unmarked.
     pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
         let forward = self.sack_ranges.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
         self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));
     }
 
-    /// FACK: marks a retransmission as lost if it was sent before the highest SACKed segment. If that segment was
-    /// itself retransmitted, it is unknown which of its transmissions arrived, so no retransmission is marked.
+    /// FACK: marks a retransmission as lost if it was sent before the highest SACKed segment. Nothing is marked if that
+    /// segment was itself retransmitted.
     pub fn mark_lost_retransmissions(&mut self) {
         let Some(run) = self.sack_ranges.last() else { return };
         let highest = *self.get(run.next - 1);
@@ -210,8 +208,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks all segments as lost after a timeout, except SACKed segments and segments for whose send time `spare`
-    /// returns true. The first segment is marked even if `spare` returns true for it.
+    /// Marks all segments as lost after a timeout, except SACKed ones and those that `spare` exempts by send time. The
+    /// first segment is always marked.
     pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
         // RFC 2018, section 8: a receiver may discard SACKed data, so its SACK information is no longer valid.
         if forget_sack {

@@ -60,8 +60,7 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
-    /// Marks every record longer than `longer_than` bytes as lost, including retransmitted ones. SACKed records are
-    /// skipped, because their data has arrived.
+    /// Marks every record longer than `longer_than` bytes as lost, unless it is SACKed.
     pub fn mark_too_long_lost(&mut self, longer_than: u64) {
         for number in self.base..self.next_number() {
             let sent = self.get(number);

@@ -12,10 +12,9 @@ pub(super) struct SackRange {
     pub next: u64,
 }
 
-/// The runs, keyed by start offset. If an acknowledgement removes the beginning of a run, the run keeps its old key,
-/// which is then below its new start.
+/// The runs, keyed by start offset. A run whose beginning was acknowledged keeps its old key.
 ///
-/// A SACK block usually extends the highest run, so look-ups check that run before they search the tree.
+/// Look-ups check the highest run first, because a SACK block usually extends it.
 #[derive(Debug, Default)]
 pub(super) struct SackRanges(BTreeMap<u64, SackRange>);
 
@@ -78,8 +77,7 @@ impl SackRanges {
         }
     }
 
-    /// Removes the runs, and the part of a run, below the acknowledged offset `una`. `base` is the number of the first
-    /// remaining record.
+    /// Removes the runs below the acknowledged offset `una`. `base` is the number of the first remaining record.
     pub fn cut(&mut self, una: u64, base: u64) {
         while let Some(mut run) = self.0.first_entry() {
             if run.get().end > una {

@@ -8,8 +8,7 @@ fn accurate() -> Profile {
     Profile { ecn: EcnRule::Accurate, ..linux() }
 }
 
-/// An active open. The peer's SYN-ACK has the ACE field `answer` and no option. Its first segment has the ACE field
-/// `first`.
+/// An active open. The SYN-ACK has the ACE field `answer`, the peer's first segment `first`.
 fn opened(answer: u8, first: u8) -> Script {
     opened_by(accurate(), PEER, &format!("ace {answer}"), first)
 }
@@ -42,8 +41,7 @@ fn listening(profile: Profile) -> Script {
     t
 }
 
-/// A script in which ten ECN-capable segments were sent at 100 ms. Each of them carries the initial packet count of
-/// five.
+/// Ten ECN-capable segments were sent at 100 ms, with the initial packet count of five.
 fn ten_out() -> Script {
     let mut t = opened(2, 5);
     t.write(100, 60_000);

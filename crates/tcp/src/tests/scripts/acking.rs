@@ -221,8 +221,8 @@ fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
     t.expect(212, "ack 5001");
 }
 
-/// Returns the window that FreeBSD advertises after a round trip of `segments` + 2 segments. The round trip ends with
-/// an echo of `echoed`. If `missing` is true, one segment arrives late.
+/// Returns FreeBSD's window after a round trip of `segments` + 2 segments, which ends with the echo `echoed`. If
+/// `missing`, one segment arrives late.
 fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
     let mut t = Script::established(freebsd(), TIMESTAMPS);
     // The ACK that completed the handshake began the round trip, so these two segments count towards it.
@@ -385,8 +385,7 @@ fn a_block_that_ends_with_the_fin_includes_it() {
     t.expect(101, "ack 2002");
 }
 
-/// A capture of 6.1: the block triggers the retransmission of the data before it, which would otherwise wait for a
-/// timeout.
+/// A capture of 6.1: the block triggers a retransmission, which would otherwise wait for a timeout.
 #[test]
 fn a_fin_without_data_behind_a_gap_is_a_block_of_its_own() {
     let mut t = Script::established(linux(), PEER);
@@ -417,8 +416,8 @@ fn linux_compresses_duplicate_acks_after_the_third() {
     t.expect(117.1, "ack 16001 sack 17001:22001");
 }
 
-/// A capture of 6.1: a segment that fills a gap and makes more than one segment readable is acknowledged at once, like
-/// any two segments. Its ACK does not count as one of the three uncompressed duplicates (`__tcp_ack_snd_check`).
+/// A capture of 6.1: the ACK of a filled gap is sent at once, and does not count as one of the three uncompressed
+/// duplicates (`__tcp_ack_snd_check`).
 #[test]
 fn an_ack_of_what_a_filled_gap_leads_up_to_is_none_of_the_duplicates_before_compression() {
     let mut t = after_quick_acks();
@@ -770,8 +769,8 @@ fn an_ack_that_would_wait_a_little_longer_only_goes_with_the_next_short_segment(
     t.expect(432, ". ack 20801");
 }
 
-/// The first ACK was lost. The ACK of the retransmission echoes the retransmission's own timestamp, because that
-/// segment begins at Last.ACK.sent (RFC 7323 section 4.3). Otherwise the peer's RTT sample would include its timeout.
+/// RFC 7323 section 4.3: the ACK echoes the retransmission's own timestamp, because that segment begins at
+/// Last.ACK.sent.
 #[test]
 fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
     for (profile, dsack) in [(linux(), true), (freebsd(), false)] {
@@ -789,8 +788,8 @@ fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
     }
 }
 
-/// Returns a connection that has no quick ACKs left at 115 ms. The receive buffer has `octets` bytes under Linux's
-/// memory accounting. The application has stopped reading.
+/// A connection that has used all quick ACKs at 115 ms. Its buffer has `octets` bytes of Linux memory, and its
+/// application has stopped reading.
 fn unread_after_quick_acks(octets: u64) -> Script {
     let buffer = BufferRule::Fixed(Bytes::new(octets));
     let mut t = Script::established(Profile { receive_buffer: buffer, ..linux() }, PEER);
@@ -802,8 +801,7 @@ fn unread_after_quick_acks(octets: u64) -> Script {
     t
 }
 
-/// tcp_cleanup_rbuf: unread data would reduce the advertised window, so an ACK that is due because of the segment count
-/// waits until the application has read.
+/// tcp_cleanup_rbuf: unread data would reduce the window, so an ACK for two segments waits for a read.
 #[test]
 fn an_ack_that_would_offer_less_waits_for_the_read() {
     let mut t = unread_after_quick_acks(64_000);
@@ -854,8 +852,7 @@ fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
     }
 }
 
-/// tcp_rcv_rtt_update: the RTT is stored in units of 1/8 us. One eighth of it is rounded down before it is subtracted,
-/// which rounds the mean up.
+/// tcp_rcv_rtt_update: the RTT is stored in units of 1/8 us, and rounding raises the mean.
 #[test]
 fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -894,8 +891,7 @@ fn of_odd_memory_the_larger_half_is_offered() {
     assert_eq!(t.connection.recv.offer_window(sizes, 0), (40_000 - 7761u16).div_ceil(2));
 }
 
-/// __tcp_select_window: without scaling, the window is a multiple of the measured segment size of the peer, not of the
-/// negotiated size.
+/// __tcp_select_window: without scaling, the window is a multiple of the measured segment size.
 #[test]
 fn windows_are_rounded_to_segments_as_they_come() {
     let buffer = BufferRule::Fixed(Bytes::new(20_000));
@@ -911,8 +907,8 @@ fn windows_are_rounded_to_segments_as_they_come() {
     t.expect(300, "ack 18001 win 18900");
 }
 
-/// tcp_init_buffer_space and tcp_grow_window use the largest segment that this end accepts, here 1,012 bytes, although
-/// the negotiated size is 1,000 bytes.
+/// tcp_init_buffer_space and tcp_grow_window use the largest acceptable segment (1,012 bytes), not the negotiated size
+/// (1,000 bytes).
 #[test]
 fn windows_grow_by_the_segments_that_were_offered_to_be_taken() {
     let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(20_000)), ..linux() }, PEER);
@@ -923,8 +919,8 @@ fn windows_grow_by_the_segments_that_were_offered_to_be_taken() {
     assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012, "it is as large as it may be");
 }
 
-/// skb_page_frag_refill: the 43rd page of 32 KiB would end 24 bytes into a segment, so it ends before that segment. The
-/// 17 segments after it share one record.
+/// skb_page_frag_refill: a page of 32 KiB ends before a segment that would exceed it by 24 bytes. The next 17 segments
+/// share one record.
 #[test]
 fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
     let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(64_000)), ..linux() }, PEER);
@@ -941,9 +937,8 @@ fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
     assert_eq!(window, (128_000 - 17_000 - 768) / 2 / 1000 * 1000);
 }
 
-/// Linux records echoes only once the connection is established. If the first data repeats the echo of the handshake's
-/// last ACK, it therefore still gives an RTT sample. In a kernel capture (3000/1000 kbit/s) a window of 501 * 2^7 is
-/// advertised until 36,200 bytes have arrived.
+/// Linux records echoes only once the connection is established, so the first data gives an RTT sample. In a kernel
+/// capture (3000/1000 kbit/s) the window is 501 * 2^7 until 36,200 bytes have arrived.
 #[test]
 fn the_first_data_tells_a_round_trip_with_the_echo_of_the_handshake() {
     let mut t = Script::listen(linux(), TIMESTAMPS);

@@ -332,8 +332,8 @@ fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
     t.expect(190, "ack 32502");
 }
 
-/// Linux's tcp_fin enters pingpong mode, so the ACK of a FIN without data is delayed like the ACK of data. On a
-/// connection that has never received data, the delay is zero.
+/// Linux's tcp_fin enters pingpong mode, so the ACK of a FIN without data is delayed. Without earlier data the delay is
+/// zero.
 #[test]
 fn a_bare_fin_waits_for_an_answer_unless_no_data_ever_came() {
     let mut t = established();

@@ -80,8 +80,7 @@ fn holes_at_the_front_are_repaired_one_a_round_trip() {
     t.expect_ca_state(CaState::Open);
 }
 
-/// The first of twelve segments was retransmitted at 200 ms. At 300 ms a partial acknowledgement up to `ack` arrives,
-/// which leaves no further hole.
+/// The first of twelve segments was retransmitted at 200 ms. A partial acknowledgement up to `ack` arrives at 300 ms.
 fn with_only_a_tail_left(ack: u64) -> Script {
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
@@ -272,8 +271,8 @@ fn in_its_fast_path_a_window_beyond_the_peers_does_not_grow() {
     t.expect_cwnd(12);
 }
 
-/// Without SACK, segments 1 and 5 of ten are lost. Each of the first two duplicate ACKs releases a segment, and the
-/// third triggers the retransmission. At 202 ms twelve segments are outstanding.
+/// Without SACK, segments 1 and 5 of ten are lost. Two duplicates release new segments, and the third triggers the
+/// retransmission. Twelve segments are outstanding at 202 ms.
 fn without_sack_after_the_first_repair() -> Script {
     let mut t = ten_out_to(NO_SACK);
     t.inject(200, "ack 1");

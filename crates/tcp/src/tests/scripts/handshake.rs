@@ -190,8 +190,7 @@ fn an_answer_to_the_first_of_three_syns_leaves_the_initial_window() {
     }
 }
 
-/// Linux's req->num_retrans: a repeated SYN triggers a retransmission of the SYN-ACK, which counts as a loss if the
-/// SYN-ACK has also timed out.
+/// Linux's req->num_retrans: a SYN-ACK that answers a repeated SYN counts as lost if it has also timed out.
 #[test]
 fn an_answer_sent_again_for_a_repeated_syn_counts_as_lost_beside_one_that_timed_out() {
     for (timeout, segments) in [(false, 10), (true, 1)] {

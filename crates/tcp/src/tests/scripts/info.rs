@@ -44,8 +44,7 @@ fn what_was_delivered_gives_a_rate() {
     assert!(!info.delivery_rate_app_limited, "the first flight was stamped before the application had no more");
 }
 
-/// Linux's tcp_rate_gen: samples are app-limited until more bytes have been delivered than were outstanding when the
-/// application ran out of data.
+/// Linux's tcp_rate_gen: samples are app-limited until all data outstanding at the pause is delivered.
 #[test]
 fn what_is_sent_after_a_pause_measures_the_application() {
     let mut t = Script::established(linux(), PEER);
@@ -131,8 +130,7 @@ fn behind_a_retransmission_the_echo_is_the_smallest_round_trip() {
     assert_eq!(t.info().min_rtt, Some(MS(50)));
 }
 
-/// tcp_update_rtt_min: the ACK of a short segment that was outstanding alone may have been delayed. Its sample may
-/// lower the minimum RTT, but does not replace a minimum that has expired after five minutes.
+/// tcp_update_rtt_min: the ACK of a lone short segment may be delayed, so it does not replace an expired minimum RTT.
 #[test]
 fn a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one() {
     for (octets, predicted, smallest) in [(500, true, 100), (500, false, 100), (1000, true, 140)] {

@@ -16,8 +16,8 @@ fn linux_6_12() -> Profile {
     }
 }
 
-/// tcp_retransmit_timer: the first `tcp_syn_linear_timeouts` timeouts of a SYN do not double the next one.
-/// tcp_write_timeout adds this number to the number of retries.
+/// The first `tcp_syn_linear_timeouts` timeouts of a SYN do not double (tcp_retransmit_timer), and do not count as
+/// retries (tcp_write_timeout).
 #[test]
 fn four_timeouts_of_a_syn_do_not_double_the_next() {
     let mut t = Script::connect(linux_6_12(), PEER);
@@ -61,8 +61,7 @@ fn the_segment_with_the_fin_waits_for_the_congestion_window() {
     t.expect(230, "F. 1001:1513 ack 1");
 }
 
-/// A connection with an RTT of 400 ms that has received four data segments, 1 s apart. Each expiry of the delayed-ACK
-/// timer has doubled its timeout.
+/// RTT 400 ms. Four segments have arrived, 1 s apart, and each doubled the delayed-ACK timeout.
 fn slow_peer(profile: Profile) -> Script {
     let grain = TimerGrain::Wheel(Duration::from_millis(4));
     let ack = AckSettings { quick_acks: 0, grain, ..profile.ack };
@@ -95,9 +94,8 @@ fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
     t.expect(4100, "ack 4001");
 }
 
-/// tcp_measure_rcv_mss: a segment of 1,000 bytes has a memory overhead of 832 bytes, so 139/256 of the buffer is usable
-/// as window. That is 71,168 of 131,072 bytes, from which the memory of the last segment is subtracted. In 6.1 half of
-/// the buffer is usable.
+/// tcp_measure_rcv_mss: 1,000 bytes have an overhead of 832 bytes, so 139/256 of the buffer is usable. In 6.1 it is
+/// half.
 #[test]
 fn the_window_follows_from_the_memory_of_a_measured_segment() {
     for (profile, most) in [(linux(), 65_536 - 1012), (linux_6_12(), 70_173)] {
@@ -110,8 +108,7 @@ fn the_window_follows_from_the_memory_of_a_measured_segment() {
     }
 }
 
-/// tcp_select_initial_window does not limit the window to 65,535 bytes in this version, so a large buffer is advertised
-/// as soon as the handshake is complete.
+/// tcp_select_initial_window has no limit of 65,535 bytes here, so a large buffer is advertised at once.
 #[test]
 fn a_large_buffer_is_offered_at_once() {
     let receive_buffer = BufferRule::Fixed(Bytes::new(200_000));
@@ -134,8 +131,7 @@ fn a_segment_behind_a_gap_is_measured() {
     }
 }
 
-/// tcp_select_initial_window: without window scaling the window is at most 65,535 bytes, so a read cannot double it and
-/// sends no window update.
+/// tcp_select_initial_window: without scaling the window is at most 65,535 bytes, so a read sends no window update.
 #[test]
 fn a_window_without_scaling_stays_within_its_field() {
     for profile in [linux(), linux_6_12()] {

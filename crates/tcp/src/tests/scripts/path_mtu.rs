@@ -4,8 +4,7 @@
 use super::script::{PEER, Script, linux};
 use crate::CaState;
 
-/// A script in which ten segments were sent at 100 ms. At 110 ms a router reports that the path can carry only segments
-/// of 800 bytes.
+/// Ten segments were sent at 100 ms. At 110 ms a router reports a limit of 800 bytes.
 fn told(octets: u32) -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, octets);

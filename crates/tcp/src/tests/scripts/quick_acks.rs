@@ -12,8 +12,8 @@ fn past_quick_acks() -> Script {
     t
 }
 
-/// Sends full segments from byte 16001 on, 1 ms apart. Checks that each of the first `acks` segments is acknowledged
-/// separately and the next one is not.
+/// Sends full segments from byte 16001 on, 1 ms apart. The first `acks` segments are acknowledged separately, the next
+/// one is not.
 #[track_caller]
 fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     for n in 0..acks {
@@ -27,8 +27,7 @@ fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     t.drain_until(at + 100);
 }
 
-/// tcp_send_dupack: data that ends before the last ACK is outside of the window. It grants new quick ACKs, but its own
-/// immediate ACK does not count as one of them.
+/// tcp_send_dupack: old data outside of the window grants new quick ACKs, and uses none itself.
 #[test]
 fn old_data_outside_the_window_begin_sixteen_quick_acks() {
     let mut t = past_quick_acks();
@@ -42,7 +41,7 @@ fn old_data_outside_the_window_begin_sixteen_quick_acks() {
     expect_quick(&mut t, 131, 0);
 }
 
-/// tcp_data_queue: data that ends exactly at the last ACK is within the window, so its ACK counts as a quick ACK.
+/// tcp_data_queue: data that ends at the last ACK is within the window, so its ACK is a quick ACK.
 #[test]
 fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
     let mut t = past_quick_acks();

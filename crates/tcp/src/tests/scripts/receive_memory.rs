@@ -5,14 +5,14 @@ use super::script::{PEER, Script, linux};
 use crate::{AckSettings, BufferRule, Profile};
 use lopsided_core::Bytes;
 
-/// A connection with a receive buffer for a window of `initial` bytes, which may grow to a window of `max` bytes.
+/// A connection whose window is `initial` bytes and may grow to `max` bytes.
 fn with_buffer(initial: u64, max: u64) -> Script {
     let receive_buffer = BufferRule::Auto { initial: Bytes::new(initial), max: Bytes::new(max) };
     Script::established(Profile { receive_buffer, ..linux() }, PEER)
 }
 
 /// `tcp_init_buffer_space`: the initial `rcvq_space.space` is the minimum of 10 segments, the advertised window, and
-/// the limit of the window, which is the buffer minus one segment.
+/// the buffer minus one segment.
 #[test]
 fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
     for (initial, space) in [(65_536, 10_120), (16_000, 10_120), (8000, 6988), (2500, 2024)] {
@@ -21,10 +21,8 @@ fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
     }
 }
 
-/// tcp_data_queue_ofo calls tcp_grow_window for segments of any size, but tcp_event_data_recv calls it only for
-/// segments of at least 128 bytes. The full memory of an out-of-order segment is counted, which is 768 bytes more than
-/// its payload. If the payload is less than half of that memory, the window opens by two measured segments (536 bytes
-/// each before a measurement) instead of two segments of 1,012 bytes.
+/// tcp_data_queue_ofo calls tcp_grow_window for segments of any size, and counts their full memory. If less than half
+/// of it is payload, the window opens by two measured segments (536 bytes each) instead of two of 1,012 bytes.
 #[test]
 fn small_segments_out_of_order_open_the_window_too() {
     for (max, segment, opened) in [
@@ -46,8 +44,8 @@ fn small_segments_out_of_order_open_the_window_too() {
     }
 }
 
-/// __tcp_ack_snd_check compares the window of __tcp_select_window, in whole units of the header field, with the window
-/// of the SYN-ACK in bytes. If an ACK for two segments would advertise less, it waits until the application has read.
+/// __tcp_ack_snd_check compares the window in header units with the SYN-ACK's window in bytes. An ACK that would
+/// advertise less waits for a read.
 #[test]
 fn an_ack_that_would_offer_less_than_the_syn_ack_is_delayed() {
     for (initial, max, offered, answered) in [

@@ -5,7 +5,7 @@ use super::script::{MSS, NO_SACK, PEER, Peer, Script, TIMESTAMPS, linux};
 use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
 use lopsided_core::Bytes;
 
-/// Returns a script that sent ten segments at 100 ms, none acknowledged yet, and has more data to send.
+/// Ten segments were sent at 100 ms, none is acknowledged, and more data waits.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
     let mut t = Script::established(profile, if no_sack { NO_SACK } else { PEER });
     t.write(100, 60_000);
@@ -13,8 +13,8 @@ fn ten_out(profile: Profile, no_sack: bool) -> Script {
     t
 }
 
-/// Returns a script at 202 ms, when SACK recovery has just begun. The first segment is lost. Two SACKs release new data
-/// (RFC 3042), and the third SACK triggers the retransmission.
+/// SACK recovery at 202 ms: the first segment is lost. Two SACKs release new data (RFC 3042), and the third triggers
+/// the retransmission.
 fn in_sack_recovery(profile: Profile) -> Script {
     let mut t = ten_out(profile, false);
     t.inject(200, "ack 1 sack 1001:2001");
@@ -240,8 +240,8 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     t.expect_ca_state(CaState::Recovery);
 }
 
-/// RFC 8985 section 6.2 step 2, with timestamps (Linux's tcp_skb_spurious_retrans): the ACK was triggered by the
-/// original, so segments that were sent between the original and the retransmission are not lost.
+/// RFC 8985 section 6.2 step 2 (Linux's tcp_skb_spurious_retrans): the original caused the ACK, so segments sent before
+/// the retransmission are not lost.
 #[test]
 fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -260,8 +260,7 @@ fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     assert_eq!(t.connection.send.flight.counters.retransmits, repaired, "nothing else goes again");
 }
 
-/// `prior_fack`: a segment was delivered out of order only if it is below the highest offset that was SACKed before
-/// this ACK.
+/// `prior_fack`: only segments below the highest offset SACKed before this ACK are out of order.
 #[test]
 fn the_blocks_of_one_ack_are_no_reordering_of_each_other() {
     let mut t = ten_out(linux(), false);
@@ -316,8 +315,7 @@ fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
     assert_eq!((wait_after_dsack(false), wait_after_dsack(true)), (27, 52));
 }
 
-/// tcp_dsack_seen: an unnecessary retransmission counts as delivered. The number of segments counted in this way cannot
-/// exceed the number of retransmissions.
+/// tcp_dsack_seen: an unnecessary retransmission counts as delivered, but at most once.
 #[test]
 fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
     let mut t = ten_out(linux(), false);
@@ -502,9 +500,8 @@ fn reno(fast_recovery: FastRecovery) -> Profile {
     Profile { cwnd_reduction: CwndReduction::Immediate, fast_recovery, limited_transmit: false, ..linux() }
 }
 
-/// Segments 1 and 5 of ten are lost. The third duplicate ACK triggers the retransmission of the first segment, the
-/// other duplicates inflate the window, and the first ACK of new data ends the recovery. At 302 ms nine segments are
-/// outstanding, the first of which is the next hole.
+/// Segments 1 and 5 of ten are lost. The first ACK of new data ends the recovery. Nine segments are outstanding at 302
+/// ms, and the first of them is the next hole.
 fn after_renos_first_repair(fast_recovery: FastRecovery) -> Script {
     let mut t = ten_out(reno(fast_recovery), true);
     for at in [200, 201] {
@@ -583,9 +580,8 @@ fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
     assert_eq!((t.info().reordering, t.info().reord_seen), (7, 1));
 }
 
-/// Linux notifies the congestion control of an ACK before that ACK ends the recovery (`tcp_clean_rtx_queue`). H-TCP
-/// uses the segment count of the last ACK in the Open state. That ACK was the first SACK, which covered no segment, so
-/// the ACK that ends the recovery adds nothing to the window (captures of 6.1).
+/// Linux notifies the congestion control of an ACK before that ACK ends the recovery (`tcp_clean_rtx_queue`), so the
+/// ACK adds nothing to H-TCP's window (captures of 6.1).
 #[test]
 fn the_ack_that_ends_a_repair_comes_in_the_repair() {
     let mut t = Script::established_with(linux(), PEER, "htcp");

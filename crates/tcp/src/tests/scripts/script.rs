@@ -40,8 +40,7 @@ pub const PEER: Peer = Peer { sack: true, timestamps: false, ecn: false, wscale:
 pub const NO_SACK: Peer = Peer { sack: false, ..PEER };
 pub const TIMESTAMPS: Peer = Peer { timestamps: true, ..PEER };
 
-/// Linux with exact timers, so that a script tests the rule and not the timer wheel. The send buffer is large enough
-/// for the writes of the scripts.
+/// Linux with exact timers, so that a script tests the rule and not the timer wheel.
 pub fn linux() -> Profile {
     let linux = Profile::linux_6_1();
     let send_buffer = BufferRule::Auto { initial: Bytes::new(1 << 17), max: Bytes::new(4 << 20) };
@@ -109,8 +108,7 @@ impl Script {
         Script::new(Connection::listen(config(profile, "reno")), peer)
     }
 
-    /// Starts a script with an active open whose SYN is answered after 100 ms, so that SRTT is 100 ms. The script
-    /// continues at 100 ms.
+    /// An active open whose SYN is answered after 100 ms. The script continues at 100 ms.
     #[track_caller]
     pub fn established(profile: Profile, peer: Peer) -> Script {
         Script::established_with(profile, peer, "reno")
@@ -168,8 +166,7 @@ impl Script {
 
     // Actions of the peer.
 
-    /// Passes a segment of the peer to the connection. Values that the text omits (sequence number, acknowledgement
-    /// number, window) continue from the last segment.
+    /// Passes a segment of the peer to the connection. Omitted values continue from the last segment.
     #[track_caller]
     pub fn inject(&mut self, at_ms: impl Into<f64>, text: &str) {
         self.advance(at_ms);
@@ -243,8 +240,7 @@ impl Script {
         (header, Payload::virtual_len(spec.len()))
     }
 
-    /// Reports, as a router would, that the segment that begins at `start` is too long and that the path carries
-    /// packets of `mtu` bytes.
+    /// A router reports that the segment at `start` is too long for the path MTU `mtu`.
     #[track_caller]
     pub fn too_big(&mut self, at_ms: impl Into<f64>, start: i64, mtu: u64) {
         self.advance(at_ms);

@@ -50,8 +50,8 @@ fn a_window_that_the_application_does_not_use_does_not_grow() {
     t.expect_cwnd(16);
 }
 
-/// A script at 400 ms with no outstanding data and a window of 40 segments. The last segment was sent at 300 ms, and
-/// the RTO is 300 ms.
+/// At 400 ms no data is outstanding and the window is 40 segments. The last segment was sent at 300 ms; the RTO is 300
+/// ms.
 fn after_a_transfer(profile: Profile) -> Script {
     let mut t = Script::established(profile, PEER);
     t.write(100, 40_000);
@@ -78,8 +78,7 @@ fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
     }
 }
 
-/// A script in which 40 segments, four of which were lost, are followed by five segments. Without SACK the recovery
-/// takes four round trips.
+/// Four of 40 segments are lost, and five segments follow. Without SACK the recovery takes four round trips.
 fn repaired_for_longer_than_the_timeout(profile: Profile) -> Script {
     let mut t = Script::established(profile, NO_SACK);
     t.write(100, 75_000);
@@ -316,8 +315,8 @@ fn a_burst_ends_after_its_segments_and_the_next_waits_for_its_share_of_the_round
     t.expect_train(201, 14_001, 16_001);
 }
 
-/// Returns the windows, in segments, of a connection that sends only one segment every 100 ms until `until_ms`: the
-/// initial window, and the window after each change.
+/// The windows, in segments, of a connection that sends one segment every 100 ms until `until_ms`: the first one, and
+/// each change.
 fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> {
     let mut t = Script::established(profile, PEER);
     t.write(100, 10_000);
@@ -449,8 +448,7 @@ fn the_least_send_buffer_takes_three_segments() {
     assert_eq!(t.connection.writable(), 0);
 }
 
-/// BBR's ProbeRTT: when the minimum RTT is ten seconds old, the window is four segments for 200 ms and one round. Each
-/// segment is acknowledged after 100 ms.
+/// BBR's ProbeRTT: after ten seconds the window is four segments for 200 ms and one round. The RTT is 100 ms.
 #[test]
 fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
     const STEP_MS: usize = 10;
@@ -475,8 +473,8 @@ fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
     assert!((200..500).contains(&(last - first)), "for {} ms", last - first);
 }
 
-/// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the estimate of the data in flight at the next departure has
-/// fallen to one BDP plus its allowance, here 14 segments. The line delivers a segment every 10 ms.
+/// Linux (`bbr_packets_in_net_at_edt`): Drain ends at one BDP plus its allowance, here 14 segments. The line delivers a
+/// segment every 10 ms.
 #[test]
 fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
     let mut t = Script::established_with(linux(), PEER, "bbr");

@@ -228,7 +228,7 @@ fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_time
     t.expect_ca_state(CaState::Loss);
 }
 
-/// A script in which the last of three segments was sent again at 500 ms, as a tail loss probe.
+/// The last of three segments was sent again at 500 ms, as a tail loss probe.
 fn probed() -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 3000);
@@ -301,8 +301,7 @@ fn without_sack_what_a_timeout_sent_again_is_not_sent_again_at_each_partial_ackn
 
 // Spurious retransmissions.
 
-/// A script in which ten segments were sent at 100 ms and more data waits. The RTO expired at 400 ms, and the first
-/// segment was retransmitted.
+/// Ten segments were sent at 100 ms and more data waits. The first one was retransmitted by the RTO at 400 ms.
 fn timed_out(peer: Peer) -> Script {
     let mut t = Script::established(no_probe(), peer);
     t.write(100, 60_000);
@@ -410,7 +409,7 @@ fn eifel_takes_a_timeout_back_when_the_ack_echoes_the_original() {
     t.expect_train(450, 10_001, 12_001);
 }
 
-/// The first segment was late and was retransmitted unnecessarily at 202 ms, after two new segments had been sent.
+/// The first segment was late and was retransmitted unnecessarily at 202 ms, after two new ones.
 fn fast_retransmitted(peer: super::script::Peer, stamp: &str) -> Script {
     let mut t = Script::established(linux(), peer);
     t.write(100, 60_000);
