@@ -1,8 +1,11 @@
-"""Published studies. One command repeats a study and compares its results with the published ones.
+"""Published studies, and the commands that repeat them and compare the results.
 
-A paper is a package in this folder, named by first author and year. A new paper needs `published.csv` (the numbers that
-the paper prints), `scenarios/*.toml`, `assumptions.toml` (settings that the paper does not state) and an `__init__.py`
-that defines `PAPER` (see `lopsided.papers.framework.model`). No other file changes.
+A paper is a package in this folder, named by first author and year. A new paper needs:
+
+- `published.csv`: the numbers that the paper prints;
+- `scenarios/*.toml`;
+- `assumptions.toml`: settings that the paper does not state;
+- an `__init__.py` that defines `PAPER` (see `lopsided.papers.framework.model`).
 """
 
 from __future__ import annotations
@@ -45,7 +48,6 @@ _DRAWING = threading.Lock()
 
 
 def available() -> list[str]:
-    """Returns the keys of all papers, sorted."""
     return sorted(
         module.name for module in pkgutil.iter_modules(__path__) if module.ispkg and module.name != "framework"
     )
@@ -66,8 +68,7 @@ def load(key: str) -> Paper:
 
 
 def as_dict(reproduction: Reproduction) -> dict[str, Any]:
-    """Returns the findings as plain values for JSON: each statement with its verdict, and each published value with
-    the measured one."""
+    """Returns the findings as plain values for JSON."""
     from lopsided.papers.framework import page
 
     tables = {name: frame.to_dicts() for name, frame in page.summaries(reproduction).items()}
@@ -89,12 +90,11 @@ def as_dict(reproduction: Reproduction) -> dict[str, Any]:
 
 
 def bibtex(key: str) -> str:
-    """Returns the BibTeX entry of a paper."""
     return (load(key).folder / "citation.bib").read_text(encoding="utf-8")
 
 
 def own_bibtex() -> str:
-    """Returns the BibTeX entry of lopsided itself. Its type is `misc`, which every bibliography style supports."""
+    """Returns lopsided's own BibTeX entry. Every bibliography style supports its type, `misc`."""
     return (
         "@misc{lopsided,\n"
         "  author = {{The lopsided authors}},\n"
@@ -132,8 +132,7 @@ def reproduce(
     claims_only
         True to judge the claims without drawing figures.
     out
-        Folder of the report. The report of a part (`figure`, `claims_only`, `chapter`, a world other than `sim`) is
-        written to a subfolder of `out`, so that it does not replace a full report.
+        Folder of the report. A partial report goes to a subfolder, so that it does not replace the full report.
     repeat
         Number of seeds for each setting; the paper's own number if `None`.
     console
@@ -149,8 +148,8 @@ def reproduce(
     seed
         First seed; 1 if `None`.
     full
-        True to run every experiment for the paper's duration and with the paper's number of repetitions. False skips
-        the experiments that are `only_in_full`, unless `figure` needs them.
+        True to use the paper's durations and repetitions. False skips the experiments that are `only_in_full`, unless
+        `figure` needs them.
     keep
         Called with the outcome and the path of its report.
 
@@ -194,7 +193,7 @@ def reproduce_all(
     full: bool = False,
     keep: Keep = lambda _reproduction, _report: None,
 ) -> int:
-    """Reproduces every paper, each in its own folder inside `out`, and writes one page for all of them.
+    """Reproduces every paper in a folder of its own, and writes one page for all papers.
 
     The parameters are those of `reproduce`. A paper that fails is listed with its error; the others still run.
 
@@ -221,7 +220,7 @@ def reproduce_all(
 
         return _entry(known, _Asked(known.figures, True, sensitivity, repeat, seed, full), out / known.key, within)
 
-    # Two studies in parallel: while one is planned, judged or drawn, the runs of the other keep the processors busy.
+    # The runs of one study keep the processors busy while the other study is planned, judged or drawn.
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         # The copied context carries the caller's `--column` setting into the worker threads.
         found = [pool.submit(copy_context().run, reproduced, each) for each in papers]
@@ -241,7 +240,6 @@ def reproduce_all(
 
 
 def _entry(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> Entry:
-    """Writes the study's report and returns the entry of this study for the page of all studies."""
     from lopsided.papers.framework.reproduction import Entry
 
     begun = time.monotonic()
@@ -261,11 +259,10 @@ class _Asked:
     seed: int | None
     full: bool = False
     only: Figure | None = None
-    """The figure that the user requested. The paper's statements about this figure are judged too."""
+    """The figure that the user requested. Statements about this figure are judged too."""
 
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:
-    """Reproduces the requested part of a paper and writes its report into the folder."""
     from lopsided.papers.framework import page
     from lopsided.papers.framework import reproduction as study
 

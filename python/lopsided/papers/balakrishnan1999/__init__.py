@@ -1,9 +1,11 @@
 """Balakrishnan, Padmanabhan and Katz, *The Effects of Asymmetry on TCP Performance*, MONET 4(3), 1999.
 
-How do a slow return line and half-duplex packet radio affect TCP, and how much do these remedies help: ACK congestion
-control (ACC), ACK filtering (AF), sender adaptation (SA), ACK reconstruction (AR) and acks-first scheduling? Comments
-refer to parts of the paper by label: BAL-E01 (experiment 1), BAL-M03 (mechanism 3), BAL-A08 (gap or error 8 of the
-text).
+The paper studies TCP over a slow return line and over half-duplex packet radio, with these remedies:
+
+- ACK congestion control (ACC), ACK filtering (AF), sender adaptation (SA) and ACK reconstruction (AR);
+- acks-first scheduling.
+
+Comments cite parts of the paper by label: BAL-E01 is experiment 1, BAL-M03 mechanism 3, BAL-A08 gap or error 8.
 """
 
 from __future__ import annotations
@@ -40,8 +42,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, Reno's throughput over each return line, and the fraction of runs in which ACKs of the
-    download lock the upload out."""
+    """Summarises Reno's throughput, and how often ACKs lock the upload out."""
     slow, compressed = (
         m.value("one-way", "throughput_bps", line=line, scheme=RENO.key).median / 1e6 for line in ("28.8", "28.8C")
     )

@@ -21,17 +21,13 @@ SCENARIO = "implemented-one-way.toml"
 
 
 def _sender(burst: int) -> Overrides:
-    """Sender adaptation as in figure 19: cwnd grows by one step per two segments acknowledged, even if one ACK
-    covers more."""
+    """Sender adaptation as in figure 19. cwnd grows once per two acknowledged segments, even if one ACK covers more."""
     limit = {} if burst == NO_LIMIT else {"stack.max_burst": str(burst)}
     return {**limit, "stack.abc_half": "true"}
 
 
 def receiver(max_delay: int) -> Overrides:
-    """Returns the settings of ACC as implemented in BSD/OS: the receiver sends as few ACKs as the bounds allow.
-
-    `max_delay` is the largest number of segments per ACK.
-    """
+    """Returns the settings of ACC in BSD/OS. One ACK covers at most `max_delay` segments."""
     return {"stack.ack_policy": "acc_peerwin", "stack.max_delack": str(max_delay), "stack.min_acks_per_window": "5"}
 
 
@@ -77,8 +73,7 @@ def _by_delay(m: Measurements) -> Iterable[Line]:
 
 
 def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares the published values of figure 20 with the given experiment, and with runs in which a Linux kernel
-    receives the data."""
+    """Compares figure 20 with the given experiment and with runs in which a Linux kernel receives the data."""
     where, remark = "Section 9.1.1 / Figure 20", f"the least that reaches {ENOUGH:.0%} of the best"
     least = partial(least_that_is_enough, m, label="maxburst")
     printed = m.published.find(where, "maxburst", case="recommended value, low")
@@ -91,8 +86,7 @@ def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel
 
 
 def delay_comparisons(m: Measurements, experiment: str = DELAY_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares the published value of figure 21 with the given experiment, and with a run in which a Linux kernel sends
-    the data."""
+    """Compares figure 21 with the given experiment and with a run in which a Linux kernel sends the data."""
     remark = f"the least that reaches {ENOUGH:.0%} of the best"
     printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
     for burst in (4, 6):

@@ -55,8 +55,7 @@ def _reno(m: Measurements, line: str, column: str = "throughput_bps") -> Spread:
 
 
 def _bound_of_a_window(m: Measurements) -> Measured:
-    """The upper bound of the download's throughput if it sends only one window of data per data packet of the upload
-    (section 7.1.3)."""
+    """Upper bound of the download's throughput (section 7.1.3): one window of data per upload packet."""
     return mbit("the bound of a window for each packet", metrics.blocked_window_bps(100e3, 1000, 28.8e3))
 
 
@@ -478,8 +477,7 @@ RADIO_MAKES_LONG_TIMEOUTS = of_paper.near_print(
     fails=True,
 )
 def a_download_waits_for_the_upload_to_lose(m: Measurements) -> Verdict:
-    """The last of the download's pauses of more than 5 s ends after about 160 s. From then on, the download is at least
-    twice as fast as before."""
+    """The last pause of more than 5 s ends after about 160 s. The download is then at least twice as fast."""
 
     def of(column: str) -> Spread:
         return m.value("measured-two-way", column, line="9.6")

@@ -45,8 +45,7 @@ def _k(line: Line) -> float:
 def _over_reno(
     rate: Callable[[Measurements, Scheme], float], *schemes: Scheme, pick: Callable[..., float] = max
 ) -> Reader:
-    """Returns a function that reads the throughput gain over Reno, in percent, of the best of the given schemes
-    (`pick=min`: the worst)."""
+    """Returns a reader of the throughput gain over Reno, in percent, of the best scheme. `pick=min`: of the worst."""
     return lambda m, _row: 100 * (pick(rate(m, scheme) for scheme in schemes) / rate(m, RENO) - 1)
 
 
@@ -70,8 +69,7 @@ def _many(m: Measurements, row: PublishedValue) -> Spread:
 
 
 def _over_counts(scheme: Scheme, pick: Callable[..., float]) -> Reader:
-    """Returns a function that reads the least or greatest total throughput, in kbit/s, over all numbers of
-    connections."""
+    """Returns a reader of the total throughput in kbit/s, least or greatest over all numbers of connections."""
 
     def read(m: Measurements, _row: PublishedValue) -> float:
         found = (m.value("radio-many", "throughput_bps", scheme=scheme.key, connections=each) for each in CONNECTIONS)
@@ -94,7 +92,7 @@ def _trips(scheme: Scheme, column: str) -> Reader:
 
 
 def _gap_ms(m: Measurements, _row: PublishedValue) -> float:
-    """The median pause in ms between bursts of the download's ACKs, under ACC with acks-first scheduling."""
+    """Median pause in ms between the download's bursts of ACKs, under ACC with acks-first scheduling."""
     trace = traces_of(m.run("two-way", scheme=ACC_SA_FIRST.key, series=0), ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
     # The upload starts between 5 and 10 s, so after 15 s both flows are active.

@@ -1,4 +1,4 @@
-"""The paper's figures: throughput of each scheme as bars and curves, windows and sequence numbers over time."""
+"""The paper's figures."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _window(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 
 
 def _printed_window(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
-    """Yields a horizontal line at the mean congestion window that table 1 states for this scheme."""
+    """Yields a horizontal line at the mean congestion window from table 1."""
     if 1 in scheme.tables:
         yield printed.table_1(scheme)[1].printed(m).number, style.INK
 
@@ -170,7 +170,7 @@ def _round_trips(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 
 
 def _printed_trips(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
-    """Returns three horizontal lines: the published mean RTT, and one standard deviation above and below the mean."""
+    """Returns horizontal lines at the published mean RTT and at one standard deviation on both sides."""
     mean, deviation = (row.printed(m).number for row in printed.figure_13(scheme))
     return (mean, style.INK), (mean - deviation, style.MUTED), (mean + deviation, style.MUTED)
 
@@ -261,7 +261,7 @@ def _losses(m: Measurements) -> Iterable[float]:
 
 
 def measured_sequence(title: str, place: str, flow: str, unit: str) -> Plot:
-    """Returns the plot of one flow's acknowledged bytes, with the upload's retransmissions as dotted lines."""
+    """Returns the plot of one flow's acknowledged bytes. Dotted lines mark the upload's retransmissions."""
     return Plot(
         title,
         f"Between hosts of BSD/OS ({place}); dotted: the upload retransmits",

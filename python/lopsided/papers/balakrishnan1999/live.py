@@ -1,12 +1,10 @@
-"""The measurements of section 9 on real packets: with the paper's TCP changes at both ends, and at one end with this
-machine's kernel as the peer.
+"""The measurements of section 9 on real packets.
 
-**The simulator's TCP at both ends.** Every packet crosses this machine's kernel before and after the line. Figures 20
-to 22 are reproduced completely, with ACK congestion control (ACC) as in section 8.2.
+**With the simulator's TCP at both ends**, every packet crosses this machine's kernel before and after the line. Figures
+20 to 22 are complete. ACC follows section 8.2.
 
-**Against the kernel.** A remedy that changes only one end works with an unmodified peer: sender adaptation (SA) with
-ACK filtering (AF), which is part of the line. ACC changes both ends, because the sender announces its window. With the
-kernel as the peer, only the receiver's behaviour for a large window can be tested: one ACK per `max_delay` segments.
+**With the kernel at one end**, only remedies at the other end can be tested: sender adaptation, and ACK filtering,
+which is part of the line. ACC changes both ends, so only its receiver is tested: one ACK per `max_delay` segments.
 """
 
 from __future__ import annotations
@@ -158,8 +156,7 @@ FIGURE_21 = bursts.FIGURE_21.but(
 
 
 def _bars(m: Measurements, column: str, scale: float) -> Iterable[Line]:
-    """Two bars per scheme: the left one with the simulator's TCP at both ends, the right one with the kernel's
-    client."""
+    """Two bars per scheme: the simulator's TCP at both ends, and the kernel's client."""
     for experiment, schemes, aside in ((TWO_WAY_BOTH, SCHEMES, -0.2), (TWO_WAY, KERNELS, 0.2)):
         for scheme in schemes:
             median, low, high = (value * scale for value in m.value(experiment.key, column, scheme=scheme.key))
@@ -201,7 +198,7 @@ FIGURE_22 = Plot(
 
 
 def not_run(_m: Measurements) -> Artifact:
-    """Returns the table of the parts of section 9 that cannot run against a kernel, with the reasons."""
+    """Returns a table of the parts of section 9 that cannot run against a kernel."""
     rows: pl.DataFrame = table(NOT_RUN, {"what": lambda row: row[0], "why": lambda row: row[1]})
     return Artifact(rows)
 

@@ -1,6 +1,6 @@
-"""Metrics of one run: throughput, windows, round trips, and how many ACKs were dropped, filtered or delivered.
+"""Metrics of one run.
 
-Throughput counts whole packets of 1,000 bytes, as the paper's simulator does. Windows are in packets. Two flows are
+Throughput counts whole packets of 1,000 bytes, as in the paper's simulator. Windows are in packets. Two flows are
 measured only while both are active.
 """
 
@@ -24,14 +24,12 @@ WHOLE = PACKET_BYTES / PAYLOAD_BYTES
 """Packet bytes per payload byte."""
 
 UPLOAD_PAYLOAD_BYTES = 994
-"""Payload of an upload's packet, in bytes. The packet takes 1,034 bytes with headers, and 1,000 with compressed
-headers."""
+"""Payload bytes of an upload's packet. The packet has 1,034 bytes, or 1,000 with compressed headers."""
 WHOLE_UPLOAD = PACKET_BYTES / UPLOAD_PAYLOAD_BYTES
 
 
 def one_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures a download's throughput, window and RTT, and the ACKs at the slow line: arrived, dropped, filtered,
-    delivered."""
+    """Measures a download's throughput, window and RTT, and counts the ACKs at the slow line."""
     flow = next(iter(run.flows.rows()))
     return {
         "throughput_bps": flow["goodput_bps"] * WHOLE,
@@ -45,8 +43,7 @@ def one_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _acks(run: Run) -> dict[str, float]:
-    """Number of ACKs at the return line that arrived, were dropped at a full queue, were filtered, and were
-    delivered."""
+    """Counts the ACKs that arrived at the return line, were dropped, were filtered, and were delivered."""
     up = next(row for row in run.links.rows() if row["link"] == "link" and row["direction"] == "up")
     lost: dict[str, int] = {}
     for row in run.drops.rows():
@@ -62,7 +59,7 @@ def _acks(run: Run) -> dict[str, float]:
 
 
 def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the throughput of two downloads while both are active: each, the total, and Jain's index."""
+    """Measures each download's throughput while both are active, the total, and Jain's index."""
     rates = [rate * WHOLE for rate in _while_all_are_active(run, ("forward", "second"))]
     return {
         "first_bps": rates[0],
@@ -73,8 +70,7 @@ def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def two_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures download and upload throughput while both are active, and the return line's mean queue in that
-    period."""
+    """Measures both throughputs and the return line's mean queue while both flows are active."""
     forward, reverse = _while_all_are_active(run, ("forward", "reverse"))
     begin = _all_send_from(run, ("forward", "reverse"))
     up = buffers_of(run)["up"]
@@ -90,7 +86,7 @@ def two_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
-    """Goodputs in bit/s, from the time when all flows send data until the first flow ends."""
+    """Goodputs in bit/s from the first data of the last flow until the first flow ends."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     begin = _all_send_from(run, names)
     end = min(flows[name]["stop_s"] for name in names)
@@ -99,10 +95,10 @@ def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
 
 
 def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
-    """Time in seconds at which the last of the flows sends its first byte."""
+    """Time in seconds at which the last flow sends its first byte."""
     samples = run.samples
     flow, time, sends = samples["flow"].to_numpy(), samples["time_s"].to_numpy(), (samples["sent_bytes"] > 0).to_numpy()
-    # `start_s` may be the time of the handshake, so use the first data.
+    # `start_s` may be the time of the handshake, so the first data counts.
     first = [time[sends & (flow == row["flow"])] for row in run.flows.rows() if row["name"] in names]
     return float(max(times.min() for times in first if len(times)))
 
@@ -160,18 +156,17 @@ def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 LONG_PAUSE_S = 5.0
-"""A time without new acknowledged data counts as a pause if it is longer than this, in seconds."""
+"""Shortest pause, in seconds without new acknowledged data, that counts as long."""
 
 
 def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures round trips, timeouts and fast retransmits, and the fraction of the transfer spent in pauses longer
-    than `LONG_PAUSE_S`."""
+    """Measures round trips, timeouts, fast retransmits, and the fraction of time in long pauses."""
     flow = next(iter(run.flows.rows()))
     trace = traces_of(run, ("transfer",))["transfer"]
     begin, end = flow["start_s"], flow["start_s"] + flow["active_s"]
     within = (trace.time_s >= begin) & (trace.time_s <= end)
     time, acked = trace.time_s[within], trace.acked_bytes[within]
-    # Start and end count as progress, so that a pause at the start or the end is counted too.
+    # Start and end count as progress, so that pauses there are counted too.
     moves = np.concatenate(([begin], time[1:][np.diff(acked) > 0], [end]))
     pauses = np.diff(moves)
     return {
@@ -187,8 +182,7 @@ def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def pages(run: Run, case: Case) -> Mapping[str, float]:
-    """Measures the mean and standard deviation of a host's page completion time, and the fraction of hosts that
-    complete the page."""
+    """Measures the page completion time (mean, standard deviation) and the fraction of hosts that complete the page."""
     took = np.array([row["completion_s"] for row in run.transfers.rows() if row["what"] == "page"])
     return {
         "completion_s": float(took.mean()) if took.size else float("nan"),
@@ -198,7 +192,7 @@ def pages(run: Run, case: Case) -> Mapping[str, float]:
 
 
 def implemented_two_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the throughput of download and upload, from the start of the upload until one of the two completes."""
+    """Measures both throughputs from the start of the upload until one flow completes."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     traces = traces_of(run, ("forward", "reverse"))
     begin = max(row["start_s"] for row in flows.values())

@@ -1,9 +1,8 @@
-"""Compares this simulator with the authors' own ns-2 classes, in the table cells that Debian's ns-2 runs correctly.
+"""Compares this simulator with the authors' own ns-2 classes.
 
-These cells are Reno, ACK filtering without sender adaptation, and the two-way transfer; ns-2 is run if it is installed.
-For the other cells, tables 1 and A use recorded results. In ns-2.35, marks on ACKs and the burst timer of sender
-adaptation have no effect, so their cells were recorded with a repaired ns-2. ACK reconstruction takes a minute per
-cell. `reference/fidelity/authors.py` runs all of them.
+The compared cells are those that Debian's ns-2 runs correctly: Reno, ACK filtering without sender adaptation, and the
+two-way transfer. Tables 1 and A use recorded results for the others, because marks on ACKs and the burst timer have no
+effect in ns-2.35. `reference/fidelity/authors.py` ran those cells with a repaired ns-2.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ Row = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its name, the options of ns-2 for each of its runs, and the results of this simulator."""
+    """One cell: its name, the ns-2 options of each run, and this simulator's results."""
 
     case: str
     scheme: str
@@ -44,7 +43,7 @@ class Cell:
 
 
 def table_n(m: Measurements) -> Artifact:
-    """Returns the table of all cells, with the results of this simulator and of the installed ns-2."""
+    """Returns the table of all cells, with this simulator's results and those of the installed ns-2."""
     cells = [*_one_way(m), *_lossy(m), _two_way(m)]
     program = shutil.which("ns")
     theirs: list[Row] = [{} for _ in cells]
@@ -113,7 +112,7 @@ def printed(program: str, settings: Mapping[str, object]) -> dict[str, float]:
 
 
 def run(program: str, settings: Mapping[str, object]) -> Row:
-    """Runs ns-2 once with the given options and returns its numbers under the names of `QUANTITIES`."""
+    """Runs ns-2 once and returns its numbers under the names of `QUANTITIES`."""
     found = printed(program, settings)
     row = {"Mbit/s": found["down_bps"] / 1e6}
     if "upload" in settings:
@@ -126,14 +125,12 @@ def run(program: str, settings: Mapping[str, object]) -> Row:
 
 
 def filtered(found: Mapping[str, float], scheme: str) -> float:
-    """Returns the number of filtered ACKs. ns-2 has no event for a filtered ACK, so ACKs still in the queue are
-    included."""
+    """Returns the number of filtered ACKs, including ACKs still in the queue: ns-2 has no event for a filtered ACK."""
     return found["arrived"] - found["dropped"] - found["delivered"] if scheme.startswith("af") else 0.0
 
 
 def _mean(rows: list[Row]) -> Row:
-    """The mean over the runs. For a cell with an upload: the mean over the runs that do not lock the upload out, and
-    the fraction of runs that do."""
+    """The mean over the runs. Runs that lock the upload out are left out and reported as a fraction."""
     locked = [row for row in rows if row.get("up_kbit/s", np.inf) * 1e3 < LOCKED_OUT_BPS]
     others = [row for row in rows if row not in locked]
     mean = {name: float(np.mean([row[name] for row in others])) for name in (others or rows)[0]}

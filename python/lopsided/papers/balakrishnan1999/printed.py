@@ -10,7 +10,7 @@ from lopsided.papers.framework.measurements import Label, Measurements, Spread
 from lopsided.papers.framework.rows import Row
 
 _WAYS = (("forward", "download", "Mbit/s", 1e-6), ("reverse", "upload", "kbit/s", 1e-3))
-"""Directions of table 3 and figure 22, with the unit that the paper uses and the factor from bit/s."""
+"""Directions of table 3 and figure 22, each with the paper's unit and the factor from bit/s."""
 
 
 def _value(experiment: str, column: str, **labels: Label) -> partial[Spread]:
@@ -38,7 +38,7 @@ def table_1(scheme: Scheme) -> tuple[Row, ...]:
 
 
 def table_2(scheme: Scheme) -> tuple[Row, ...]:
-    """Returns the total throughput of two downloads under one scheme and their fairness index."""
+    """Returns the total throughput of two downloads and their fairness index."""
     name = scheme.title.split("/")[0]
     at = partial(_value, "two-downloads", scheme=scheme.key)
     return (
@@ -48,10 +48,10 @@ def table_2(scheme: Scheme) -> tuple[Row, ...]:
 
 
 def table_3(scheme: Scheme, runs: str = "all", locked: bool | None = None) -> tuple[Row, ...]:
-    """Returns the throughputs of a download and an upload that run in parallel.
+    """Returns the throughputs of a download and an upload in parallel.
 
-    `runs` is the paper's name for a subset of the runs. `locked` selects the corresponding simulated runs: the runs
-    that lock the upload out, the runs that do not, or all runs.
+    `runs` is the paper's name for a subset of the runs. `locked` selects the simulated runs that lock the upload out
+    (true), the other runs (false), or all runs (`None`).
     """
     return tuple(
         Row(
@@ -147,7 +147,7 @@ FIGURE_14 = tuple(
 
 
 def figure_22(experiment: str, case: str, scheme: Scheme, way: str, remark: str = "") -> Row:
-    """Returns one throughput of figure 22 (a transfer in parallel with an upload), measured in the given experiment."""
+    """Returns one throughput of figure 22, a transfer in parallel with an upload."""
     name, unit, scale = next(each[1:] for each in _WAYS if each[0] == way)
     read = _value(experiment, f"{way}_bps", scheme=scheme.key)
     where = "Section 9.1.3 / Figure 22"

@@ -1,8 +1,7 @@
-"""Section 9's measurements of a download in parallel with an upload, and its eight statements, in simulation and on
-real packets.
+"""Section 9's measurements of a download in parallel with an upload, and its eight statements.
 
-ACC follows section 8.2: the receiver uses the sender's window (`acc_peerwin`), with at most 8 segments per ACK and at
-least 5 ACKs per window. AF runs on the emulated line of section 8.1, 28 kbit/s and 80 ms.
+ACC follows section 8.2. The receiver uses the sender's window (`acc_peerwin`). One ACK covers at most 8 segments, and
+each window has at least 5 ACKs. AF runs on the emulated line of section 8.1, 28 kbit/s and 80 ms.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from lopsided.papers.framework.rows import Row, measured
 
 SCHEMES = (RENO, RENO_FIRST, ACC_SA, ACC_SA_FIRST, AF_SA, AF_SA_FIRST)
 MAX_DELAY = 8
-"""ACC's largest number of segments per ACK if an upload runs in parallel (section 9.1.3)."""
+"""Segments per ACK, at most, under ACC with an upload (section 9.1.3)."""
 
 PRINTED = (
     ("Reno, FIFO", RENO, "forward"),
@@ -58,12 +57,11 @@ PRINTED = (
     ("AF + acks-first", AF_SA_FIRST, "forward"),
     ("AF + acks-first", AF_SA_FIRST, "reverse"),
 )
-"""The values of figure 22 that the text states: the case, its scheme, and the direction."""
+"""The values of figure 22 that the text states: case, scheme and direction."""
 
 
 def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SCHEMES) -> list[tuple[Scheme, str, Row]]:
-    """Returns, for each published value, its scheme, its direction, and the row with the value measured in the given
-    experiment."""
+    """Yields the scheme, the direction and the measured row of each published value."""
     return [
         (scheme, way, figure_22(experiment, case, scheme, way, remark))
         for case, scheme, way in PRINTED
@@ -78,13 +76,12 @@ def adapted(burst: int) -> Overrides:
 
 
 def line(scheme: Scheme) -> Overrides:
-    """Returns the queue at the return line. It never marks, because the implemented ACC uses the sender's window
-    instead."""
+    """Returns the return line's queue. It never marks, because the implemented ACC uses the sender's window."""
     return {"link.up.queue": replace(scheme, marked=False).queue(IMPLEMENTED_QUEUE)}
 
 
 def beside_an_upload(scheme: Scheme) -> Case:
-    """Returns the case of a 3 MB download and a 100 kB upload under the given scheme, as implemented in BSD/OS."""
+    """Returns the case of a 3 MB download and a 100 kB upload, as implemented in BSD/OS."""
     overrides = {
         "scenario.duration": "30 s",
         **line(scheme),
@@ -111,8 +108,7 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
     Parameters
     ----------
     by_burst, by_delay, two_way
-        Keys of the experiments that vary `maxburst`, that vary the segments per ACK, and that run an upload in
-        parallel.
+        Keys of the experiments on `maxburst`, on segments per ACK, and with an upload in parallel.
     """
     of_bursts, of_delays, of_two_way = (Statements(needs=(key,)) for key in (by_burst, by_delay, two_way))
 
@@ -131,8 +127,8 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
         "section 9.1.1, figure 20",
     )
     def throughput_rises_with_maxburst(m: Measurements) -> Verdict:
-        """Throughput with a maxburst of 4 is 3.2 to 4.8 times that with a maxburst of 1 ("almost linearly": 4 times
-        within 20 %)."""
+        """Throughput with a maxburst of 4 is 3.2 to 4.8 times that with 1: "almost linearly" is read as 4 times within
+        20 %."""
         verdicts: list[Verdict] = []
         for scheme in (AF_SA, ACC_SA):
             four, one = (mbit(f"{scheme.title}, maxburst {burst}", at_burst(m, scheme, burst)) for burst in (4, 1))

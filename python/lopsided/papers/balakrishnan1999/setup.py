@@ -1,7 +1,7 @@
-"""The paper's networks, protocols and loads, and the experiments on them (balakrishnan1999 sections 4 to 9).
+"""The paper's networks, protocols and loads, and the experiments on them (sections 4 to 9).
 
 A remedy is a set of scenario keys, so it can be combined with every network. An experiment without random numbers runs
-once. If small changes alter its results strongly, it runs once for each of several return-line delays.
+once. An experiment that is sensitive to small changes runs once per return-line delay.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lopsided.papers.framework.model import Case, Experiment, Overrides
 
 FORWARD_BPS = 10e6
 PACKET_BYTES, ACK_BYTES, COMPRESSED_BYTES = 1000, 40, 6
-"""Packet sizes in the simulations, in bytes: a data packet with headers, an ACK, and an ACK with header compression."""
+"""Packet sizes in bytes: a data packet with headers, an ACK, and an ACK with compressed headers."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Line:
 
     @property
     def overrides(self) -> Overrides:
-        """Scenario keys of the line. The LANs compress headers too, because ACKs have the same size on all links in
-        the authors' simulator."""
+        """Scenario keys of the line. The LANs compress headers too: in the authors' simulator an ACK has one size on
+        all links."""
         fixed = f'{{ scheme = "fixed", octets = {COMPRESSED_BYTES} }}'
         compression = fixed if self.ack_bytes == COMPRESSED_BYTES else "none"
         places = {f"{link}.up.header_compression": compression for link in ("link", "lan")}
@@ -55,7 +55,7 @@ SLOWEST, COMPRESSED_SLOW, UNCOMPRESSED, DIALUP = LINES
 
 @dataclass(frozen=True)
 class Scheme:
-    """A scheme that the paper compares: changes to the queue before the slow line, and to TCP."""
+    """A scheme that the paper compares: a queue before the slow line, and changes to TCP."""
 
     key: str
     title: str
@@ -70,8 +70,8 @@ class Scheme:
     reconstructed: bool = False
     """AR: ACKs are reconstructed after the return line."""
     forced: bool = False
-    """True if RED drops above its upper threshold, as in the authors' code. The text says that RED marks until the
-    queue is full."""
+    """True if RED drops above its upper threshold, as in the authors' code. In the text it marks until the queue is
+    full."""
     spared: bool = False
     """True if RED marks only data, so that ACC has no effect (section 7.1.3)."""
     implemented: bool = True
@@ -80,16 +80,16 @@ class Scheme:
     def queue(self, limit: int, acks_alone: bool = False) -> str:
         """Returns the queue discipline before the return line, as TOML.
 
-        The authors' drop-tail queues hold one packet less than their limit. If a queue is full, an arriving ACK is
-        dropped before the filter can remove an older ACK.
+        The authors' drop-tail queues hold one packet less than their limit. A full queue drops an arriving ACK before
+        the filter can remove an older one.
 
         Parameters
         ----------
         limit
             The authors' limit in packets.
         acks_alone
-            True if only ACKs wait in this queue. RED's thresholds are then in bytes, because a threshold of 1.5 ACKs is
-            not a whole number of packets.
+            True if only ACKs wait in this queue. RED's thresholds are then in bytes, because 1.5 ACKs are not a whole
+            number of packets.
         """
         plain = f'{{ kind = "fifo", limit = "{limit - 1} packets" }}'
         if self.marked:
@@ -108,13 +108,12 @@ class Scheme:
         return f'{{ kind = "ack_filter", queue = {plain}{below} }}'
 
     def overrides(self, place: str = "link.up.queue", limit: int = 10, acks_alone: bool = False) -> Overrides:
-        """Returns the scenario keys of the scheme; `place` is the key of the slow line's queue."""
+        """Returns the scenario keys of the scheme. `place` is the key of the slow line's queue."""
         found = {place: self.queue(limit, acks_alone)}
         if self.adapted:
             found |= {"stack.max_burst": str(MAX_BURST), "stack.abc": EVERY_OCTET}
         if self.marked and not self.forced:
-            # "Upon receiving a packet with ECN set, the sender reduces its sending rate" (section 6.1). Comparisons
-            # with the authors' code are not affected, because their return lines carry no data.
+            # Section 6.1: "Upon receiving a packet with ECN set, the sender reduces its sending rate".
             found |= {"stack.ecn": "on"}
         if self.marked and not self.spared:
             found |= {"stack.ack_policy": "acc", "stack.max_delack": "25", "stack.min_acks_per_window": "2"}
@@ -125,14 +124,14 @@ class Scheme:
 
 MAX_BURST = 4
 EVERY_OCTET = "1000"
-"""Limit of byte counting (RFC 3465's L). It is never reached, so an ACK for s segments always counts as s segments."""
+"""Limit of byte counting (RFC 3465's L), so high that an ACK for s segments always counts as s segments."""
 
 RED = (
     '{{ kind = "red", limit = "{limit} packets", {thresholds}, weight = 0.01, '
     'probability = 0.1, ecn = true, harddrop = {harddrop}, marks = "{marks}", victim = "random", avpkt = "500 B", '
     "count_first = true, least = 2 }}"
 )
-"""RED as configured in the example scripts of the authors' simulator, except for `harddrop`.
+"""RED as in the authors' example scripts, except for `harddrop`.
 
 Section 7.1.1: "mark packets (acks) and drop packets when the queue is full". The scripts drop above the upper
 threshold.
@@ -160,7 +159,7 @@ DATA_MARKED = replace(
 )
 """Section 7.1.3: RED marks the upload's data packets, and ACC is off."""
 CODE_SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA_CODE, AF_SA, AF_AR, AF_ALONE)
-"""Schemes as in the authors' code, for the tables that compare the simulator with this code."""
+"""Schemes as in the authors' code, for the tables that compare the simulator with it."""
 
 SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA, AF_SA, AF_AR, AF_ALONE)
 """Schemes of the simulations, in the order of table 1."""
@@ -188,14 +187,13 @@ TWO_WAY_SCHEMES: tuple[Scheme, ...] = (
     AF_AR_FIRST,
     DATA_MARKED,
 )
-"""Schemes of table 3, and the case of section 7.1.3 that is missing from table 3."""
+"""Schemes of table 3, and the case of section 7.1.3."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
-"""Delays of the return line in ms, one run each, instead of repetitions: a flow through drop-tail queues in case B
-uses no random numbers."""
+"""Delays of the return line in ms, one run each. Case B uses no random numbers, so repeating a run changes nothing."""
 
 SERIES = range(5)
-"""The paper has 10 runs for most cells, and 50 for some. A cell with 50 runs is repeated once per series."""
+"""The paper has 10 runs for most cells. A cell with 50 runs is repeated once per series."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
 """Socket buffers of the measured transfers, in kB."""
@@ -393,12 +391,12 @@ WEB = Experiment(
 )
 
 IMPLEMENTED_QUEUE = 33
-"""Limit in packets of the implementation's queues, which hold one packet less: 32."""
+"""Limit of the implementation's queues in packets. They hold one packet less."""
 
 NO_LIMIT = 12
-"""Position on the axis of a sender without `maxburst`: to the right of the largest value."""
+"""Axis position of a sender without `maxburst`, right of the largest value."""
 BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
 DELAYS = (2, 4, 8, 16)
 
 EMULATED = {"link.up.rate": "28 kbit/s", "link.up.delay": "80 ms"}
-"""Scenario keys of the emulated return line in the paper's measurements of ACK filtering."""
+"""The emulated return line in the paper's measurements of ACK filtering."""

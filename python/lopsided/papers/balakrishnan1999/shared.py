@@ -22,49 +22,35 @@ INKS = {
 }
 
 ENOUGH = 0.95
-"""A setting counts as sufficient from this fraction of the best throughput."""
+"""Fraction of the best throughput from which a setting counts as sufficient."""
 
 
 def least_that_is_enough(m: Measurements, experiment: str, label: str, **where: Label) -> float:
-    """Returns the least value of the setting `label` whose throughput is at least `ENOUGH` of the best throughput."""
+    """Returns the least value of the setting `label` that reaches `ENOUGH` of the best throughput."""
     curve = m.curve(experiment, "throughput_bps", label, **where)
     return float(np.asarray(curve.x)[np.flatnonzero(curve.median >= ENOUGH * np.max(curve.median))[0]])
 
 
 LOCKED_OUT_BPS = 500.0
-"""An upload below this rate, in bit/s, counts as locked out: it sends one or two packets in 40 s."""
+"""Rate in bit/s below which an upload counts as locked out. It sends one or two packets in 40 s."""
 
 
 def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:
-    """Returns the mean, least and greatest value of a measured column in case B, over all return-line delays."""
+    """Returns a measured column's spread in case B over all return-line delays."""
     found = m.curve("lossy", column, "return_delay_ms", scheme=scheme.key).median
     return Spread(float(np.mean(found)), float(np.min(found)), float(np.max(found)))
 
 
 def ack_limit_bps(line: Line, segments_per_ack: float = 1) -> float:
-    """Returns the download's rate in bit/s at which its ACKs, one per `segments_per_ack` segments, fill the return
-    line."""
+    """Returns the download's rate in bit/s at which its ACKs fill the return line."""
     return metrics.ack_limited_bps(FORWARD_BPS, line.rate_bps, PACKET_BYTES, line.ack_bytes, segments_per_ack)
 
 
 def two_way(m: Measurements, scheme: Scheme, column: str, *, locked: bool | None = None) -> Spread:
-    """Returns the mean, least and greatest value of a column of table 3 over the runs of a scheme.
+    """Returns a column's spread over the runs of a scheme in table 3.
 
-    Parameters
-    ----------
-    m
-        The measurements.
-    scheme
-        The scheme.
-    column
-        Measured column.
-    locked
-        True for runs that lock the upload out, false for the others, `None` for all.
-
-    Returns
-    -------
-    Spread
-        NaN if there is no such run.
+    `locked` selects the runs that lock the upload out (true), the others (false), or all (`None`). The spread is NaN if
+    there is no such run.
     """
     rows = m.runs("two-way")
     found = rows.filter(rows["scheme"] == scheme.key)

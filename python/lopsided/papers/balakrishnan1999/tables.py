@@ -35,7 +35,7 @@ from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.scenario import Scenario
 
 AUTHORS_CODE = Path(__file__).parent / "authors-code.csv"
-"""Results of the authors' ns-2.35 classes for the cells with one flow: the mean over each cell's runs."""
+"""Results of the authors' ns-2.35 classes for the cells with one flow, averaged over each cell's runs."""
 
 
 DURATION_S = 50.0
@@ -43,7 +43,7 @@ DURATION_S = 50.0
 
 
 def authors(case: str, line: str, scheme: Scheme) -> dict[str, float] | None:
-    """Returns the recorded row of the authors' code for a cell; `None` if the cell was not run."""
+    """Returns the authors' recorded row for a cell; `None` if the cell was not run."""
     known = pl.read_csv(AUTHORS_CODE, comment_prefix="#")
     if scheme.marked and not scheme.forced:
         return None
@@ -92,7 +92,7 @@ def table_1(m: Measurements) -> Artifact:
 
 
 def table_a(m: Measurements) -> Artifact:
-    """Returns the comparison of case A with the authors' code, for each return line with each scheme (BAL-E04)."""
+    """Returns the comparison of case A with the authors' code (BAL-E04)."""
     cells = [(line, scheme) for line in LINES for scheme in CODE_SCHEMES]
     quantities = (
         ("Mbit/s", "throughput_bps", "throughput_mbps", 1e-6),
@@ -240,7 +240,7 @@ SIZES = (("SLIP", 52), ("CSLIP", 18))
 
 
 def table_k(m: Measurements) -> Artifact:
-    """Returns the normalised bandwidth ratio and the throughput limits that follow from it (BAL-M02, BAL-M03)."""
+    """Returns the normalised bandwidth ratio and the throughput limits that it implies (BAL-M02, BAL-M03)."""
     lines = [
         *((f"28.8 kbit/s, {name}, ACKs of {octets} B", 28800.0, octets, 2) for name, octets in SIZES),
         *((f"{line.title}, ACKs of {line.ack_bytes} B", line.rate_bps, line.ack_bytes, 1) for line in LINES),

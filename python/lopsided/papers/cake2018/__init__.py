@@ -1,10 +1,9 @@
 """Høiland-Jørgensen, Täht and Morton, *Piece of CAKE*, LANMAN 2018 (arXiv 1804.07617).
 
-CAKE is a queue for home gateways: host isolation, tins by DSCP, COBALT, a shaper that counts the line's overhead, and
-an ACK filter. The paper's text was not available. This study judges statements from
+CAKE is a queue discipline for home gateways. The paper's text was not available, so this study judges statements from
 
 - its abstract and its list of features, in excerpts of deepai.org and docslib.org;
-- figures 3 to 6 as a replication describes and quotes them (github.com/digitalities/stratum-ns3, specification Q-15);
+- figures 3 to 6 as quoted by a replication (github.com/digitalities/stratum-ns3, specification Q-15);
 - medians of the authors' data set (Zenodo 10.5281/zenodo.1226887, CC-BY-SA-4.0), in the replication's summary.
 """
 
@@ -24,7 +23,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, how much the ACK filter gains, and the effect of DiffServ on the real-time flow."""
+    """Summarises the gain from the ACK filter and the effect of DiffServ on the real-time flow."""
     plain, filtered = (m.value("filters", "down_bps", filter=rule).median for rule in ("none", "aggressive"))
     delays = [m.value("real-time", "delay_ms", queue=queue).median for queue in ("fq_codel", "cake", "cake_diff4")]
     return (

@@ -1,15 +1,15 @@
-"""The paper's statements, taken from its abstract, the replication and the authors' data, and how each is judged.
+"""The paper's statements and how each is judged.
 
 These thresholds are ours and were fixed before the first run:
 
 - a flow's share of the link in figure 3 is within 2.5 percentage points of the computed share;
-- "equal" means within 5 %, and "completely isolated" means an added delay of at most 5 ms, a loss of at most 0.1 % and
-  at least 99 % of the rate;
+- "equal" means within 5 %;
+- "completely isolated": at most 5 ms of added delay, at most 0.1 % loss, at least 99 % of the
+  rate;
 - latency counts as low below 50 ms of added delay;
-- a de-prioritised flow gets at most 40 % of an equal share, and is not starved if it gets at least half of its tin's
-  guarantee;
+- a de-prioritised flow gets at most 40 % of an equal share, and at least half of its tin's guarantee;
 - round trips of probes are within 5 ms of those in the authors' data;
-- with overhead compensation, packets wait in the modem for less than 10 % of the time without it, and at most 20 ms.
+- with overhead compensation, packets wait in the modem at most 20 ms, and less than 10 % of the time without it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ ours = Statements(("uplinks",), "ours")
 
 
 def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up")) -> list[Measured]:
-    """Goodputs of the flows with each DSCP mark, next to the authors' data."""
+    """Goodputs of the flows per DSCP mark, with the authors' data."""
     return [
         mbit(
             f"{way}load {mark} under {queue}",
@@ -128,8 +128,7 @@ def diffserv4_divides(m: Measurements) -> Verdict:
 
 @of_marks("CAKE de-prioritises background traffic and does not starve it.", "abstract")
 def background_yields(m: Measurements) -> Verdict:
-    """The bulk flow gets at most 40 % of an equal share of the line, and at least half of its tin's guarantee of 6.25
-    %."""
+    """The bulk flow gets at most 40 % of an equal share, and at least half of its tin's guarantee (6.25 %)."""
     found: list[Measured] = []
     for queue in ("cake_diff3", "cake_diff4"):
         for way in ("down", "up"):
@@ -140,7 +139,7 @@ def background_yields(m: Measurements) -> Verdict:
 
 @of_marks("Probes of each mark see the round trips of the data under load.", "data, rrul_diffserv")
 def probes_see_the_data(m: Measurements) -> Verdict:
-    """For each of three DSCP marks under four queues, the probes' median RTT is within 5 ms of the authors' value."""
+    """The probes' median RTT is within 5 ms of the authors' value, for three DSCP marks under four queues."""
     return within(
         PROBE_MS,
         [
@@ -188,7 +187,7 @@ def cake_settles(m: Measurements) -> Verdict:
 
 @of_real_time("FQ-CoDel's delay oscillates between 50 and 500 ms.", "section IV-B, figure 5", fails=True)
 def fq_codel_oscillates(m: Measurements) -> Verdict:
-    """The 5th to 95th percentiles of the added delay lie between 50 and 500 ms and differ by a factor of at least 3."""
+    """The added delay's 5th and 95th percentiles lie between 50 and 500 ms and differ by a factor of at least 3."""
     low, high = (
         _delay(m, "fq_codel", f"{name} percentile of the added delay", f"delay_{column}_ms")
         for name, column in (("5th", "p5"), ("95th", "p95"))
@@ -220,7 +219,7 @@ def filters_gain(m: Measurements) -> Verdict:
 
 @of_filters("The downloads get 24.5 to 27.5 Mbit/s on 30/1 Mbit/s.", "figure 6")
 def filtered_downloads(m: Measurements) -> Verdict:
-    """The summed goodput of the downloads is in the published range without a filter and with each filter."""
+    """The downloads' total goodput is in the published range, without a filter and with each filter."""
     rates = (mbit(f"downloads with filter {rule}", rate) for rule, rate in _downloads(m).items())
     return between(24.5, 27.5, rates)
 
@@ -257,7 +256,7 @@ def steeper_gains_more(m: Measurements) -> Verdict:
 
 @ours("The filters cost the uploads nothing.", "about figure 6", needs=("filters",))
 def uploads_keep_theirs(m: Measurements) -> Verdict:
-    """With each filter the uploads get at least 95 % of their goodput without a filter."""
+    """With each filter, the uploads keep at least 95 % of their goodput."""
     plain = mbit("uploads without a filter", m.value("filters", "up_bps", filter="none"))
     return all_of(
         *(
@@ -276,8 +275,8 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
     "Shaping with overhead compensation keeps the queue out of a modem that cannot be upgraded.", "abstract"
 )
 def compensation_moves_the_queue(m: Measurements) -> Verdict:
-    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms on average, and for less than 10 % of the
-    time that they wait if CAKE does not count cells."""
+    """If CAKE counts ATM cells, packets wait in the modem at most 20 ms, and less than 10 % of the time without
+    counting."""
     plain, counted = (
         number(f"wait in the modem with framing {framing}", m.value("overhead", "modem_ms", framing=framing), "ms")
         for framing in ("none", "pppoe-llcsnap")

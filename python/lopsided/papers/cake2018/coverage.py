@@ -1,4 +1,4 @@
-"""Measured counterparts of the published results that no figure and no statement compares."""
+"""Measured counterparts of the published results that no figure or statement compares."""
 
 from __future__ import annotations
 

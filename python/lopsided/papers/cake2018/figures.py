@@ -1,4 +1,4 @@
-"""Figures 3 to 6 of the paper, as far as their contents are known, and our own figure that varies the uplink rate."""
+"""Figures 3 to 6, as far as their contents are known, and a figure of ours that varies the uplink rate."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -144,8 +144,8 @@ ACK_OCTETS, SEGMENT_BITS = 66, 1448 * 8
 def ack_limit_bps(uplink_bps: float) -> float:
     """Returns the downloads' goodput in bit/s at which their ACKs fill half of the uplink.
 
-    Each ACK takes 66 octets with its Ethernet header and acknowledges two segments of 1,448 octets. Four of the eight
-    flows on the uplink carry ACKs, and fair queueing gives them half.
+    Each ACK takes 66 bytes with its Ethernet header and acknowledges two segments of 1,448 bytes. Four of the uplink's
+    eight flows carry ACKs, so fair queueing gives ACKs half of the uplink.
     """
     return uplink_bps / 2 / (8 * ACK_OCTETS) * 2 * SEGMENT_BITS
 

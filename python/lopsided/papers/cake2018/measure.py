@@ -19,7 +19,7 @@ SETTLED_S = 20.0
 
 
 def _goodputs(run: Run, t0_s: float = WARM_UP_S) -> dict[str, float]:
-    """Goodput in bit/s of each flow, by name, from `t0_s` to the end of the run."""
+    """Goodput of each flow in bit/s from `t0_s` to the end."""
     rows = list(run.flows.rows())
     end = max(float(row["stop_s"]) for row in rows)
     traces = traces_of(run, [row["name"] for row in rows])
@@ -27,16 +27,16 @@ def _goodputs(run: Run, t0_s: float = WARM_UP_S) -> dict[str, float]:
 
 
 def shares(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns each flow's fraction of the total goodput, and the total in bit/s."""
+    """Returns the total goodput in bit/s, and each flow's fraction of it."""
     found = _goodputs(run, 4.0)
     total = sum(found.values())
     return {**{f"share_{name}": rate / total for name, rate in found.items()}, "sum_bps": total}
 
 
 def tins(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the goodput of each TCP flow in bit/s, and the median round trip of each kind of probe in ms.
+    """Returns each TCP flow's goodput in bit/s, and the median RTT of each kind of probe in ms.
 
-    The round trip is the sum of the median one-way times of the probes in both directions.
+    The median RTT is the sum of the median one-way times in both directions.
     """
     goodputs = {f"{name}_bps": rate for name, rate in _goodputs(run).items() if not name.startswith("ping")}
     times = {row["name"]: float(row["rtt_p50_ms"]) for row in run.flows.rows()}
@@ -45,9 +45,9 @@ def tins(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def induced(run: Run) -> tuple[Array, Array]:
-    """Returns the delay that queues add to the real-time flow: times in seconds, and means of each sample in ms.
+    """Returns the real-time flow's queueing delay: times in seconds, and the mean of each sample in ms.
 
-    Samples in which no datagram arrived are left out.
+    Samples without an arriving datagram are left out.
     """
     trace = traces_of(run, ("real-time",))["real-time"]
     known = trace.rtt_count > 0
@@ -56,7 +56,7 @@ def induced(run: Run) -> tuple[Array, Array]:
 
 
 def real_time(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the real-time flow's added delay in the steady state, its goodput and its losses."""
+    """Returns the real-time flow's steady-state queueing delay, goodput and losses."""
     time, delay = induced(run)
     steady = delay[time >= SETTLED_S]
     row = next(row for row in run.flows.rows() if row["name"] == "real-time")
@@ -71,7 +71,7 @@ def real_time(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def filtered(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the total goodput of the downloads and of the uploads, in bit/s, and the number of filtered ACKs."""
+    """Returns the total goodputs of downloads and uploads in bit/s, and the number of filtered ACKs."""
     found = _goodputs(run)
     ways = {way: sum(rate for name, rate in found.items() if name.startswith(way)) for way in ("down", "up")}
     acks = next(row for row in run.links.rows() if row["direction"] == "up")
@@ -79,8 +79,7 @@ def filtered(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def overhead(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the mean time in ms that packets wait in the modem's queue and in the gateway's queue, and the goodput
-    in bit/s."""
+    """Returns the mean waiting times in modem and gateway in ms, and the goodput in bit/s."""
     queues = run.queues
     late = queues.numbers("time_s") > WARM_UP_S
     found: dict[str, float] = {}

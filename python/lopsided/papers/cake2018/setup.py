@@ -1,7 +1,7 @@
-"""The experiments of figures 3, 5 and 6, of the authors' data set, and one on overhead compensation (cake2018).
+"""The experiments of figures 3, 5 and 6, of the authors' data set, and one on overhead compensation.
 
-The text of the paper was not available. Flows, marks and rates are those that a replication lists (see `__init__`) and
-those of the authors' data set; comments in the scenario files mark the assumed settings.
+Flows, marks and rates are from a replication (see `__init__`) and from the authors' data set. Comments in the scenario
+files mark assumed settings.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from lopsided.papers.cake2018.measure import filtered, overhead, real_time, shar
 from lopsided.papers.framework.model import Case, Experiment
 
 ISOLATIONS = ("flows", "dual-srchost", "dual-dsthost", "triple-isolate")
-"""Host isolation of figure 3: none, by source, by destination, and by both."""
+"""Host isolation in figure 3."""
 
 QUEUES = ("fq_codel", "cake", "cake_diff3", "cake_diff4")
 """Queues by their names in the authors' data; `cake` is `besteffort`."""
@@ -23,7 +23,7 @@ UPLINKS = (0.3, 0.5, 1.0, 2.0, 3.0)
 
 
 def _both(name: str) -> dict[str, str]:
-    """Scenario keys that put the same queue, with a shaper at 10 Mbit/s, in front of the line in both directions."""
+    """Scenario keys for the same queue, shaped to 10 Mbit/s, in both directions."""
     if name == "fq_codel":
         return {}
     queue = f'{{ kind = "cake", bandwidth = "10 Mbit/s", tins = "{TINS[name]}", framing = "ethernet" }}'

@@ -1,4 +1,4 @@
-"""Settings that a paper does not give, as data: `assumptions.toml` has one table for each assumption.
+"""Settings that a paper does not give: `assumptions.toml` has one table per assumption.
 
     [framing]
     parameter = "what the printed rates count"
@@ -6,9 +6,11 @@
     why = "not given; the rates are multiples of 32 kbit/s"
     variants."Ethernet frames" = { link.framing = "ethernet" }
 
-A variant is an alternative value: its name, and the scenario keys that it sets. `edits` replaces text in the settings
-of the cases instead. `experiments` lists the experiments to repeat; by default `Paper.varied`. `fits` lists the
-statements whose printed numbers were used to choose the value. Texts may span several lines.
+A variant is a named alternative value with its scenario keys. Optional keys of a table:
+
+- `edits` replaces text in the settings of the cases.
+- `experiments` lists the experiments to repeat (default: `Paper.varied`).
+- `fits` lists the statements whose printed numbers determined the value.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def _variant(name: str, keys: Mapping[str, Any]) -> Variant:
 
 
 def _overrides(above: str, keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Flattens nested tables to dotted scenario keys with string values, as overrides need."""
+    """Flattens nested tables to dotted scenario keys with string values."""
     for name, value in keys.items():
         if isinstance(value, dict):
             yield from _overrides(f"{above}{name}.", value)  # pyright: ignore[reportUnknownArgumentType]

@@ -1,11 +1,11 @@
-"""Functions that judge claims. Each builds the criterion, the numbers, the verdict and the reason from the same values.
+"""Functions that judge claims. Each builds the criterion, numbers, verdict and reason from the same values.
 
     rises("variation", m.curve("sweep", "variation", "buffer_packets"))
     all_of(at_least(90, rates), agree_within(0.05, rates))
 
-"Near" a published number has the same meaning in all papers. A percentage is near if it differs by at most `POINTS`
-percentage points and a factor of 2; any other quantity is near if it differs by at most the fraction `SHARE`. "More" or
-"leads" without a number means at least 10 % more (`MORE`).
+"Near" has the same meaning in all papers. A percentage is near a published one within `POINTS` percentage points and a
+factor of 2. Other quantities are near within the fraction `SHARE`. "More" and "leads" without a number mean at least 10
+% more (`MORE`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from lopsided.papers.framework.model import Claim, Measured, Origin, Verdict
 from lopsided.papers.framework.published import PublishedValue
 
 POINTS = 10.0
-"""A measured percentage is near the published one if they differ by at most this number of percentage points."""
+"""Largest difference in percentage points at which a measured percentage is near the published one."""
 
 SHARE = 0.15
-"""Any other quantity is near the published value if it differs by at most this fraction of the published value: the
-error of reading a mean from a noisy logarithmic plot."""
+"""Largest relative difference at which other quantities are near. Reading a noisy logarithmic plot has about this
+error."""
 
 MORE = 1.1
-"""One quantity counts as more than another from this ratio on."""
+"""Ratio from which one quantity counts as more than another."""
 
 
 Check: TypeAlias = Callable[[Measurements], Verdict]
@@ -41,8 +41,8 @@ Numbers: TypeAlias = Callable[[Measurements], Iterable[Measured]]
 def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
     """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
 
-    A statement "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. A range in the criterion that has
-    neither end in common with the statement's range is ignored, because it describes another quantity.
+    For example, "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. Ranges that share no end with the
+    statement's range are ignored, because they describe another quantity.
     """
     said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
     judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
@@ -92,7 +92,7 @@ class Statements:
     ) -> Callable[[Check], Claim]:
         """Returns a decorator that turns a function into a claim.
 
-        `fails` records that the statement does not hold. `key`, `needs` and `origin` replace the defaults.
+        `fails` marks a statement that does not hold. `key`, `needs` and `origin` override the defaults.
         """
 
         def claim(check: Check) -> Claim:
@@ -114,10 +114,9 @@ class Statements:
         why: str = "",
         notes: tuple[str, ...] = (),
     ) -> Claim:
-        """Returns the claim that every measured number is near its published counterpart (see `near`). The paper then
-        needs no function for the claim.
+        """Returns the claim that every measured number is near its published counterpart (see `near`).
 
-        `why` is added to the reason for a failure, and `notes` are shown in either case.
+        `why` is added to the reason for a failure. `notes` are always shown.
         """
 
         def check(m: Measurements) -> Verdict:
@@ -127,10 +126,7 @@ class Statements:
 
 
 def claims_of(module: Mapping[str, object]) -> tuple[Claim, ...]:
-    """Returns the claims that a module defines, as variables or in tuples, in the order of definition.
-
-    `module` is the module's `globals()`.
-    """
+    """Returns the claims in a module's `globals()`, in the order of definition."""
     found: list[object] = []
     for value in module.values():
         found += cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
@@ -140,8 +136,7 @@ def claims_of(module: Mapping[str, object]) -> tuple[Claim, ...]:
 def number(
     name: str, value: Spread | float, unit: str = "", *, scale: float = 1.0, published: PublishedValue | None = None
 ) -> Measured:
-    """Returns a number for a verdict: `value` (of a `Spread`, the median over the repetitions) times `scale`, in
-    `unit`."""
+    """Returns a number for a verdict: `value` times `scale`, in `unit`. For a `Spread`, the value is the median."""
     return Measured(name, float(value.median if isinstance(value, Spread) else value) * scale, unit, published)
 
 
@@ -166,10 +161,10 @@ def kilobytes(name: str, value: Spread | float, published: PublishedValue | None
 
 
 def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
-    """Holds if each number that has a published counterpart is near it.
+    """Holds if each number is near its published counterpart; numbers without one are ignored.
 
-    A percentage is near within `POINTS` and a factor of 2, any other quantity within the fraction `SHARE`. `printed` is
-    the factor from the published unit to the measured one.
+    A percentage is near within `POINTS` and a factor of 2, other quantities within the fraction `SHARE`. `printed`
+    converts from the published to the measured unit.
     """
     numbers = tuple(numbers)
     shares = next((each.unit == "percent" for each in numbers if each.published is not None), False)
@@ -184,8 +179,7 @@ def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
 
 
 def within(tolerance: float, numbers: Iterable[Measured]) -> Verdict:
-    """Holds if each number that has a published counterpart differs from it by at most `tolerance`, in the number's
-    unit."""
+    """Holds if each number is within `tolerance` of its published counterpart, in the number's unit."""
     numbers = tuple(numbers)
     unit = next((each.unit for each in numbers if each.published is not None), "")
     rule = f"within {tolerance:g} {unit} of print"
@@ -225,7 +219,7 @@ def _bounded(numbers: Iterable[Measured], bound: str, fits: Callable[[float], bo
 
 
 def agree_within(share: float, numbers: Iterable[Measured], name: str = "greatest difference") -> Verdict:
-    """Holds if the least and the greatest number differ by less than the fraction `share` of the greatest."""
+    """Holds if the least and the greatest number differ by less than the fraction `share`."""
     numbers = tuple(numbers)
     values = [each.value for each in numbers]
     difference = number(name, (max(values) - min(values)) / max(values), "percent", scale=100)
@@ -234,7 +228,7 @@ def agree_within(share: float, numbers: Iterable[Measured], name: str = "greates
 
 
 def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
-    """Holds if each number is more than `by` times the number after it."""
+    """Holds if each number is more than `by` times the next."""
     numbers = tuple(numbers)
     holds = all(one.value > by * other.value for one, other in pairwise(numbers))
     margin = f"at least {by:g} times" if by != 1 else "more than"
@@ -257,9 +251,8 @@ def rises(
 ) -> Verdict:
     """Holds if the curve rises.
 
-    A curve rises if the Spearman rank correlation between its medians and the varied setting is above `rank`, and its
-    last value is higher than its first. The verdict lists the first and last value, the values at `show`, and the
-    correlation.
+    A curve rises if its last value is higher than its first and its rank correlation with the setting exceeds `rank`.
+    The verdict lists the first and last value, the values at `show`, and the correlation.
     """
     return _trend(name, curve, unit, rank, scale, show, +1)
 
@@ -267,7 +260,7 @@ def rises(
 def falls(
     name: str, curve: Curve, unit: str = "", *, rank: float = 0.7, scale: float = 1.0, show: Iterable[float] = ()
 ) -> Verdict:
-    """Holds if the curve falls: its rank correlation is below `-rank`, and its last value is lower than its first."""
+    """Holds if the curve falls: its last value is lower than its first, and its rank correlation is below `-rank`."""
     return _trend(name, curve, unit, rank, scale, show, -1)
 
 
@@ -288,10 +281,9 @@ def _trend(name: str, curve: Curve, unit: str, rank: float, scale: float, show: 
 def proportional(
     name: str, curve: Curve, unit: str = "", *, power: float = -1.0, share: float = SHARE, scale: float = 1.0
 ) -> Verdict:
-    """Holds if the curve is proportional to the varied setting to the power `power`; -1 means "inversely proportional".
+    """Holds if the curve is proportional to the setting raised to `power`; -1 means "inversely proportional".
 
-    Every median must be within `share` of a constant times the setting to the power; a curve with the right trend may
-    still fail. The constant is the geometric mean.
+    Every median must be within `share` of constant * setting^power. The constant is the geometric mean.
     """
     scaled = curve.median * curve.x ** (-power)
     off = np.abs(scaled / np.exp(np.mean(np.log(scaled))) - 1)
@@ -305,7 +297,7 @@ def proportional(
 def all_of(*verdicts: Verdict) -> Verdict:
     """Holds if all verdicts hold. The reason names the verdicts that fail."""
     failing = [each for each in verdicts if not each.holds]
-    # Several verdicts may share a criterion, a number or a note, so each is listed only once.
+    # Verdicts may share criteria, numbers and notes, so each is listed once.
     return Verdict(
         not failing,
         "; ".join(dict.fromkeys(each.criterion for each in verdicts if each.criterion)),
@@ -316,7 +308,7 @@ def all_of(*verdicts: Verdict) -> Verdict:
 
 
 def _joined(reasons: Iterable[str]) -> str:
-    """Joins reasons with semicolons, or as sentences if one of them has several sentences."""
+    """Joins reasons with semicolons, or as sentences if one reason has several."""
     reasons = tuple(reasons)
     if not any(". " in each for each in reasons):
         return "; ".join(reasons)

@@ -1,5 +1,4 @@
-"""Prints the outcome of a reproduction: a summary of one screen, after the claims or comparisons if only these were
-requested."""
+"""Prints the outcome of a reproduction on one screen."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.reproduction import ClaimOutcome, Entry, Reproduction
 
 _NAMED = 6
-"""At most this many unexpected verdicts are named; the report lists all."""
+"""Number of unexpected verdicts that are named. The report lists all."""
 
 HEADINGS = {
     "paper": "The paper's statements",
@@ -30,11 +29,11 @@ HEADINGS = {
     "fitted": "Fitted: a setting was chosen with the printed numbers in view",
     "ours": "Our own measures and explanations",
 }
-"""Headings of the groups of statements by origin, in the order of the report."""
+"""Headings of the statements by origin, in report order."""
 
 
 def show(reproduction: Reproduction, console: Console, report: Path, *, in_full: bool) -> None:
-    """Prints the summary. If `in_full`, every claim and comparison is printed first."""
+    """Prints the summary, and before it every claim and comparison if `in_full`."""
     if in_full:
         comparisons = [each for _, artifact in reproduction.artifacts for each in artifact.comparisons]
         if comparisons:
@@ -45,7 +44,7 @@ def show(reproduction: Reproduction, console: Console, report: Path, *, in_full:
 
 
 def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
-    """Prints one line per study, and the path of the page for all studies."""
+    """Prints one line per study, and the path of the common page."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("study", no_wrap=True)
     for heading in ("hold", "not as recorded", "figures", "time"):
@@ -111,7 +110,7 @@ def _sensitivity(reproduction: Reproduction) -> str:
 
 
 def facts(reproduction: Reproduction) -> str:
-    """Returns the number of runs, the seeds and the digest of each experiment, as one line."""
+    """Returns one line with the number of runs, the seeds and the digest of each experiment."""
     runs = sum(reproduction.measurements.runs(key).height for key in reproduction.digests)
     most = max((len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests), default=1)
     times = f"{most} seeds per setting" if most > 1 else "one seed per setting"

@@ -1,7 +1,6 @@
-"""Rules that assign a counterpart to each published value: a measured value, a statement, or the reason why it has
-neither.
+"""Rules that assign each published value a counterpart: a measured value, a statement, or a reason for having neither.
 
-A value that a figure compares or a statement judges needs no rule. A paper adds rules for the other values:
+Values that a figure compares or a statement judges need no rule. A paper adds rules for the others:
 
     COVERAGE = (
         measured("total_packets", lambda m, row: packets(m, row), needs=("combos",)),
@@ -9,8 +8,7 @@ A value that a figure compares or a statement judges needs no rule. A paper adds
         nothing("offset", "the clocks of simulated hosts agree"),
     )
 
-The first rule that matches a row and returns a number applies. Values of the kinds `setting` and `cited` need no
-counterpart: the scenarios contain the settings, and a cited value belongs to another work.
+The first matching rule with a result applies. The kinds `setting` and `cited` need no counterpart.
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.published import PublishedValue
 
 Reader: TypeAlias = "Callable[[Measurements, PublishedValue], Spread | float | None]"
-"""Returns the measured value in the published unit, or `None` if this rule does not measure the row."""
+"""Returns the measured value in the published unit, or `None` if there is none."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule that gives the published values of some metrics their counterpart.
+    """A rule that assigns a counterpart to published values.
 
-    A row matches if its metric is one of `metrics`, its place begins with `where` and it has all `conditions`. Exactly
+    A row matches if its metric is one of `metrics`, its place begins with `where`, and it has all `conditions`. Exactly
     one of `read`, `by` (a statement's key) and `reason` is set.
     """
 
@@ -59,23 +57,22 @@ class Rule:
 def measured(
     metrics: str, read: Reader, *, needs: tuple[str, ...] = (), where: str = "", remark: str = "", **conditions: str
 ) -> Rule:
-    """Returns a rule that measures the given metrics (separated by spaces): `read` computes the value from the
-    experiments `needs`."""
+    """Returns a rule for measured values. `metrics` are separated by spaces; `read` uses the experiments `needs`."""
     return Rule(tuple(metrics.split()), where, conditions, needs, read, remark=remark)
 
 
 def judged(metrics: str, *, by: str, where: str = "", **conditions: str) -> Rule:
-    """Returns a rule for published values that are words: the statement with the key `by` judges them."""
+    """Returns a rule for published words, which the statement with the key `by` judges."""
     return Rule(tuple(metrics.split()), where, conditions, by=by)
 
 
 def nothing(metrics: str, reason: str, *, where: str = "", **conditions: str) -> Rule:
-    """Returns a rule for published values that have no counterpart, with the reason."""
+    """Returns a rule for published values without a counterpart."""
     return Rule(tuple(metrics.split()), where, conditions, reason=reason)
 
 
 def number_of(row: PublishedValue) -> float:
-    """Returns the published number (a time `h:mm:ss` in seconds), or NaN if the value is words."""
+    """Returns the published number, a time `h:mm:ss` in seconds; NaN if the value is words."""
     try:
         return row.number
     except ValueError:

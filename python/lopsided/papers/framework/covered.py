@@ -1,4 +1,4 @@
-"""Finds the counterpart of every published value, and counts the published values by kind of counterpart."""
+"""Finds the counterpart of every published value, and counts them by kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESULTS = ("result", "computed", "derived")
 """Kinds of published values that count as results of the paper."""
 
 NEAR = 0.15
-"""A measured value is near the published value if it differs by at most this fraction of the published value."""
+"""Largest relative difference at which a measured value is near the published one."""
 
 State: TypeAlias = Literal["measured", "judged", "none", "missing", "setting", "cited"]
 
@@ -33,7 +33,7 @@ class Entry:
     state: State
     measured: Spread | None = None
     source: str = ""
-    """The figure, the statement or the experiments from which the measured value comes."""
+    """The figure, statement or experiments that the measured value comes from."""
     remark: str = ""
     reason: str = ""
 
@@ -44,7 +44,7 @@ class Entry:
 
     @property
     def is_beside(self) -> bool:
-        """True if the published value has a measured value or a judged statement as counterpart."""
+        """True if the published value has a measured value or a judged statement."""
         return self.state in ("measured", "judged")
 
     @property
@@ -116,7 +116,7 @@ def _entry(
         elif rule.by in judgements:
             verdict = "holds" if judgements[rule.by].holds else "does not hold"
             return Entry(row, "judged", None, rule.by, f"the statement {verdict}")
-        # A later rule may still measure the row, so the reason applies only if no rule does.
+        # A later rule may still measure the row.
         reason = reason or rule.reason
     if in_claim is not None:
         value, source, remark = in_claim
@@ -134,7 +134,7 @@ def _key(row: PublishedValue) -> tuple[object, ...]:
 
 def _compared(artifacts: Iterable[tuple[Figure, Artifact]]) -> dict[tuple[object, ...], tuple[Spread, str, str]]:
     values: dict[tuple[object, ...], tuple[Spread, str, str]] = {}
-    # `setdefault`: the first figure that compares a value is named as its source.
+    # `setdefault`: the first figure that compares a value is its source.
     for figure, artifact in artifacts:
         for each in artifact.comparisons:
             if math.isfinite(each.measured):
@@ -156,8 +156,7 @@ def _in_claims(judgements: Mapping[str, Verdict]) -> dict[tuple[object, ...], tu
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of a paper's published results by kind of counterpart, and of the results that are near the published
-    value.
+    """Counts of a paper's published results by kind of counterpart.
 
     Attributes
     ----------
@@ -170,9 +169,9 @@ class Counts:
     missing
         Results with neither, and without a reason.
     values, near
-        Measured numbers, and the number of them within `NEAR` of the published value.
+        Count of measured numbers, and of those within `NEAR` of the published value.
     bounds, kept
-        Published bounds that are measured, and the number of them that the measurement satisfies.
+        Count of measured published bounds, and of those that the measurement satisfies.
     """
 
     results: int
@@ -186,7 +185,6 @@ class Counts:
 
 
 def counts(entries: Sequence[Entry]) -> Counts:
-    """Counts the entries by kind of counterpart."""
     results = [each for each in entries if each.is_result]
     numbers = [each for each in results if each.state == "measured"]
     values = [each for each in numbers if each.is_value]
@@ -204,7 +202,7 @@ def counts(entries: Sequence[Entry]) -> Counts:
 
 
 def by_place(entries: Iterable[Entry]) -> Iterator[tuple[str, list[Entry]]]:
-    """Yields the entries grouped by their place in the paper, in the order in which the places first occur."""
+    """Yields the entries grouped by place, in the order of first occurrence."""
     places: dict[str, list[Entry]] = {}
     for each in entries:
         places.setdefault(each.published.where, []).append(each)

@@ -1,9 +1,8 @@
 """Runs a paper's experiments and measures every run.
 
-All runs go to the simulator in one call, so that its workers stay busy. Repetition r uses the same seed in every case,
-so that settings are compared under the same random numbers. If the experiment has `keep`, the complete runs of the
-first repetition are kept. The other runs only leave their measured row, so memory hardly grows with the number of
-repetitions.
+All runs go to the simulator in one call, which keeps its workers busy. Repetition r has the same seed in every case, so
+that settings see the same random numbers. Complete runs are kept only for `keep` and the first repetition; other runs
+leave one row each, so that memory hardly grows.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ T = TypeVar("T")
 
 
 class RunJobs(Protocol):
-    """Runs all jobs and returns `reduce(index, run)` of each in order: `lopsided.studies.jobs.run_jobs`."""
+    """Runs all jobs and returns `reduce(index, run)` of each, in order (`lopsided.studies.jobs.run_jobs`)."""
 
     def __call__(
         self, jobs: Sequence[Job], reduce: Callable[[int, Run], T], *, progress: Callable[[float], object] | None = None
@@ -61,14 +60,13 @@ def run_experiments(
     repetitions
         Number of seeds for each setting.
     run_jobs
-        `lopsided.studies.jobs.run_jobs` with the world already chosen.
+        `lopsided.studies.jobs.run_jobs`, bound to a world.
     overrides
         Settings that replace those of every case.
     keep_runs
         False to keep no complete run, even if an experiment has `keep`.
     seed
-        First seed. The seed of each scenario is increased by `seed - 1`, so that cases with different seeds stay
-        different.
+        First seed. `seed - 1` is added to each scenario's seed, so that different seeds stay different.
     progress
         Called with the completed fraction of the runs, from 0 to 1.
 
@@ -93,7 +91,7 @@ def run_experiments(
         if repetition < times[experiment.key]
     ]
     scenarios = _scenarios(paper, due, overrides or {})
-    # `seeds` raises an error if a seed would exceed 64 bits.
+    # `seeds` raises if a seed exceeds 64 bits.
     first_seeds = {number: seeds(number + seed - 1, repetitions)[0] for number in {each.seed for each in scenarios}}
     # Cases with the same scenario and seed share one run.
     sharing: dict[tuple[str, int, frozenset[str]], list[int]] = {}
@@ -130,7 +128,7 @@ def run_experiments(
 
 
 def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:
-    """Builds the scenario of each run. Every file is read once and every case is resolved once."""
+    """Builds the scenario of each run. Every file is read once, and every case resolved once."""
     files: dict[str, Scenario] = {}
     resolved: dict[int, Scenario] = {}
     for item in due:

@@ -1,5 +1,4 @@
-"""The reasons why a paper's statements fail, as data: `failing.toml`. A paper has this file if at least one of its
-statements fails.
+"""Reasons why statements fail. A paper with failing statements has them in `failing.toml`:
 
     [causes]
     print = "the printed 86 % exceed what the line carries beside all ACKs"
@@ -8,8 +7,7 @@ statements fails.
     cause = "ours"
     needs = "the upload's retransmissions found room in the queue as often as its first packets do"
 
-`causes` has one sentence for each cause that occurs. `needs` states the condition under which the printed statement
-would be right.
+`causes` explains each cause that occurs. `needs` is the condition under which the statement would hold.
 """
 
 from __future__ import annotations
@@ -25,13 +23,12 @@ CAUSES: Mapping[str, str] = {
     "setting": "the paper leaves out a setting that decides the outcome",
     "ours": "the set-up follows the paper and the result still differs",
 }
-"""Causes for which a statement can fail, in the order of the reports."""
+"""Causes of failing statements, in report order."""
 
 
 @dataclass(frozen=True)
 class Failing:
-    """The cause of a statement's failure (a key of `CAUSES`), and the condition under which the statement would
-    hold."""
+    """Why a statement fails (a key of `CAUSES`), and the condition under which it would hold."""
 
     cause: str
     needs: str
@@ -39,14 +36,14 @@ class Failing:
 
 @dataclass(frozen=True)
 class Causes:
-    """The contents of a paper's `failing.toml`: one sentence per cause, and one entry per failing statement."""
+    """The contents of `failing.toml`: one sentence per cause, and one entry per failing statement."""
 
     summary: Mapping[str, str] = field(default_factory=dict[str, str])
     claims: Mapping[str, Failing] = field(default_factory=dict[str, Failing])
 
 
 def load(paper: Path) -> Causes:
-    """Reads `failing.toml` from the paper's folder; a paper without this file has no causes.
+    """Reads `failing.toml` from the paper's folder. A paper without the file has no causes.
 
     Raises
     ------

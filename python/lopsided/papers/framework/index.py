@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def write(entries: Sequence[Entry], seconds: float, folder: Path) -> Path:
-    """Writes index.html into the folder that holds the studies' reports, and returns the path of the page.
+    """Writes index.html into `folder` and returns its path.
 
-    Existing reports are kept. `seconds` is the wall-clock time of all studies together.
+    Existing reports are kept. `seconds` is the wall-clock time of all studies.
     """
     with report_folder.writing(folder, "all") as temporary:
         (temporary / "index.html").write_text(render(entries, seconds), encoding="utf-8")
@@ -56,5 +56,4 @@ def _study(entry: Entry) -> dict[str, Any]:
 
 
 def _said(claim: Claim) -> str:
-    """The statement, followed by its interpretation if it has several."""
     return f"{claim.statement} (read as {claim.reading})" if claim.reading else claim.statement

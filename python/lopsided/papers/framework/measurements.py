@@ -40,12 +40,12 @@ class Spread(NamedTuple):
 
     @classmethod
     def mean(cls, spreads: Iterable[Spread]) -> Spread:
-        """Returns a spread of three means: of the medians, of the least values and of the greatest values."""
+        """Returns the means of the medians, of the least values and of the greatest values."""
         return cls.over(np.mean, spreads)
 
     @classmethod
     def over(cls, pick: Callable[[Any], Any], spreads: Iterable[Spread]) -> Spread:
-        """Applies `pick`, such as `min`, to the medians, the least and the greatest values of several spreads."""
+        """Applies `pick`, such as `min`, separately to the medians, the least and the greatest values."""
         return cls(*(float(pick(each)) for each in zip(*spreads, strict=True)))
 
     def map(self, function: Callable[[float], float]) -> Spread:
@@ -56,7 +56,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """A measured column over the varied setting, with the setting in ascending order."""
+    """A measured column over the varied setting, in ascending order."""
 
     x: Array
     median: Array
@@ -65,19 +65,18 @@ class Curve:
 
     @classmethod
     def mean(cls, curves: Iterable[Curve]) -> Curve:
-        """Returns the mean of several curves over the same settings. The medians, the minima and the maxima are
-        averaged separately."""
+        """Returns the mean of curves over the same settings. Medians, minima and maxima are averaged separately."""
         curves = list(curves)
         ends = (np.mean([getattr(each, end) for each in curves], axis=0) for end in Spread._fields)
         return cls(curves[0].x, *ends)
 
     def against(self, x: Array) -> Curve:
-        """Returns the curve over another quantity, whose value for each setting is in `x`, in ascending order."""
+        """Returns the curve over another quantity. `x` has its value for each setting, in ascending order."""
         order = np.argsort(x)
         return Curve(x[order], self.median[order], self.low[order], self.high[order])
 
     def at(self, x: float) -> Spread:
-        """Returns the value at a setting, by linear interpolation between the settings that were run."""
+        """Returns the value at a setting, by linear interpolation."""
         return Spread(*(float(np.interp(x, self.x, values)) for values in (self.median, self.low, self.high)))
 
     @property
@@ -92,20 +91,18 @@ class Curve:
 
     @property
     def rank_correlation(self) -> float:
-        """Spearman's rank correlation between the medians and the setting, without NaN; NaN for fewer than 3
-        medians."""
+        """Spearman's rank correlation of the medians with the setting; NaN for fewer than 3 medians."""
         return rank_correlation(self.x, self.median)
 
 
 def rank_correlation(x: Array, y: Array) -> float:
-    """Returns Spearman's rank correlation over the pairs in which both values are finite; NaN for fewer than 3
-    pairs."""
+    """Returns Spearman's rank correlation of the finite pairs; NaN for fewer than 3 pairs."""
     known = np.isfinite(x) & np.isfinite(y)
     return metrics.rank_correlation(x[known], y[known]) if known.sum() >= 3 else math.nan
 
 
 class Measurements:
-    """The measurements of a paper: one row per run, medians over repetitions, and the first repetition's runs.
+    """The measurements of a paper.
 
     Parameters
     ----------
@@ -137,11 +134,11 @@ class Measurements:
 
     @property
     def repetitions(self) -> tuple[int, ...]:
-        """Numbers of the repetitions that were run, counted from 0."""
+        """Repetitions that were run, counted from 0."""
         return self.repetitions_of(self._rows)
 
     def repetitions_of(self, experiments: Iterable[str]) -> tuple[int, ...]:
-        """Returns the repetitions in which at least one of the given experiments was run."""
+        """Returns the repetitions in which any of the experiments ran."""
         found = {int(number) for key in experiments for number in self._rows[key]["repetition"].unique()}
         return tuple(sorted(found))
 
@@ -154,10 +151,10 @@ class Measurements:
         return self._rows[experiment]
 
     def table(self, experiment: str) -> pl.DataFrame:
-        """Returns one row per case, in the order of the experiment's cases.
+        """Returns one row per case, in the order of the cases.
 
-        A row has the labels, and for each measured column its median over the repetitions, its least value
-        `<column>_low` and its greatest value `<column>_high`.
+        A row has the labels and, for each measured column, its median, `<column>_low` and `<column>_high` over the
+        repetitions.
         """
         if experiment not in self._medians:
             self._medians[experiment] = self._median(experiment)
@@ -169,7 +166,7 @@ class Measurements:
         rows = self._rows[experiment]
         labels = self._labels[experiment]
         values = [name for name in rows.columns if name not in (*labels, *_IDENTITY)]
-        # polars treats NaN as a value but skips nulls, so a repetition without a value does not affect the others.
+        # polars skips nulls, but not NaN. A repetition without a value must not affect the others.
         return rows.group_by(labels, maintain_order=True).agg(
             *(pl.col(name).fill_nan(None).median() for name in values),
             *(pl.col(name).fill_nan(None).min().alias(f"{name}_low") for name in values),
@@ -188,17 +185,17 @@ class Measurements:
         return self._found[key]
 
     def value(self, experiment: str, column: str, **labels: Label) -> Spread:
-        """Returns a column's value for the single case with the given labels; NaN if it was not measured."""
+        """Returns a column's value for the only case with these labels; NaN if it was not measured."""
         row = self.row(experiment, **labels)
         return Spread(*(math.nan if row[column + end] is None else float(row[column + end]) for end in _ENDS))
 
     def curve(self, experiment: str, column: str, over: str, **labels: Label) -> Curve:
-        """Returns a column over the label `over`, in ascending order, for the cases with the given labels."""
+        """Returns a column over the label `over`, for the cases with these labels."""
         key = (experiment, column, over, frozenset(labels.items()))
         if key not in self._curves:
             rows = sorted(self._where(experiment, labels), key=lambda row: row[over])
             found = [[row[name] for row in rows] for name in (over, *_with_ends(column))]
-            # numpy turns `None`, a value that was not measured, into NaN.
+            # numpy turns `None` (not measured) into NaN.
             self._curves[key] = Curve(*(np.array(values, dtype=np.float64) for values in found))
         return self._curves[key]
 
@@ -209,22 +206,19 @@ class Measurements:
         return [row for row in self._rows_of[experiment] if all(row[name] == value for name, value in wanted)]
 
     def run(self, experiment: str, **labels: Label) -> Run:
-        """Returns the first repetition's run of the case with the given labels; raises KeyError if it was not kept."""
+        """Returns the first repetition's run of a case; raises KeyError if it was not kept."""
         return self._runs[experiment, frozenset(labels.items())]
 
     def repetition(self, repetition: int) -> Measurements:
-        """Returns the measurements of one repetition.
-
-        If an experiment has no such repetition, one of its other repetitions is used.
-        """
+        """Returns one repetition's measurements. An experiment without this repetition uses another one."""
         import polars as pl
 
-        # Only the runs of the first repetition were kept completely.
+        # Only the first repetition's complete runs are kept.
         rows = {key: frame.filter(pl.col("repetition") == _nth(frame, repetition)) for key, frame in self._rows.items()}
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
-        """Returns measurements of `experiment` alone, whose rows are those of `other` with the given labels."""
+        """Returns measurements of `experiment` only, with the rows of `other` that have these labels."""
         import polars as pl
 
         kept = [*self._labels[experiment], *_IDENTITY]
@@ -233,18 +227,18 @@ class Measurements:
         return Measurements({experiment: frame}, {}, self._labels, self.published)
 
     def replaced_by(self, other: Measurements) -> Measurements:
-        """Returns these measurements, but with the rows of `other` for every experiment that `other` contains."""
+        """Returns these measurements with the experiments of `other` replaced."""
         runs = {key: run for key, run in self._runs.items() if not other.has(key[0])}
         return Measurements({**self._rows, **other._rows}, runs, self._labels, self.published)
 
     def digest(self, experiment: str) -> str:
-        """Returns one digest over all runs of an experiment. Equal digests mean equal results."""
+        """Returns one digest over all runs of an experiment."""
         digests = sorted(str(value) for value in self._rows[experiment]["digest"])
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()[:16]
 
 
 def _nth(rows: pl.DataFrame, repetition: int) -> int:
-    """This repetition, or another one if the experiment has fewer repetitions."""
+    """The given repetition, or another if the experiment has fewer."""
     there = sorted(rows["repetition"].unique().to_list())
     return repetition if repetition in there else there[repetition % len(there)]
 

@@ -1,8 +1,7 @@
 """The parts of a paper: published values, experiments, figures, claims and assumptions.
 
-A paper is a package next to this folder that defines `PAPER`. It declares its experiments (scenario files with
-overrides), and the figures and claims that use their results. The code that runs, repeats, compares and reports is the
-same for all papers.
+A paper is a package next to this folder. Its `PAPER` declares experiments (scenario files with overrides), and the
+figures and claims that use their results. All papers share the code that runs, compares and reports.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ Overrides: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of an experiment: a scenario file of the paper, the keys that it overrides, and the labels of its
-    row."""
+    """One setting of an experiment: a scenario file, overridden keys, and the labels of its row."""
 
     scenario: str
     overrides: Overrides
@@ -50,11 +48,11 @@ class Experiment:
     cases
         Settings that are run.
     measure
-        Returns the numbers of one run, by column. Column names end in the unit. The run itself is discarded afterwards.
+        Returns the numbers of one run, by column. Column names end in the unit.
     keep
         True to keep the complete runs of the first repetition, for figures over time.
     most
-        Upper bound of the number of repetitions, for runs without random numbers.
+        Largest number of repetitions, for runs without random numbers.
     """
 
     key: str
@@ -64,7 +62,7 @@ class Experiment:
     keep: bool = False
     most: int | None = None
     full: Variant | None = None
-    """Overrides for a full-length run (`--full`): the paper's own durations, if the default run is shorter."""
+    """Overrides for a full-length run (`--full`), if the default run is shorter than the paper's."""
     full_repetitions: int | None = None
     """Repetitions of the full-length run; the default number if `None`."""
     ours: tuple[str, ...] = ()
@@ -72,36 +70,34 @@ class Experiment:
     usual: int | None = None
     """Default number of repetitions; the paper's number if `None`.
 
-    An experiment has fewer repetitions if it supports no statement or hardly depends on random numbers, and more if the
-    verdict of one of its statements varies between seeds.
+    It is smaller if no statement needs the experiment or if random numbers hardly matter. It is larger if a verdict
+    varies between seeds.
     """
     only_in_full: bool = False
-    """True for an experiment that no statement and no published number needs: it tests another interpretation or a
-    question of our own. Such an experiment runs with `--full`, or if the user requests one of its figures."""
+    """True if no statement and no published number needs the experiment. It runs with `--full`, or for one of its
+    figures."""
 
     @property
     def at_full_length(self) -> Experiment:
-        """Returns the experiment with the paper's own durations and repetitions."""
         usual = self.usual if self.full_repetitions is None else self.full_repetitions
         return replace(self if self.full is None else self.varied(self.full), usual=usual)
 
     def varied(self, *variants: Variant) -> Experiment:
-        """Returns the experiment with each of the given variants applied to every case, in this order."""
+        """Returns the experiment with the variants applied to every case, in this order."""
         cases = self.cases
         for variant in variants:
             cases = tuple(map(variant.applied_to, cases))
         return replace(self, cases=cases)
 
     def repetitions(self, asked: int, *, usual: bool) -> int:
-        """Returns the number of repetitions of this experiment if the user requests `asked` and the paper's own
-        number is `usual`."""
+        """Returns the number of repetitions. The user requests `asked`; the paper's own number is `usual`."""
         wanted = self.usual if usual and self.usual is not None else asked
         return wanted if self.most is None else min(wanted, self.most)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published value and the measured one: median over the repetitions, and range."""
+    """A published value, and the measured median and range over the repetitions."""
 
     published: PublishedValue
     measured: float
@@ -112,8 +108,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Artifact:
-    """A reproduced figure or table: its data, its drawing (`None` for a table), and its comparisons with published
-    values."""
+    """A reproduced figure or table: its data, drawing (`None` for a table) and comparisons."""
 
     data: pl.DataFrame
     drawing: Drawing | None = None
@@ -144,7 +139,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measured:
-    """One measured number of a verdict, with its published counterpart if there is one."""
+    """One measured number of a verdict, and its published counterpart, if any."""
 
     name: str
     value: float
@@ -154,10 +149,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a claim: whether the claim holds, the criterion, the numbers, and the reason for a failure.
+    """The verdict on a claim: result, criterion, numbers, and the reason for a failure.
 
-    `reason` is set even if the claim holds, so that tests can check every number in it. Reports show `why_not` only if
-    the claim fails, and `notes` always.
+    `reason` is always set, so that tests can check its numbers. Reports show `why_not` only if the claim fails, and
+    `notes` always.
     """
 
     holds: bool
@@ -185,19 +180,19 @@ class Verdict:
 Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
 """Origin of a statement. Only `paper` counts among the paper's statements.
 
-- `paper`: a statement of the paper that the runs can contradict.
-- `arithmetic`: a statement of the paper that follows from the settings alone; no run could contradict it.
-- `fitted`: a statement of the paper whose printed numbers were used to choose a setting.
+- `paper`: the paper states it, and the runs can contradict it.
+- `arithmetic`: the paper states it, but it follows from the settings, so no run can contradict it.
+- `fitted`: the paper states it, but a setting was chosen by its printed numbers.
 - `ours`: our own measure or explanation.
 """
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, in our words, and the function that judges whether it holds.
+    """A statement of the paper, in our words, and the function that judges it.
 
-    If a statement can be interpreted in several ways, each interpretation is a claim with the same statement, and
-    `reading` names the interpretation.
+    If a statement has several interpretations, each is a claim with the same statement, and `reading` names the
+    interpretation.
     """
 
     key: str
@@ -215,9 +210,8 @@ class Claim:
 class Variant:
     """An alternative value of a setting that the paper does not state.
 
-    `overrides` replace settings of every case that is run again. `edits` changes only the cases that have the setting.
-    If a key of `edits` is the name of an override, it sets this override. Any other key is a text such as `9 packets`:
-    wherever this text occurs in the value of an override, the edit's value replaces it.
+    `overrides` replace settings of every case. `edits` changes only the cases that have the setting. A key of `edits`
+    is the name of an override, or a text such as `9 packets` to replace in the values of overrides.
     """
 
     value: str
@@ -225,7 +219,6 @@ class Variant:
     edits: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def applied_to(self, case: Case) -> Case:
-        """Returns the case with this variant's settings."""
         changed = dict(case.overrides)
         for old, new in self.edits.items():
             if old in changed:
@@ -237,10 +230,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Assumption:
-    """A setting that the paper does not state: the assumed value, the reason, and alternative values.
+    """A setting that the paper does not state: the assumed value, the reason, and alternatives.
 
-    `experiments` are repeated under the variants; by default these are `Paper.varied`. `fits` names the statements
-    whose printed numbers were used to choose the value; their origin is `fitted`.
+    `experiments` are repeated under the variants (default: `Paper.varied`). `fits` names the statements whose printed
+    numbers determined the value; their origin is `fitted`.
     """
 
     key: str
@@ -269,14 +262,13 @@ class Paper:
     Attributes
     ----------
     repeat
-        Default number of repetitions. The first is the reference run of figures over time.
+        Default number of repetitions. Figures over time show the first.
     varied
-        Experiments that are repeated under every variant of the assumptions. The key results read only these
-        experiments.
+        Experiments that are repeated under every variant. Key results read only these.
     paired
-        Number of variants that are also run in pairs: the variants that change the most verdicts.
+        Number of variants that are also run in pairs. Those that change the most verdicts are chosen.
     answer
-        Returns the study's result in at most two sentences, from the measurements.
+        Returns the study's result in at most two sentences.
     answer_needs
         Experiments that `answer` reads.
     """
@@ -302,17 +294,17 @@ class Paper:
     causes: Causes = field(default_factory=Causes)
     """Why statements fail."""
     hindsight: tuple[str, ...] = ()
-    """Choices and statements that were added after results had been seen, one sentence each."""
+    """Choices that were made after results had been seen, one sentence each."""
     world: str = "sim"
     """World in which the experiments run."""
     live: Paper | None = None
     """The experiments that can run on real packets, as a separate study."""
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Experiments by chapter, for a long study whose chapters can be run separately."""
+    """Experiments by chapter. Chapters can be run separately."""
     left_to_full: tuple[Claim, ...] = ()
-    """Statements that are judged only with `--full`; set by `by_default`."""
+    """Statements that only `--full` judges; set by `by_default`."""
     drawn_in_full: tuple[Figure, ...] = ()
-    """Figures that are drawn with `--full`, or one at a time with `--figure`; set by `by_default`."""
+    """Figures that `--full` or `--figure` draws; set by `by_default`."""
 
     def only(self, chapter: str) -> Paper:
         """Returns the study with the figures and claims of one chapter; raises KeyError for an unknown chapter."""
@@ -331,7 +323,7 @@ class Paper:
 
     @property
     def by_default(self) -> Paper:
-        """The study without the experiments that run only with `--full`, and without their figures and statements."""
+        """The study without experiments that are `only_in_full`, and without their figures and statements."""
         left = {each.key for each in self.experiments if each.only_in_full}
         return replace(
             self,
@@ -341,7 +333,7 @@ class Paper:
             assumptions=tuple(
                 replace(each, experiments=tuple(key for key in each.experiments if key not in left))
                 for each in self.assumptions
-                # The variants of an assumption without `experiments` apply to the experiments of the paper.
+                # An assumption without `experiments` varies those of the paper.
                 if not each.experiments or not left.issuperset(each.experiments)
             ),
             left_to_full=tuple(each for each in self.claims if not left.isdisjoint(each.needs)),
@@ -350,22 +342,20 @@ class Paper:
 
     @property
     def at_full_length(self) -> Paper:
-        """The study with the paper's own durations and repetitions in every experiment."""
         return replace(self, experiments=tuple(each.at_full_length for each in self.experiments))
 
     @property
     def published(self) -> Published:
-        """The published values. Each access reads the file again, so callers should store the result."""
+        """The published values. Each access reads the file again."""
         return Published.load(self.folder / "published.csv")
 
     def experiment(self, key: str) -> Experiment:
-        """Returns the experiment with the given key."""
         return next(experiment for experiment in self.experiments if experiment.key == key)
 
     def figure(self, number: str) -> Figure | None:
         """Returns a figure or table by number ("5.1") or name ("table 6.2", "figure-5.1"); `None` if unknown."""
         wanted = " ".join(re.sub(r"^fig\b\.?", "figure", number.strip().lower().replace("-", " ")).split())
-        # Reversed, so that the first definition takes precedence if a figure and a table have the same number.
+        # Reversed, so that the first of two figures with the same number wins.
         figures = self.figures[::-1]
         names = {each.name.lower().replace("-", " "): each for each in figures}
         numbers = {each.number.lower().replace("-", " "): each for each in figures}

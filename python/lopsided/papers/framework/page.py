@@ -1,4 +1,4 @@
-"""Writes a reproduction as one self-contained HTML page, and the data and drawings next to it."""
+"""Writes a reproduction as one HTML page, with its data and drawings next to it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,10 @@ _SHOWN_ROWS = 32
 
 
 def write(reproduction: Reproduction, folder: Path) -> Path:
-    """Writes report.html, the data of every figure as CSV, its drawing as SVG, and the summaries.
+    """Writes report.html, the summaries, and every figure's data (CSV) and drawing (SVG).
 
-    A single requested figure, and figures in the journal-column style, are also written as PDF. A PDF takes 5 times as
-    long to write as an SVG, because its fonts are embedded.
-
-    An earlier report in this folder is replaced completely.
+    An earlier report in this folder is replaced. A single requested figure, and figures in the journal-column style,
+    are also written as PDF, which takes 5 times as long.
 
     Returns
     -------
@@ -130,7 +128,7 @@ def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
 
 
 def render(reproduction: Reproduction, figures: Path) -> str:
-    """Renders the whole page, and writes its drawings to the folder `figures`."""
+    """Renders the page, and writes its drawings to `figures`."""
     with_pdf = bool(reproduction.only) or style.in_column()
     # The number of seeds can differ between experiments.
     seeds = sorted(len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests)
@@ -162,7 +160,7 @@ def render(reproduction: Reproduction, figures: Path) -> str:
 
 
 def render_coverage(reproduction: Reproduction) -> str:
-    """Returns the page of all published values, each with its measured counterpart or the reason why it has none."""
+    """Returns the page of all published values and their counterparts."""
     results = [each for each in reproduction.coverage if each.is_result]
     others = [each for each in reproduction.coverage if not each.is_result]
     return template("coverage.html.j2").render(
@@ -193,7 +191,6 @@ def _covered(each: covering.Entry) -> dict[str, str]:
 
 
 def version() -> str:
-    """Returns the version of lopsided."""
     return __version__
 
 
@@ -211,7 +208,7 @@ def _comparison(each: Comparison) -> dict[str, str]:
 
 
 def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """The claims, grouped by origin. Within a group, failing claims come first, sorted by cause."""
+    """The claims by origin. Failing claims come first, sorted by cause."""
     causes = reproduction.paper.causes
 
     def rank(outcome: ClaimOutcome) -> tuple[bool, int]:
@@ -309,7 +306,7 @@ def _variants(reproduction: Reproduction) -> list[dict[str, Any]]:
 
 @cache
 def template(name: str) -> jinja2.Template:
-    """Returns a template of this folder, which may include those of `lopsided.views.html`."""
+    """Returns a template of this folder. It may include templates of `lopsided.views.html`."""
     import jinja2
 
     loader = jinja2.ChoiceLoader(

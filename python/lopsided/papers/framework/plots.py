@@ -1,11 +1,10 @@
-"""Draws figures from specifications: a plot consists of a title, an axis and panels, and can be derived from another
-plot.
+"""Draws figures from specifications. A plot can be derived from another plot:
 
     THROUGHPUT = Plot("Throughput", "2400/196 kbit/s", "time (s)", (Panel("kbit/s", lines=rates),), ("sweep",))
     WINDOWS = THROUGHPUT.but(title="Windows", panels=(Panel("kB", lines=windows),))
 
-A plot is a function of the measurements, so it can be the `make` of a `Figure`. The drawn lines are also the figure's
-data: each line with a `column` becomes a column of the figure's table, joined on the axis.
+A plot is a function of the measurements, so it can be the `make` of a `Figure`. Each line with a `column` is also a
+column of the figure's data.
 """
 
 # matplotlib's stubs lack the types of keyword arguments.
@@ -49,7 +48,7 @@ class Line:
     column
         Column name in the figure's data.
     low, high
-        Edges of a band around the curve, or ends of the range of a bar.
+        Edges of the band around a curve, or of a bar's range.
     mark
         Marker of the points.
     style
@@ -76,7 +75,7 @@ class Line:
 
     @classmethod
     def of(cls, curve: Curve, ink: str, scale: float = 1.0, **more: Any) -> Self:
-        """Returns the line of a measured curve, with a band for its range over the repetitions."""
+        """Returns the line of a measured curve, with its range as a band."""
         more = {"mark": "o", "width": 1.5, **more}
         return cls(curve.x, curve.median * scale, ink, low=curve.low * scale, high=curve.high * scale, **more)
 
@@ -89,7 +88,7 @@ def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
 def side_by_side(
     places: Sequence[float], groups: Sequence[tuple[str, str, Sequence[Spread]]], scale: float = 1.0, width: float = 0.8
 ) -> Iterable[Line]:
-    """Yields, at each place on the axis, one bar per group `(title, ink, values)`, with its range.
+    """Yields bars side by side at each place: one per group `(title, ink, values)`, with its range.
 
     The bars at one place have the total width `width`.
     """
@@ -109,11 +108,11 @@ def _none(_m: Measurements) -> Iterable[Line]:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: its axis, its lines and its limits.
+    """One panel: its axis, lines and limits.
 
-    By default the axis runs from 0, or from the least value if it is negative, to just above the greatest value.
-    `levels` are horizontal lines `(y, ink)`, `uprights` are positions of vertical lines. `legend` gives the position
-    and the number of columns.
+    By default the axis runs from 0, or from a negative least value, to just above the greatest value. `levels` are
+    horizontal lines `(y, ink)`, `uprights` positions of vertical lines. `legend` is the position and the number of
+    columns.
     """
 
     y: str
@@ -129,8 +128,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plot:
-    """The specification of a figure. Its small print states the number of runs and the digest of each of
-    `experiments`."""
+    """The specification of a figure. Its small print states the runs and the digest of each experiment."""
 
     title: Text
     subtitle: Text
@@ -149,11 +147,9 @@ class Plot:
     """The column name of the axis in the figure's data."""
 
     def but(self, **changes: Any) -> Plot:
-        """Returns a copy of the plot with the given fields replaced."""
         return replace(self, **changes)
 
     def __call__(self, m: Measurements) -> Artifact:
-        """Draws the plot."""
         heights = tuple(panel.height for panel in self.panels)
         sheet = style.sheet(_text(self.title, m), _text(self.subtitle, m), heights, self.x)
         drawn = [tuple(panel.lines(m)) for panel in self.panels]
@@ -227,7 +223,7 @@ def _draw_line(axes: Axes, line: Line) -> None:
     if line.hollow:
         look |= {"markerfacecolor": "none", "markeredgewidth": 1.6}
     elif line.mark in "_x+" and line.mark:
-        # These markers are strokes without a face, so only the edge is visible and needs the width.
+        # These markers have no face, so the edge needs the width.
         look |= {"markeredgewidth": 2.2}
     look |= {"linestyle": ""} if line.look == "points" else {"linestyle": line.style, "linewidth": line.width}
     if line.look == "step":
@@ -240,7 +236,7 @@ def _numbers(values: ArrayLike | None) -> Array:
 
 
 def _caption(axes: Axes, text: str) -> None:
-    """Writes a line of text above a panel, and shrinks the panel by the height of the text."""
+    """Writes a line of text above a panel, which shrinks by the text's height."""
     box = axes.get_position()
     room = _CAPTION_IN / style.figure_of(axes).get_figheight()
     axes.set_position((box.x0, box.y0, box.width, box.height - room))
@@ -250,7 +246,7 @@ def _caption(axes: Axes, text: str) -> None:
 
 
 def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
-    """The lines that have a column name, joined on the axis."""
+    """Joins the lines that have a column name, on the axis."""
     frames: list[pl.DataFrame] = []
     for line in lines:
         if not line.column:
@@ -262,7 +258,7 @@ def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
 
 
 def provenance_of(m: Measurements, experiment: str, *, bands: bool) -> str:
-    """Returns the number of runs per point and the experiment's digest, for the small print of a figure."""
+    """Returns the small print on an experiment: runs per point, and digest."""
     runs = max(m.table(experiment)["runs"].to_list(), default=0)
     range_of = ", band: their range" if bands else ""
     spread = f"median of {runs} runs per point{range_of}" if runs > 1 else "one run per point"

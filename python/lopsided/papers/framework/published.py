@@ -1,8 +1,8 @@
-"""The published values of a paper, as data: `published.csv` has one row per number.
+"""The published values of a paper: `published.csv` has one row per number.
 
 Every file has the columns `where` (table, figure or section), `metric`, `value`, `unit`, `qualifier`, `kind`, `note`.
-Each further column is a condition that this paper varies (a link, a buffer size, a TCP variant). An empty cell means
-that the condition does not apply to the row. `where`, the conditions and `metric` together identify a row.
+Further columns are conditions that the paper varies, such as a buffer size. A condition with an empty cell does not
+apply. `where`, the conditions and `metric` identify a row.
 
 - `qualifier`: `eq` as printed; `approx`; `lt`, `le`, `gt`, `ge` bounds; `lo`, `hi` the two ends of a printed range.
 - `kind`: `result` of the paper's measurements or simulations; `setting`; `computed` by arithmetic in the paper; `cited`

@@ -1,10 +1,10 @@
 """Checks that every number in a reason comes from its verdict.
 
-A number in a sentence is covered if a measured or published value of the verdict rounds to it, as a fraction or in
-percent. It is also covered if it is part of a name (a setting) or of the criterion. A signed number is covered only by
-a value with the same sign. Quantities in words count as numbers: `twice`, `half`, `two minutes`. These do not count as
-numbers: references to parts of a paper, names of lines such as 2400/196, names of profiles such as linux-2.6, and
-labels such as R2 or MER-A16.
+A number is covered if a measured or published value of the verdict rounds to it, as a fraction or in percent. Names of
+settings and the criterion cover numbers too. A signed number needs a value with the same sign.
+
+Quantities in words count: `twice`, `half`, `two minutes`. References to parts of a paper, names of lines (2400/196) and
+profiles (linux-2.6), and labels (R2, MER-A16) do not count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FURTHER = re.compile(
     r"|scripts)\s+[A-Z]?\d[\w.-]*(?:(?:,| and| to| or)\s+[A-Z]?\d[\w.-]*)+",
     re.IGNORECASE,
 )
-"""A list of section numbers needs a plural noun: in `phase 2, 30 packets wait` the 30 is a quantity."""
+"""Only plural nouns start a list: in `phase 2, 30 packets wait` the 30 is a quantity."""
 _NAME = re.compile(r"\b\w*[A-Za-z]\w*[-/.]?\w*\d[\w./-]*|\b\d+(?:\.\d+)?/\d+(?:\.\d+)?\b")
 _NUMBER = re.compile(r"(?:(?<![\w.])[-+])?\d[\d,]*(?:\.\d+)?")
 _WORDS = {
@@ -44,7 +44,7 @@ _WORD = re.compile(
     r"hours?|times|points|per cent|packets|segments|round trips|octets)\b))\b",
     re.IGNORECASE,
 )
-"""Words that express a quantity. Counts of links or variants, such as `three links`, do not match."""
+"""Words that express a quantity. Counts of things, such as `three links`, do not match."""
 
 
 def unexplained(verdict: Verdict) -> list[str]:
@@ -76,7 +76,7 @@ def _number(token: str) -> float:
 
 
 def _covered(token: str, known: Iterable[float]) -> bool:
-    # A measured value matches if it rounds to the digits in the text. A quantity in words must match exactly.
+    # A value matches if it rounds to the digits in the text. A quantity in words must match exactly.
     digits = 0.0 if token.lower() in _WORDS else 0.5 * 10.0 ** -len(token.partition(".")[2])
     wanted, signed = _number(token), token[0] in "+-"
     return any(

@@ -1,10 +1,9 @@
-"""Runs a paper's experiment with Linux's own TCP and records the results, because each run takes minutes.
+"""Records the results of an experiment with Linux's own TCP, because each run takes minutes.
 
     python -m lopsided.papers.framework.recorded PAPER EXPERIMENT [LABEL ...]
 
-runs the cases with one of these labels, or all cases, in the kernel world (docs/kernel.md) with the first seed. It
-rewrites `linux-EXPERIMENT.csv` after each case. Its columns are the labels, `seed`, `kernel`, `digest`, and the columns
-that the experiment measures. The kernel is a current one, not that of the paper's year.
+runs the labelled cases, or all cases, in the kernel world (docs/kernel.md) with the first seed. It rewrites
+`linux-EXPERIMENT.csv` after each case. The kernel is a current one, not that of the paper's year.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def read(paper: Path, experiment: str) -> pl.DataFrame:
-    """Reads the recorded rows of an experiment from the paper's folder, one for each case."""
+    """Reads the recorded rows of an experiment, one per case."""
     import polars as pl
 
     words = {"kernel": pl.String, "digest": pl.String}

@@ -1,7 +1,7 @@
-"""Writes a report's folder under a temporary name and then moves it into place as a whole.
+"""Writes a report's folder under a temporary name, and then moves the whole folder into place.
 
-A report's `manifest.json` lists its files. A folder that contains a file outside this list is never overwritten. A
-partial report (one figure, the claims) is a subfolder of the paper's folder, and a full report keeps this subfolder.
+A report's `manifest.json` lists its files. A folder with other files is never overwritten. Partial reports are
+subfolders, which a full report keeps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def check(folder: Path) -> None:
 
 
 def _files(folder: Path) -> set[Path] | None:
-    """The files of the report in this folder; `None` if the folder contains no report."""
+    """The files of the report in this folder; `None` if there is no report."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         known = {Path(name) for name in manifest["files"]} if manifest["kind"] == KIND else None
@@ -60,8 +60,7 @@ def _strangers(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing(folder: Path, paper: str) -> Generator[Path]:
-    """Yields an empty folder for a report, which replaces `folder` if the block succeeds. Partial reports in `folder`
-    are kept.
+    """Yields an empty folder that replaces `folder` if the block succeeds. Partial reports are kept.
 
     Raises
     ------

@@ -1,5 +1,4 @@
-"""Reproduces a paper: runs its experiments, draws its figures, judges its claims, and tests the sensitivity to
-assumptions."""
+"""Reproduces a paper: runs its experiments, draws its figures, judges its claims, and varies its assumptions."""
 
 from __future__ import annotations
 
@@ -20,28 +19,27 @@ Progress = Callable[[str, float], object]
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """The verdict on a claim by the medians, and the number of repetitions in which the claim holds."""
+    """The verdict on a claim by the medians, and the number of repetitions in which it holds."""
 
     claim: Claim
     verdict: Verdict
     held_in: int
     repetitions: int
     recorded: bool = True
-    """True if the recorded verdict applies to these runs, which requires the paper's own seeds."""
+    """True if the recorded verdict applies: the runs use the paper's own seeds."""
 
     @property
     def surprising(self) -> bool:
-        """True if the verdict differs from the recorded one."""
         return self.recorded and self.verdict.holds == self.claim.known_not_to_hold
 
     @property
     def unanimous(self) -> bool:
-        """True if every single repetition agrees with the verdict on the medians."""
+        """True if every repetition agrees with the verdict on the medians."""
         return self.held_in == (self.repetitions if self.verdict.holds else 0)
 
     @property
     def is_toss(self) -> bool:
-        """True if at least 25 % of the seeds contradict the remaining seeds."""
+        """True if at least 25 % of the seeds contradict the others."""
         return min(self.held_in, self.repetitions - self.held_in) >= self.repetitions / 4
 
 
@@ -49,8 +47,7 @@ class ClaimOutcome:
 class Move:
     """A claim whose verdict changes under a variant, and the new verdict.
 
-    `steady` is true if all seeds agree under the assumed values. The variant was run with a single seed, which then
-    contradicts all of them.
+    `steady` is true if all seeds agree under the assumed values.
     """
 
     claim: Claim
@@ -63,20 +60,19 @@ class Move:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How the results change if a setting that the paper does not state has another value, or if two such settings
-    do."""
+    """The changed results under one variant or a pair of variants."""
 
     varied: tuple[tuple[Assumption, Variant], ...]
     results: Mapping[str, float]
     """Key results under the variant, by key."""
     moves: tuple[Move, ...]
     together: tuple[Move, ...] = ()
-    """For a pair of variants: the verdicts that change only if both variants apply."""
+    """For a pair: the verdicts that change only if both variants apply."""
 
 
 @dataclass(frozen=True)
 class KeyOutcome:
-    """A key result under the assumed values: median over the repetitions, and range."""
+    """A key result under the assumed values, with its range over the repetitions."""
 
     result: KeyResult
     value: float
@@ -112,13 +108,11 @@ class Reproduction:
 
     @property
     def held_of_paper(self) -> str:
-        """Number of the paper's statements that hold, in short: `7 of 29`, or `7 or 9 of 29` under two
-        interpretations."""
+        """Number of the paper's statements that hold: `7 of 29`, or `7 or 9 of 29` under two interpretations."""
         return held_in_short([each for each in self.claims if each.claim.origin == "paper"])
 
     def counts(self) -> list[str]:
-        """Returns one line per count: the paper's statements under each interpretation, then the statements that are
-        counted separately."""
+        """Returns one line per count of statements: the paper's, per interpretation, then the others."""
         if not self.claims:
             return []
         left = left_to_live(self.paper)
@@ -130,8 +124,8 @@ class Reproduction:
     def opening(self) -> list[str]:
         """Returns the result in at most five sentences.
 
-        The sentences are the paper's answer (up to two), the number of statements that hold, the causes for which the
-        others fail, and the number of published results that are compared.
+        They are the paper's answer, the number of statements that hold, the causes of failures, and the number of
+        compared results.
         """
         return [*([self.answer] if self.answer else []), *_opening(self)]
 
@@ -145,7 +139,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Failure:
-    """One cause, its explanation for this paper, and the keys of the statements that fail for this cause."""
+    """One cause, its explanation for this paper, and the keys of the failing statements."""
 
     cause: str
     summary: str
@@ -162,7 +156,7 @@ UNKNOWN_CAUSE = "the reason is not recorded"
 
 @dataclass(frozen=True)
 class Entry:
-    """One study on the page of all studies: its outcome, or the error message if it failed."""
+    """One study on the common page: its outcome, or its error message."""
 
     paper: Paper
     seconds: float
@@ -176,7 +170,7 @@ class Entry:
 
     @property
     def beside_the_record(self) -> str:
-        """The number of surprising verdicts as text; `no record` if the seeds are not the paper's own."""
+        """The number of surprising verdicts; `no record` if the seeds are not the paper's own."""
         judged = self.reproduction.claims if self.reproduction else ()
         if judged and not any(each.recorded for each in judged):
             return "no record"
@@ -184,22 +178,20 @@ class Entry:
 
 
 def held_in_short(outcomes: Sequence[ClaimOutcome]) -> str:
-    """Returns the number of statements that hold, per interpretation; a statement with several interpretations
-    counts under each."""
+    """Returns the number of statements that hold, per interpretation."""
     read = _by_reading(outcomes).values()
     numbers = " or ".join(dict.fromkeys(str(_held(judged)) for judged in read))
     return f"{numbers} of {' or '.join(dict.fromkeys(str(len(judged)) for judged in read))}"
 
 
 def _by_reading(outcomes: Sequence[ClaimOutcome]) -> dict[str, list[ClaimOutcome]]:
-    """The statements, grouped by interpretation. A statement that does not depend on the interpretation is listed in
-    every group."""
+    """The statements by interpretation. Every group includes the statements that have only one."""
     readings = list(dict.fromkeys(each.claim.reading for each in outcomes if each.claim.reading)) or [""]
     return {reading: [each for each in outcomes if each.claim.reading in ("", reading)] for reading in readings}
 
 
 def left_to_live(paper: Paper) -> int:
-    """Returns the number of the paper's own statements that can only be judged in the world `live`."""
+    """Returns the number of the paper's statements that only the world `live` can judge."""
     if paper.live is None:
         return 0
     here = {each.key for each in paper.claims}
@@ -207,7 +199,7 @@ def left_to_live(paper: Paper) -> int:
 
 
 def is_toss(outcome: ClaimOutcome) -> bool:
-    """Returns true if there are more than 3 seeds and at least 25 % of them contradict the verdict of the medians."""
+    """Returns true if at least 25 % of more than 3 seeds contradict the verdict of the medians."""
     return not outcome.unanimous and outcome.repetitions > 3 and outcome.is_toss
 
 
@@ -238,10 +230,10 @@ def _opening(found: Reproduction) -> list[str]:
 
 
 def by_cause(found: Reproduction) -> dict[str, list[str]]:
-    """Returns the keys of the paper's failing statements by cause, in the order of `CAUSES`.
+    """Returns the keys of the failing statements by cause, in the order of `CAUSES`.
 
-    Statements without a recorded cause come last, under `""`. A statement with several interpretations counts once: it
-    fails if the first interpretation fails.
+    Statements without a recorded cause come last, under `""`. If a statement has several interpretations, the first
+    decides.
     """
     failing: dict[str, list[str]] = {}
     seen: set[str] = set()
@@ -258,8 +250,7 @@ def by_cause(found: Reproduction) -> dict[str, list[str]]:
 
 
 def _of_paper(outcomes: Sequence[ClaimOutcome]) -> list[str]:
-    """Returns one line per interpretation: the number of the paper's statements that hold, and the number of these
-    whose verdict depends on the seed."""
+    """Returns one line per interpretation: the statements that hold, and those whose verdict depends on the seed."""
     found: list[str] = []
     for reading, judged in _by_reading(outcomes).items():
         by = f" if read as {reading}" if reading else ""
@@ -307,29 +298,28 @@ def run(
     on_record: bool = True,
     progress: Progress = lambda _what, _share: None,
 ) -> Reproduction:
-    """Runs the experiments that the figures and claims need, and judges the claims; `drawn` adds the figures.
+    """Runs the needed experiments and judges the claims. `drawn` adds the figures.
 
     Parameters
     ----------
     paper
         The paper to reproduce.
     run_jobs
-        `lopsided.studies.jobs.run_jobs` with the world already chosen.
+        `lopsided.studies.jobs.run_jobs`, bound to a world.
     figures
         Figures whose experiments are run.
     claims
         True to run and judge all claims.
     sensitivity
-        True to repeat the experiments under every variant of every assumption, and under pairs of the variants that
-        change the most verdicts. These runs use one seed, because the runs with the assumed values already show the
-        spread between seeds.
+        True to repeat the experiments, with one seed, under every variant and under pairs of the variants that change
+        the most verdicts.
     repetitions
         Number of seeds for each setting.
     seed
         First seed; 1 if `None`.
     on_record
-        False if the recorded verdicts do not belong to these experiments, for example because these are full-length.
-        Recorded verdicts apply only to the paper's own number of repetitions from seed 1.
+        False if the recorded verdicts do not belong to these experiments, for example at full length. They apply only
+        to the paper's own repetitions from seed 1.
     progress
         Called with the current activity and its completed fraction, from 0 to 1.
     """
@@ -356,7 +346,7 @@ def run(
 
 
 def about(paper: Paper, figure: Figure) -> tuple[Claim, ...]:
-    """Returns the paper's statements about a figure that can be judged from that figure's experiments."""
+    """Returns the statements about a figure that its own experiments can judge."""
     name = re.compile(rf"\b{re.escape(figure.name)}(?![0-9.]*[0-9])", re.IGNORECASE)
     return tuple(
         claim
@@ -369,7 +359,7 @@ _NEAR = 0.1
 
 
 def agreement(found: Reproduction) -> str:
-    """Returns a few sentences on whether the one requested figure agrees with the paper."""
+    """Returns a few sentences on whether the requested figure agrees with the paper."""
     figure, artifact = found.artifacts[0]
     said: list[str] = []
     if artifact.comparisons:
@@ -397,7 +387,7 @@ def agreement(found: Reproduction) -> str:
 
 
 def again(reproduction: Reproduction) -> str:
-    """Returns the command-line options that repeat this reproduction with the same seeds."""
+    """Returns the command-line options that repeat this reproduction."""
     only = f' --figure "{reproduction.only}"' if " " in reproduction.only else f" --figure {reproduction.only}"
     times = only if reproduction.only else ""
     times += f" --repeat {reproduction.repetitions}" if reproduction.repetitions != reproduction.paper.repeat else ""
@@ -405,8 +395,7 @@ def again(reproduction: Reproduction) -> str:
 
 
 def drawn(found: Reproduction, figures: Iterable[Figure]) -> Reproduction:
-    """Returns the reproduction with these figures drawn. If all figures and claims are included, it also contains the
-    coverage of published values."""
+    """Returns the reproduction with these figures drawn. A complete one also gets the coverage of published values."""
     whole = replace(found, artifacts=tuple((figure, figure.make(found.measurements)) for figure in figures))
     complete = len(whole.artifacts) == len(found.paper.figures) and bool(found.claims)
     return (
@@ -421,7 +410,7 @@ def _judged(found: Reproduction) -> list[tuple[Claim, Verdict]]:
 
 
 def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) -> tuple[ClaimOutcome, ...]:
-    """Judges each claim on the medians, and then on each repetition of its experiments separately.
+    """Judges each claim on the medians, and then on each repetition.
 
     `recorded` is true if the recorded verdicts apply to these seeds.
     """
@@ -448,14 +437,13 @@ def _vary(
     seed: int,
     progress: Progress,
 ) -> tuple[Sensitivity, ...]:
-    """Runs each variant alone, then pairs of variants. Experiments that a variant does not change keep their values
-    from `assumed`."""
+    """Runs each variant, then pairs. Unchanged experiments keep their values from `assumed`."""
     alone = [((assumption, variant),) for assumption in paper.assumptions for variant in assumption.variants]
     total = len(alone) + paper.paired * (paper.paired - 1) // 2
 
     def under(varied: tuple[tuple[Assumption, Variant], ...], number: int) -> Sensitivity:
         progress("assumptions", number / total)
-        # A variant applies only to its own experiments, because the scenarios of other experiments may lack its keys.
+        # Scenarios of other experiments may lack a variant's keys.
         variants: dict[str, list[Variant]] = {}
         for assumption, variant in varied:
             for key in assumption.experiments or paper.varied:
@@ -470,7 +458,7 @@ def _vary(
     found = [under(varied, number) for number, varied in enumerate(alone)]
     for number, (one, other) in enumerate(_pairs(found, paper.paired)):
         both = under((*one.varied, *other.varied), len(alone) + number)
-        # A pair reports only the verdicts that neither variant changes alone.
+        # A pair reports only verdicts that neither variant changes by itself.
         known = {(move.claim.key, move.holds_now) for move in (*one.moves, *other.moves)}
         together = tuple(move for move in both.moves if (move.claim.key, move.holds_now) not in known)
         found.append(Sensitivity(both.varied, both.results, both.moves, together))
@@ -486,8 +474,7 @@ def _moves(judged: Iterable[ClaimOutcome], m: Measurements) -> tuple[Move, ...]:
 
 
 def _pairs(alone: Sequence[Sensitivity], most: int) -> list[tuple[Sensitivity, Sensitivity]]:
-    """Pairs of the variants that change the most verdicts, if the two belong to different assumptions and set
-    different keys."""
+    """Pairs of the variants that change the most verdicts. Both must differ in assumption and keys."""
     ranked = sorted(alone, key=lambda each: sum(move.steady for move in each.moves), reverse=True)
     strongest: list[Sensitivity] = []
     for each in ranked:

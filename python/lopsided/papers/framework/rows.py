@@ -1,6 +1,6 @@
-"""Rows of tables: a published number, and the function that measures its counterpart.
+"""Rows of tables, each with a published number and the function that measures its counterpart.
 
-Figures show such rows as comparisons, and `near_print` judges a statement by them:
+Figures show the rows as comparisons. `near_print` judges statements by them:
 
     RATES = [Row(f"{hops} hops", partial(rate, hops=hops), "Table 5", "throughput", {"hops": hops}) for hops in HOPS]
     Artifact(data, comparisons=compared(RATES, m))
@@ -28,9 +28,9 @@ class Row:
     name
         Names the measured number in a statement.
     read
-        Returns the measured value, which times `scale` has the published unit.
+        Returns the measured value. `scale` converts it to the published unit.
     where, metric, conditions
-        Name the row of `published.csv`.
+        Identify the row of `published.csv`.
     unit
         Unit of the measured number after scaling.
     scale
@@ -49,15 +49,12 @@ class Row:
     remark: str = ""
 
     def printed(self, m: Measurements) -> PublishedValue:
-        """Returns the published number."""
         return m.published.find(self.where, self.metric, **self.conditions)
 
     def measured(self, m: Measurements) -> Measured:
-        """Returns the measured number with the published one, for a statement."""
         return number(self.name, self.read(m), self.unit, scale=self.scale, published=self.printed(m))
 
     def compared(self, m: Measurements) -> Comparison:
-        """Returns the comparison of both numbers, for a figure or table."""
         return compare(self.printed(m), self.read(m), self.remark, self.scale)
 
 
@@ -68,5 +65,4 @@ def measured(rows: Iterable[Row]) -> Numbers:
 
 
 def compared(rows: Iterable[Row], m: Measurements) -> tuple[Comparison, ...]:
-    """Returns the comparison of every row."""
     return tuple(row.compared(m) for row in rows)

@@ -1,4 +1,4 @@
-"""Formats the numbers of a reproduction. The console, the page and the reasons use the same format."""
+"""Formats the numbers of a reproduction for the console, the page and the reasons."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ _UNWRITTEN = ("", "fraction", "ratio")
 
 
 def number(value: float, significant: int = 3) -> str:
-    """Formats a number with the given number of significant digits, but never rounds digits before the decimal point;
-    NaN becomes an en dash."""
+    """Formats a number with significant digits, without rounding before the decimal point; NaN becomes an en dash."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
@@ -40,7 +39,7 @@ def plain(value: float) -> str:
 
 
 def with_unit(value: float, unit: str) -> str:
-    """Formats a number and its unit. Fractions and ratios have no unit; `percent` becomes `%`.
+    """Formats a number and its unit. Fractions and ratios have no unit.
 
     A whole number without a unit is a count, which has no decimals.
     """
@@ -52,35 +51,33 @@ def with_unit(value: float, unit: str) -> str:
 
 
 def value(measured: Measured) -> str:
-    """Formats a number of a verdict with its unit."""
     return with_unit(measured.value, measured.unit)
 
 
 def named(measured: Measured) -> str:
-    """Formats name, number and unit, for a sentence."""
+    """Formats name, number and unit."""
     return f"{measured.name} {value(measured)}"
 
 
 def listed(numbers: Iterable[Measured]) -> str:
-    """Formats several numbers with their names and units, for a sentence."""
+    """Formats several numbers with names and units."""
     return ", ".join(named(each) for each in numbers)
 
 
 def measured(one: Measured) -> str:
-    """Formats a number of a verdict, with its published counterpart if there is one."""
+    """Formats a number of a verdict, and its published counterpart, if any."""
     text = f"{one.name}: {value(one)}"
     return f"{text} (printed {one.published})" if one.published else text
 
 
 def spread(low: float, high: float) -> str:
-    """Formats the range over the repetitions; empty if both ends round to the same text."""
+    """Formats the range over the repetitions; empty if both ends round alike."""
     if not (math.isfinite(low) and math.isfinite(high)) or number(low) == number(high):
         return ""
     return f"{number(low)} to {number(high)}"
 
 
 def condition(comparison: Comparison) -> str:
-    """Names the published value of a comparison: its metric and conditions."""
     return printed_as(comparison.published)
 
 
@@ -96,7 +93,7 @@ def _condition(name: str, value: str) -> str:
 
 
 def comparison_measured(comparison: Comparison) -> str:
-    """Formats the measured value in the published unit, with at least as many decimals as the published value."""
+    """Formats the measured value in the published unit, with at least the published decimals."""
     printed = comparison.published.value.partition(".")[2]
     value = comparison.measured
     if not math.isfinite(value) or len(number(value).partition(".")[2]) >= len(printed):
@@ -116,7 +113,7 @@ def ratio_to_print(published: PublishedValue, measured: float) -> str:
 
 
 def leaves_spread(value: float, outcome: KeyOutcome) -> bool:
-    """Returns true if a key result under a variant lies outside the range over the seeds by more than 1 %."""
+    """Returns true if a key result leaves the range over the seeds by more than 1 %."""
     if math.isfinite(value) != math.isfinite(outcome.value):
         return True
     margin = abs(outcome.value) * 0.01

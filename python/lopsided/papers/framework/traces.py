@@ -1,4 +1,4 @@
-"""Reads per-flow samples and buffer samples for the metrics that papers report."""
+"""Reads samples of flows and buffers for the papers' metrics."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Trace:
         return metrics.counter_rate_bps(self.time_s, self.delivered_bytes, t0_s, t1_s)
 
     def rtt_ms(self, t0_s: float, t1_s: float) -> metrics.Moments:
-        """Returns the number, mean and standard deviation of the RTT samples between two times, in ms.
+        """Returns the number, mean and standard deviation in ms of the RTT samples between two times.
 
-        The number is 0 if the flow was stalled for the whole period and produced no RTT sample.
+        The number is 0 if the flow was stalled for the whole period.
         """
         try:
             return metrics.rtt_moments_ms(self.time_s, self.rtt_count, self.rtt_sum_ms, self.rtt_sumsq_ms2, t0_s, t1_s)
@@ -58,13 +58,13 @@ class Trace:
             return metrics.Moments(0, float("nan"), float("nan"))
 
     def cwnd_mean_bytes(self, t0_s: float, t1_s: float) -> float:
-        """Returns the mean congestion window over time, in bytes."""
+        """Returns the time average of the congestion window, in bytes."""
         return metrics.time_mean(self.time_s, self.cwnd_bytes, t0_s, t1_s)
 
     def ack_compression(self, t0_s: float, t1_s: float, rate_bps: float | None) -> metrics.AckCompression:
-        """Measures the ACK compression of the flow between two times, excluding loss recovery.
+        """Measures the flow's ACK compression between two times, excluding loss recovery.
 
-        `rate_bps` is the rate of the line that clocks the ACKs; `None` if no line limits the rate.
+        `rate_bps` is the rate of the line that clocks the ACKs, or `None`.
         """
         inside = (self.time_s >= t0_s) & (self.time_s <= t1_s)
         return metrics.ack_compression(
@@ -73,10 +73,9 @@ class Trace:
 
 
 def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
-    """Returns the samples of the flows with the given names."""
     numbers = {row["name"]: row["flow"] for row in run.flows.rows()}
     samples = run.samples
-    # Use numpy: for small tables, a polars query takes longer than the calculation itself.
+    # For small tables, a polars query takes longer than numpy.
     flow = samples.numbers("flow")
     recovering = samples.among("state", ("recovery", "loss"))
     columns = {column: samples.numbers(column) for column in _COLUMNS}
@@ -89,13 +88,13 @@ def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
 
 
 Buffers: TypeAlias = Mapping[str, Mapping[str, Array]]
-"""For each direction, the columns of its buffer from the table `queues`."""
+"""The columns of each direction's buffer, from the table `queues`."""
 
 _QUEUE_COLUMNS = ("time_s", "backlog_packets", "sojourn_mean_ms", "dropped_packets", "sent_bytes")
 
 
 def buffers_of(run: Run, link: str = "link") -> Buffers:
-    """Returns the recorded samples of a link's two buffers, by direction."""
+    """Returns the samples of a link's two buffers, by direction."""
     queues = run.queues
     on_link, down = queues.among("link", (link,)), queues.among("direction", ("down",))
     columns = {name: queues.numbers(name) for name in _QUEUE_COLUMNS}

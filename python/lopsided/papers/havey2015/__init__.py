@@ -1,10 +1,12 @@
 """Havey, *Throughput and Delay on the Packet Switched Internet*, dissertation, 2015, chapters 2 to 6.
 
-RDRA downloads over several connections that together get the bandwidth share of one connection. FWP is a Wi-Fi protocol
-that leaves the repair of losses to the application. Two queue disciplines are published only in this dissertation. ASQM
-measures the delay of a whole link, so it detects a standing queue below IP. BDP limits each flow's queue to the flow's
-own bandwidth-delay product. Comments refer to parts of the dissertation by label: HAV-E17 (experiment 17), HAV-M31
-(mechanism 31), HAV-A15 (gap or error 15 of the text).
+- RDRA downloads over several connections that together get the bandwidth share of one.
+- FWP is a Wi-Fi protocol in which the application repairs losses.
+- ASQM, a queue discipline, measures the delay of a whole link, so it detects queues below IP.
+- BDP limits each flow's queue to the flow's own bandwidth-delay product.
+
+Comments cite parts of the dissertation by label: HAV-E17 is experiment 17, HAV-M31 mechanism 31, HAV-A15 gap or error
+15.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, the benefit of sensing if the queue forms below IP, and the benefit of BDP on long paths."""
+    """Summarises the benefit of sensing queues below IP, and of BDP on long paths."""
     asqm, codel = (value(m, "evening", "rtt_p90_ms", aqm, 100).median for aqm in ("asqm", "codel"))
     bdp, other = (value(m, "delays", "throughput_bps", aqm, 500).median / 1e6 for aqm in ("bdp", "codel"))
     return (

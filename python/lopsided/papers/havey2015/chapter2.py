@@ -1,11 +1,8 @@
-"""Chapter 2, throughput and bandwidth shares: parallel TCP, and RDRA, whose streams together get the share of one
-connection.
+"""Chapter 2, throughput and bandwidth shares: parallel TCP and RDRA (HAV-E01 to HAV-E03, E07 to E09).
 
-HAV-E01 to HAV-E03, E07 to E09.
-
-`rdra` is the dissertation's algorithm: the window follows CUBIC's equations 2.2 and 2.3, each hole counts as
-congestion, and equation 2.4 controls the streams. `rdra-queued` is our variant: a hole counts only if there is a queue,
-and the window follows RFC 9438. Later techniques are compared too: streams of one connection as in HTTP/2, and BBR.
+`rdra` is the dissertation's algorithm: CUBIC's equations 2.2 and 2.3 set the window, each hole counts as congestion,
+and equation 2.4 controls the streams. `rdra-queued` is our variant: it follows RFC 9438, and a hole counts only if
+there is a queue. We also compare streams of one connection, as in HTTP/2, and BBR.
 """
 
 from __future__ import annotations
@@ -84,15 +81,14 @@ def _two(app: str, cc: str, loss: float, rtt: int = 100, **labels: str | int | f
 
 
 def pair(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the goodput of both downloads, and the share of the download under test in the total goodput, in
-    percent."""
+    """Measures both goodputs, and the tested download's percentage of the total."""
     tested, single = (float(value) for value in run.flows["goodput_bps"])
     return {"goodput_bps": tested, "single_bps": single, "share": 100 * tested / (tested + single)}
 
 
 def alone(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the goodput and RTT of one download, and the mean and standard deviation of the backlog of the queue,
-    which holds 1 s of data."""
+    """Measures one download's goodput and RTT, and the backlog's mean and standard deviation. The queue holds 1 s of
+    data."""
     queue = run.queues.to_polars().filter((pl.col("direction") == "down") & (pl.col("time_s") > 30))
     wait = queue["sojourn_mean_ms"].cast(pl.Float64).drop_nulls().to_numpy()
     row = next(iter(run.flows.rows()))
@@ -227,7 +223,7 @@ def _shares(m: Measurements, kind: str) -> list[Measured]:
 # --- Claims
 
 
-# The bottleneck rate was chosen to match this number, so the comparison always agrees.
+# The bottleneck rate was chosen for this number, so the comparison always agrees.
 ONE_MBIT = of_parallel.near_print(
     "one-mbit",
     "Without loss one stream beside another reaches about 1 Mbit/s.",
@@ -289,7 +285,7 @@ def clock_full(m: Measurements) -> Verdict:
 
 @of_lossless("Without loss RDRA has nearly the throughput of one connection.", "section 2.4.5, figure 2.11", fails=True)
 def equal_without_loss(m: Measurements) -> Verdict:
-    """RDRA gets 40 to 60 % of the total goodput, which counts as fair."""
+    """RDRA gets 40 to 60 % of the total goodput."""
     share = m.value("receivers-lossless", "share", kind="rdra", loss=0.0)
     return between(40, 60, [number("share without loss", share, "%")]).but(
         why="equation 2.4 divides the unused window by all streams, so that the requests are below the window"
@@ -333,8 +329,7 @@ def queue_is_used(m: Measurements) -> Verdict:
 
 @of_lossy("If loss limits, RDRA that looks for a queue has more than twice one connection's throughput.", "ours")
 def queued_twice(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 and 3 % loss, the variant gets more than twice the goodput of one connection, because a
-    hole while the queue is empty counts as channel loss."""
+    """Alone on 10 Mbit/s at 1 and 3 % loss, the variant gets more than twice the goodput of one connection."""
     return all_of(
         *(
             ratio(
@@ -365,8 +360,7 @@ def queued_is_fair(m: Measurements) -> Verdict:
 
 @of_lossy("Streams of one connection, as in HTTP/2, withstand loss no better than one connection.", "ours")
 def multiplexing_is_one(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 % loss, the throughputs of a connection with several streams and of a connection with one
-    differ by at most 25 %, because all streams share one window."""
+    """Alone on 10 Mbit/s at 1 % loss, a connection with several streams is within 25 % of a connection with one."""
     one, many = _alone(m, "single", 0.01), _alone(m, "multiplexed", 0.01)
     return ratio("streams of one connection to one connection", many, one, above=0.8, below=1.25)
 
@@ -401,7 +395,7 @@ EQUATION_LOSSES = tuple(loss for loss in LOSSES if loss)
 
 
 def _equation(_m: Measurements) -> Line:
-    """Equation 2.1 for an RTT of 100 ms: the throughput of a Reno connection that only loss limits."""
+    """Equation 2.1 for an RTT of 100 ms: the throughput of a loss-limited Reno connection."""
     found = [metrics.padhye_throughput_bps(1448, 0.1, loss) * 1e-6 for loss in EQUATION_LOSSES]
     return Line(EQUATION_LOSSES, found, style.MUTED, style=":", label="equation 2.1", column="equation_2_1_mbps")
 
@@ -511,7 +505,6 @@ FIGURE_2_12 = FIGURE_2_4.but(
 
 
 def _queue_table(m: Measurements) -> Artifact:
-    """The table of measured queue use, next to the published range."""
     kinds = ("single", "rdra", "rdra-queued")
     frame = table(
         kinds,

@@ -1,7 +1,7 @@
 """The dissertation's statements of chapters 4 to 6 and how each is judged.
 
-Three criteria are ours. "Unaffected" means within 25 %. The RTT "passes 1 s" if it is above 1 s for 10 % of the
-packets. The RTT is "well controlled" if it is within 100 ms of the base RTT for 90 % of the packets.
+Three criteria are ours. "Unaffected" means within 25 %. The RTT "passes 1 s" if 10 % of the packets have more. It is
+"well controlled" if 90 % of the packets are within 100 ms of the base RTT.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ of_cable = Statements(("cable-night", "cable-peak"), "ours")
 
 @of_knee("A queue of one bandwidth-delay product gives the whole throughput.", "figure 4.1")
 def knee_is_full(m: Measurements) -> Verdict:
-    """With a queue of one BDP, a Reno transfer (which halves its window at each loss) reaches 98 % of the line rate."""
+    """With a queue of one BDP, a Reno transfer reaches 98 % of the line rate."""
     printed = m.published.find("Section 4.2.1 / Figure 4.1", "throughput_at_the_knee")
     found = mbit("throughput at 12,500 B", m.curve("knee", "throughput_bps", "queue_bytes").at(12500))
     share = percent("share of the rate", found.value / printed.number)
@@ -131,7 +131,7 @@ def codel_passes_a_second(m: Measurements) -> Verdict:
 
 @of_both("PIE's round trips pass 1 s in the evening.", "section 5.4.2, figure 5.11", origin="fitted")
 def pie_passes_a_second(m: Measurements) -> Verdict:
-    """At each base RTT, at least 10 % of the packets have an RTT above 1 s, as for CoDel."""
+    """At each base RTT, at least 10 % of the packets have an RTT above 1 s."""
     return _passes_a_second(m, "pie")
 
 
@@ -148,8 +148,7 @@ def codel_within_25_ms(m: Measurements) -> Verdict:
     fails=True,
 )
 def pie_within_25_ms(m: Measurements) -> Verdict:
-    """At least 90 % of the packets have an RTT within 25 ms of the base RTT; PIE's wait varies about its target of
-    20 ms."""
+    """At least 90 % of the packets have an RTT within 25 ms of the base RTT."""
     shares = [said(m, "night", "share_rtt_within_25_ms", "pie", rtt, "percent", 100) for rtt in EVENING_RTTS]
     return at_least(90, shares).but(why="PIE controls the mean wait, so that many packets wait longer")
 
@@ -169,7 +168,7 @@ def asqm_within_50_ms(m: Measurements) -> Verdict:
 def _throughputs(
     experiment: str, where: str, item: str, aqms: Iterable[str] = CHAPTER_5
 ) -> Callable[[Measurements], list[Measured]]:
-    """Returns a function that reads the mean throughput after slow start at each RTT, with its published value."""
+    """Returns a reader of the mean throughput after slow start at each RTT, with its published value."""
 
     def read(m: Measurements) -> list[Measured]:
         printed = m.published.find(where, "throughput", item=item)
@@ -225,7 +224,7 @@ def evening_is_variable(m: Measurements) -> Verdict:
 
 @of_night("ASQM gives slightly more throughput than CoDel and PIE.", "section 5.4.1, figure 5.8", fails=True)
 def asqm_gives_more(m: Measurements) -> Verdict:
-    """ASQM's mean throughput is higher than that of CoDel and PIE at each RTT."""
+    """ASQM's mean throughput is higher than CoDel's and PIE's at each RTT."""
     return all_of(
         *(
             ratio(
@@ -242,7 +241,7 @@ def asqm_gives_more(m: Measurements) -> Verdict:
 
 @of_night("Sensing costs less than 0.5 %.", "sections 5.1 and 5.2", needs=("night", "evening"), origin="arithmetic")
 def sensing_is_cheap(m: Measurements) -> Verdict:
-    """Sensing packets make up at most the published percentage of all bytes that the limiters send."""
+    """Sensing packets are at most the published percentage of the limiters' bytes."""
     printed = m.published.find("Section 5.2", "overhead")
     return at_most(
         printed.number,
@@ -256,8 +255,7 @@ def sensing_is_cheap(m: Measurements) -> Verdict:
 
 @of_evening("Uploads behave like downloads.", "sections 5.2 and 5.3", needs=("evening", "evening-up"), origin="fitted")
 def uploads_are_alike(m: Measurements) -> Verdict:
-    """At a base RTT of 100 ms, the median RTT is at most 300 ms with ASQM; the 90th percentile of the RTT is at least 1
-    s with CoDel and PIE."""
+    """At 100 ms, ASQM's median RTT is at most 300 ms; the 90th percentile with CoDel and PIE is at least 1 s."""
     return all_of(
         at_most(300, [said(m, "evening-up", "rtt_p50_ms", "asqm", 100, "ms", what=", upload")]),
         at_least(
@@ -291,7 +289,7 @@ def cable_asqm(m: Measurements) -> Verdict:
     "about section 5.4.2",
 )
 def cable_others(m: Measurements) -> Verdict:
-    """At least 10 % of the packets have an RTT above 1 s at peak hours, and fewer than 10 % at night."""
+    """An RTT above 1 s has at least 10 % of the packets at peak hours, and fewer than 10 % at night."""
     peak, night = (
         [said(m, each, "rtt_p90_ms", aqm, rtt, "ms", what=f", {each} (90 %)") for aqm in others for rtt in EVENING_RTTS]
         for each, others in (("cable-peak", ("codel", "pie")), ("cable-night", ("codel", "pie")))
@@ -338,7 +336,7 @@ def cable_uploads(m: Measurements) -> Verdict:
     needs=("cable-night", "cable-peak", "cable-up-night", "cable-up-peak"),
 )
 def cable_sensing(m: Measurements) -> Verdict:
-    """Sensing packets make up at most the published percentage of all bytes that the limiters send."""
+    """Sensing packets are at most the published percentage of the limiters' bytes."""
     printed = m.published.find("Section 5.2", "overhead")
     down = [(each, rtt) for each in ("cable-night", "cable-peak") for rtt in EVENING_RTTS]
     places = [*down, ("cable-up-night", 100), ("cable-up-peak", 100)]
@@ -376,8 +374,8 @@ def order_at_100(m: Measurements) -> Verdict:
     fails=True,
 )
 def overshoots_at_100(m: Measurements) -> Verdict:
-    """The 99th percentile of throughput in bins of 1 s is 16 to 18 Mbit/s under PIE, CoDel and ARED, and at most 16
-    Mbit/s under BDP."""
+    """The 99th percentile of throughput is 16 to 18 Mbit/s under PIE, CoDel and ARED, and at most 16 Mbit/s under
+    BDP."""
     found = {
         aqm: said(m, "borrowing", "throughput_p99_bps", aqm, 100, "Mbit/s", 1e-6, what=" (99 %)")
         for aqm in ("pie", "codel", "ared", "bdp")
@@ -387,8 +385,7 @@ def overshoots_at_100(m: Measurements) -> Verdict:
 
 @of_delays("At 250 ms less than 10 % of BDP's packets are below 12 Mbit/s.", "section 6.4, figure 6.4")
 def bdp_at_250(m: Measurements) -> Verdict:
-    """The percentage of packets in bins of 1 s with less than 12 Mbit/s, including slow start, is at most the
-    published one."""
+    """The percentage of packets in bins below 12 Mbit/s, including slow start, is at most the published one."""
     printed = m.published.find("Section 6.4 / Figure 6.4", "share_of_packets_below_12_mbps")
     return at_most(printed.number, [said(m, "delays", "share_below_12_mbps", "bdp", 250, "percent", 100)])
 
@@ -397,7 +394,7 @@ def bdp_at_250(m: Measurements) -> Verdict:
     "At 250 ms ARED keeps 60 % of its packets at 12 Mbit/s or more, CoDel and PIE fewer.", "section 6.4", fails=True
 )
 def others_at_250(m: Measurements) -> Verdict:
-    """The percentage of packets in bins below 12 Mbit/s is 30 to 50 % under ARED and at least 40 % under CoDel and
+    """The percentage of packets in bins below 12 Mbit/s is 30 to 50 % under ARED, and at least 40 % under CoDel and
     PIE."""
     ared = said(m, "delays", "share_below_12_mbps", "ared", 250, "percent", 100)
     rest = [said(m, "delays", "share_below_12_mbps", aqm, 250, "percent", 100) for aqm in ("codel", "pie")]
@@ -520,7 +517,7 @@ def _alone(m: Measurements, aqm: str, rtt: int, published: PublishedValue | None
     return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, ", alone (50 %)", published)
 
 
-# The continuous transfer runs alone, under two disciplines that do not affect a single flow.
+# The continuous transfer runs alone. Neither discipline affects a single flow.
 LIMIT_IS_OF_ONE_FLOW = of_one.near_print(
     "limit-is-of-one-flow",
     "The printed limit of TCP at 750 ms is that of one flow with a window of 1 MB.",

@@ -1,4 +1,4 @@
-"""Measured counterparts of the dissertation's published values that no figure, table or statement compares."""
+"""Measured counterparts of published values that no figure, table or statement compares."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from lopsided.papers.havey2015.traces import at_mesh
 
 AQMS = {name: key for key, name in NAMES.items()}
 KEPT = 0.95
-"""A discipline keeps its throughput at a larger RTT if the throughput is at least this fraction of the throughput at
-100 ms."""
+"""A discipline keeps its throughput at a larger RTT if it has this fraction of the throughput at 100 ms."""
 
 
 def _constant(value: float) -> Reader:
@@ -27,7 +26,7 @@ def _constant(value: float) -> Reader:
 
 
 def _of_row(experiment: str, column: str, scale: float = 1.0, *, above_base: bool = False) -> Reader:
-    """Returns a function that reads a column for the queue discipline and the RTT of a published row."""
+    """Returns a reader of a column at the published row's discipline and RTT."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         aqm, rtt = AQMS.get(row.conditions.get("aqm", "")), row.conditions.get("base_rtt_ms", "")
@@ -55,8 +54,7 @@ def _rank(m: Measurements, row: PublishedValue) -> float:
 
 
 def _loses_from(aqms: Iterable[str]) -> Reader:
-    """Returns a function that reads the largest RTT at which all these disciplines keep the throughput that they have
-    at 100 ms."""
+    """Returns a reader of the largest RTT at which all these disciplines keep their throughput."""
 
     def read(m: Measurements, _row: PublishedValue) -> float:
         def keeps(rtt: int) -> bool:
@@ -69,8 +67,7 @@ def _loses_from(aqms: Iterable[str]) -> Reader:
 
 
 def _over_all(pick: Callable[..., float]) -> Reader:
-    """Returns a function that reads the least or greatest throughput over all disciplines and RTTs from 100 to 500
-    ms."""
+    """Returns a reader of the least or greatest throughput over all disciplines, at 100 to 500 ms."""
     return lambda m, _row: pick(
         value(m, "delays", "throughput_bps", aqm, rtt).median * 1e-6 for aqm in CHAPTER_6 for rtt in (100, 250, 500)
     )
@@ -85,7 +82,7 @@ def _rdra_to_single(loss: float) -> Reader:
 
 
 def _resembles(m: Measurements, _row: PublishedValue) -> float:
-    """The number of parallel TCP streams whose goodput at 1 % loss is nearest to RDRA's."""
+    """The number of parallel TCP streams with the goodput nearest to RDRA's, at 1 % loss."""
     rdra = m.value("receivers", "goodput_bps", kind="rdra", loss=0.01).median
     found = {n: m.value("parallel", "goodput_bps", streams=n, loss=0.01).median for n in FEW}
     return float(min(found, key=lambda n: abs(found[n] - rdra)))
@@ -104,7 +101,7 @@ def _clock(load: str, column: str) -> Reader:
 
 
 def _from_half(m: Measurements, _row: PublishedValue) -> float:
-    """The largest difference, in percentage points, between Compatible TCP's percentage of the total rate and 50 %."""
+    """The largest distance of Compatible TCP's share of the rate from 50 %, in percentage points."""
     curve = share_curve(m, "literal")
     return float(np.max(np.abs(curve.median - 50)))
 

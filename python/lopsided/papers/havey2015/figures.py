@@ -1,5 +1,4 @@
-"""The dissertation's CDFs of RTT and throughput, the throughput of figure 4.1, and results of the published
-formulas."""
+"""The dissertation's CDFs of RTT and throughput, figure 4.1, and results of the published formulas."""
 
 from __future__ import annotations
 
@@ -74,8 +73,7 @@ def _data(m: Measurements, experiment: str, column: str, unit: str) -> pl.DataFr
 
 
 def _printed_ranges(m: Measurements, peak: bool) -> Iterable[Line]:
-    """Marks the published ranges of the RTT: the low end at 1 %, the high end at 90 % of the packets (99 % at peak
-    hours)."""
+    """Marks the published RTT ranges: the low end at 1 % of the packets, the high end at 90 % (peak hours: 99 %)."""
     names = {name: key for key, name in NAMES.items()}
     for row in m.published:
         aqm = names.get(row.conditions.get("aqm", ""))
@@ -158,12 +156,11 @@ _QUANTILES: dict[str, tuple[float, float]] = {
     "share_of_packets_below_12_mbps": (12.0, 1.0),
     "share_of_packets_at_or_above_12_mbps": (12.0, -1.0),
 }
-"""Published percentages of packets. Each has a throughput in Mbit/s, and +1 if the packets are below this throughput or
--1 if they are above it."""
+"""Published percentages of packets: a throughput in Mbit/s, and +1 for packets below it or -1 for packets above."""
 
 
 def _printed_at(m: Measurements, rtt: int) -> Iterable[Line]:
-    """Marks the published points of a CDF at the given RTT: medians, ranges, and the percentages below 12 Mbit/s."""
+    """Marks the published points of a CDF: medians, ranges, and the percentages below 12 Mbit/s."""
     names = {name: key for key, name in NAMES.items()}
     for row in m.published:
         aqm = names.get(row.conditions.get("aqm", ""))
@@ -201,22 +198,21 @@ def _at(rtt: int) -> Plot:
 
 
 def _others_table(m: Measurements) -> Artifact:
-    """The table of the RTTs of section 6.4 that no figure shows."""
+    """RTTs of section 6.4 that no figure shows."""
     return Artifact(m.table("wide").select("aqm", "rtt_ms", *_COLUMNS))
 
 
 def _uploads_table(m: Measurements) -> Artifact:
-    """The table of uploads in chapter 6."""
     return Artifact(m.table("delays-up").select("aqm", "rtt_ms", *_COLUMNS))
 
 
 def _settings_table(m: Measurements) -> Artifact:
-    """The table of the rates and target delays of sections 5.4 and 6.4 that no figure shows."""
+    """Rates and target delays of sections 5.4 and 6.4 that no figure shows."""
     return Artifact(m.table("wide-settings").select("aqm", "setting", *_COLUMNS))
 
 
 def _alone_table(m: Measurements) -> Artifact:
-    """The table of runs with a single flow, compared with section 6.4."""
+    """Runs with a single flow, compared with section 6.4."""
     frame = m.table("alone").select(
         "aqm", "rtt_ms", "throughput_bps", "throughput_p25_bps", "throughput_p50_bps", "rtt_p90_ms", "drops"
     )
@@ -229,7 +225,7 @@ OVERSHOOTS = (("pie", "PIE"), ("codel", "CoDel"), ("ared", "ARED"))
 
 
 def _borrowing_table(m: Measurements) -> Artifact:
-    """The table of throughputs if modems may borrow bandwidth, with the published short-term throughputs."""
+    """Throughputs if modems may borrow bandwidth, with the published short-term throughputs."""
     columns = ("throughput_p50_bps", "throughput_p95_bps", "throughput_p99_bps", "throughput_bps", "rtt_p90_ms")
     where = "Section 6.4 / Figure 6.3"
     compared = tuple(
@@ -258,14 +254,13 @@ def _rtts_of(aqm: str) -> Plot:
 
 
 def _evening_table(m: Measurements) -> Artifact:
-    """The table of RTTs at night and in the evening: published ranges next to the 90th and 99th percentiles."""
+    """RTTs at night and in the evening: published ranges, and the 90th and 99th percentiles."""
     rows = [(experiment, aqm, rtt) for experiment in HOURS for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
     up = [(experiment, aqm, 100) for experiment in ("night-up", "evening-up") for aqm in CHAPTER_5]
     return Artifact(_of_hours(m, [*rows, *up]), comparisons=tuple(_ranges(m)))
 
 
 def _cable_table(m: Measurements) -> Artifact:
-    """The table of the shared cable channel, in both directions."""
     rows = [(experiment, aqm, rtt) for experiment in SHARED for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
     up = [(experiment, aqm, 100) for experiment in ("cable-up-night", "cable-up-peak") for aqm in CHAPTER_5]
     return Artifact(_of_hours(m, [*rows, *up]))
@@ -302,7 +297,7 @@ def _ranges(m: Measurements) -> Iterable[Comparison]:
 
 
 def _readings(m: Measurements, experiment: str) -> Artifact:
-    """The table that compares the implemented ASQM or BDP with the formulas exactly as published."""
+    """Compares the implemented ASQM or BDP with the formulas exactly as published."""
     return Artifact(m.table(experiment).select("aqm", "rtt_ms", "reading", *_COLUMNS))
 
 

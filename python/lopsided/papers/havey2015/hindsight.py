@@ -1,5 +1,4 @@
-"""Choices that were made after results had been seen, and the numbers that show how sensitive the results are to the
-assumptions."""
+"""Choices that were made after results had been seen, and the sensitivity of the results to assumptions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Metrics of one run: quantiles of RTT and throughput over packets, as in the dissertation's CDFs.
 
-The senders of the continuous transfers measure the RTT, as means over intervals of 100 ms. Throughput is the rate of IP
-bytes to the home of a modem, in bins of 1 s. A quantile over packets weights each bin by its number of packets. All
-modems of a run are pooled and their slow starts included, as in the dissertation.
+RTTs are means of the continuous transfers over 100 ms. Throughput is the rate of IP bytes to a modem's home, in bins of
+1 s. A quantile weights each bin by its number of packets. All modems are pooled, with their slow starts.
 """
 
 from __future__ import annotations
@@ -29,14 +28,13 @@ PERCENTILES = (1, *range(5, 100, 5), 99)
 
 BIN_S = 1.0
 SETTLED_S = 30.0
-"""Time in seconds after which slow start has ended. The dissertation's throughput "after slow start" is measured
-from here."""
+"""Time in seconds from which the throughput "after slow start" is measured."""
 
 SENSING_OCTETS = 28
 
 
 def knee(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the throughput and queueing delay of one transfer after slow start."""
+    """Measures one transfer's throughput and queueing delay after slow start."""
     queue = run.queues.to_polars().filter(pl.col("direction") == "down").cast({"sent_bytes": pl.Float64})
     time, sent = queue["time_s"].to_numpy(), queue["sent_bytes"].to_numpy()
     end = float(time[-1])
@@ -49,7 +47,7 @@ def knee(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def modems(run: Run, case: Case) -> Mapping[str, float]:
-    """Measures quantiles of RTT and throughput over packets, their means, and the overhead of sensing."""
+    """Measures quantiles and means of RTT and throughput, and the overhead of sensing."""
     base = float(case.labels["rtt_ms"])
     rtt, timed = _round_trips(run)
     rates = _throughputs(run)
@@ -71,7 +69,7 @@ def modems(run: Run, case: Case) -> Mapping[str, float]:
 
 
 def _round_trips(run: Run) -> tuple[Array, Array]:
-    """Mean RTT of the continuous transfers per short interval, and the number of packets timed in each interval."""
+    """Mean RTT of the continuous transfers, and number of timed packets, per short interval."""
     names = [row["name"] for row in run.flows.rows() if row["group"].startswith("continuous")]
     means: list[Array] = []
     counts: list[Array] = []
@@ -83,10 +81,9 @@ def _round_trips(run: Run) -> tuple[Array, Array]:
 
 
 def _throughputs(run: Run) -> list[tuple[Array, Array]]:
-    """The throughput of IP bytes on each modem's last link, in bins: the ends of the bins in seconds, and the rates
-    in bit/s."""
+    """Throughput of IP bytes on each modem's last link: the ends of the bins in seconds, and the rates in bit/s."""
     names = {str(name) for name in run.queues["link"].unique()}
-    # A download's last link leads to the home, and an upload's last link leads to the provider.
+    # A download's last link leads to the home, an upload's to the provider.
     direction, prefix = ("down", "home") if "home1" in names else ("up", "isp")
     found: list[tuple[Array, Array]] = []
     for name in sorted(each for each in names if each.startswith(prefix) and each[len(prefix) :].isdigit()):
@@ -106,11 +103,11 @@ def _quantiles(values: Array, weights: Array) -> Array:
 
 
 def _sensing_share(run: Run) -> float:
-    """Bytes of sensing packets as a fraction of all bytes that the modems' limiters sent; NaN without sensing."""
+    """Sensing packets as a fraction of all bytes that the limiters sent; NaN without sensing."""
     senses = run.parts["quantity"] == "sensing_sent_packets"
     if not senses.any():
         return math.nan
-    # The counters are cumulative, so the largest value is the total of the run.
+    # The counters are cumulative.
     sensing = pl.DataFrame([run.parts[name].filter(senses) for name in ("node", "part", "value")])
     octets = sensing.group_by("node", "part").agg(pl.col("value").max())["value"].sum() * SENSING_OCTETS
     queues = pl.DataFrame([run.queues[name] for name in ("link", "direction", "sent_bytes")])

@@ -1,9 +1,8 @@
-"""The dissertation's networks and disciplines, and the experiments of chapters 4 to 6 (HAV-E16 to HAV-E26).
+"""The networks, disciplines and experiments of chapters 4 to 6 (HAV-E16 to HAV-E26).
 
-Each modem's limiter sends 16 Mbit/s and contains the queue discipline under test. At night the channel carries 48
-Mbit/s, enough for three modems, so only one is simulated. In the evening the channel carries 21 Mbit/s, which three
-simulated modems share. The experiments `cable-*` have chapter 5's whole network: a CMTS and three modems on one
-channel, with contention for requests and with grants, behind token buckets with a committed and a peak rate.
+Each modem's limiter sends 16 Mbit/s and contains the tested discipline. The channel has 48 Mbit/s at night, enough for
+three modems, so only one is simulated. In the evening three modems share 21 Mbit/s. The experiments `cable-*` have
+chapter 5's whole network: a CMTS and three modems on one channel, with requests, grants and token buckets.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from lopsided.papers.havey2015.chapter3 import setup as chapter3
 from lopsided.papers.havey2015.measure import knee, modems
 
 QUEUES = (1500, 3000, 6250, 9000, 12500, 18750, 25000, 37500, 50000)
-"""Queue sizes in bytes for a line of 1 Mbit/s and 100 ms RTT, whose bandwidth-delay product is 12,500 bytes."""
+"""Queue sizes in bytes, for a line with a bandwidth-delay product of 12,500 bytes."""
 
 EVENING_RTTS = (50, 100, 200)
 RTTS = (100, 250, 500, 750, 1000)
@@ -25,7 +24,7 @@ CHAPTER_5: dict[str, str] = {
     "codel": '{ kind = "codel", limit = "1000 packets" }',
     "pie": '{ kind = "pie", limit = "1000 packets", target = "20 ms", tupdate = "30 ms" }',
 }
-"""CoDel uses its defaults (section 5.4.1). Chapter 5 does not state PIE's settings, so PIE uses those of chapter 6."""
+"""CoDel uses its defaults (section 5.4.1). PIE's settings are those of chapter 6, because chapter 5 states none."""
 
 CHAPTER_6: dict[str, str] = {
     "bdp": '{ kind = "bdp", far_end = "stage" }',
@@ -38,18 +37,17 @@ CHAPTER_6: dict[str, str] = {
 """Queue disciplines of section 6.4."""
 
 TWO_MINUTES = Variant("two minutes", {"scenario.duration": "120 s"}, {"59.9 s": "119.9 s"})
-"""Overrides the run's duration with that of the dissertation's runs in chapters 5 and 6."""
+"""The duration of the dissertation's runs in chapters 5 and 6."""
 MINUTE: Overrides = {"scenario.duration": "60 s"}
-"""Duration of runs whose statements have the same verdicts after one minute and after two.
+"""Duration of runs whose verdicts are the same after one minute and after two.
 
-The runs of `delays` keep two minutes: section 6.4 states the share of packets that belongs to slow start, and this
-share depends on the duration.
+`delays` keeps two minutes, because its share of packets in slow start depends on the duration.
 """
 
 NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
 
 CABLE = ("cable-night", "cable-peak", "cable-up-night", "cable-up-peak")
-"""Experiments on the channel that modems share: at the night rate and the peak rate, in both directions."""
+"""Experiments on the shared channel: at night and peak rates, in both directions."""
 CHANNEL = {"night": "48 Mbit/s", "peak": "21 Mbit/s"}
 
 CHAPTERS: dict[str, tuple[str, ...]] = {
@@ -146,8 +144,7 @@ READINGS_5 = Experiment(
 
 
 def _token_bucket(direction: str, queue: str, committed: int = 8, peak: int = 16) -> Overrides:
-    """HTB with a committed and a peak rate in Mbit/s per modem: in the CMTS for downloads, in each modem for
-    uploads."""
+    """HTB with a committed and a peak rate in Mbit/s per modem: in the CMTS, or in each modem for uploads."""
     leaf = f'{{ rate = "{committed} Mbit/s", ceil = "{peak} Mbit/s", parent = 0, queue = {queue} }}'
     if direction == "up":
         tree = f'{{ kind = "htb", overhead = "14 B", classes = [{{ rate = "16 Mbit/s" }}, {leaf}] }}'
@@ -246,7 +243,7 @@ WIDE = Experiment(
 
 
 def _modem_of(aqm: str, mbps: int) -> Case:
-    """A case with 100 ms base RTT, a modem with another rate, and a channel that carries three such modems."""
+    """A case with 100 ms base RTT and another modem rate. The channel carries three such modems."""
     rates = {"modem1": mbps, "channel": 3 * mbps}
     overrides = {f"topology.link.{link}.down.rate": f"{rate} Mbit/s" for link, rate in rates.items()}
     case = _case("modem.toml", aqm, ALL[aqm], 100, "down", setting=f"modems of {mbps} Mbit/s")

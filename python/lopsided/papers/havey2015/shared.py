@@ -28,7 +28,7 @@ def said(
     what: str = "",
     published: PublishedValue | None = None,
 ) -> Measured:
-    """Returns the measured value of a column for one discipline, with a name such as "CoDel at 100 ms".
+    """Returns a column's measured value for one discipline, named like "CoDel at 100 ms".
 
     Parameters
     ----------

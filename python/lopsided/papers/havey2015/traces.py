@@ -1,8 +1,8 @@
 """Chapter 2 over time (HAV-E04 to HAV-E06), and on a mesh (HAV-E10).
 
-Makes three comparisons: the holes detected at the receiver with the window reductions of the sender, the receiver's
-window with its equation, and the amount of requested data with this window. For the mesh, two throughputs are
-published, but no loss rate. The loss rate is derived from the first throughput, and the second throughput tests it.
+Over time, three pairs are compared: holes at the receiver with window reductions at the sender, the receiver's window
+with its equation, and the requested data with this window. For the mesh, two throughputs are published but no loss
+rate. The first throughput determines the loss rate, and the second tests it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 SEEN_S = 0.2
-"""A hole at the receiver and a window reduction at the sender coincide if they are at most this far apart, in seconds.
-The time is half an RTT plus the transmission time of 3 packets at 2 Mbit/s."""
+"""Largest time in seconds between a hole and the sender's window reduction if they coincide.
+
+This is half an RTT plus the transmission time of 3 packets at 2 Mbit/s.
+"""
 APART_S = 1.2
-"""Holes that are less than this time apart, in seconds, belong to one event. This time is the RTT with a full queue."""
+"""Time in seconds below which holes belong to one event: the RTT with a full queue."""
 BEGUN_S = 5.0
-"""Time in seconds after which the window of equation 2.2 has left its initial phase."""
+"""Time in seconds at which the window of equation 2.2 has left its initial phase."""
 MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)
 MESH_SINGLE_BPS = 190e3
 """Goodput in bit/s of one connection on the mesh: "a little under 200 kbit/s"."""
@@ -52,7 +54,7 @@ INKS = {"single": style.INK, "rdra": style.RED, "rdra-queued": style.DOWN[0], "g
 
 
 def _holes(run: Run) -> list[float]:
-    """Times at which the receiver detected a hole after at least one RTT without holes."""
+    """Times at which the receiver detected a hole after an RTT without holes."""
     times: list[float] = []
     count, open_hole = 0, False
     for row in run.fetches.rows():
@@ -63,19 +65,19 @@ def _holes(run: Run) -> list[float]:
                 times.append(float(row["time_s"]))
                 open_hole = True
             count = int(row["out_of_order"])
-    # A hole that follows the previous hole within `APART_S` belongs to the same event.
+    # Holes within `APART_S` of the previous hole belong to the same event.
     earlier = [-math.inf, *times]
     return [time for time, before in zip(times, earlier, strict=False) if time - before > APART_S]
 
 
 def _back_offs(run: Run) -> list[float]:
-    """Times at which the sender reduced its window, because of fast retransmit or a timeout."""
+    """Times of the sender's window reductions, by fast retransmit or timeout."""
     rows = run.tcp_events.rows()
     return [float(row["time_s"]) for row in rows if row["event"] == "cwnd_reduced"]
 
 
 def detection(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures how closely holes at the receiver coincide with window reductions at the sender."""
+    """Measures how closely receiver holes coincide with sender window reductions."""
     holes, backs = _holes(run), _back_offs(run)
     before = [back - max((hole for hole in holes if hole <= back), default=-math.inf) for back in backs]
     after = [min((back for back in backs if back >= hole), default=math.inf) - hole for hole in holes]
@@ -89,7 +91,7 @@ def detection(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _controller(run: Run) -> tuple[Array, Array, Array]:
-    """Times in seconds, the window and the requested data in bytes, after each step of the controller."""
+    """Time in seconds, window and requested bytes after each step of the controller."""
     rows = list(run.fetches.rows())
     time, window, requested = (
         np.array([float(row[name]) for row in rows]) for name in ("time_s", "window_bytes", "requested_bytes")
@@ -98,8 +100,10 @@ def _controller(run: Run) -> tuple[Array, Array, Array]:
 
 
 def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
-    """For each congestion event until the next one: the times since the event and the windows at these times, and the
-    window just before the event. Windows are in segments."""
+    """Yields, per congestion event, the times since the event, the windows until the next, and the window before it.
+
+    Windows are in segments.
+    """
     rows = list(run.fetches.rows())
     mss = max(float(row["mss_bytes"] or 0) for row in rows)
     starts = [at for at, row in enumerate(rows) if row["loss"] == "every"]
@@ -111,13 +115,13 @@ def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
 
 
 def control(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures how far the window deviates from equation 2.2, and the requested data from the window."""
+    """Measures how far the window deviates from equation 2.2, and requested data from the window."""
     time, window, requested = _controller(run)
     whole = time > BEGUN_S
     lasted = np.diff(time, append=float(time[-1]))[whole]
     window, requested = window[whole], requested[whole]
     spare = 100 * (requested - window) / window
-    # Percentiles over time: each value is weighted by its duration.
+    # Percentiles over time: a value's weight is its duration.
     order = np.argsort(spare)
     heavy = np.cumsum(lasted[order])
     low, half, high = (float(np.interp(share * float(heavy[-1]), heavy, spare[order])) for share in (0.05, 0.5, 0.95))
@@ -125,10 +129,9 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
     mean_requested = float(np.average(requested, weights=lasted))
     off: list[float] = [0.0]
     for since, windows, before in _epochs(run):
-        # Equation 2.3 with beta = 0.2 and C = 0.4: the time at which the cubic curve returns to the window before the
-        # event.
+        # Equation 2.3 with beta = 0.2 and C = 0.4: time until the cubic curve is back at the window before the event.
         k = (before * 0.2 / 0.4) ** (1 / 3)
-        # The window is constant during the RTT after a congestion event, as a sender's window is in recovery.
+        # The window is constant for one RTT after an event, like a sender's in recovery.
         later = since > APART_S
         off += [float(each) for each in np.abs(windows[later] / (0.4 * (since[later] - k) ** 3 + before) - 1)]
     row = next(iter(run.flows.rows()))
@@ -212,8 +215,7 @@ of_mesh = Statements(("mesh",), "fitted")
     "Losses seen by the receiver line up with the sender's back-offs.", "section 2.4.1, figure 2.7", origin="fitted"
 )
 def detection_lines_up(m: Measurements) -> Verdict:
-    """90 % of the window reductions follow a hole within 200 ms, and 90 % of the holes precede a reduction by at
-    most 200 ms."""
+    """90 % of the window reductions follow a hole within 200 ms, and 90 % of the holes precede one within 200 ms."""
     found = [
         number(name, m.value("detection-trace", column, mode="single"), "%", scale=100)
         for name, column in (
@@ -230,7 +232,7 @@ def detection_lines_up(m: Measurements) -> Verdict:
 
 @of_control("The receiver's window follows the cubic curve.", "section 2.4.2, figure 2.8", origin="arithmetic")
 def window_is_cubic(m: Measurements) -> Verdict:
-    """Between congestion events, starting one RTT after each, the window is within 1 % of equation 2.2."""
+    """From one RTT after each congestion event, the window is within 1 % of equation 2.2."""
     off = number("furthest from equation 2.2", m.value("window-trace", "off_curve_percent", kind="rdra"), "%")
     seen = number("congestions", m.value("window-trace", "congestions", kind="rdra"))
     return all_of(at_most(1, [off]), at_least(1, [seen]))
@@ -238,7 +240,7 @@ def window_is_cubic(m: Measurements) -> Verdict:
 
 @of_control("The requested data stays near the window or slightly below it.", "section 2.4.4, figure 2.10", fails=True)
 def asked_is_near_window(m: Measurements) -> Verdict:
-    """The time-weighted mean of the requested data is 80 to 105 % of the window."""
+    """The requested data is on average 80 to 105 % of the window."""
     part = number("requested, of the window", m.value("window-trace", "requested_to_window_percent", kind="rdra"), "%")
     half = number("requested minus window, median", _spare(m, "p50"), "%")
     return between(80, 105, [part]).but(
@@ -263,13 +265,13 @@ def _spare(m: Measurements, quantile: str) -> Any:
 
 
 def _mesh_loss(m: Measurements) -> float:
-    """The loss rate at which one connection gets its published goodput, interpolated in logarithms."""
+    """Loss rate at which one connection gets its published goodput, interpolated in logarithms."""
     single = m.curve("mesh", "goodput_bps", "loss", kind="single")
     return math.exp(float(np.interp(math.log(MESH_SINGLE_BPS), np.log(single.median[::-1]), np.log(single.x[::-1]))))
 
 
 def at_mesh(m: Measurements, kind: str) -> float:
-    """Returns the goodput in bit/s of a kind of download on the mesh, at the loss rate of `_mesh_loss`."""
+    """Returns the goodput in bit/s of a kind of download on the mesh, at `_mesh_loss`."""
     found = m.curve("mesh", "goodput_bps", "loss", kind=kind)
     return math.exp(float(np.interp(math.log(_mesh_loss(m)), np.log(found.x), np.log(found.median))))
 

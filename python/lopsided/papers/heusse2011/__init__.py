@@ -1,9 +1,8 @@
 """Heusse, Merritt, Brown and Duda, *Two-way TCP Connections: Old Problem, New Insight*, CCR 41(2), 2011.
 
-A download and an upload share a line with a buffer at each end. Their data and ACKs swing from one buffer to the other
-like a pendulum, and the sizes of the buffers decide which flow gets more. Only the abstract was available, with one
-paragraph on the authors' earlier report in a co-author's thesis (merritt2010, section 2.6). This study judges the
-statements of these texts. The lines, the buffers, the hosts and the expression for the throughput ratio are ours.
+A download and an upload share a line with a buffer at each end. Data and ACKs swing between the buffers like a
+pendulum, and the buffer sizes decide which flow gets more. Only two texts were available: the abstract, and a paragraph
+in merritt2010, section 2.6. Lines, buffers, hosts and the expression for the throughput ratio are ours.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, each flow's share of its line on an asymmetric line, with equal buffers and with buffers
-    that drain equally fast."""
+    """Summarises each flow's share of its line, with equal buffers and with buffers that drain equally fast."""
 
     def shares(line: AccessLine, size: int) -> str:
         down, up = (value(m, line, f"{way}_share", size).median * 100 for way in ("down", "up"))

@@ -4,8 +4,7 @@ The abstract has no numbers. Every threshold is ours and was fixed before the fi
 
 - "almost never" means at most 5 % of the time, and "alternately" at least 10 % of the time on each side;
 - "little impact" means less than 20 % of the throughput;
-- an expression is confirmed if the measured value is within 25 % of it in 75 % of the settings, and within a factor of
-  2 in all.
+- an expression is confirmed if measurements are within 25 % in 75 % of the settings, and within a factor of 2 in all.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def predicted(line: AccessLine, packets: float, unit: str) -> model.Windows:
 
 
 def _largest(bound: float, found: Sequence[Measured]) -> Verdict:
-    """Judges whether every number is at most `bound`; the reason names the largest."""
+    """Judges whether every number is at most `bound`. The reason names the largest."""
     return at_most(bound, [max(found, key=lambda each: each.value)]).but(*found, criterion=f"each at most {bound:g}")
 
 
@@ -78,8 +77,8 @@ def _mechanism(m: Measurements, line: AccessLine, kind: str, column: str = "perf
 
 @of_paper("ACK compression arises only in a perfectly symmetrical setup.", "abstract", needs=("acks",), fails=True)
 def compression_needs_symmetry(m: Measurements) -> Verdict:
-    """In the symmetric setup, the ACKs of at least a third of the download's bytes are compressed. In every other
-    setup, this fraction is at most half as large."""
+    """On the symmetric setup, ACKs of at least 33 % of the download's bytes are compressed; elsewhere, at most half as
+    many."""
 
     def share(line: AccessLine, packets: int) -> Measured:
         found = m.value("acks", "compressed_down", line=line.name, unit="bytes", uplink_packets=packets)
@@ -97,7 +96,7 @@ def compression_needs_symmetry(m: Measurements) -> Verdict:
 
 @of_paper("ACK compression has little impact on performance.", "abstract", needs=("mechanisms",))
 def compression_costs_little(m: Measurements) -> Verdict:
-    """On the symmetric line, the total throughput of both flows is at most 20 % higher if ACKs are sent first."""
+    """On the symmetric line, sending ACKs first raises the total throughput by at most 20 %."""
 
     def total(kind: str) -> float:
         return sum(_mechanism(m, SYMMETRIC, kind, f"{way}_share") for way in ("down", "up")) / 2
@@ -111,10 +110,9 @@ def compression_costs_little(m: Measurements) -> Verdict:
 
 @of_paper("Data and ACKs fill only one of the two buffers at a time, almost never both.", "abstract", fails=True)
 def never_both(m: Measurements) -> Verdict:
-    """With byte buffers of every size on every line, both buffers are at least half full for at most 5 % of the time.
+    """With byte buffers on every line, both buffers are at least half full for at most 5 % of the time.
 
-    The note states the same result for buffers that are at least 90 % full; this threshold was added after the verdict
-    was known.
+    The note judges the same for buffers that are at least 90 % full. We added it after the verdict was known.
     """
 
     def both(column: str, words: str) -> list[Measured]:
@@ -188,8 +186,7 @@ def packets_follow_the_expression(m: Measurements) -> Verdict:
 
 @of_paper("The ratio of the throughputs is that of the congestion windows.", "merritt2010, section 2.6", fails=True)
 def ratio_of_windows(m: Measurements) -> Verdict:
-    """With byte buffers of every size, the measured throughput ratio is within 15 % of the ratio of the mean
-    windows."""
+    """With byte buffers of every size, the throughput ratio is within 15 % of the ratio of the mean windows."""
     found: list[Measured] = []
     timeouts: list[Measured] = []
     for line in LINES:
@@ -209,10 +206,10 @@ def ratio_of_windows(m: Measurements) -> Verdict:
 
 @of_paper("Appropriate buffer sizes alleviate the degradation.", "abstract")
 def sizing_helps(m: Measurements) -> Verdict:
-    """On both asymmetric lines, buffers that drain in the same time reach a performance of at least 60 %, and at least
-    1.5 times the performance of equal buffers.
+    """On both asymmetric lines, buffers that drain equally fast reach at least 60 % and 1.5 times the performance of
+    equal buffers.
 
-    Performance is the data throughput of a direction relative to its line rate, for the worse direction.
+    Performance is data throughput relative to line rate, for the worse direction.
     """
 
     def judged(line: AccessLine) -> Verdict:
@@ -228,8 +225,10 @@ def sizing_helps(m: Measurements) -> Verdict:
 
 @of_paper("Buffers of packets amplify the effect.", "abstract", fails=True)
 def packets_amplify(m: Measurements) -> Verdict:
-    """If the uplink's buffer has half to twice the size of the downlink's, but not the same size, the throughput ratio
-    is at least 10 % farther from 1 with packet buffers than with byte buffers."""
+    """The throughput ratio is at least 10 % farther from 1 with packet buffers than with byte buffers.
+
+    This applies to uplink buffers of half to twice the downlink's size, but not to equal buffers.
+    """
 
     def found(line: AccessLine, size: int, unit: str) -> float:
         return value(m, line, "ratio", size, unit).median
@@ -264,8 +263,7 @@ def _factor(found: float) -> float:
     "Buffers of bytes perform better than buffers of packets.", "merritt2010, section 2.6 (conjectured)", fails=True
 )
 def bytes_perform_better(m: Measurements) -> Verdict:
-    """On each asymmetric line, the mean performance over all buffer sizes is at least 10 % higher with byte buffers
-    than with packet buffers."""
+    """On each asymmetric line, byte buffers have at least 10 % higher mean performance than packet buffers."""
 
     def mean(line: AccessLine, unit: str) -> Measured:
         every = (value(m, line, "performance", size, unit) for size in BUFFERS)
@@ -281,8 +279,8 @@ def bytes_perform_better(m: Measurements) -> Verdict:
 
 @of_paper("Efficient mechanisms against the performance problem exist.", "abstract", needs=("mechanisms",))
 def mechanisms_exist(m: Measurements) -> Verdict:
-    """On each asymmetric line, ACKs first and fq_codel each reach a performance of at least 60 %, and at least 1.5
-    times that of one FIFO."""
+    """On each asymmetric line, ACKs first and fq_codel each reach at least 60 % and 1.5 times the performance of one
+    FIFO."""
     verdicts: list[Verdict] = []
     for line in ASYMMETRIC:
         fifo = percent(f"one FIFO on {line.name}", _mechanism(m, line, "fifo"))
@@ -295,8 +293,7 @@ def mechanisms_exist(m: Measurements) -> Verdict:
 
 @ours("The side whose buffer drains faster stands empty.", "about the abstract's pendulum")
 def the_faster_side_is_empty(m: Measurements) -> Verdict:
-    """If one buffer takes at least 1.5 times as long to drain as the other, the buffer that drains faster is empty for
-    at least twice as much of the time."""
+    """The buffer that drains 1.5 times faster is empty for at least twice as much of the time."""
     verdicts: list[Verdict] = []
     for line in LINES:
         for size in BUFFERS:
@@ -315,8 +312,7 @@ def the_faster_side_is_empty(m: Measurements) -> Verdict:
 
 @ours("The expression gives the shares of both lines.", "about the abstract's expression", fails=True)
 def shares_follow_the_expression(m: Measurements) -> Verdict:
-    """With byte buffers, the data throughput of each direction relative to its line rate is within 15 percentage
-    points of the expression."""
+    """With byte buffers, each direction's relative throughput is within 15 percentage points of the expression."""
     off: list[Measured] = []
     for line in LINES:
         for size in BUFFERS:

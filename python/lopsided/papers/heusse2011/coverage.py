@@ -1,4 +1,4 @@
-"""The abstract states its results in words. Their counterparts are the statements that judge these results."""
+"""The abstract states its results in words, which statements judge."""
 
 from __future__ import annotations
 

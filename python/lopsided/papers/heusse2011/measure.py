@@ -1,6 +1,6 @@
-"""Metrics of one run: goodputs, windows, and the fraction of time for which each buffer is filled or empty.
+"""Metrics of one run: goodputs, windows, and the fraction of time in which each buffer is filled or empty.
 
-A buffer counts as filled while it holds at least half of its limit. The first minute is left out.
+A buffer is filled while it holds at least half of its limit. The first minute is left out.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 WARM_UP_S = 60.0
 FILLED, FULL = 0.5, 0.9
-"""A buffer counts as filled, and as full, from this fraction of its limit. Our thresholds."""
+"""Fractions of its limit from which a buffer is filled, and full. The thresholds are ours."""
 
 
 def backlogs(run: Run) -> dict[str, tuple[Array, Array]]:
-    """Returns the samples of both buffers after the warm-up, by direction: times in seconds, and backlogs in bytes."""
+    """Returns both buffers' samples after the warm-up, by direction: times in seconds, backlogs in bytes."""
     queues = run.queues
     down = queues.among("direction", ("down",))
     time, backlog = queues.numbers("time_s"), queues.numbers("backlog_bytes")
@@ -39,7 +39,7 @@ def _packets(run: Run, way: str) -> Array:
 
 
 def two_way(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns one row: goodputs, each flow's fraction of its line rate, windows, and the use of both buffers."""
+    """Returns one row: goodputs, relative throughputs, windows, and the use of both buffers."""
     end = max(float(row["stop_s"]) for row in run.flows.rows())
     flows = traces_of(run, ("download", "upload"))
     down, up = (flows[name].goodput_bps(WARM_UP_S, end) for name in ("download", "upload"))
@@ -65,7 +65,7 @@ def _flow(run: Run, name: str) -> dict[str, float]:
 
 
 def _buffers(run: Run, case: Case) -> dict[str, float]:
-    """Fractions of the time for which each buffer, or both, are filled, and for which each is empty."""
+    """Fractions of time in which each buffer is filled, both are filled, and each is empty."""
     levels: list[Array] = []
     found: dict[str, float] = {}
     for way, (_, held_bytes) in backlogs(run).items():

@@ -1,15 +1,17 @@
-"""The data pendulum as formulas: window and throughput ratios that follow from the sizes of the two buffers.
+"""The data pendulum as formulas: window and throughput ratios that follow from the two buffer sizes.
 
-The full text with the authors' expression was not available. This expression is our own and uses three facts. Data of
-one flow and ACKs of the other share each buffer. Both flows cross both buffers, so they have the same round trip, and
-the ratio of their throughputs is that of their windows (merritt2010, section 2.6, credits this ratio to the authors).
-Only one buffer is filled at a time (abstract), so a buffer overflows when the windows of both flows are in it:
+The full text was not available, so the expression is ours. It uses three facts:
+
+- Each buffer holds data of one flow and ACKs of the other.
+- Both flows cross both buffers and so have the same RTT. Their throughputs have the ratio of their windows
+  (merritt2010, section 2.6, credits this to the authors).
+- Only one buffer is filled at a time (abstract), so a buffer overflows when the windows of both flows are in it:
 
     down:  W_D + s W_U = B_D        up:  W_U + s W_D = B_U
 
-`W` is a window in segments at the overflow, and `B` the room of a buffer and of the line behind it. `s` is the buffer
-space of the ACKs of one segment, relative to the space of the segment: 1.7 % in a byte buffer and 50 % in a packet
-buffer. Left out: how the windows grow, timeouts, and losses of ACKs.
+`W` is a window in segments at the overflow, and `B` the room of a buffer and of the line behind it. `s` is the room of
+the ACKs of one segment, in segments: 1.7 % in a byte buffer, 50 % in a packet buffer. Left out: window growth, timeouts
+and losses of ACKs.
 """
 
 from __future__ import annotations
@@ -29,8 +31,7 @@ PAYLOAD = 1448 / 1500
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of the download and the upload, in segments, at the time when a buffer overflows. Both are NaN if one
-    flow finds no space in the buffer."""
+    """Both flows' windows in segments when a buffer overflows; NaN if one flow finds no room."""
 
     down: float
     up: float
@@ -41,9 +42,9 @@ class Windows:
         return self.down / self.up
 
     def shares(self, down_bps: float, up_bps: float) -> tuple[float, float]:
-        """Returns the data throughput of each direction relative to its line rate, from 0 to 1.
+        """Returns each direction's data throughput relative to its line rate, from 0 to 1.
 
-        The direction with the longer queueing delay is always busy, and its delay determines the RTT of both flows.
+        The direction with the longer queueing delay is always busy and determines the RTT.
         """
         ack = ACKS_PER_SEGMENT * ACK_BYTES
         round_trip_s = 8 * max(
@@ -54,16 +55,14 @@ class Windows:
 
 
 def ack_room(unit: str) -> float:
-    """Returns the buffer space that the ACKs of one segment occupy, as a multiple of the segment's own space, if the
-    buffer counts `bytes` or `packets`."""
+    """Returns the buffer room of one segment's ACKs, in segments, if the buffer counts `bytes` or `packets`."""
     return ACKS_PER_SEGMENT * (ACK_BYTES / PACKET_BYTES if unit == "bytes" else 1.0)
 
 
 def windows(unit: str, down_room: float, up_room: float) -> Windows:
-    """Returns both windows in full packets, for buffers of this size.
+    """Returns both windows in full packets.
 
-    If the buffers count packets, the ACKs of one flow alone can fill the other flow's buffer. Both windows are then
-    NaN.
+    In packet buffers, one flow's ACKs can fill the other flow's buffer. Both windows are then NaN.
     """
     share = ack_room(unit)
     down, up = ((one - share * other) / (1 - share**2) for one, other in ((down_room, up_room), (up_room, down_room)))
@@ -71,8 +70,8 @@ def windows(unit: str, down_room: float, up_room: float) -> Windows:
 
 
 def room(buffer_packets: float, rate_bps: float, rtt_s: float) -> float:
-    """Returns the size of a buffer plus the packets in flight on the line behind it, in full packets.
+    """Returns a buffer's size plus the packets in flight behind it, in full packets.
 
-    Each direction takes half of the base RTT. The segments of a flow fill one direction and its ACKs the other.
+    Each direction takes half of the base RTT.
     """
     return buffer_packets + rate_bps * rtt_s / (8 * PACKET_BYTES)

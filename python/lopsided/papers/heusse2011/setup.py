@@ -1,7 +1,7 @@
-"""Lines, buffers and experiments (heusse2011, abstract). Every number is an assumption: no public text gives one.
+"""Lines, buffers and experiments. Every number is an assumption, because no public text gives one.
 
-Two of the lines are those of a co-author's thesis (merritt2010, table 4.3), the third is symmetric. The downlink's
-buffer holds 50 full packets, as in the thesis. The uplink's buffer varies, and both are counted in bytes or in packets.
+Two lines are those of merritt2010 (table 4.3), the third is symmetric. The downlink's buffer holds 50 full packets, as
+in the thesis. The uplink's buffer varies. Both are counted in bytes or in packets.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ DOWNLINK_BUFFER = 50
 """Size of the downlink's buffer, in full packets."""
 
 BUFFERS = (4, 8, 17, 25, 35, 50, 70, 100)
-"""Sizes of the uplink's buffer, in full packets. On the three lines, buffers of 50, 17 and 4 packets drain as fast
-as the downlink's."""
+"""Uplink buffers in full packets. On the three lines, 50, 17 and 4 packets drain as fast as the downlink's buffer."""
 
 UNITS = ("bytes", "packets")
 RTT_S = 0.02
@@ -29,7 +28,7 @@ MECHANISMS = ("fifo", "acks_first", "fq_codel")
 class AccessLine:
     """A line: its rates in bit/s, and its colour and marker in figures.
 
-    `matched` is the size of the uplink buffer, in packets, that takes as long to drain as the downlink buffer.
+    `matched` is the uplink buffer, in packets, with the drain time of the downlink buffer.
     """
 
     name: str
@@ -42,7 +41,6 @@ class AccessLine:
 
     @property
     def rates(self) -> Overrides:
-        """Scenario keys that set the rates of this line."""
         return {
             "link.down.rate": f"{self.down_bps / 1e3:g} kbit/s",
             "link.up.rate": f"{self.up_bps / 1e3:g} kbit/s",
@@ -58,7 +56,7 @@ ASYMMETRIC = (MIDDLE, STEEP)
 
 
 def limit(unit: str, packets: int) -> str:
-    """Returns the limit of a buffer for the given number of full packets."""
+    """Returns a buffer limit for the given number of full packets."""
     return f"{packets * 1500} B" if unit == "bytes" else f"{packets} packets"
 
 

@@ -1,10 +1,9 @@
 """Lakshman, Madhow and Suter, *TCP/IP Performance with Random Loss and Bidirectional Congestion*, ToN 8(5), 2000.
 
-How much of a forward link does TCP use if its ACKs return over a slow link? The normalised asymmetry k is the
-transmission time of an ACK over that of a data packet. Only the abstract was available, and the abstract of the first
-version (*Window-Based Error Recovery and Flow Control with a Slow Acknowledgement Channel*, INFOCOM 1997). This study
-judges the statements of both abstracts. The lines, the buffers, the hosts and the expressions for the utilisation are
-ours.
+The paper studies how well TCP uses a forward link if its ACKs return over a slow link. The normalised asymmetry k is
+the transmission time of an ACK over that of a data packet. Only this abstract and that of the first version were
+available (*Window-Based Error Recovery and Flow Control with a Slow Acknowledgement Channel*, INFOCOM 1997). Lines,
+buffers, hosts and the expressions for the utilisation are ours.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, the utilisation if bursts fit the forward buffer, and if they do not."""
+    """Summarises the utilisation if bursts fit the forward buffer, and if they do not."""
     forward = setup.FORWARD_BUFFERS[1]
     found = ", ".join(f"{100 * utilisation(m, forward, k):.0f} % at k = {k:g}" for k in (1, 4, 8, 16, 32))
     return (

@@ -4,8 +4,7 @@ The abstracts have no numbers. Every threshold is ours and was fixed before the 
 
 - a burst fits if k is at most half of the forward buffer, and does not fit if k is at least twice the buffer;
 - the forward link counts as used if its utilisation is at least 80 %, and as not used below 50 %;
-- the loss of throughput is small if the abstract's product (see `model.product`) is at most 1, and large if it is at
-  least 30;
+- the loss of throughput is small up to a `model.product` of 1, and large from 30;
 - unfairness grows considerably if Jain's index falls by 0.1;
 - the asymmetry is high if k is at least 2.
 """
@@ -58,8 +57,7 @@ of_regimes, of_loss, of_sharing = Statements(("regimes",)), Statements(("loss",)
 
 
 def utilisation(m: Measurements, forward: int, k: float) -> float:
-    """Returns the measured utilisation of the forward link, from 0 to 1, for a forward buffer in packets and an
-    asymmetry k."""
+    """Returns the forward link's utilisation, 0 to 1, for a forward buffer in packets and an asymmetry k."""
     return m.value("regimes", "utilisation", forward=forward, k=float(k)).median
 
 
@@ -69,8 +67,7 @@ def pipe(rtt_s: float) -> float:
 
 
 def lossy(m: Measurements) -> Iterable[tuple[float, float, float, float, float]]:
-    """Yields, per case, the round trip, k, the loss probability, the abstract's product, and the measured
-    utilisation."""
+    """Yields, per case: RTT, k, loss probability, the abstract's product, and utilisation."""
     for rtt in LOSSY_RTTS:
         for k in LOSSY_ASYMMETRIES:
             for loss in LOSSES:
@@ -86,11 +83,10 @@ def _largest(bound: float, found: list[Measured], criterion: str) -> Verdict:
     "The modes of operation depend on the forward buffer and on the normalised asymmetry.", "abstract", fails=True
 )
 def modes_depend_on_both(m: Measurements) -> Verdict:
-    """With each forward buffer, the link counts as used if bursts of k packets fit the buffer, and as not used
-    otherwise.
+    """Each link counts as used if bursts of k packets fit the forward buffer, and as not used otherwise.
 
-    The largest k up to half of the buffer gives a utilisation of at least 80 %. The smallest k of at least twice the
-    buffer gives at most 50 %.
+    The largest k up to half of the buffer gives at least 80 % utilisation. The smallest k from twice the buffer gives
+    at most 50 %.
     """
     fits: list[Measured] = []
     bursts: list[Measured] = []
@@ -115,8 +111,8 @@ def modes_depend_on_both(m: Measurements) -> Verdict:
     "Our expressions give the utilisation in the three modes.", "about the abstract", fails=True
 )
 def modes_follow_the_expressions(m: Measurements) -> Verdict:
-    """The utilisation is within 10 percentage points of the paper's expression if bursts fit in the forward buffer;
-    otherwise it is at most 10 percentage points above the paper's bound."""
+    """If bursts fit, the utilisation is within 10 percentage points of the expression, otherwise at most 10 above the
+    bound."""
     off: list[Measured] = []
     for forward in FORWARD_BUFFERS:
         for k in ASYMMETRIES:
@@ -129,8 +125,8 @@ def modes_follow_the_expressions(m: Measurements) -> Verdict:
 
 @Statements(("front",))("Dropping ACKs from the front of the reverse queue performs better.", "abstract")
 def front_performs_better(m: Measurements) -> Verdict:
-    """With drops from the front, the mean goodput over four asymmetries and two reverse buffers is at least 10 %
-    higher than with tail drops."""
+    """Drops from the front give at least 10 % more mean goodput than tail drops, over 4 asymmetries and 2 reverse
+    buffers."""
 
     def mean(drop: str) -> float:
         return float(
@@ -149,11 +145,10 @@ def front_performs_better(m: Measurements) -> Verdict:
 
 @of_loss("Asymmetry increases the sensitivity to random loss.", "abstract")
 def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
-    """For each loss rate and RTT, the goodput at k = 0.5 is at least 10 % higher than at k = 16, if the reverse link
-    limits the ACKs at k = 16.
+    """For each loss rate and RTT, goodput at k = 0.5 is at least 10 % higher than at k = 16.
 
-    The reverse link limits the ACKs if the ACK rate of the download at k = 0.5 is at least twice the rate that the link
-    carries at k = 16.
+    Only cases in which the reverse link limits the ACKs at k = 16 count: the download at k = 0.5 sends at least twice
+    the ACK rate that this link carries.
     """
     verdicts: list[Verdict] = []
     for rtt in LOSSY_RTTS:
@@ -173,8 +168,7 @@ def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
     "abstract",
 )
 def product_decides(m: Measurements) -> Verdict:
-    """The utilisation is at least 80 % for products up to 1, at most 50 % for products of at least 30, and falls as
-    the product rises."""
+    """The utilisation falls as the product rises: at least 80 % up to 1, and at most 50 % from 30."""
     rows = list(lossy(m))
     found = [
         (product, percent(f"k = {k:g}, {100 * loss:g} % loss, {1e3 * rtt:g} ms", used))
@@ -223,7 +217,7 @@ def reverse_congestion_is_unfair(m: Measurements) -> Verdict:
 
 @of_sharing("Buffers for each connection on the reverse path help.", "abstract of INFOCOM 1997 (cut off)")
 def connections_with_buffers_are_fair(m: Measurements) -> Verdict:
-    """With one queue per connection, Jain's index is at least 0.95 at each asymmetry k above 1."""
+    """With one queue per connection, Jain's index is at least 0.95 at each k above 1."""
     return at_least(FAIR, [_jain(m, k, "sfq") for k in (2, 8, 16)]).but(*(_jain(m, k) for k in (2, 8, 16)))
 
 
@@ -231,8 +225,8 @@ def connections_with_buffers_are_fair(m: Measurements) -> Verdict:
     "Bidirectional traffic makes a high effective asymmetry of a moderate one.", "abstract of INFOCOM 1997", fails=True
 )
 def upload_makes_asymmetry(m: Measurements) -> Verdict:
-    """At k = 0.4, an upload raises the number of data packets per delivered ACK to at least 2, and reduces the
-    utilisation by at least 10 %."""
+    """At k = 0.4, an upload raises the data packets per ACK to at least 2 and costs at least 10 % of the
+    utilisation."""
     alone, beside = (
         number(f"data packets for each ACK, {name}", m.value("two-way", "packets_per_ack", upload=upload))
         for name, upload in (("alone", "none"), ("next to an upload", "one"))

@@ -1,4 +1,4 @@
-"""The abstracts state their results in words. Their counterparts are the statements that judge these results."""
+"""The abstracts state their results in words, which statements judge."""
 
 from __future__ import annotations
 

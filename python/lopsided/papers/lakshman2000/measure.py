@@ -1,4 +1,4 @@
-"""Metrics of one run. They exclude the first sixth of the run, which contains the slow start, and the last 2 s."""
+"""Metrics of one run, without the slow start in its first sixth and without its last 2 s."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def _goodputs(run: Run, group: str = "forward") -> list[float]:
 
 
 def single(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns goodput and utilisation of the forward link, timeouts, and the number of data packets per delivered ACK.
+    """Returns the forward link's goodput and utilisation, timeouts, and data packets per delivered ACK.
 
-    Every packet on the reverse link that is not data of an upload counts as an ACK.
+    Every packet on the reverse link that is not an upload's data counts as an ACK.
     """
     goodput, window = sum(_goodputs(run)), _window_s(run)
     rate = run.scenario.link_rate_bps("down") or float("nan")
@@ -52,8 +52,7 @@ def single(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def fairness(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns the metrics of `single` over all downloads, Jain's index, and the least and greatest fraction of the
-    total goodput that one download gets."""
+    """Returns `single` over all downloads, Jain's index, and the least and greatest share of one download."""
     rates = np.array(_goodputs(run))
     share = rates / rates.sum()
     jain = float(rates.sum() ** 2 / (rates.size * np.square(rates).sum()))

@@ -1,9 +1,8 @@
 """Sears Merritt, *Understanding Asymmetric Links, Buffers and Bi-Directional TCP Performance*, MS thesis, 2010.
 
-One download and one upload share an asymmetric access line whose routers count their buffers in packets. How large may
-the uplink buffer be before performance collapses? This study reproduces the figures and tables of chapters 1, 3, 5, 6.
-Comments refer to parts of the thesis by label: MER-E01 (experiment 1), MER-M08 (mechanism 8), MER-A16 (gap or error 16
-of the text).
+A download and an upload share an asymmetric access line whose routers count buffers in packets. How large may the
+uplink buffer be before performance collapses? This study covers chapters 1, 3, 5 and 6. Comments cite parts of the
+thesis by label: MER-E01 is experiment 1, MER-M08 mechanism 8, MER-A16 gap or error 16.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns the answer to the thesis's question in words, from the buffer sweep."""
+    """Answers the thesis's question from the buffer sweep."""
     best: list[str] = []
     left: list[str] = []
     for line in LINES:

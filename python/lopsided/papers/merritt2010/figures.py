@@ -39,7 +39,7 @@ _IN_TEXT = (
     (MAIN, "Section 6.3", "2400/196 at the largest measured buffer (50 packets)"),
     (LINES[2], "Section 6.5", "worst link at 50 packets"),
 )
-"""Links whose performance with 50 packets is stated in the text, with the place and the item in `published.csv`."""
+"""Links whose performance with 50 packets the text states: place and item in `published.csv`."""
 
 
 def _performance(column: str) -> Lines:
@@ -63,7 +63,7 @@ def _bounds(_m: Measurements) -> Iterable[tuple[float, str]]:
 
 
 def _extreme(m: Measurements, column: str, pick: Pick, up_to_estimate: bool = False) -> Spread:
-    """The best or worst point of the figure, separately for the medians, the least values and the greatest values."""
+    """The best or worst point of a curve, separately for medians, least and greatest values."""
     found = [
         curve(m, line, column).at(packets)
         for line in LINES
@@ -199,8 +199,7 @@ FIGURE_6_2 = AGAINST_BUFFER.but(
 
 
 def table_5_1(m: Measurements) -> Artifact:
-    """Returns the time to drain each buffer at 196 kbit/s (MER-E05); the computed times equal the published ones to
-    the last digit."""
+    """Returns the time to drain each buffer at 196 kbit/s (MER-E05). All times equal the published ones."""
     printed = {
         packets: m.published.find("Table 5.1", "drain_time_at_196kbps", **{BUFFER: packets}) for packets in BUFFERS
     }
@@ -216,8 +215,7 @@ def table_5_1(m: Measurements) -> Artifact:
 
 
 def table_6_1(m: Measurements) -> Artifact:
-    """Returns the mean RTT before the upload starts (MER-E08), averaged per packet and averaged as the thesis logged
-    it."""
+    """Returns the mean RTT before the upload (MER-E08), per packet and as the thesis logged it."""
 
     def printed(line: AccessLine) -> PublishedValue:
         return m.published.find("Table 6.1", "average_rtt_download_only", link=line.name)
@@ -247,8 +245,7 @@ def _at_printed_size(m: Measurements, line: AccessLine, column: str = "performan
 
 
 def _own_threshold(m: Measurements, line: AccessLine) -> Spread:
-    """The buffer at which the median estimate equals the configured size, with the range over those repetitions that
-    have such a buffer."""
+    """The buffer at which the median estimate equals the configured size, with its range over the repetitions."""
     single = [threshold(m.repetition(repetition), line) for repetition in m.repetitions]
     known = [packets for packets in single if np.isfinite(packets)] or [float("nan")]
     return Spread(threshold(m, line), min(known), max(known))
@@ -289,7 +286,7 @@ def table_6_2(m: Measurements) -> Artifact:
 
 
 def _said_again(m: Measurements) -> Iterable[Comparison]:
-    """Published values about the estimates that are repeated in sections 1, 6.3 and 6.5."""
+    """Published estimates that sections 1, 6.3 and 6.5 repeat."""
     find = m.published.find
     at_estimate = {line: _at_printed_size(m, line) for line in LINES}
     again = "as in table 6.2"
@@ -311,8 +308,8 @@ def _field(m: Measurements) -> Iterable[Line]:
 
 
 def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> dict[str, object]:
-    """One setting, with three estimates: of the field procedure after 30 s, of the field procedure after the full run,
-    and of the second procedure."""
+    """One setting with three estimates: the field procedure after 30 s and after the full run, and the second
+    procedure."""
     short = curve(m, line, "estimate_packets", "field").at(packets).median
     return {
         "link": line.name,
@@ -325,10 +322,10 @@ def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> di
 
 
 def second_way_packets(line: AccessLine, uplink_packets: int, rtt_s: float) -> float:
-    """Estimates the buffer by section 6.4's second procedure, which the thesis does not test.
+    """Estimates the buffer by the second procedure of section 6.4, which the thesis does not test.
 
-    Each window is the BDP of its direction: its rate times the sum of `rtt_s` and the drain time of its own full access
-    buffer. Eq 6.6 then uses the download's RTT.
+    Each direction's window is its BDP: its rate times the sum of `rtt_s` and the drain time of its full buffer. Eq 6.6
+    then uses the download's RTT.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Numbers that show how sensitive the results are to the assumptions."""
+"""Numbers that show the sensitivity of the results to assumptions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Metrics of one run: the averages that the thesis uses, and numbers for observations that the thesis made by eye from
-traces.
+"""Metrics of one run: the thesis's averages, and numbers for what the thesis saw in traces.
 
-"Both active" is the time from the start of the upload to the end of the run, and "alone" is the time before (MER-M02,
-MER-M17). Goodput counts bytes delivered to the receiving application (one interpretation of MER-A08).
+"Both active" is the time from the start of the upload, and "alone" the time before (MER-M02, MER-M17). Goodput counts
+bytes that the receiving application gets (one interpretation of MER-A08).
 """
 
 from __future__ import annotations
@@ -21,15 +20,13 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 GOODPUT_STEP_S = 0.5
-"""Bin width of the goodput series that measures interference: a few RTTs of a download alone."""
+"""Bin width of the goodput series that measures interference: a few RTTs."""
 
 TREND_S = 30.0
-"""Changes that last longer than this, in seconds, count as trend, not as phase or interference."""
+"""Changes longer than this, in seconds, count as trend."""
 
 
 class Rates(Protocol):
-    """The downlink and uplink rate of a line, in bit/s."""
-
     @property
     def down_bps(self) -> float: ...
     @property
@@ -37,9 +34,9 @@ class Rates(Protocol):
 
 
 def logged(trace: Trace, value: Array, t0_s: float, t1_s: float) -> tuple[float, float]:
-    """Averages a column as the thesis's log does, which has one row per write of the sending program.
+    """Averages a column like the thesis's log, which has one row per write of the sender.
 
-    The sender writes when acknowledged data frees room, so each sample is weighted with the bytes acknowledged in it.
+    The sender writes when acknowledged data frees room. A sample's weight is therefore its acknowledged bytes.
 
     Parameters
     ----------
@@ -87,15 +84,7 @@ class TwoWay:
 
 
 def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
-    """Returns one row of the sweep: goodputs, performance, RTT, windows, estimates, phase and interference.
-
-    Parameters
-    ----------
-    run
-        A run with the flows `download` and `upload`.
-    rates
-        Rates of the line in bit/s.
-    """
+    """Returns one row of the sweep: goodputs, performance, RTT, windows, estimates, phase and interference."""
     both = TwoWay.of(run)
     start, end = both.start_s, both.end_s
     down, up = both.download, both.upload
@@ -105,7 +94,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
     logged_alone, logged_both = logged(down, down.srtt_ms, 0.0, start), logged(down, down.srtt_ms, start, end)
     cwnd_down, cwnd_up = down.cwnd_mean_bytes(start, end), up.cwnd_mean_bytes(start, end)
     max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
-    # MER-A19: the largest window of the whole run would include the overshoot of the first slow start.
+    # MER-A19: the whole run's largest window would include the first slow start's overshoot.
     max_down_both = metrics.largest(down.time_s, down.cwnd_bytes, start, end)
     bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, both_rtt.mean / 1e3)
     rtt_alone_s = alone_rtt.mean / 1e3
@@ -147,8 +136,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
 
 
 def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Performance in the first and in the second half of the time in which both flows are active. The difference shows
-    whether two minutes are long enough."""
+    """Performance in both halves of the time with both flows. The difference shows whether two minutes are enough."""
     middle = (both.start_s + both.end_s) / 2
     found: dict[str, float] = {}
     for name, t0, t1 in (("first", both.start_s, middle), ("second", middle, both.end_s)):
@@ -159,8 +147,7 @@ def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _logged(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Performance by eq 1.2 with throughput as mean logged window over mean logged RTT, as in scripts E, F and I
-    (MER-A08)."""
+    """Performance by eq 1.2 with mean logged window over mean logged RTT, as in scripts E, F and I (MER-A08)."""
     shares: dict[str, float] = {}
     for name, trace, rate in (("down", both.download, rates.down_bps), ("up", both.upload, rates.up_bps)):
         rtt, _ = logged(trace, trace.srtt_ms, both.start_s, both.end_s)
@@ -170,7 +157,7 @@ def _logged(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def phase_of(both: TwoWay) -> metrics.Phase:
-    """Returns the phase of the two windows relative to each other while both flows are active."""
+    """Returns the phase of the two windows while both flows are active."""
     return metrics.window_phase(*_windows(both), trend_s=TREND_S)
 
 
@@ -193,7 +180,7 @@ def _phase(both: TwoWay) -> dict[str, float]:
 
 
 def download_goodput(both: TwoWay, step_s: float = GOODPUT_STEP_S) -> tuple[Array, Array]:
-    """Returns the download's goodput while both flows are active: bin centres in seconds, and bit/s."""
+    """Returns the download's goodput while both are active: bin centres in seconds, and bit/s."""
     trace = both.download
     return metrics.rate_series_bps(trace.time_s, trace.delivered_bytes, both.start_s, both.end_s, step_s)
 
@@ -213,7 +200,7 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _queues(run: Run, both: TwoWay) -> dict[str, float]:
-    """The backlogs of the two buffers while both flows are active, and the largest backlog of R2 before that time."""
+    """Both buffers' backlogs while both flows are active, and R2's largest backlog before."""
     buffers = buffers_of(run)
     found: dict[str, float] = {}
     for direction, columns in buffers.items():
@@ -230,26 +217,22 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
 
 
 FULL, DRAIN = 0.9, 0.1
-"""Fractions of R2's largest backlog. R2 counts as full if its backlog is at least the fraction `FULL`, and as drained
-after its backlog has fallen by the fraction `DRAIN`."""
+"""Fractions of R2's largest backlog at which R2 is full, and by which a drained R2 has fallen."""
 BURST = 5.0
-"""R1 counts as filled by a burst if its backlog is at least this number of packets."""
+"""Packets in R1 from which it counts as filled by a burst."""
 
 
 def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
-    """Finds the steps of the feedback cycle of figure 3.2: for each step its first time after the previous step
-    (MER-M25).
+    """Finds the steps of figure 3.2's feedback cycle, each at its first time after the previous step (MER-M25).
 
-    1. Before the upload, R1 holds data and R2 is empty.
-    2. The upload fills R2.
-    3. R1 runs empty, because the download's ACKs are late.
-    4. R2 drains by some packets, and the ACKs that leave R2 fill R1 in a burst.
+    1. Before the upload, R1 holds data and R2 is empty. 2. The upload fills R2. 3. R1 runs empty, because the
+    download's ACKs are late. 4. R2 drains by some packets, whose ACKs fill R1 in a burst.
 
     Returns
     -------
     dict[str, float]
-        Mean backlogs of both buffers in the 10 s before the upload, in packets, and the time of each step in seconds
-        after the upload's start; NaN for a step that never happens.
+        Mean backlogs in packets in the 10 s before the upload, and each step's time in seconds after its start. NaN for
+        a step that never happens.
     """
     time = buffers["up"]["time_s"]
     r1, r2 = (buffers[way]["backlog_packets"] for way in ("down", "up"))
@@ -257,7 +240,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
     most = float(r2[after].max())
     full = _first(time, r2 >= FULL * most, both.start_s)
     empty = _first(time, r1 == 0, full)
-    # R2 counts as drained when its backlog has fallen below the level at the time when R1 ran empty.
+    # R2 is drained below its level at the time when R1 ran empty.
     level = float(np.interp(empty, time, r2)) if np.isfinite(empty) else 0.0
     drained = _first(time, r2 <= level - DRAIN * most, empty)
     filled = _first(time, r1 >= BURST, drained)
@@ -270,7 +253,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
 
 
 def _first(time: Array, reached: NDArray[np.bool_], past_s: float) -> float:
-    # If the previous step never happened, `past_s` is NaN. No time is greater than NaN, so this step gets NaN too.
+    # No time exceeds NaN, so the steps after a missing step are NaN too.
     places = np.flatnonzero(reached & (time > past_s))
     return float(time[places[0]]) if places.size else float("nan")
 
@@ -281,7 +264,7 @@ def _mean_known(value: Array) -> float:
 
 
 def acknowledgements(run: Run, rates: Rates) -> Mapping[str, float]:
-    """Measures the ACK compression of each flow while both are active, from samples every 10 ms."""
+    """Measures each flow's ACK compression while both are active, from samples every 10 ms."""
     both = TwoWay.of(run)
     found: dict[str, float] = {}
     for name, trace, rate in (("up", both.upload, rates.up_bps), ("down", both.download, rates.down_bps)):

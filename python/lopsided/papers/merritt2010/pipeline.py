@@ -1,8 +1,7 @@
 """The measurement pipeline of the thesis (sections 4.6 and 4.7, MER-M26).
 
-Each host captures its packets. Both captures are merged into one file, from which the throughput of each flow is
-computed. The simulated hosts share one clock, so NTP is not modelled. Throughput counts all bytes that reach a
-receiver, including retransmissions, like a trace tool that ignores sequence numbers.
+Both hosts capture packets. The captures are merged, and each flow's throughput is computed. NTP is not modelled,
+because simulated hosts share one clock. Throughput counts all bytes that reach a receiver, including retransmissions.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from lopsided.papers.merritt2010.traces import FLOWS, THROUGHPUT_STEP_S, through
 from lopsided.scenario import Run
 
 PACKETS = 20
-"""Size of the run's uplink buffer in packets, as in figure 5.3."""
+"""Uplink buffer of the run in packets, as in figure 5.3."""
 
 _read: dict[str, dict[str, tuple[Array, Array]]] = {}
-"""Each flow's arrivals, by the digest of the run. They are cached, because capturing requires a second run."""
+"""Each flow's arrivals by the run's digest, cached because capturing needs a second run."""
 
 
 def _of(m: Measurements) -> Run:
@@ -37,7 +36,7 @@ def _of(m: Measurements) -> Run:
 
 
 def merged(run: Run) -> dict[str, tuple[Array, Array]]:
-    """Repeats a run with captures at both hosts and reads the arrivals of each flow from the merged capture.
+    """Repeats a run with captures at both hosts and reads each flow's arrivals.
 
     Returns
     -------

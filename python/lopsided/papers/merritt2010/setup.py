@@ -1,7 +1,7 @@
-"""The thesis's test network and its experiments (merritt2010 chapter 4; MER-M11, "Common testbed").
+"""The thesis's test network and experiments (chapter 4; MER-M11, "Common testbed").
 
-Host A (`server`) sends the download through R1, and host B (`client`) sends the upload through R2. R1's buffer holds 50
-packets, and R2's buffer varies from 5 to 50. A download runs alone for two minutes, then with an upload for two more.
+Host A (`server`) sends the download through R1, and host B (`client`) the upload through R2. R1's buffer holds 50
+packets, R2's 5 to 50. The download runs alone for two minutes, then with the upload for two more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DOWNLINK_BUFFER = 50
 
 @dataclass(frozen=True)
 class AccessLine:
-    """One of the three asymmetric links (table 4.3), with its rates in bit/s and its colour and marker in figures."""
+    """One of the three asymmetric links (table 4.3): rates in bit/s, colour and marker."""
 
     name: str
     down_bps: float
@@ -36,7 +36,6 @@ class AccessLine:
 
     @property
     def scenario(self) -> str:
-        """Name of its scenario file."""
         return f"{self.name.replace('/', '_')}.toml"
 
     @property

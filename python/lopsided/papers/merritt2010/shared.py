@@ -1,4 +1,4 @@
-"""Reads the measurements that this paper's figures, tables and claims use, over the uplink buffer."""
+"""Reads the measurements that this paper's figures, tables and claims use."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ BUFFER = "uplink_buffer_packets"
 
 @dataclass(frozen=True)
 class Reading:
-    """One of the two definitions of the thesis's performance, with the measured columns that it uses."""
+    """One of the thesis's two definitions of performance, with its measured columns."""
 
     name: str
     suffix: str
-    """Suffix for the keys of claims that are judged by this definition."""
+    """Suffix for the keys of claims under this definition."""
     performance: str
     down: str
     up: str
 
 
 GOODPUT = Reading("goodput", "", "performance", "down_share", "up_share")
-"""Performance by eq 1.2 with the bytes delivered to the application (MER-A08)."""
+"""Performance by eq 1.2 with bytes that the application gets (MER-A08)."""
 
 WINDOWS = Reading("mean window over mean RTT", "-by-windows", "logged_performance", "logged_down", "logged_up")
-"""Performance by eq 1.2 as the scripts of appendices E, F and I compute it from the programs' logs."""
+"""Performance by eq 1.2 as in the scripts of appendices E, F and I."""
 
 BOTH_READINGS = (GOODPUT, WINDOWS)
 
 
 def curve(m: Measurements, line: AccessLine, column: str, experiment: str = "sweep") -> Curve:
-    """Returns a measured column of one link over the uplink buffer in packets."""
+    """Returns a measured column of one link over the uplink buffer."""
     return m.curve(experiment, column, BUFFER, link=line.name)
 
 
 def at(m: Measurements, line: AccessLine, packets: float, column: str) -> Spread:
-    """Returns a measured column at an uplink buffer in packets, interpolated between the simulated sizes."""
+    """Returns a measured column at an uplink buffer in packets, by interpolation."""
     return curve(m, line, column).at(packets)
 
 
 def main(m: Measurements, column: str, experiment: str = "sweep") -> Curve:
-    """Returns a measured column of chapter 5's link over the uplink buffer in packets."""
+    """Returns a measured column of chapter 5's link over the uplink buffer."""
     return curve(m, MAIN, column, experiment)
 
 
 def sizes() -> Array:
-    """Returns the sizes of the simulated uplink buffers, in packets."""
+    """Returns the simulated uplink buffers in packets."""
     return np.asarray(BUFFERS, dtype=np.float64)
 
 
@@ -66,20 +66,19 @@ def printed_size(m: Measurements, line: AccessLine) -> PublishedValue:
 def crossing(
     m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep"
 ) -> metrics.Crossing:
-    """Returns the point at which the estimate of eq 6.6 equals the configured buffer size."""
+    """Returns the point at which eq 6.6 estimates the configured buffer size."""
     found = curve(m, line, column, experiment)
     return metrics.diagonal_crossing(found.x, found.median)
 
 
 def threshold(m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep") -> float:
-    """Returns the buffer size at which the estimate of eq 6.6 equals the configured size, in packets; NaN if there
-    is none."""
+    """Returns the buffer in packets at which eq 6.6 estimates the configured size; NaN if there is none."""
     packets = crossing(m, line, column, experiment).packets
     return float("nan") if packets is None else packets
 
 
 def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines:
-    """Returns the lines of a measured column over the buffer, one per link, labelled at their right ends."""
+    """Yields one line per link: a measured column over the buffer."""
 
     def lines(m: Measurements) -> Iterable[Line]:
         for line in LINES:
@@ -112,4 +111,4 @@ AGAINST_BUFFER = Plot(
     ticks=BUFFERS,
     axis=BUFFER,
 )
-"""Parts that all figures over the uplink buffer share."""
+"""Common parts of all figures over the uplink buffer."""

@@ -1,8 +1,7 @@
-"""Figures over time: throughput, windows, bandwidth-delay product and the feedback cycle of single runs on 2400/196.
+"""Figures over time: throughput, windows, BDP and the feedback cycle of single runs on 2400/196.
 
-The figures show the run of the first repetition; the thesis shows the single run that it made. The upload starts at 120
-s (section 1.3), although the text of figure 1.1 says about 150 s (MER-A05). Compare the shapes of the curves, not their
-times.
+They show the first repetition. The upload starts at 120 s (section 1.3), although the text of figure 1.1 says about 150
+s (MER-A05). Compare the shapes of the curves, not their times.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ FLOWS = (("download", style.DOWN[0]), ("upload", style.UP[0]))
 
 
 def two_way_of(m: Measurements, packets: int) -> TwoWay:
-    """Returns the run on chapter 5's link with the given uplink buffer in packets."""
     return TwoWay.of(m.run("sweep", link=MAIN.name, **{BUFFER: packets}))
 
 
@@ -66,7 +64,7 @@ def _rates(_m: Measurements) -> Iterable[tuple[float, str]]:
 
 
 def throughput_panel(packets: int, caption: str = "", height: float = 2.8) -> Panel:
-    """Returns a panel with the throughput of both flows over the run, and the rates of the link."""
+    """Returns a panel with both throughputs and the rates of the link."""
     return Panel(
         "kbit/s",
         lines=partial(_throughput, packets=packets),
@@ -78,7 +76,6 @@ def throughput_panel(packets: int, caption: str = "", height: float = 2.8) -> Pa
 
 
 def throughput(packets: int, number: str) -> Plot:
-    """Returns the plot of the throughput over time with one uplink buffer in packets."""
     return Plot(
         f"Throughput with a {packets}-packet uplink buffer",
         f"2400/196 kbit/s; the upload joins at the dotted line (merritt2010 figure {number})",
@@ -104,8 +101,7 @@ INTRODUCTION = throughput(50, "1.1").but(
     panels=(throughput_panel(50, "(a) 50 packets", 2.2), throughput_panel(15, "(b) 15 packets", 2.2)),
     comparisons=_drop,
 )
-"""The pair of figures in the introduction: a buffer of 50 packets and a buffer "sized with the model" (15 packets,
-MER-A06)."""
+"""The introduction's figures: a buffer of 50 packets, and one "sized with the model" (15 packets, MER-A06)."""
 
 
 def _window(m: Measurements, packets: int, flow: str, after_s: float = 5.0) -> Iterable[Line]:
@@ -149,7 +145,7 @@ def _tracking(m: Measurements, packets: int) -> Iterable[Line]:
 
 
 def tracking(packets: int, number: str) -> Plot:
-    """Returns the plot of the download's window, and of the BDP computed from its smoothed RTT (MER-M16)."""
+    """Returns the plot of the download's window and its BDP by the smoothed RTT (MER-M16)."""
     start = partial(_start, packets=packets)
     return throughput(packets, number).but(
         title=f"Window against bandwidth-delay product, {packets}-packet uplink buffer",
@@ -169,7 +165,7 @@ def tracking(packets: int, number: str) -> Plot:
 
 
 Course: TypeAlias = Callable[[TwoWay, Buffers], tuple[Array, Array]]
-"""A function that returns times and values of a quantity from a run and its buffers."""
+"""Returns times and values of a quantity from a run and its buffers."""
 
 CYCLE_PACKETS = 50
 CYCLE_S = (-3.0, 12.0)
@@ -237,7 +233,7 @@ CYCLE = throughput(CYCLE_PACKETS, "3.2").but(
     ),
     x_limits=CYCLE_S,
 )
-"""The four steps of section 3.5, as they occur in the run with 50 packets."""
+"""The four steps of section 3.5 in the run with 50 packets."""
 
 FIGURES = (
     Figure("1.1", "Throughput with 50 and 15 packet uplink buffers", SWEEP, INTRODUCTION),

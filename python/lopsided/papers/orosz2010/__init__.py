@@ -1,8 +1,7 @@
 """Orosz, Sztrik and Kim, *Dynamics and Congestion Control of Alternative TCP Variants on Asymmetric Lines*, 2010.
 
-How does upload traffic on an ADSL line of 512/128 kbit/s affect a download, under each of six TCP variants? Comments
-refer to parts of the letter by label: ORO-E01 (experiment 1), ORO-M03 (mechanism 3), ORO-A08 (gap or error 8 of the
-text).
+How do uploads on a 512/128 kbit/s ADSL line affect a download, under six TCP variants? Comments cite parts of the
+letter by label: ORO-E01 is experiment 1, ORO-M03 mechanism 3, ORO-A08 gap or error 8.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, the download's throughput with 1 and with 2 uploads, relative to its throughput alone."""
+    """Summarises the download's throughput with 1 and 2 uploads, relative to none."""
     one, two = (mean_over(m, OTHERS, f"share_{phase}").median * 100 for phase in (2, 3))
     vegas = value(m, VEGAS, "share_2").median * 100
     return (

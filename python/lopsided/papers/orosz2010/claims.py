@@ -1,9 +1,8 @@
 """The letter's statements and how each is judged.
 
-A claim is judged on the medians over the repetitions, and then on each repetition separately (the letter shows one
-measurement per variant). Two criteria are ours. "Equal" means within 5 %. The throughput fluctuates "widely" if two
-conditions hold: its standard deviation in bins of 1 s is at least 20 % of its mean, and this ratio is at least 5 times
-that of the download alone.
+A claim is judged on the medians, and then on each repetition. The letter shows one measurement per variant. Two
+criteria are ours. "Equal" means within 5 %. The throughput fluctuates "widely" if its deviation in bins of 1 s is at
+least 20 % of its mean, and this ratio at least 5 times that of the download alone.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ def _waiting(m: Measurements) -> list[Measured]:
 
 @of_paper("Alone on the line all variants perform similarly well.", "section V")
 def phase_1_similar(m: Measurements) -> Verdict:
-    """In phase 1, the throughputs of the variants are within 2 % of each other, and the downlink is busy for at least
-    95 % of the time."""
+    """In phase 1, the variants' throughputs are within 2 %, and the downlink is busy for at least 95 % of the time."""
     printed = m.published.find("Section V", "downstream_throughput_ranking")
     busy = min(value(m, each, "downlink_busy_1").median for each in FLAVOURS)
     rates = agree_within(0.02, [kbit(each.title, value(m, each, "throughput_1_bps")) for each in FLAVOURS])
@@ -69,21 +67,16 @@ def phase_1_similar(m: Measurements) -> Verdict:
 
 @of_paper("Beside one upload the download falls to near 70 % of the line, depending on the variant.", "section V")
 def phase_2_near_70(m: Measurements) -> Verdict:
-    """The mean download share (throughput relative to phase 1) of all variants except Vegas is near the published 70 %.
-    The letter treats Vegas separately."""
+    """Without Vegas, which the letter treats separately, the mean download share is near the published 70 %."""
     verdict = near([percent("mean except Vegas", mean_over(m, OTHERS, "share_2"), share(m, 2))])
     return verdict.but(*(percent(each.title, value(m, each, "share_2")) for each in FLAVOURS))
 
 
 @ours("Only some uplink buffers leave about 70 %.", "about section V (ORO-A08)", needs=("buffers",))
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
-    """The uplink buffers at which the mean download share is near the published 70 % differ by at most a factor of 2
-    and include the assumed buffer.
-
-    Shares between the simulated buffers are interpolated.
-    """
+    """The mean download share is near 70 % only for uplink buffers within a factor of 2, including the assumed one."""
     found, printed = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets"), share(m, 2)
-    # Buffers in steps of 0.1 packets, from the smallest to the largest simulated size.
+    # Buffers in steps of 0.1 packets.
     least, most = int(found.x[0]), int(found.x[-1])
     buffers = np.linspace(least, most, 1 + 10 * (most - least))
     fits = buffers[[near([percent("", found.at(each), printed)]).holds for each in buffers]]
@@ -101,7 +94,7 @@ def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
 
 
 def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavour]) -> float:
-    """The mean download share of the given variants with a deep uplink buffer and limited upload windows."""
+    """Mean download share of the variants with a deep uplink buffer and limited upload windows."""
     return mean_over(m, flavours, f"share_{phase}", "windows", upload_window_kib=window).median
 
 
@@ -141,10 +134,10 @@ def phase_3_below_40(m: Measurements) -> Verdict:
     fails=True,
 )
 def one_setting_gives_both(m: Measurements) -> Verdict:
-    """With some upload window of figure W, the mean download share is near 70 % in phase 2 (without Vegas) and at most
-    40 % in phase 3.
+    """With one upload window of figure W, the mean share is near 70 % in phase 2 (without Vegas) and at most 40 % in
+    phase 3.
 
-    The note lists the statements about the three phases whose verdict is different with this window.
+    The note lists the statements about phases whose verdict changes with this window.
     """
     measured: list[Measured] = []
     found: list[int] = []
@@ -165,8 +158,7 @@ def one_setting_gives_both(m: Measurements) -> Verdict:
 
 
 def _changes(m: Measurements, window: int) -> str:
-    """Names the statements whose verdict with an upload window of figure W differs from the verdict under the
-    assumptions."""
+    """Names the statements whose verdict changes with an upload window of figure W."""
     others = [claim for claim in CLAIMS if claim.needs == ("phases",)]
     there = judge(others, m.instead("phases", "windows", upload_window_kib=window))
     moved = [(each, claim.check(m).holds) for each, claim in zip(there, others, strict=True)]
@@ -180,7 +172,7 @@ def _changes(m: Measurements, window: int) -> str:
 
 @of_paper("Vegas is by far the lowest as long as any large upload runs.", "section V, figure 2")
 def vegas_lowest(m: Measurements) -> Verdict:
-    """In phases 2 and 3, Vegas gets less than half of the throughput of the next slowest variant."""
+    """In phases 2 and 3, Vegas gets less than half of the next slowest variant's throughput."""
 
     def against_next(phase: int) -> Verdict:
         vegas, *others = (value(m, each, f"throughput_{phase}_bps").median for each in (VEGAS, *OTHERS))
@@ -195,8 +187,7 @@ def vegas_lowest(m: Measurements) -> Verdict:
     "Vegas' download is at or below the rate of the uplink, 128 kbit/s, while an upload runs.", "section V, figure 2"
 )
 def vegas_below_uplink(m: Measurements) -> Verdict:
-    """In phases 2 and 3, Vegas's throughput is at most 5 % above the uplink's rate; the letter says "equal to or
-    under"."""
+    """In phases 2 and 3, Vegas's throughput is at most 5 % above the uplink's rate ("equal to or under")."""
     printed = m.published.find("Section V", "downstream_throughput_bound")
     rates = (kbit(f"Vegas, phase {phase}", value(m, VEGAS, f"throughput_{phase}_bps"), printed) for phase in (2, 3))
     return at_most(setup.UP_BPS / 1e3 * EQUAL, rates)
@@ -207,8 +198,7 @@ def vegas_below_uplink(m: Measurements) -> Verdict:
     "sections V and VI, the explanation (ORO-M04)",
 )
 def vegas_holds_its_window(m: Measurements) -> Verdict:
-    """In phase 2, Vegas's mean window is less than 20 % of Reno's, although the downlink drops none of Vegas's
-    packets."""
+    """In phase 2, Vegas's mean window is below 20 % of Reno's, without drops of its packets."""
     vegas, reno = (
         kilobytes(f"{each.title}' window in phase 2", value(m, each, "cwnd_2_bytes")) for each in (VEGAS, RENO)
     )
@@ -222,8 +212,7 @@ def vegas_holds_its_window(m: Measurements) -> Verdict:
 
 
 def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedValue | None = None) -> Verdict:
-    """Judges whether the fluctuation of each throughput is at least the fraction `LARGE` of its mean, and at least
-    `TIMES` times the fluctuation without uploads."""
+    """Judges whether each fluctuation is at least `LARGE` of the mean and `TIMES` that without uploads."""
     measured: list[Measured] = []
     calm: list[str] = []
     for each in flavours:
@@ -243,13 +232,13 @@ def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedVal
     "sections V and VI, figures 1, 3 and 4",
 )
 def high_speed_fluctuates(m: Measurements) -> Verdict:
-    """In phase 3, the throughput of each high-speed variant fluctuates widely (see the module)."""
+    """In phase 3, each high-speed variant's throughput fluctuates widely."""
     return _rough(m, HIGH_SPEED, published=m.published.find("Section V", "throughput_fluctuation"))
 
 
 @of_paper("The originally flat throughput becomes very irregular, whatever the variant.", "section V")
 def irregular(m: Measurements) -> Verdict:
-    """In phase 3, the throughput of all six variants fluctuates widely (see the module)."""
+    """In phase 3, all six throughputs fluctuate widely."""
     return _rough(m, FLAVOURS)
 
 
@@ -259,7 +248,7 @@ def irregular(m: Measurements) -> Verdict:
     fails=True,
 )
 def high_speed_fluctuates_more(m: Measurements) -> Verdict:
-    """In phase 3, the fluctuation of each high-speed variant's throughput is at least 10 % above that of Reno's."""
+    """In phase 3, each high-speed variant fluctuates at least 10 % more than Reno."""
     reno, *found = (number(each.title, value(m, each, "fluctuation_3")) for each in (RENO, *HIGH_SPEED))
     drops, delivery = (
         {each: number(f"{each.title}: {name}", value(m, each, column)) for each in (*HIGH_SPEED, RENO)}
@@ -286,7 +275,7 @@ def high_speed_fluctuates_more(m: Measurements) -> Verdict:
     fails=True,
 )
 def uplink_delays_acks(m: Measurements) -> Verdict:
-    """The download's mean RTT over all variants except Vegas rises by at least 10 % from each phase to the next."""
+    """Without Vegas, the download's mean RTT rises by at least 10 % from each phase to the next."""
     rtt = [number(f"RTT in phase {phase}", mean_over(m, OTHERS, f"rtt_{phase}_ms"), "ms") for phase in (1, 2, 3)]
     waiting = _waiting(m)
     return all_of(
@@ -302,8 +291,7 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
 
 @of_paper("ACKs that wait in the uplink arrive in bunches.", "sections I and VI (ORO-M04)", needs=("acks",))
 def acks_bunch(m: Measurements) -> Verdict:
-    """In phase 2, the ACKs of at least 33 % of the download's bytes arrive compressed. This fraction is at least twice
-    that of phase 1."""
+    """In phase 2, ACKs of at least 33 % of the download's bytes are compressed, twice as many as in phase 1."""
     verdicts: list[Verdict] = []
     for each in FLAVOURS:
         alone, beside = (
@@ -321,8 +309,7 @@ def acks_bunch(m: Measurements) -> Verdict:
     "sections I and VI (ORO-M04)",
 )
 def bunches_congest_downlink(m: Measurements) -> Verdict:
-    """In phase 3, with each variant except Vegas, the downlink's buffer is empty for at least 10 % of the time and
-    also drops packets."""
+    """In phase 3, without Vegas, the downlink's buffer drops packets and is empty for at least 10 % of the time."""
     verdicts: list[Verdict] = []
     for each in OTHERS:
         empty = 1 - value(m, each, "downlink_busy_3").median
@@ -338,7 +325,7 @@ def bunches_congest_downlink(m: Measurements) -> Verdict:
     needs=("ratios",),
 )
 def ratio_decides(m: Measurements) -> Verdict:
-    """With uplinks of 512 to 64 kbit/s, the mean download share without Vegas falls as the ratio of the rates rises."""
+    """With uplinks of 512 to 64 kbit/s, the mean share without Vegas falls as the ratio of the rates rises."""
 
     def by_ratio(phase: int) -> Verdict:
         found = mean_curve(m, OTHERS, f"share_{phase}", "ratios", "uplink_kbps")
@@ -355,8 +342,7 @@ def ratio_decides(m: Measurements) -> Verdict:
     fails=True,
 )
 def buffers_above_bdp(m: Measurements) -> Verdict:
-    """The mean download share of phase 3 varies by at most 10 % between upload socket buffers of 16 to 64 KiB, all
-    above the BDP."""
+    """The mean share of phase 3 varies by at most 10 % over upload buffers of 16 to 64 KiB, all above the BDP."""
     bdp = kilobytes("bandwidth-delay product of the path", metrics.bandwidth_delay_product_bytes(DOWN_BPS, 0.03))
     shares = [percent(f"phase 3 with uploads of {window} KiB", _bounded(m, window, 3, OTHERS)) for window in WINDOWS]
     return agree_within(0.1, shares, "difference of the shares").but(

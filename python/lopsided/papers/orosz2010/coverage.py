@@ -1,4 +1,4 @@
-"""Counterparts of the published values that no figure, table or statement of the letter compares."""
+"""Counterparts of published values that no figure, table or statement compares."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Figures over time for each variant, and tables and figures of the download's share in the three phases and its
-causes.
+"""Figures of each variant over time, and the download's share in the three phases.
 
-Figures over time show the run of the first repetition; the letter shows the single run that it made. Two of the
-letter's figures have the number 2 (ORO-A02), and H-TCP and Reno have no figure (ORO-A03).
+Figures over time show the first repetition. Two of the letter's figures have the number 2 (ORO-A02). H-TCP and Reno
+have no figure (ORO-A03).
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def _seed(m: Measurements, each: Flavour) -> str:
 
 
 def _over_time(number: str, each: Flavour) -> Figure:
-    """The figure of one variant: throughput of both directions, and the download's window and RTT."""
+    """One variant's figure: throughput in both directions, and the download's window and RTT."""
     place = f"orosz2010 figure {number}" if number.isdigit() else "not drawn in orosz2010"
     rates = Panel(
         "kbit/s",
@@ -113,7 +112,7 @@ FIGURE_A = Plot(
 
 
 def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable[Line]:
-    """One curve per variant: its throughput relative to phase 1, as medians with the range over the repetitions."""
+    """One curve per variant: its throughput relative to phase 1."""
     for each in FLAVOURS:
         found = m.curve(experiment, f"share_{phase}", over, variant=each.key)
         if over == "uplink_kbps":
@@ -124,7 +123,7 @@ def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable
 def _sweep(
     title: str, subtitle: str, x: str, experiment: str, over: str, axis: Sequence[float], note: str = ""
 ) -> Plot:
-    """Plots the download shares of phases 2 and 3 over the setting that the experiment varies."""
+    """Plots the download shares of phases 2 and 3 over the varied setting."""
     panels = tuple(
         Panel(
             "% of phase 1",
@@ -182,7 +181,7 @@ FIGURE_RATIO = _sweep(
 
 
 def _table_e01(m: Measurements) -> Artifact:
-    """The table of the download's throughput, share, fluctuation and RTT in each phase (ORO-E01)."""
+    """The download's throughput, share, fluctuation and RTT in each phase (ORO-E01)."""
 
     def scaled(column: str, scale: float = 1.0) -> Callable[[Flavour], float]:
         return lambda each: value(m, each, column).median * scale
@@ -202,7 +201,7 @@ def _table_e01(m: Measurements) -> Artifact:
 
 
 def _compared(m: Measurements) -> Iterable[Comparison]:
-    """The comparisons with published values. The mean of phase 2 excludes Vegas, which the letter treats separately."""
+    """Comparisons with published values. Phase 2 excludes Vegas, like the letter."""
     find = m.published.find
     busy = Spread.over(min, (value(m, each, "downlink_busy_1") for each in FLAVOURS))
     yield compare(find("Section IV", "downlink_load", phase=1), busy, "lowest share of time with packets waiting", 100)
@@ -215,7 +214,7 @@ def _compared(m: Measurements) -> Iterable[Comparison]:
 
 
 def _table_e02(m: Measurements) -> Artifact:
-    """The calculations of section III, which agree with the published values to the last digit (ORO-E02)."""
+    """The calculations of section III, all equal to the published values (ORO-E02)."""
     paths = {"local ADSL link": 0.02, "full path": 0.03}
     columns: Columns[str] = {
         "path": lambda path: path,
@@ -233,7 +232,7 @@ def _table_e02(m: Measurements) -> Artifact:
 
 
 def _table_l(m: Measurements) -> Artifact:
-    """The table that compares the simulator's two TCP profiles with Linux 6.1's own TCP, one run per variant."""
+    """Compares the simulator's two TCP profiles with Linux 6.1's own TCP, one run per variant."""
     record = recorded.read(Path(__file__).parent, "modern")
     linux = {row["variant"]: row for row in record.rows(named=True)}
     columns: Columns[Flavour] = {"variant": lambda each: each.title}

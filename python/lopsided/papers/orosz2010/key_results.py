@@ -1,5 +1,4 @@
-"""Numbers that show how sensitive the results are to the assumptions: download shares, Vegas's throughput, and the
-fluctuation."""
+"""Numbers that show the sensitivity of the results to assumptions."""
 
 from __future__ import annotations
 

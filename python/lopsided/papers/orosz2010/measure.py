@@ -1,10 +1,8 @@
-"""Metrics of one run, per phase: the download's throughput and its fluctuation, delay, window and losses.
+"""Metrics of one run, per phase.
 
-A phase starts with its upload and ends when the next phase starts. Throughput counts all IP bytes that arrive at the
-client, as the letter does with Wireshark: it includes retransmissions and the ACKs of the uploads (below 1 %). Goodput
-counts bytes delivered to the receiving application. The letter states throughput as a share of the line filled by one
-download, "100 % downlink load" (section IV). `share` is therefore relative to the throughput in phase 1, and does not
-depend on whether the published line rate counts ATM cells or IP packets.
+A phase starts with its upload and ends with the next phase. Throughput counts all IP bytes that arrive at the client,
+like Wireshark in the letter: with retransmissions and ACKs (below 1 %). Goodput counts the application's bytes. `share`
+is relative to phase 1, like the letter's "100 % downlink load" (section IV), so ATM or IP counting does not matter.
 """
 
 from __future__ import annotations
@@ -23,12 +21,12 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 BIN_S = 1.0
-"""Bin width of the throughput series, in seconds: Wireshark's default."""
+"""Bin width of the throughput series in seconds, Wireshark's default."""
 
 
 @dataclass(frozen=True)
 class Phased:
-    """The traces of a run, and the start and end times of its phases in seconds."""
+    """The traces of a run, and its phases' start and end times in seconds."""
 
     download: Trace
     uploads: tuple[Trace, ...]
@@ -41,7 +39,7 @@ class Phased:
         flows = list(run.flows.rows())
         names = [row["name"] for row in flows if row["group"] in ("upload", "more")]
         traces = traces_of(run, ("download", *names))
-        # A group may have several flows with jittered starts: the phase starts when the first flow starts.
+        # A group may have several flows with jittered starts. The first starts the phase.
         starts = [min(row["start_s"] for row in flows if row["group"] == group) for group in ("upload", "more")]
         bounds = (0.0, *starts, max(row["stop_s"] for row in flows))
         return cls(traces["download"], tuple(traces[name] for name in names), buffers_of(run), bounds)
@@ -56,13 +54,12 @@ class Phased:
         return metrics.counter_rate_bps(buffer["time_s"], buffer["sent_bytes"], t0_s, t1_s)
 
     def series_bps(self, direction: str, t0_s: float, t1_s: float) -> tuple[Array, Array]:
-        """Returns the rate of IP bytes over the line in bins: the centres of the bins in seconds, and the rates in
-        bit/s."""
+        """Returns the rate of IP bytes over the line: bin centres in seconds, and bit/s."""
         buffer = self.buffers[direction]
         return metrics.rate_series_bps(buffer["time_s"], buffer["sent_bytes"], t0_s, t1_s, BIN_S)
 
     def delivered_bps(self, t0_s: float, t1_s: float) -> Array:
-        """Returns, per bin, the rate of in-order data that the application receives, in bit/s."""
+        """Returns the rate per bin, in bit/s, at which the application receives data."""
         return metrics.rate_series_bps(self.download.time_s, self.download.delivered_bytes, t0_s, t1_s, BIN_S)[1]
 
 
@@ -96,7 +93,7 @@ def _fluctuation(rate: Array) -> float:
 
 
 def _buffers(phased: Phased, number: int) -> dict[str, float]:
-    """Mean backlog of both buffers, the fraction of time with a backlog, and the number of dropped packets."""
+    """Both buffers' mean backlog, fraction of time with a backlog, and drops."""
     t0, t1 = phased.phase(number)
     found: dict[str, float] = {}
     for direction, buffer in phased.buffers.items():
@@ -111,7 +108,7 @@ def _buffers(phased: Phased, number: int) -> dict[str, float]:
 
 
 def bunching(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the download's ACK compression in each phase, from samples every 10 ms."""
+    """Measures the download's ACK compression per phase, from samples every 10 ms."""
     phased = Phased.of(run)
     found: dict[str, float] = {}
     for number in (1, 2, 3):

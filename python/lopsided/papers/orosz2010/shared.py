@@ -1,4 +1,4 @@
-"""Reads the measurements that this letter's figures, tables and claims use: columns per variant, and their means."""
+"""Reads the measurements that this letter's figures, tables and claims use."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """RFC 3449 (BCP 69), *TCP Performance Implications of Network Path Asymmetry*, 2002, as a study.
 
-Each mechanism that the RFC describes is simulated with the TCP of 1999 and with Linux 6.1 on the RFC's paths, and with
-Linux and QUIC on four current lines. The RFC has no measurements of its own. Its statements about the problem (section
-3) and its advice (tables 1 and 2) are judged by our own criteria, which were fixed before the first results were seen.
+Each mechanism of the RFC is simulated on the RFC's paths, with the TCP of 1999 and with Linux 6.1, and on four current
+lines, with Linux and QUIC. The RFC has no measurements. Its statements (section 3) and advice (tables 1 and 2) are
+judged by criteria of ours, which were fixed before the first results were seen.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ HINDSIGHT = (
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, the number of mechanisms for which the RFC's advice holds with the TCP of 1999 and today,
-    and the gain of today's best mechanisms."""
+    """Summarises the RFC's advice then and today, and the gain of today's best mechanisms."""
     then, now = (sum(each.check(m).holds for each in group) for group in (ADVICE, STILL))
     first, flows = (mean(ratios(m, "today", mechanism(key)), "down") for key in ("acks-first", "per-flow"))
     return (

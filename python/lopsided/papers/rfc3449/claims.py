@@ -1,8 +1,7 @@
-"""The RFC's statements and its advice, and how each is judged.
+"""The RFC's statements and advice, and how each is judged.
 
-The statements of section 3 concern the TCP of 1999. The advice of sections 4 and 5 is judged three times by the same
-rule (`shared.py`): with the TCP of 1999 on the RFC's paths, with Linux on today's lines, and with QUIC on today's
-lines. The criteria are ours and were fixed before the first results were seen.
+Section 3 concerns the TCP of 1999. The advice of sections 4 and 5 is judged three times by one rule (`shared.py`): with
+the TCP of 1999 on the RFC's paths, and with Linux and with QUIC on today's lines.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from lopsided.papers.rfc3449.setup import DEEP, DS, IN_TABLES, KS, OF_RFC, SMALL
 from lopsided.papers.rfc3449.shared import HARMS_UP, HELPS, goodput_bps, is_good, judged, mean, ratios, worst
 
 FILLS = 95
-"""The download fills its line if its goodput is at least this percentage of its goodput at the smallest ratio k."""
+"""Percentage of its goodput at the smallest k from which the download fills its line."""
 CLEAR = 0.9
-"""One quantity counts as clearly lower than another if it is less than this fraction of the other."""
+"""One quantity is clearly lower than another below this fraction of it."""
 
 of_paper = Statements(("ratio",))
 ours = Statements(("today",), "ours")
 
 
 def filled(m: Measurements, k: float, d: int, compression: str = "none") -> Measured:
-    """Returns the download's goodput at a ratio k, in percent of its goodput at the smallest ratio."""
+    """Returns the download's goodput at k, in percent of that at the smallest k."""
     here, free = (
         m.value("ratio", "down_bps", k=at, d=of, compression=scheme, uplink_buffer_packets=DEEP).median
         for at, of, scheme in ((k, d, compression), (KS[0], 2, "none"))
@@ -67,8 +66,8 @@ def uplink_first(m: Measurements) -> Verdict:
 
 @of_paper("With a small uplink buffer only one of every k ACKs gets through.", "section 3.1", fails=True)
 def one_in_k(m: Measurements) -> Verdict:
-    """With a buffer of 10 packets and one ACK per segment, the number of delivered ACKs per data packet is within 15
-    % of 1/k."""
+    """With a buffer of 10 packets and one ACK per segment, the delivered ACKs per data packet are within 15 % of
+    1/k."""
     found: list[Verdict] = []
     for k in (2.0, 4.0, 8.0):
         acks = m.value("ratio", "acks_per_packet", k=k, d=1, compression="none", uplink_buffer_packets=SMALL)
@@ -92,13 +91,13 @@ def _two_way(m: Measurements, experiment: str) -> Verdict:
 
 @of_paper("An upload makes the problem worse.", "section 3.3", needs=("then",))
 def two_way_is_worse(m: Measurements) -> Verdict:
-    """On each path, an upload reduces the download's goodput to less than 90 % of its goodput alone."""
+    """On each path, an upload costs the download more than 10 % of its goodput."""
     return _two_way(m, "then")
 
 
 @of_paper("The loss of ACKs is less significant than the loss of data.", "section 3.4", needs=("loss",))
 def ack_loss(m: Measurements) -> Verdict:
-    """The download's goodput is at least twice as high with 5 % loss of ACKs as with 5 % loss of data packets."""
+    """The download's goodput with 5 % ACK loss is at least twice that with 5 % data loss."""
     up, down = (
         number(f"goodput with {setup.LOST:.0%} loss {way}", m.value("loss", "down_bps", lost=way), "Mbit/s", scale=1e-6)
         for way in ("up", "down")
@@ -111,7 +110,7 @@ def ack_loss(m: Measurements) -> Verdict:
 
 @of_paper("Header compression (RFC 1144) is not desirable for k > 10.", "section 5.1.1", fails=True)
 def compression_at_high_ratio(m: Measurements) -> Verdict:
-    """At k = 16 and 32, the download's goodput with header compression is less than 10 % above that without."""
+    """At k = 16 and 32, header compression raises the download's goodput by less than 10 %."""
 
     def gain(k: float) -> Verdict:
         return ratio(f"compressed over not, k = {k:g}", filled(m, k, 2, "cslip"), filled(m, k, 2), below=HELPS)
@@ -125,7 +124,7 @@ def compression_at_high_ratio(m: Measurements) -> Verdict:
     needs=("linux",),
 )
 def options_are_not_compressed(m: Measurements) -> Verdict:
-    """With Linux, which sends timestamps, compression raises the mean goodput by less than 10 % under each load."""
+    """With Linux, which sends timestamps, compression raises the mean goodput by less than 10 %."""
     found = ratios(m, "linux", mechanism("vj"))
     gains = {load: mean(found, "down", load) for load in setup.LOADS}
     return at_most(
@@ -134,8 +133,7 @@ def options_are_not_compressed(m: Measurements) -> Verdict:
 
 
 def _over_decimation(m: Measurements, load: str) -> Measured:
-    """Geometric mean, over the RFC's paths, of the download's goodput with an ACK filter divided by its goodput with
-    ACK decimation."""
+    """Download goodput with an ACK filter over that with ACK decimation, as geometric mean over the paths."""
 
     def down(key: str) -> float:
         return geometric_mean(goodput_bps(m, "then", path, mechanism(key), "with", load, "down") for path in OF_RFC)
@@ -145,14 +143,13 @@ def _over_decimation(m: Measurements, load: str) -> Measured:
 
 @of_paper("ACK filtering is better than ACK decimation.", "section 5.2.2", needs=("then",), fails=True)
 def filter_before_decimation(m: Measurements) -> Verdict:
-    """If bursts are limited, the download is on average at least as fast with the filter as with decimation, under
-    each load."""
+    """If bursts are limited, the mean download is at least as fast with the filter as with decimation."""
     return at_least(1.0, [_over_decimation(m, load) for load in setup.LOADS])
 
 
 @of_paper("ACKs first can starve data packets of the upload.", "section 5.4.2", needs=("then",))
 def acks_first_starve(m: Measurements) -> Verdict:
-    """On at least one path, the upload's goodput with ACKs-first is less than 50 % of its goodput without."""
+    """On at least one path, ACKs-first costs the upload more than 50 % of its goodput."""
     return at_most(HARMS_UP, [worst(ratios(m, "then", mechanism("acks-first")), "up")])
 
 
@@ -164,11 +161,11 @@ NOT_AS_ADVISED: dict[str, tuple[str, ...]] = {
     "today": ("delayed", "acc", "wpm", "ace", "vj", "rohc", "filter-paced", "per-flow", "acks-first"),
     "quic": ("delayed", "per-flow"),
 }
-"""Mechanisms for which the RFC's advice is recorded as failing, by experiment."""
+"""Mechanisms for which the RFC's advice is recorded as failing."""
 
 
 def _advice(statements: Statements, experiment: str, prefix: str, advice: str) -> Iterator[Claim]:
-    """Makes one claim per row of the RFC's tables that was simulated."""
+    """Makes one claim per simulated row of the RFC's tables."""
     run = {str(case.labels["mechanism"]) for case in setup.EXPERIMENTS[experiment].cases}
     for each in (each for each in IN_TABLES if each.key in run):
         title = each.title[0].upper() + each.title[1:]
@@ -192,7 +189,7 @@ FOR_QUIC = tuple(_advice(ours, "quic", "quic", "still {}, with QUIC on today's l
 
 @ours("Without an upload, none of today's lines gains by fewer ACKs.", "about section 3.1", fails=True)
 def alone_nothing_is_needed(m: Measurements) -> Verdict:
-    """One ACK per 8 segments, and an ACK filter, each change the download's goodput by less than 10 % on each line."""
+    """One ACK per 8 segments, and an ACK filter, each change the download by less than 10 % on each line."""
     found = [
         number(f"{each.title}, {one.path.title}", one.value)
         for each in map(mechanism, setup.IN_SHORT)
@@ -204,14 +201,13 @@ def alone_nothing_is_needed(m: Measurements) -> Verdict:
 
 @ours("An upload still makes the problem worse on each of today's lines.", "about section 3.3", fails=True)
 def two_way_is_still_worse(m: Measurements) -> Verdict:
-    """On each line, an upload reduces the download's goodput to less than 90 % of its goodput alone."""
+    """On each line, an upload costs the download more than 10 % of its goodput."""
     return _two_way(m, "today")
 
 
 @ours("Remedies that read TCP headers do nothing for QUIC.", "about sections 5 and 6 (i)", needs=("quic",))
 def encrypted_acks(m: Measurements) -> Verdict:
-    """An ACK filter and ACKs-first each change the goodput of QUIC's download by at most 1 % on each of today's
-    lines."""
+    """An ACK filter and ACKs-first each change a QUIC download by at most 1 % on today's lines."""
     found = [
         number(f"{each.title}, {one.path.title}: change", abs(one.value - 1), "percent", scale=100)
         for each in map(mechanism, ("filter", "acks-first"))
@@ -223,7 +219,7 @@ def encrypted_acks(m: Measurements) -> Verdict:
 
 @ours("A scheduler and a filter together are better than either alone.", "about sections 5.2.1 and 5.4", fails=True)
 def scheduler_with_filter(m: Measurements) -> Verdict:
-    """Both combinations help and harm no line, and the upload's mean goodput ratio is higher than with the scheduler
+    """Both combinations help and harm no line. The upload's mean goodput ratio is higher than with the scheduler
     alone."""
     found: list[Verdict] = []
     for both, alone in (("first-filter", "acks-first"), ("flows-filter", "fq-codel")):

@@ -1,4 +1,4 @@
-"""Counterparts of the RFC's numbers and of each row of its tables 1 and 2, and the reasons why some rows have none."""
+"""Counterparts of the RFC's numbers and of each row of tables 1 and 2."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from lopsided.papers.framework.coverage import judged, measured, nothing
 from lopsided.papers.rfc3449.setup import ACK_BYTES, EXAMPLE, IN_TABLES, LEFT_OUT
 
 PACKET_S = 1024 * 8 / 28.8e3
-"""Transmission time of 1 KB on a line of 28.8 kbit/s, in seconds."""
+"""Transmission time of 1 KB at 28.8 kbit/s, in seconds."""
 
 COVERAGE = (
     *(judged("use", by=f"advice-{each.key}", item=each.row) for each in IN_TABLES if each.row),

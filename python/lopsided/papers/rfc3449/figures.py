@@ -1,5 +1,4 @@
-"""The sweep over k, the gains of the mechanisms, the verdicts, and the goodput and delay of every path and
-mechanism."""
+"""Figures and tables: the sweep over k, the mechanisms' gains, the verdicts, and all goodputs and delays."""
 
 # matplotlib's stubs lack the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -106,8 +105,7 @@ def _means(m: Measurements, experiments: Iterable[str]) -> Columns[Mechanism]:
 
 
 def _verdicts(rows: Sequence[Mechanism], m: Measurements) -> Artifact:
-    """The table of verdicts: the RFC's advice, the mean goodput ratios, and the verdict that follows from the ratios by
-    the rule."""
+    """The RFC's advice, the mean goodput ratios, and the verdict."""
     columns: Columns[Mechanism] = {
         "section": lambda each: each.section,
         "mechanism": lambda each: each.title,
@@ -134,7 +132,7 @@ def _left_out(_m: Measurements) -> Artifact:
 
 
 def _paths(m: Measurements) -> Artifact:
-    """The table of the paths with their ratio k, and the download's goodput without any mechanism."""
+    """The paths with their ratio k, and the download's goodput without mechanism."""
     plain = mechanism("delayed")
     experiment = {each.key: name for name in ("then", "today") for each in setup.JUDGED_ON[name]}
 
@@ -160,7 +158,7 @@ def _paths(m: Measurements) -> Artifact:
 
 
 def _cells(experiment: str, paths: tuple[Path, ...], m: Measurements) -> Artifact:
-    """The table of goodput and delay for every setting on every path."""
+    """Goodput and delay of every setting on every path."""
     there = [row for row in m.table(experiment).to_dicts() if row["arm"] == "with" or row["mechanism"] == "delayed"]
     titles = {each.key: each.title for each in (*ALL, *paths)}
     columns: Columns[dict[str, Any]] = {

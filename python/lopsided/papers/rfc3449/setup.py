@@ -1,7 +1,6 @@
-"""The RFC's paths, four current lines, the mechanisms of `mechanisms.toml`, and the simulated combinations of
-mechanisms and paths.
+"""The RFC's paths, four current lines, and the mechanisms of `mechanisms.toml` on them.
 
-The effect of a mechanism is the ratio of the goodput with its keys to the goodput without them, with the same seeds.
+A mechanism's effect is the ratio of the goodputs with and without its keys, with the same seeds.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ if TYPE_CHECKING:
 
 FOLDER = File(__file__).parent
 LOADS = ("alone", "both")
-"""Loads: the download alone, or in parallel with an upload that fills the uplink before the download starts."""
+"""Loads: the download alone, or with an upload that fills the uplink first."""
 ACK_BYTES = 40
 WAITING = 2
-"""Number of the upload's data packets that may wait in the queue under backpressure."""
+"""Upload data packets that may wait in the queue under backpressure."""
 
 
 @dataclass(frozen=True)
@@ -49,19 +48,18 @@ class Path:
 
     @property
     def at(self) -> tuple[str, str, str]:
-        """The scenario file, and the keys of the slow direction's queue and of the stages after this queue."""
+        """The scenario file, and the keys of the slow direction's queue and of its later stages."""
         if self.key == "radio":
             return "radio.toml", "topology.medium.radio.queue", "topology.link.fixed.up.stages"
         return "today.toml" if self.section == "today" else "line.toml", "link.up.queue", "link.up.stages"
 
     @property
     def queue(self) -> str:
-        """The uplink's queue if no mechanism is used, as TOML."""
+        """The uplink's queue without a mechanism, as TOML."""
         return f'{{ kind = "fifo", limit = "{self.limit}" }}'
 
     @property
     def overrides(self) -> Overrides:
-        """Scenario keys that set up the path."""
         file, place, _ = self.at
         found = {"scenario.duration": f"{self.seconds} s", "stack.mtu": f"{self.packet_bytes} B", place: self.queue}
         if file != "line.toml":
@@ -70,10 +68,10 @@ class Path:
         return {**found, **rates, "link.rtt": f"{self.rtt_ms:g} ms", "link.down.queue": "1 BDP"}
 
     def words(self, stack: str) -> dict[str, str]:
-        """Returns the values for the variables (words with a dollar sign) in `mechanisms.toml`."""
+        """Returns the values of the `$` variables in `mechanisms.toml`."""
         amount, unit = self.limit.split()
         bytes_of = {"packets": self.packet_bytes, "kB": 1e3, "ms": self.up_kbps / 8}[unit]
-        # RED's thresholds in the scripts of balakrishnan1999: 1.5 and 6 of 10 packets.
+        # RED's thresholds as in balakrishnan1999: 1.5 and 6 of 10 packets.
         low, high = (f"{share * float(amount):g} {unit}" for share in (0.15, 0.6))
         return {
             "queue": self.queue,
@@ -83,7 +81,7 @@ class Path:
             "packets": f"{float(amount) * bytes_of / self.packet_bytes:.0f}",
             "window": f"{self.up_kbps * self.rtt_ms / 8 + WAITING * self.packet_bytes:.0f} B",
             "shaped": f"{0.8 * self.down_kbps:g} kbit/s",
-            # Today's TCP sends timestamps, which take 12 bytes more.
+            # Today's TCP sends timestamps (12 bytes).
             "segment": f"{self.packet_bytes - (40 if stack == 'then' else 52)} B",
         }
 
@@ -104,13 +102,13 @@ OF_TODAY = (
     Path("lte-50-15", "LTE 50/15", "today", 50_000, 15_000, 40, 8, limit="500 ms"),
     Path("geo-100-5", "geostationary 100/5", "today", 100_000, 5000, 560, 32, limit="500 ms"),
 )
-"""Access line presets, with the buffers that they define."""
+"""Access line presets, with their own buffers."""
 PATHS = (*OF_RFC, *OF_TODAY)
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism: one table of `mechanisms.toml`, where the fields are explained."""
+    """A table of `mechanisms.toml`, which explains the fields."""
 
     key: str
     title: str = ""
@@ -129,8 +127,7 @@ class Mechanism:
     below_k: float = math.inf
 
     def settings(self, path: Path, stack: str) -> tuple[Overrides, Overrides] | None:
-        """Returns the scenario keys with and without the mechanism; `None` if the mechanism does not exist on this
-        path or stack."""
+        """Returns the scenario keys with and without the mechanism, or `None` if path or stack lack it."""
         if path.key not in self.paths or (stack == "quic" and self.quic is None):
             return None
         return self._keys(path, stack), Mechanism(self.key, **self.without)._keys(path, stack)
@@ -162,13 +159,11 @@ LEFT_OUT: Sequence[Mapping[str, str]] = _read("left-out.toml")["mechanism"]
 
 
 def mechanism(key: str) -> Mechanism:
-    """Returns a mechanism by its key."""
     return next(each for each in ALL if each.key == key)
 
 
 def measure(run: Run, _case: Case) -> Mapping[str, float]:
-    """Returns the goodput of each flow over its active time, the download's median RTT, and the number of ACKs per
-    data packet."""
+    """Returns each flow's goodput, the download's median RTT, and the ACKs per data packet."""
     flows = {row["name"]: row for row in run.flows.rows()}
     lines = {row["direction"]: row for row in run.links.rows() if row["link"] == "link"}
     acks = lines["up"]["sent_packets"] / max(lines["down"]["sent_packets"], 1) if lines else math.nan
@@ -181,19 +176,18 @@ def measure(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 IDLE = {"flow.upload.app": "1 B"}
-"""Scenario keys of the load `alone`: the upload ends after one byte, before the download starts."""
+"""Scenario keys of the load `alone`: the upload ends after one byte."""
 NEW = {
     **{"stack.profile": "linux-6.1", "stack.cc": "cubic", "stack.timestamps": "true"},
     **{"stack.send_buffer": "auto", "stack.receive_buffer": "auto"},
 }
 LONGER = Variant("two minutes", {"scenario.duration": "122 s"})
 IN_SHORT = ("delayed", "filter")
-"""Mechanisms that are also simulated without an upload on today's lines."""
+"""Mechanisms that also run without an upload on today's lines."""
 
 
 def _cases(stack: str, paths: Iterable[Path], alone: Sequence[str]) -> Iterator[Case]:
-    """Yields the cases of a TCP stack with an upload, with and without each mechanism. The mechanisms in `alone`
-    also run without an upload."""
+    """Yields the cases with an upload, with and without each mechanism. Those in `alone` also run without an upload."""
     own = {} if stack == "then" else NEW
     for path in paths:
         for each in ALL:
@@ -213,20 +207,20 @@ def _matrix(
 
 
 JUDGED_ON: Mapping[str, tuple[Path, ...]] = {"then": OF_RFC, "linux": OF_RFC, "today": OF_TODAY, "quic": OF_TODAY}
-"""The paths on which the advice is judged, by experiment."""
+"""The paths that judge the advice, by experiment."""
 
 KS = (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 8.0, 16.0, 32.0)
 """Normalised bandwidth ratios of the sweep. The downlink stays at 10 Mbit/s."""
 DS = (1, 2, 4, 8, 16)
-"""Numbers of segments per ACK, at the ratio k of section 3.1."""
+"""Segments per ACK, at the ratio k of section 3.1."""
 DEEP, SMALL = 1000, 10
-"""Sizes of the sweep's uplink buffer, in packets."""
+"""Uplink buffers of the sweep in packets."""
 
 
 def _of_ratio(k: float, d: int, scheme: str = "none", limit: int = DEEP) -> Case:
     up_kbps = EXAMPLE.down_kbps / k / (EXAMPLE.packet_bytes / ACK_BYTES)
     path = replace(EXAMPLE, up_kbps=up_kbps, limit=f"{limit} packets")
-    # A window of 128 packets fills the path but no queue overflows, so only the ACKs limit the download.
+    # 128 packets fill the path without overflowing a queue, so only ACKs limit the download.
     keys = {
         "stack.receive_buffer": "128 kB",
         "stack.delayed_ack": "off" if d == 1 else f"{{ segments = {d} }}",

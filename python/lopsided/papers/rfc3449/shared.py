@@ -1,4 +1,4 @@
-"""The effect of a mechanism over several paths, and the rule that turns the effect into a verdict.
+"""A mechanism's effect over several paths, and the rule that turns it into a verdict.
 
 The rule and its three bounds are ours, and were fixed before the first results were seen.
 """
@@ -17,23 +17,23 @@ from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.rfc3449.setup import JUDGED_ON, LOADS, Mechanism, Path
 
 HELPS = MORE
-"""A mechanism helps if the goodput of the download or the upload rises by at least 10 %, in the geometric mean over
-the paths."""
+"""A mechanism helps if it raises a direction's goodput by at least 10 %, in the geometric mean over the paths."""
 HARMS_DOWN = 0.8
-"""A mechanism harms a path if the download's goodput with the mechanism is below this fraction of its goodput
-without it."""
+"""A mechanism harms a path on which the download keeps less than this fraction of its goodput."""
 HARMS_UP = 0.5
-"""A mechanism harms a path if the upload's goodput with the mechanism is below this fraction of its goodput without
-it. Section 5.4.2 warns of the "starvation" of data."""
+"""A mechanism harms a path on which the upload keeps less than this fraction of its goodput.
+
+Section 5.4.2 warns of the "starvation" of data.
+"""
 LEAST = 0.01
-"""A goodput below this fraction of the direction's rate counts as this fraction, so that no ratio is infinite."""
+"""Lowest goodput, as a fraction of the rate, so that no ratio is infinite."""
 
 WAYS = {"down": ("download", HARMS_DOWN), "up": ("upload", HARMS_UP)}
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """A goodput with a mechanism over the goodput without it, in one direction on one path under one load."""
+    """Goodput with a mechanism over goodput without it, in one direction on one path under one load."""
 
     path: Path
     load: str
@@ -42,19 +42,17 @@ class Ratio:
 
     @property
     def harms(self) -> bool:
-        """True if the ratio is below the bound for harm in its direction."""
         return self.value < WAYS[self.way][1]
 
 
 def goodput_bps(m: Measurements, experiment: str, path: Path, each: Mechanism, arm: str, load: str, way: str) -> float:
-    """Returns the median goodput in bit/s of one setting on one path, at least `LEAST` of the direction's rate."""
+    """Returns the median goodput in bit/s of one setting on one path, at least `LEAST` of the rate."""
     value = m.value(experiment, f"{way}_bps", path=path.key, mechanism=each.key, arm=arm, load=load).median
     return max(value, LEAST * 1e3 * (path.down_kbps if way == "down" else path.up_kbps))
 
 
 def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
-    """Returns the ratios on every path on which the advice is judged. The upload's ratio is included only if there
-    is an upload."""
+    """Returns the ratios on every judging path. Uploads count only if there is one."""
     there = {(row["path"], row["load"]) for row in m.table(experiment).to_dicts() if row["mechanism"] == each.key}
     return [
         Ratio(path, load, way, with_ / without)
@@ -67,13 +65,13 @@ def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
 
 
 def mean(found: Iterable[Ratio], way: str, load: str = "both") -> float:
-    """Returns the geometric mean of the ratios of one direction under one load; NaN if there are none."""
+    """Returns one direction's geometric mean ratio under one load; NaN without ratios."""
     values = [each.value for each in found if each.way == way and each.load == load]
     return geometric_mean(values) if values else math.nan
 
 
 def means(found: list[Ratio]) -> list[Measured]:
-    """Returns the geometric mean ratio of each direction under each load that was simulated."""
+    """Returns each direction's geometric mean ratio under each simulated load."""
     names = {
         ("down", "both"): "download next to an upload",
         ("up", "both"): "upload",
@@ -84,24 +82,23 @@ def means(found: list[Ratio]) -> list[Measured]:
 
 
 def worst(found: list[Ratio], way: str) -> Measured:
-    """Returns the least ratio of a direction, with the name of its path."""
+    """Returns a direction's least ratio, named after its path."""
     least = min((each for each in found if each.way == way), key=lambda each: each.value)
     load = " alone" if least.load == "alone" else ""
     return number(f"{WAYS[way][0]}{load} at worst, {least.path.title}", least.value)
 
 
 def helps(found: list[Ratio]) -> bool:
-    """Returns true if at least one mean ratio reaches `HELPS`."""
     return any(each.value >= HELPS for each in means(found))
 
 
 def is_good(found: list[Ratio]) -> bool:
-    """Returns true if the mechanism helps and does not harm any path."""
+    """Returns true if the mechanism helps and harms no path."""
     return helps(found) and not any(each.harms for each in found)
 
 
 def judged(m: Measurements, experiment: str, each: Mechanism) -> Verdict:
-    """Judges the RFC's advice: it holds if each recommended mechanism is good, and no other mechanism is."""
+    """Judges the advice: each recommended mechanism must be good, and no other."""
     found = ratios(m, experiment, each)
     numbers = [*means(found), *(worst(found, way) for way in WAYS)]
     recommended = each.advice == "recommended"
@@ -112,8 +109,7 @@ def judged(m: Measurements, experiment: str, each: Mechanism) -> Verdict:
 
 
 def word(m: Measurements, experiment: str, each: Mechanism) -> str:
-    """Returns the verdict on the RFC's advice with the reason, such as "no: helps" or "yes: helps, harms 2 of 6
-    paths"."""
+    """Returns the verdict with its reason, such as "no: helps" or "yes: helps, harms 2 of 6 paths"."""
     found = ratios(m, experiment, each)
     if not found:
         return ""

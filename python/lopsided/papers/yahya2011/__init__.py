@@ -1,9 +1,8 @@
 """Mohammed Yahya, *TCP Fairness*, MSc project report, University of Alberta, 2011.
 
-Two FTP downloads share a 100 Mbit/s path in a laboratory of Linux machines. Do Reno with SACK, CUBIC, HighSpeed and
-Westwood share the path fairly at unequal delays, with and without a period of 100 ms in which all packets are lost?
-This study reproduces all 32 tests. Comments refer to parts of the report by label: YAH-E01 (experiment 1), YAH-M05
-(mechanism 5), YAH-A12 (gap or error 12 of the text).
+Two FTP downloads share a 100 Mbit/s laboratory path at unequal delays. Do Reno with SACK, CUBIC, HighSpeed and Westwood
+share it fairly, with and without a loss period of 100 ms? This study reproduces all 32 tests. Comments cite parts of
+the report by label: YAH-E01 is experiment 1, YAH-M05 mechanism 5, YAH-A12 gap or error 12.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
-    """Returns, in words, how fairly the variants share the path, and the reason for their throughput at 100 ms."""
+    """Summarises how fairly the variants share the path, and what limits them at 100 ms."""
     leads = {test: mbit(m, test, "S2") / mbit(m, test) for test in COMBOS}
     even = sum(1 / MORE < lead < MORE for lead in leads.values())
     unequal = [lead if test.delay_ms > SECOND_DELAY_MS else 1 / lead for test, lead in leads.items() if not test.even]

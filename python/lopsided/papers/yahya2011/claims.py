@@ -1,7 +1,6 @@
 """The report's statements and how each is judged (sections 3.1 to 4).
 
-Statements whose published numbers were used to choose a setting (the windows of YAH-A12, SACK off) count separately, as
-fitted.
+Statements whose published numbers determined a setting (the windows of YAH-A12, SACK off) count separately, as fitted.
 """
 
 from __future__ import annotations
@@ -85,12 +84,12 @@ PATH_CHECK = of_paper.near_print(
     origin="arithmetic",
 )
 def alone_fills_the_link(m: Measurements) -> Verdict:
-    """The throughputs of baselines 1 to 4 are above 90 Mbit/s and within 5 % of each other."""
+    """Baselines 1 to 4 exceed 90 Mbit/s and are within 5 % of each other."""
     found = rates(m, UNDELAYED)
     return all_of(at_least(90, found).but(criterion="each above 90 Mbit/s"), agree_within(0.05, found))
 
 
-# The 45 packets of an unscaled window take about 5.3 ms to cross a 100 Mbit/s link.
+# An unscaled window's 45 packets cross a 100 Mbit/s link in about 5.3 ms.
 RTT_WITHOUT_DELAY = of_paper.near_print(
     "rtt-without-delay",
     "Without delay the RTT is 5.3 ms with each variant.",
@@ -119,8 +118,8 @@ DELAY_COSTS_LITTLE_BUT_WESTWOOD = of_paper.near_print(
     needs=("baselines",),
 )
 def slow_without_loss(m: Measurements) -> Verdict:
-    """Westwood gets less than half of the throughput of the next slowest variant. Nothing is retransmitted in any
-    baseline, although netem refuses packets in each of them."""
+    """Westwood gets less than half of the next slowest variant, without retransmissions. netem refuses packets in each
+    baseline."""
     found = rates(m, DELAYED)
     again = number(
         "retransmitted in all four", sum(value(m, t, "retransmitted_packets").median for t in DELAYED), "packets"
@@ -145,8 +144,8 @@ def _westwood_over_sack(m: Measurements, experiment: str) -> Measured:
     needs=("baselines", "in-network"),
 )
 def netem_decides(m: Measurements) -> Verdict:
-    """Relative to SACK's throughput, Westwood gets at most 50 % with netem on the sender, and at least 90 % with the
-    delay on the wire."""
+    """Westwood gets at most 50 % of SACK's throughput with netem on the sender, and at least 90 % with delay on the
+    wire."""
     return all_of(
         at_most(0.5, [_westwood_over_sack(m, "baselines")]), at_least(0.9, [_westwood_over_sack(m, "in-network")])
     ).but(*(number(f"{t.variant}, delay on the wire", mbit(m, t, "S1", "in-network"), "Mbit/s") for t in DELAYED))
@@ -158,8 +157,7 @@ def netem_decides(m: Measurements) -> Verdict:
     needs=("kernel", "kernel-pair"),
 )
 def linux_does_the_same(m: Measurements) -> Verdict:
-    """Completion times of single flows and of Combos 7 to 12 are within 3 % of Linux 6.1's; nothing is
-    retransmitted."""
+    """Completion times of single flows and Combos 7 to 12 are within 3 % of Linux 6.1's, without retransmissions."""
     gaps: list[Measured] = []
     again = 0.0
     for experiment, tests in (("kernel", DELAYED), ("kernel-pair", PAIRED)):
@@ -181,8 +179,7 @@ def linux_does_the_same(m: Measurements) -> Verdict:
     needs=("baselines", "combos"),
 )
 def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
-    """Judges the ratio of measured to published RTT in the tests whose windows are known (baselines 5 to 8, Combos 7
-    to 12)."""
+    """Judges measured over published RTT in tests with known windows (baselines 5 to 8, Combos 7 to 12)."""
     places = [(test, flow) for test in (*DELAYED, *PAIRED) for flow in test.flows]
     behind, beyond = (
         np.array([value(m, *(test, column, flow)).median / printed_number(m, test, flow, RTT) for test, flow in places])
@@ -195,7 +192,7 @@ def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
 
 
 def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
-    """Judges whether the twelve throughputs of Combos 1 to 6 are near the published ones."""
+    """Judges whether the throughputs of Combos 1 to 6 are near the published ones."""
     tests = NO_LOSS[:6]
     first, second = (printed_number(m, tests[0], flow, ELAPSED) for flow in ("S1", "S2"))
     alone = number("Combo1 in print: time that S2 runs alone", second - first, "s")
@@ -249,8 +246,7 @@ LONG_DELAY_NUMBERS = of_paper.near_print(
 
 @of_paper("At 200 and 400 ms CUBIC gets more than HIGHSPEED, and WESTWOOD least.", "section 3.2.2", fails=True)
 def variants_order(m: Measurements) -> Verdict:
-    """At each delay, CUBIC's throughput exceeds HIGHSPEED's by at least 10 %, and HIGHSPEED's exceeds WESTWOOD's by
-    at least 10 %."""
+    """At each delay, CUBIC exceeds HIGHSPEED, and HIGHSPEED exceeds WESTWOOD, by at least 10 %."""
     return all_of(ordered(rates(m, NO_LOSS[6:9])), ordered(rates(m, NO_LOSS[9:]))).but(
         why="the order is that of print, but in the second group CUBIC leads HIGHSPEED by less than the margin"
     )
@@ -271,7 +267,7 @@ SACK_AT_400 = of_paper.near_print(
 )
 
 
-# With the observed windows, the loss period of 100 ms drops exactly one window of data.
+# The loss period drops exactly one observed window.
 LOSS_TAKES_A_WINDOW = fitted.near_print(
     "loss-takes-a-window",
     "The loss of 100 ms takes 86 to 90 packets of S2 beside a flow of 20 ms, and 128 of S1 at 100 ms.",
@@ -291,8 +287,7 @@ LOSS_TAKES_A_WINDOW = fitted.near_print(
 
 @of_paper("After a loss, at 20 ms HIGHSPEED is first, CUBIC second, WESTWOOD third.", "section 3.3.2", fails=True)
 def loss_order_at_20(m: Measurements) -> Verdict:
-    """The order is HIGHSPEED, CUBIC, WESTWOOD (Combos 14, 13 and 15): each has at least 10 % more throughput than the
-    next."""
+    """HIGHSPEED, CUBIC, WESTWOOD (Combos 14, 13, 15): each exceeds the next by at least 10 %."""
     cubic, highspeed, westwood = rates(m, WITH_LOSS[:3])
     return ordered([highspeed, cubic, westwood])
 
@@ -318,8 +313,7 @@ SACK_WINS_BY_WINDOWS = fitted(
 
 @of_paper("After a loss at 200 and 400 ms SACK keeps the greater part.", "section 3.3.2", fails=True)
 def sack_keeps_more(m: Measurements) -> Verdict:
-    """In Combos 19 to 24, S2's throughput is higher than S1's. In the published table, S1 has more throughput once
-    (YAH-A10)."""
+    """In Combos 19 to 24, S2's throughput is higher than S1's. The published table has one exception (YAH-A10)."""
     return _s2_over_s1(m, WITH_LOSS[6:], above=1)
 
 
@@ -353,8 +347,10 @@ SACK_SUFFERS = of_paper(
     fails=True,
 )
 def sack_off(m: Measurements) -> Verdict:
-    """Judges S2's throughput in Combos 19 to 23 with SACK off. The note lists the other combinations with a loss whose
-    values are no longer near the published ones if SACK is off."""
+    """Judges S2's throughput in Combos 19 to 23 with SACK off.
+
+    The note lists the other lossy combinations that are then no longer near the published values.
+    """
     others = near(rates(m, (*WITH_LOSS[3:6], WITH_LOSS[11]), "S2", "without-sack"))
     verdict = sack_suffers(m, "without-sack").but(*others.measured)
     return verdict if others.holds else verdict.but(notes=(f"Without SACK these leave print: {others.reason}",))
@@ -362,7 +358,7 @@ def sack_off(m: Measurements) -> Verdict:
 
 @of_paper("When two variants compete, one always leads.", "abstract", fails=True)
 def one_always_leads(m: Measurements) -> Verdict:
-    """In each of the 24 combinations one flow's throughput is at least 10 % above the other's."""
+    """In each combination, one flow's throughput is at least 10 % above the other's."""
     ratios = {test: mbit(m, test, "S2") / mbit(m, test) for test in COMBOS}
     even = [test for test, found in ratios.items() if 1 / MORE < found < MORE]
     leads = number("combinations in which one leads", len(COMBOS) - len(even))
@@ -380,7 +376,7 @@ def one_always_leads(m: Measurements) -> Verdict:
     "Throughput is inversely proportional to the round trip: longer ones are disciplined.", "chapter 4", fails=True
 )
 def throughput_falls_with_rtt(m: Measurements) -> Verdict:
-    """For each variant, without and with loss, S1's throughput times its RTT varies by at most 15 % over the delays."""
+    """Per variant and loss, S1's throughput times its RTT varies by at most 15 % over the delays."""
 
     def against_rtt(tests: tuple[Test, ...]) -> Curve:
         spreads = [value(m, test, "throughput_bps") for test in tests]

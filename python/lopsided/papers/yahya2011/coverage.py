@@ -1,4 +1,4 @@
-"""Counterparts of the report's published values: every quantity of every test's log, and the test procedure."""
+"""Counterparts of the values in every test's log, and of the test procedure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = "Table 3-"
 
 
 def _of_log(column: str) -> Reader:
-    """Returns a function that reads a quantity of the test and flow that the row names."""
+    """Returns a reader of a quantity for the test and flow that the row names."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         test = TESTS.get(row.conditions.get("test", ""))
@@ -64,7 +64,7 @@ _RANGES: dict[str, tuple[str, Reader]] = {
     "group 2, 400 ms, HIGHSPEED, flow 1": ("throughput", _mean(NO_LOSS[10:11], "S1")),
     "group 2, 400 ms, WESTWOOD, flow 1": ("throughput", _mean(NO_LOSS[11:], "S1")),
 }
-"""Statements of the text about several tests together, by the item name of the row in `published.csv`."""
+"""Statements about several tests, by their item in `published.csv`."""
 
 COVERAGE = (
     *_logged("elapsed_time elapsed_time_printed", "elapsed_s"),

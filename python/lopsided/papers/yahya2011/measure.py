@@ -1,5 +1,4 @@
-"""Metrics of each run: those that the report took from tcptrace, and some that tcptrace cannot measure at the
-sender."""
+"""Metrics of each run: those of tcptrace, and some that tcptrace cannot measure at the sender."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ if TYPE_CHECKING:
 
 FLOWS = ("S1", "S2")
 _SHORT_BYTES = 1000
-"""A flow with fewer bytes than this is not part of the test; it exists only because the scenario needs a second
-flow."""
+"""Fewer bytes than this mark a flow that exists only because the scenario needs two."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -35,19 +33,17 @@ _MEASURES: Mapping[str, Callable[[Row, Row], float]] = {
 }
 """Each metric, computed from the table rows of a flow and of its trace.
 
-`rtt_ms` is tcptrace's average at the sender, behind its netem. `end_to_end_rtt_ms` is the RTT that the sender's TCP
-measures.
+`rtt_ms` is tcptrace's average at the sender, behind its netem. `end_to_end_rtt_ms` is TCP's own RTT.
 """
 
 
 def measure(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns one row per test, with a column `<flow>_<metric>` for each flow; NaN for a flow that the test does not
-    use."""
+    """Returns one row per test, with a column `<flow>_<metric>` per flow; NaN for an unused flow."""
     flows = {row["name"]: row for row in run.flows.rows()}
     traces = {row["flow"]: row for row in run.traces.rows()}
     found: dict[str, float] = {}
     for name in FLOWS:
-        # The scenario of a test with one flow still has a second flow, of one byte.
+        # A test with one flow still has a second flow of one byte.
         sized = name in traces and traces[name]["acked_bytes"] > _SHORT_BYTES
         for measure, read in _MEASURES.items():
             found[f"{name}_{measure}"] = float(read(flows[name], traces[name])) if sized else float("nan")

@@ -1,8 +1,8 @@
-"""The report's laboratory and its tests (yahya2011 chapter 2; YAH-M02, YAH-M04, YAH-M05, YAH-E01 to YAH-E03).
+"""The report's laboratory and tests (chapter 2; YAH-M02, YAH-M04, YAH-M05, YAH-E01 to YAH-E03).
 
-`S1` runs from Sender1 with the variant and the delay of the test, `S2` from Sender2 with Reno and 100 ms. Both transfer
-100 MiB. The report does not state the stacks' windows (YAH-A12), so there are two sets: the windows that section 2.2.3
-intends, and those that the results imply.
+`S1` runs from Sender1 with the test's variant and delay, `S2` from Sender2 with Reno and 100 ms. Both transfer 100 MiB.
+The report does not state the windows (YAH-A12), so there are two sets: those that section 2.2.3 intends, and those that
+the results imply.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CONTROLS = {"SACK": "reno", "CUBIC": "cubic", "HIGHSPEED": "highspeed", "WESTWOO
 
 SCENARIO = "lab.toml"
 START_S, LOSS_S = 10.0, 4.0
-"""Start of both flows, and the time from the start to the loss period of group 3, in seconds (section 2.5.2 step 9)."""
+"""Start of both flows, and time from there to group 3's loss period, in seconds (section 2.5.2 step 9)."""
 
 SECOND_DELAY_MS = 100
 """Delay of netem at Sender2 in ms, the same in all tests."""
@@ -33,9 +33,9 @@ BUFFER_ALONE = {0: 87_380, 100: 2_498_560}
 """RWIN in bytes in tests with one flow, by Sender1's delay in ms. The value for no delay is Linux's default."""
 
 UNSCALED = 65_535
-"""Window in bytes that Linux advertises by default: 75 % of a buffer of 87,380 bytes."""
+"""Linux's default window in bytes: 75 % of a buffer of 87,380 bytes."""
 DOUBLED = 131_070
-"""Window in bytes that Linux advertised for many years with its largest buffer: 75 % of 174,760 bytes."""
+"""Linux's window in bytes with its long-time largest buffer: 75 % of 174,760 bytes."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Test:
         return f"{'Baseline' if self.alone else 'Combo'}{self.number}"
 
     def file_name(self, flow: str) -> str:
-        """Returns the report's name for the capture at the sender of a flow (chapter 3, YAH-M08)."""
+        """Returns the report's name for a sender's capture (chapter 3, YAH-M08)."""
         if self.alone:
             delay = f"FixedD{self.delay_ms}ms" if self.delay_ms else "NoFixedD"
             return f"{self.name}-100MB-R1-{self.variant}-BW100Mbps-NoDrop-{delay}-{flow}.log"
@@ -63,7 +63,7 @@ class Test:
         return f"{self.name}-100MB-BW100Mbps-{others}-{drop}-{flow}.log"
 
     def flow_delay_ms(self, flow: str) -> int:
-        """Returns the delay of netem at a flow's sender, in ms."""
+        """Returns netem's delay at a flow's sender, in ms."""
         return self.delay_ms if flow == "S1" else SECOND_DELAY_MS
 
     @property
@@ -103,11 +103,11 @@ COMBOS = tuple(
 )
 NO_LOSS, WITH_LOSS = COMBOS[:12], COMBOS[12:]
 PAIRED = NO_LOSS[6:]
-"""Combinations that were also run on Linux itself, in the kernel world (kernel.csv)."""
+"""Combinations that also ran on Linux itself (kernel.csv)."""
 
 
 def advertised(buffer: int) -> int:
-    """Returns the window in bytes that Linux 2.6 advertises for a receive buffer (tcp_adv_win_scale = 2: 75 %)."""
+    """Returns Linux 2.6's window in bytes for a receive buffer: 75 % (tcp_adv_win_scale = 2)."""
     return buffer * 3 // 4
 
 
@@ -120,9 +120,8 @@ def intended(test: Test) -> dict[str, int]:
 def observed(test: Test) -> dict[str, int]:
     """Returns the windows that the published numbers imply, in bytes, by flow (YAH-A12).
 
-    If a flow's throughput times RTT, or its losses, are the same for all variants, then a fixed window limited the
-    flow. Such a flow gets the matching window among the report's and Linux's settings. Other flows keep the intended
-    window.
+    A fixed window limited a flow whose throughput times RTT, or losses, are the same for all variants. It gets the
+    matching window among the report's and Linux's settings. Other flows keep the intended window.
     """
     windows = intended(test)
     if test.alone:
@@ -146,21 +145,22 @@ def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
     settings = {"flow.S1.cc": CONTROLS[test.variant], "host.sender1.interface.delay": f"{test.delay_ms} ms"}
     for flow, window in windows.items():
         settings[f"flow.{flow}.receiver_stack.receive_buffer"] = f"{window} B"
-        # The send buffer counts memory and is set too large to limit the flow. The receiver's window models the limit,
-        # whichever end imposed it.
+        # The send buffer counts memory and must not limit the flow. The receiver's window models the limit.
         settings[f"flow.{flow}.sender_stack.send_buffer"] = f"{max(8 * window, 1 << 20)} B"
     if test.loss:
         from_s = START_S + LOSS_S
         settings["topology.link.egress.down.loss.outages"] = f'[["{from_s} s", "{from_s + 0.1:.1f} s"]]'
     if test.alone:
-        # The scenario requires a second flow, so let this flow send one byte at the end.
+        # The scenario requires a second flow.
         settings |= {"flow.S2.start": "990 s", "flow.S2.app": "1 B"}
     return settings
 
 
 def _in_network(test: Test) -> dict[str, str]:
-    """Scenario keys for the same delays on the wire instead of netem at the senders. The wire does not drop packets,
-    and captures at the hosts include its delay."""
+    """Scenario keys for the same delays on the wire instead of netem at the senders.
+
+    The wire drops no packets, and captures include its delay.
+    """
     delays = {"sender1": test.delay_ms, "sender2": 100}
     settings = {f"host.{host}.interface.delay": "0 ms" for host in delays}
     for host, delay in delays.items():
@@ -180,7 +180,7 @@ def _of_tests(
     keep: bool = False,
     only_in_full: bool = False,
 ) -> Experiment:
-    """An experiment with the given tests, windows and additional settings `more`."""
+    """An experiment with these tests, windows and additional settings `more`."""
     cases = tuple(Case(SCENARIO, {**_settings(test, windows(test)), **more(test)}, test.labels) for test in tests)
     return Experiment(
         key, summary, cases, measure, keep, full_repetitions=full_repetitions, usual=usual, only_in_full=only_in_full
@@ -188,7 +188,7 @@ def _of_tests(
 
 
 def _by_kernel(key: str, what: str, scenario: str, tests: Sequence[Test], delayed: bool) -> Experiment:
-    """An experiment of the tests that were also run in the kernel world, with its own scenario."""
+    """An experiment of the tests that also ran in the kernel world."""
     cases: list[Case] = []
     for test in tests:
         delay = {"host.sender1.interface.delay": f"{test.delay_ms} ms"} if delayed else {}
@@ -214,7 +214,7 @@ INTENDED = _of_tests(
     COMBOS,
     full_repetitions=3,
 )
-"""One seed, as for the baselines, instead of the study's three, because all three seeds give the same verdicts."""
+"""One seed instead of three, because all three give the same verdicts."""
 
 OBSERVED = _of_tests(
     "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed
@@ -247,10 +247,9 @@ KERNEL = _by_kernel("kernel", "baselines 5 to 8", "kernel.toml", DELAYED, delaye
 PAIR = _by_kernel("kernel-pair", "some combinations", "kernel-pair.toml", PAIRED, delayed=True)
 
 DIALOGUE = ("connection", "greeting", "USER", "PASS", "CWD", "TYPE", "PASV")
-"""Round trips of lftp before it opens the data connection (RFC 959; the script of section 2.5.2 step 8).
+"""Round trips of lftp before the data connection opens (RFC 959; section 2.5.2 step 8).
 
-They are the control connection, the server's greeting, the login, the remote directory, and the commands of a passive
-transfer. The application `ftp` has the same number.
+The application `ftp` has the same number.
 """
 
 PATH_RTT_MS = 0.35
@@ -258,7 +257,7 @@ PATH_RTT_MS = 0.35
 
 
 def transfer_start_s(test: Test, flow: str) -> float:
-    """Returns the start of a flow's data connection in seconds, if cron starts both scripts at `START_S`."""
+    """Returns the start of a flow's data connection in seconds. Cron starts both scripts at `START_S`."""
     return START_S + len(DIALOGUE) * (test.flow_delay_ms(flow) + PATH_RTT_MS) / 1e3
 
 
@@ -276,7 +275,7 @@ LEGS = {
     "iperf -r, outgoing leg": ("sender2", "receiver2", "iperf -r default window"),
     "iperf -r, incoming leg": ("receiver2", "sender2", "iperf -r default window"),
 }
-"""The path checks of section 2.5.2 step 6 (YAH-M09): sender, receiver, and the item of the published window."""
+"""The path checks of section 2.5.2 step 6 (YAH-M09): sender, receiver, published window."""
 IPERF_WINDOW_BYTES = {"iperf default window": 124_000, "iperf -r default window": 85_300}
 IPERF_S = 10.0
 

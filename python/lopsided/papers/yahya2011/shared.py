@@ -1,4 +1,4 @@
-"""Reads the published and measured values of a test's flow, for this report's figures, tables and claims."""
+"""Reads the published and measured values of a test's flow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOGS = ("Section 3.1.1", "Section 3.2.1", "Section 3.3.1")
 
 
 def printed(m: Measurements, test: Test, flow: str, metric: str) -> PublishedValue | None:
-    """Returns a published value from the log of a test's flow; `None` if the value is lost or was not recorded."""
+    """Returns a published value of a test's flow; `None` if it is lost or was not recorded."""
     metrics = (metric, "throughput_reconstructed") if metric == THROUGHPUT else (metric,)
     for row in m.published:
         same = row.conditions.get("test") == test.name and row.conditions.get("flow") == flow
@@ -42,7 +42,7 @@ def experiment_of(test: Test) -> str:
 
 
 def value(m: Measurements, test: Test, column: str, flow: str = "S1", experiment: str = "") -> Spread:
-    """Returns a measured column for one flow of a test, by default from the runs with the intended windows."""
+    """Returns a measured column of one flow, by default with the intended windows."""
     return m.value(experiment or experiment_of(test), f"{flow}_{column}", **test.labels)
 
 
@@ -52,7 +52,7 @@ def mbit(m: Measurements, test: Test, flow: str = "S1", experiment: str = "") ->
 
 
 def rates(m: Measurements, tests: Iterable[Test], flow: str = "S1", experiment: str = "") -> list[Measured]:
-    """Returns the throughputs of one flow in the given tests, in Mbit/s, with the published ones."""
+    """Returns one flow's throughputs in Mbit/s, with the published ones."""
     return [
         number(
             f"{test.name} {test.flow_variant(flow)} {flow}",

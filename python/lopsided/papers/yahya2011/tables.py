@@ -1,5 +1,4 @@
-"""The report's tables, with the published values and the results with intended and observed windows for each flow,
-and the checks before the tests."""
+"""The report's tables: published values, results with intended and observed windows, and the path checks."""
 
 from __future__ import annotations
 
@@ -62,7 +61,7 @@ def _flow(*names: str) -> Columns[Place]:
 
 
 def places(tests: Iterable[Test]) -> list[Place]:
-    """Returns the rows of the given tests: each test with each of its flows."""
+    """Returns each test with each of its flows."""
     return [(test, flow) for test in tests for flow in test.flows]
 
 
@@ -76,7 +75,7 @@ _QUANTITIES = (
     (RTT, "rtt_ms", "rtt_ms", 1.0),
     (RETRANSMITTED, "retransmitted_packets", "retransmits", 1.0),
 )
-"""Published quantities of a flow: metric, measured column, heading, and the factor to the published unit."""
+"""Published quantities of a flow: metric, measured column, heading, and unit factor."""
 
 
 def _measured(m: Measurements, column: str, experiment: str = "", scale: float = 1.0) -> Callable[[Place], float]:
@@ -141,8 +140,7 @@ def _compared(m: Measurements, tests: Iterable[Test]) -> Iterable[Comparison]:
 
 
 def windows(m: Measurements) -> Artifact:
-    """Returns the published throughput times the RTT, which is the window of a window-limited flow (YAH-M02,
-    YAH-A12)."""
+    """Returns published throughput times RTT: the window of a window-limited flow (YAH-M02, YAH-A12)."""
 
     def product(place: Place) -> float:
         elapsed, rtt = (printed_number(m, *place, metric) for metric in (ELAPSED, RTT))
@@ -168,8 +166,7 @@ def windows(m: Measurements) -> Artifact:
 
 
 def outstanding(m: Measurements) -> Artifact:
-    """Returns the time at which the amount of outstanding data is largest, which the report takes as the time of the
-    loss (YAH-E05)."""
+    """Returns the time of the most outstanding data, which the report takes as the time of the loss (YAH-E05)."""
     spans = list(_printed_spans(m))
 
     def span(test: Test) -> tuple[float, float]:
@@ -212,7 +209,7 @@ def _printed_spans(m: Measurements) -> Iterable[tuple[float, float, str]]:
 
 
 def position(m: Measurements) -> Artifact:
-    """Compares a delay by netem on the sender, whose limit of 1,000 packets affects TCP, with a delay on the wire."""
+    """Compares netem on the sender, whose limit of 1,000 packets affects TCP, with a delay on the wire."""
     columns: Columns[Place] = dict(_FLOW)
     for metric, column, unit, scale in _QUANTITIES[1:]:
         if metric != RETRANSMITTED:
@@ -223,7 +220,7 @@ def position(m: Measurements) -> Artifact:
 
 
 def kernel(m: Measurements) -> Artifact:
-    """Compares simulated baselines 5 to 8 and some combinations with recorded runs of Linux 6.1 in virtual time."""
+    """Compares simulated tests with recorded runs of Linux 6.1 in virtual time."""
 
     def simulated(place: Place, column: str = "completion_s") -> float:
         return value(m, place[0], column, place[1], "kernel" if place[0].alone else "kernel-pair").median
@@ -246,18 +243,18 @@ def kernel(m: Measurements) -> Artifact:
 
 
 def recorded(test: Test, flow: str) -> dict[str, Any]:
-    """Returns the recorded result of Linux in a test. Such a run takes minutes, so reports use the record."""
+    """Returns Linux's recorded result in a test. Such a run takes minutes."""
     rows = pl.read_csv(Path(__file__).with_name("kernel.csv"))
     return rows.row(by_predicate=(pl.col("test") == test.name) & (pl.col("flow") == flow), named=True)
 
 
 def iperf_mbit(m: Measurements, leg: str) -> float:
-    """Returns iperf's rate in Mbit/s, from the bytes that its sender accepts in 10 s and that reach the receiver."""
+    """Returns iperf's rate in Mbit/s: bytes accepted by its sender in 10 s that also reach the receiver."""
     return m.value("preflight", "delivered_bytes", leg=leg).median * 8 / IPERF_S / MBIT
 
 
 def preflight(m: Measurements) -> Artifact:
-    """Returns the results of iperf before the tests, in one direction and in both (YAH-M09, YAH-E04)."""
+    """Returns iperf's results before the tests, in one and both directions (YAH-M09, YAH-E04)."""
     find = m.published.find
     step = "Section 2.5.2 step 6"
     columns: Columns[str] = {
@@ -289,14 +286,12 @@ _EXAMPLE = (45, 30)
 
 
 def window_base(delay_ms: int, rate_mbit: int) -> int:
-    """Returns the bandwidth-delay product in bytes, rounded down to whole KiB; the report's windows are twice this
-    value."""
+    """Returns the bandwidth-delay product in bytes, in whole KiB. The report's windows are twice this value."""
     return int(metrics.bandwidth_delay_product_bytes(rate_mbit * MBIT, delay_ms / 1e3) // 1024) * 1024
 
 
 def products(m: Measurements) -> Artifact:
-    """Recomputes the products of sections 2.2.1 and 2.2.3; they match the report to the last digit (YAH-M02,
-    YAH-E06)."""
+    """Recomputes the products of sections 2.2.1 and 2.2.3. All match the report (YAH-M02, YAH-E06)."""
 
     def printed_window(group: str, metric: str) -> PublishedValue:
         return m.published.find("Section 2.2.3", metric, group=group, setting="RWIN/BDP")
@@ -330,8 +325,7 @@ def products(m: Measurements) -> Artifact:
 def harness(m: Measurements) -> Artifact:
     """Returns the table of the test procedure (YAH-M06, M08, M10).
 
-    For each capture, it lists the file name, the time at which cron starts the script, the time at which the transfer
-    begins after lftp's FTP dialogue, and the loss period.
+    Per capture: file name, cron's start time, the transfer's start after the FTP dialogue, and the loss period.
     """
 
     def loss(place: Place) -> str | None:

@@ -1,5 +1,5 @@
-"""Chapter 3, the Fast Wireless Protocol.
+"""Chapter 3, the Fast Wireless Protocol (FWP).
 
-FWP sends every frame once and never waits for a block-acknowledgement window. It hides the channel's losses from TCP
-and requests the lost ranges from the server again.
+FWP sends every frame once and never waits for a block-acknowledgement window. It hides losses from TCP and requests the
+lost ranges again from the server.
 """

@@ -1,4 +1,4 @@
-"""The statements of chapter 3, our own statements, and statements about current Wi-Fi."""
+"""The statements of chapter 3, our own, and statements about current Wi-Fi."""
 
 from __future__ import annotations
 
@@ -40,8 +40,7 @@ def _at(m: Measurements, mode: str, error: float) -> Spread:
 
 @of_loss("FWP's throughput is linear in the frame loss.", "section 3.4.2, figure 3.7", fails=True)
 def fwp_is_linear(m: Measurements) -> Verdict:
-    """At frame error rates from 0.05 to 0.5, each throughput is within 10 % of a straight line. At these rates, every
-    turn of the other stations is short."""
+    """From FER 0.05 to 0.5, each throughput is within 10 % of a straight line."""
     found = [_at(m, "fwp", error) for error in ERRORS[1:]]
     ends = [mbit(f"FWP at FER {error}", found[place]) for error, place in ((0.05, 0), (0.5, -1))]
     return at_most(10, [_off_line(found)]).but(
@@ -50,8 +49,7 @@ def fwp_is_linear(m: Measurements) -> Verdict:
 
 
 def _off_line(found: list[Spread], name: str = "largest distance from a straight line over 0.05 to 0.5") -> Measured:
-    """The largest deviation of the throughputs from a straight line over the frame error rate, relative to their
-    mean."""
+    """Largest relative deviation of the throughputs from a straight line over the frame error rate."""
     x, y = np.array(ERRORS[1:]), np.array([each.median for each in found])
     slope, intercept = np.polyfit(x, y, 1)
     off = np.abs(y - (slope * x + intercept)) / y.mean()
@@ -60,8 +58,7 @@ def _off_line(found: list[Spread], name: str = "largest distance from a straight
 
 @of_alone("Alone FWP's throughput is linear in 1 - FER.", "about section 3.4.2")
 def alone_it_is_linear(m: Measurements) -> Verdict:
-    """Each throughput is within 2 % of a straight line. Throughput at FER 0.5 over throughput at FER 0.05 is within
-    5 % of 0.5 / 0.95, the ratio of 1 - FER."""
+    """Each throughput is within 2 % of a straight line, and the ratio of FER 0.5 to 0.05 within 5 % of 0.5 / 0.95."""
     found = [m.value("fwp-alone", "tested_bps", mode="fwp", error=error, rivals=0) for error in ERRORS[1:]]
     kept = number("at 0.5 to at 0.05, over 0.50 / 0.95", found[-1].median / found[0].median * 0.95 / 0.5)
     return all_of(at_most(2, [_off_line(found)]), between(0.95, 1.05, [kept]))
@@ -116,7 +113,7 @@ def _alike_alone(m: Measurements) -> Verdict:
 
 @of_rivals("The speedup averages more than 1.6 at 10 % of frame errors.", "section 3.4.2, figure 3.8")
 def speedup_at_10_percent(m: Measurements) -> Verdict:
-    """The mean speedup (FWP's throughput over A-MPDU's) with 1 to 9 competitors is at least 1.6."""
+    """The mean speedup over A-MPDU with 1 to 9 competitors is at least 1.6."""
     return at_least(1.6, [_mean_speedup(m, 0.1)]).but(
         *_each_speedup(m, 0.1), why="FWP gains least with one competitor, because every second turn is its own"
     )
@@ -124,7 +121,7 @@ def speedup_at_10_percent(m: Measurements) -> Verdict:
 
 @of_rivals("The speedup averages more than 2 at 40 % of frame errors.", "section 3.4.2, figure 3.8")
 def speedup_at_40_percent(m: Measurements) -> Verdict:
-    """The mean speedup (FWP's throughput over A-MPDU's) with 1 to 9 competitors is at least 2."""
+    """The mean speedup over A-MPDU with 1 to 9 competitors is at least 2."""
     return at_least(2.0, [_mean_speedup(m, 0.4)]).but(*_each_speedup(m, 0.4))
 
 
@@ -152,8 +149,7 @@ def _shares(m: Measurements, rule: str) -> list[Measured]:
 
 @of_rules("Compatible TCP shares fairly with Cubic from 30 to 70 ms.", "section 3.4.3, figure 3.10", fails=True)
 def shares_fairly(m: Measurements) -> Verdict:
-    """With the published rule, Compatible TCP gets 40 to 60 % of the total rate over the run. Results of the other
-    rules are listed."""
+    """With the published rule, Compatible TCP gets 40 to 60 % of the total rate."""
     return between(40, 60, _shares(m, "literal")).but(
         *_shares(m, "margin 4"),
         *_shares(m, "two Cubics"),
@@ -165,8 +161,7 @@ def shares_fairly(m: Measurements) -> Verdict:
 
 @of_sharing("Compatible TCP is a little more aggressive at 60 and 70 ms.", "section 3.4.3, figure 3.10", fails=True)
 def aggressive_on_long_ways(m: Measurements) -> Verdict:
-    """Compatible TCP's mean share of the total rate is higher at 60 and 70 ms than at 30 and 40 ms, by 0 to 10
-    percentage points."""
+    """Compatible TCP's mean share is 0 to 10 percentage points higher at 60 and 70 ms than at 30 and 40 ms."""
     shares = [each.value for each in _shares(m, "literal")]
     short, long = float(np.mean(shares[:2])), float(np.mean(shares[3:]))
     more = number("share at 60 and 70 ms less that at 30 and 40", long - short, "points")
@@ -181,7 +176,7 @@ def _in_time(m: Measurements, column: str, what: str, unit: str = "") -> list[Me
 
 @of_time("Compatible TCP and Cubic lead in turn, as is usual.", "section 3.4.3, figure 3.9", fails=True)
 def lead_in_turn(m: Measurements) -> Verdict:
-    """At 40 ms, the leading flow changes at least once after slow start. Results of the other rules are listed."""
+    """At 40 ms, the leading flow changes at least once after slow start."""
     with_margin, printed, cubics = _in_time(m, "lead_changes", "changes of the lead")
     return at_least(1, [printed]).but(
         with_margin,
@@ -194,8 +189,7 @@ def lead_in_turn(m: Measurements) -> Verdict:
 
 @of_time("At times the swings of the shares are larger than usual.", "section 3.4.3, figure 3.9", fails=True)
 def swings_are_large(m: Measurements) -> Verdict:
-    """Compatible TCP's share of the total rate, in bins of 1 s, has a wider range (maximum - minimum) than the share of
-    one of two competing Cubic flows."""
+    """Compatible TCP's share, in bins of 1 s, has a wider range than the share of one of two Cubic flows."""
     with_margin, printed, cubics = _in_time(m, "swing_points", "swing of its share", "points")
     return ratio("swing as printed to that of two Cubics", printed, cubics, above=1.0).but(
         with_margin, why="a share near zero cannot swing far; the share with a margin does"
@@ -204,8 +198,7 @@ def swings_are_large(m: Measurements) -> Verdict:
 
 @of_repair("Repair costs the Internet path 100 % at an FER of 0.5.", "section 3.4.4, figure 3.11", fails=True)
 def path_overhead(m: Measurements) -> Verdict:
-    """The additional bytes on the Internet path, relative to a transfer without loss, are near the published
-    percentage."""
+    """The additional bytes on the Internet path are near the published percentage of a loss-free transfer."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="Internet path at FER 0.50")
     found = [number("overhead of the path at FER 0.5", overhead(m, 0.5), "percent", published=printed)]
     arrived = m.value("fwp-repair", "arrived_bytes", error=0.5)
@@ -226,7 +219,7 @@ def path_overhead(m: Measurements) -> Verdict:
     fails=True,
 )
 def wireless_overhead(m: Measurements) -> Verdict:
-    """The bytes of the requests, as a percentage of the object's bytes, are near the published value."""
+    """The requests' bytes, in percent of the object's, are near the published value."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="wireless hop at FER 0.50")
     found = m.value("fwp-repair", "request_overhead_percent", error=0.5)
     named = number("requests at FER 0.5", found, "percent", published=printed)
@@ -258,8 +251,7 @@ def gains_today(m: Measurements) -> Verdict:
 
 @of_today("Without any repair BBR keeps the throughput that Cubic loses.", "about section 3.2")
 def bbr_without_repair(m: Measurements) -> Verdict:
-    """With 802.11ac at an FER of 0.1 and without retransmission of frames, BBR gets at least 5 times Cubic's
-    throughput."""
+    """With 802.11ac at FER 0.1 and no retransmissions of frames, BBR gets at least 5 times Cubic's throughput."""
     bbr, cubic = (
         mbit(f"{name} over frames sent once", _plain(m, cc)) for name, cc in (("BBR", "bbr"), ("Cubic", "cubic"))
     )

@@ -125,12 +125,12 @@ OVERHEAD = Plot(
 
 
 def _today_table(m: Measurements) -> Artifact:
-    """The table of the tested station's throughput with current standards, and with BBR instead of FWP."""
+    """The tested station's throughput with current standards, and with BBR instead of FWP."""
     return Artifact(m.table("fwp-today"))
 
 
 def _loss_table(m: Measurements) -> Artifact:
-    """The table of throughputs, with published and measured ratios of A-MPDU to FWP."""
+    """Throughputs, with published and measured ratios of A-MPDU to FWP."""
     comparisons: list[Comparison] = []
     for error in (0.05, 0.2):
         item = f"FER {error:.2f}, A-MPDU as a share of FWP"
@@ -141,8 +141,7 @@ def _loss_table(m: Measurements) -> Artifact:
 
 
 def _pages_table(m: Measurements) -> Artifact:
-    """The table of completion times of a 2 MB page over 1 connection and over 6 connections, and of a repaired object
-    of this size."""
+    """Completion times of a 2 MB page over 1 and 6 connections, and of a repaired object of this size."""
     return Artifact(m.table("fwp-pages"))
 
 

@@ -1,6 +1,6 @@
 """Chapter 3's experiments (HAV-E11 to HAV-E15), and current Wi-Fi.
 
-Throughput counts the bytes that arrive before repair, as in the dissertation's figures 3.7 and 3.8.
+Throughput counts bytes before repair, as in figures 3.7 and 3.8.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ STANDARDS = ("802.11n", "802.11ac", "802.11ax")
 PARTS = ("fwp", "ampdu")
 
 BEGUN_S = 10.0
-"""Time in seconds, after slow start, from which figures 3.9 and 3.10 measure the shares."""
+"""Start in seconds of the measured shares in figures 3.9 and 3.10, after slow start."""
 
 CUT_S = 6.0
-"""If a page is incomplete at the end of its run, the run's duration counts as its completion time, in seconds."""
+"""Completion time in seconds of a page that stays incomplete: the run's duration."""
 
 STEADY = 0.6
-"""The throughput of figures 3.7 and 3.8 is measured after this fraction of a run.
+"""Fraction of a run after which throughput is measured (figures 3.7 and 3.8).
 
-A lost SYN-ACK costs a second or more, which matters in these short runs, but hardly in the dissertation's runs of two
-minutes.
+A lost SYN-ACK costs a second or more. That matters in these short runs, but hardly in the dissertation's two minutes.
 """
 
 FULL = Variant("two minutes", {"scenario.duration": "120 s"}, {"9.99 s": "119.99 s"})
@@ -64,7 +63,7 @@ OBJECT = 10_000_000
 
 
 def _station(mode: str, error: float) -> Overrides:
-    """Scenario keys that make the tested station use FWP, or behave like the other stations."""
+    """Scenario keys for a tested station with FWP, or like the others."""
     station = '{ name = "station0", acknowledge = false, reorder = false }'
     return {
         "topology.medium.wifi.frame_error": str(error),
@@ -74,8 +73,7 @@ def _station(mode: str, error: float) -> Overrides:
 
 
 def _rivals(count: int, most: int, end_s: float = 10.0) -> Overrides:
-    """Scenario keys for the given number of competitors. The scenario's other competitors start only when the run
-    ends."""
+    """Scenario keys for the number of competitors. Further competitors start only at the end of the run."""
     late = {f"flow.other{number}.start": f"{end_s - 0.01:g} s" for number in range(count + 1, most + 1)}
     return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, most + 1)}}
 
@@ -86,7 +84,7 @@ def _case(mode: str, error: float, rivals: int) -> Case:
 
 
 def throughput(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the tested station's goodput, the mean goodput of the other stations, and the frames per aggregate."""
+    """Measures the tested station's goodput, the others' mean goodput, and the frames per aggregate."""
     rows = list(run.flows.rows())
     end = float(run.scenario.duration_s)
     begin = STEADY * end
@@ -95,7 +93,7 @@ def throughput(run: Run, _case: Case) -> Mapping[str, float]:
     others = [float(row["goodput_bps"]) for row in rows if row["name"] != "tested" and row["goodput_bps"]]
     access = run.parts["part"] == "access"
     quantities, values = run.parts["quantity"].filter(access), run.parts["value"].filter(access)
-    # The counters are cumulative: the last value is the total.
+    # The counters are cumulative.
     frames, ppdus = (values.filter(quantities == name)[-1] for name in ("frames_sent", "ppdus_sent"))
     return {
         "tested_bps": metrics.counter_rate_bps(time, octets, begin, end),
@@ -105,7 +103,7 @@ def throughput(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def shares(run: Run) -> Array:
-    """Returns the compatible flow's percentage of the sum of both rates, in bins of 1 s after slow start."""
+    """Returns the compatible flow's percentage of the total rate, in bins of 1 s after slow start."""
     queues = run.queues.to_polars().filter(pl.col("direction") == "down")
     rates: list[Array] = []
     for link in ("home1", "home2"):
@@ -113,13 +111,12 @@ def shares(run: Run) -> Array:
         time, octets = (rows[name].cast(pl.Float64).to_numpy() for name in ("time_s", "sent_bytes"))
         ends = np.arange(BEGUN_S, float(time.max()) + 0.5, 1.0)
         rates.append(np.diff(np.interp(ends, time, octets)))
-    # The bottleneck is always busy, so every second carries the same number of bytes and has the same weight.
+    # The bottleneck is always busy, so every second has the same weight.
     return 100 * rates[0] / (rates[0] + rates[1])
 
 
 def sharing(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the mean and percentiles of the compatible flow's percentage of the total rate, and how often the
-    leading flow changes."""
+    """Measures the compatible flow's share of the rate, and how often the leading flow changes."""
     share = shares(run)
     leads = share > 50
     return {
@@ -131,7 +128,7 @@ def sharing(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def repair(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the bytes on the path, the number of repair requests, and the time until the object is complete."""
+    """Measures the bytes on the path, the repair requests, and the object's completion time."""
     links = run.links.to_polars().filter((pl.col("link") == "path") & (pl.col("direction") == "down"))
     rows = list(run.transfers.rows())
     whole = [float(row["completion_s"]) for row in rows if row["what"] == "object"]
@@ -183,8 +180,8 @@ RULES: dict[str, tuple[Overrides, float]] = {
     "literal": ({"flow.compatible.receiver_stack": "{ placeholders = 0.01, placeholder_margin = 0 }"}, 0.01),
     "two Cubics": ({"flow.compatible.receiver_stack": "{}"}, 0.0),
 }
-"""The rules that are compared for Compatible TCP: the published rule; this rule with a margin of 4 standard deviations
-above the expected loss; and Cubic instead of Compatible TCP."""
+"""The compared rules for Compatible TCP: the published rule, the rule with a margin of 4 standard deviations above the
+expected loss, and Cubic instead."""
 
 
 def _sharing(rule: str, rtt: int) -> Case:
@@ -279,7 +276,7 @@ def _page(mode: str, multiplexed: bool) -> Case:
 
 
 def page(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the completion time of the page, or of an object of the page's size; `CUT_S` if it stays incomplete."""
+    """Measures the completion time of the page or object; `CUT_S` if it stays incomplete."""
     rows = [row for row in run.transfers.rows() if row["what"] in ("page", "object")]
     longest = max(rows, key=lambda row: float(row["size_bytes"]), default=None)
     whole = longest is not None and float(longest["size_bytes"]) > 2e6

@@ -7,13 +7,13 @@ from lopsided.papers.havey2015.chapter3.setup import PARTS
 
 
 def speedup(m: Measurements, experiment: str, error: float, rivals: int) -> float:
-    """Returns FWP's throughput over A-MPDU's at the given frame error rate and number of competing stations."""
+    """Returns FWP's throughput divided by A-MPDU's."""
     fwp, ampdu = (m.value(experiment, "tested_bps", mode=mode, error=error, rivals=rivals).median for mode in PARTS)
     return fwp / ampdu
 
 
 def overhead(m: Measurements, error: float) -> float:
-    """Returns the additional bytes on the Internet path, in percent of the bytes of a transfer without loss."""
+    """Returns the additional bytes on the Internet path, in percent of a loss-free transfer."""
     sent = [m.value("fwp-repair", "sent_bytes", error=each).median for each in (error, 0.0)]
     return 100 * (sent[0] / sent[1] - 1)
 

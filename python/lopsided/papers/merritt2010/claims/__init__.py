@@ -1,4 +1,4 @@
-"""The thesis's statements: performance and sizing, each under two definitions of performance, and the dynamics."""
+"""The thesis's statements on performance and sizing, each under two definitions of performance, and on dynamics."""
 
 from lopsided.papers.merritt2010.claims import dynamics, performance, sizing
 

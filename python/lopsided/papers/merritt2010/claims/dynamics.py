@@ -1,4 +1,4 @@
-"""Claims about how the two connections affect each other: phase, ACK compression, interference, RTT (section 5.1)."""
+"""Claims about how the two connections affect each other (section 5.1)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from lopsided.papers.merritt2010.shared import SWEEP, curve, main, sizes
 
 ACKS = ("acks",)
 PHASE = 0.1
-"""Windows move together if their phase score is at least this value, and in opposite directions if the score is below
-the negative value."""
+"""Phase score from which windows move together. Below its negative they move in opposite directions."""
 PERIODIC = 0.25
-"""Goodput counts as periodic if its autocorrelation peak is at least this high: our own convention."""
+"""Autocorrelation peak from which goodput counts as periodic. The threshold is ours."""
 
 
 of_paper, ours = Statements(SWEEP), Statements(SWEEP, "ours")
@@ -38,8 +37,7 @@ of_paper, ours = Statements(SWEEP), Statements(SWEEP, "ours")
     fails=True,
 )
 def small_out_large_in_phase(m: Measurements) -> Verdict:
-    """The windows' phase score (mean of correlation and agreement) is below `-PHASE` with 10 packets and above
-    `PHASE` with 50."""
+    """The windows' phase score is below `-PHASE` with 10 packets and above `PHASE` with 50."""
     score, lift = main(m, "phase_score"), main(m, "falls_together_lift")
     small, large = (number(f"score at {packets} packets", score.at(packets)) for packets in (10, 50))
     lifts = [
@@ -70,8 +68,7 @@ def phase_drifts(m: Measurements) -> Verdict:
     "about section 5.1.1, by losses instead of movement",
 )
 def losses_synchronise(m: Measurements) -> Verdict:
-    """With larger buffers, a larger fraction of the download's window reductions falls within 1 s of an upload window
-    reduction, relative to chance."""
+    """With larger buffers, more download reductions fall within 1 s of an upload reduction, relative to chance."""
     lift = main(m, "falls_together_lift")
     return all_of(
         rises("coincidence over chance", lift, rank=0.7, show=(25,)),
@@ -132,7 +129,7 @@ def phase_rule(m: Measurements) -> Verdict:
 
 @of_paper("ACK compression of the upload grows with the uplink buffer.", "section 5.1.2", needs=ACKS, fails=True)
 def ack_compression_grows(m: Measurements) -> Verdict:
-    """The fraction of the upload's acknowledged bytes whose ACKs arrive compressed rises with the uplink buffer."""
+    """The fraction of the upload's bytes with compressed ACKs rises with the uplink buffer."""
     download = rises("the download's compressed share", main(m, "compressed_share_down", "acks"))
     upload = rises("the upload's compressed share", main(m, "compressed_share_up", "acks"), rank=0.6)
     return upload.but(*download.measured, why=f"For comparison, {download.reason}: the download's ACKs wait in R2")
@@ -145,8 +142,7 @@ def ack_compression_grows(m: Measurements) -> Verdict:
     fails=True,
 )
 def acks_queue_and_burst(m: Measurements) -> Verdict:
-    """For the download, the fraction of bytes whose ACKs arrive compressed and the bytes acknowledged per burst rise
-    with the uplink buffer."""
+    """The download's fraction of bytes with compressed ACKs, and its bytes per burst, rise with the uplink buffer."""
     return all_of(
         rises("compressed share", main(m, "compressed_share_down", "acks"), rank=0.6),
         rises("mean burst", main(m, "burst_down_bytes", "acks"), "kB", rank=0.6, scale=1e-3),
@@ -160,8 +156,10 @@ def acks_queue_and_burst(m: Measurements) -> Verdict:
     fails=True,
 )
 def growth_then_silence(m: Measurements) -> Verdict:
-    """The fraction of time that the upload spends in long gaps between ACKs rises with the buffer. A gap is long if it
-    exceeds twice the transmission time of the acknowledged data."""
+    """The upload's fraction of time in long ACK gaps rises with the buffer.
+
+    A long gap exceeds twice the transmission time of the acknowledged data.
+    """
     longest = main(m, "longest_silence_up_s", "acks")
     ends = (
         number("longest silence at 5 packets", longest.first, "s"),
@@ -173,7 +171,7 @@ def growth_then_silence(m: Measurements) -> Verdict:
 
 @of_paper("The larger the uplink buffer, the more the two connections disturb each other.", "section 5.1.3")
 def interference_grows(m: Measurements) -> Verdict:
-    """The coefficient of variation of the download's goodput in bins of 0.5 s rises with the uplink buffer."""
+    """The variation of the download's goodput in bins of 0.5 s rises with the uplink buffer."""
     return rises("variation (std/mean)", main(m, "goodput_variation"))
 
 
@@ -183,8 +181,8 @@ def interference_grows(m: Measurements) -> Verdict:
     fails=True,
 )
 def interference_turns_periodic(m: Measurements) -> Verdict:
-    """The autocorrelation peak of the download's goodput exceeds `PERIODIC` with 25 and 50 packets, but not with 5
-    and 20."""
+    """The autocorrelation peak of the download's goodput exceeds `PERIODIC` with 25 and 50 packets, but not with 5 and
+    20."""
     strength, period = main(m, "period_strength"), main(m, "period_s")
     found = {packets: number(f"strength at {packets} packets", strength.at(packets)) for packets in (5, 20, 25, 50)}
     cycles = [number(f"cycle at {packets} packets", period.at(packets), "s") for packets in (20, 50)]
@@ -203,7 +201,7 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
     "sections 3.5 and 5.1.4",
 )
 def downlink_idles(m: Measurements) -> Verdict:
-    """The fraction of time for which R1 is empty rises with the uplink buffer, on the two most asymmetric links."""
+    """On the two most asymmetric links, R1 is empty more of the time with a larger uplink buffer."""
     verdicts: list[Verdict] = []
     for line in LINES[1:]:
         empty = curve(m, line, "downlink_empty_share")
@@ -218,8 +216,8 @@ def downlink_idles(m: Measurements) -> Verdict:
     "section 3.5, figure 3.2 (MER-M25)",
 )
 def feedback_cycle(m: Measurements) -> Verdict:
-    """With 50 packets on 2400/196, R1 holds data and R2 is empty before the upload. Then the steps of the feedback
-    cycle occur in order."""
+    """With 50 packets on 2400/196, R1 holds data and R2 is empty before the upload. The cycle's steps then occur in
+    order."""
     before = [
         number(f"R{place} before the upload, mean", main(m, f"cycle_r{place}_before_packets").last, "packets")
         for place in (1, 2)
@@ -247,7 +245,7 @@ def feedback_cycle(m: Measurements) -> Verdict:
     "section 5.1.4, figures 5.8-5.11",
 )
 def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
-    """The download's mean BDP over its mean window is about 1 with the smallest buffer and at least 1.5 with the
+    """The download's mean BDP over its mean window is about 1 with the smallest buffer, and at least 1.5 with the
     largest."""
     found = main(m, "bdp_over_cwnd")
     return all_of(
@@ -259,14 +257,13 @@ def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
 
 @of_paper("RTT variability rises with the uplink buffer on all links.", "section 5.1.4, figure 5.12", fails=True)
 def rtt_variability_rises(m: Measurements) -> Verdict:
-    """On every link, the standard deviation of the download's RTT rises with the size of the uplink buffer."""
+    """On every link, the deviation of the download's RTT rises with the uplink buffer."""
     return all_of(*(rises(f"{line.name}: deviation of the RTT", curve(m, line, "rtt_std_ms"), "ms") for line in LINES))
 
 
 @of_paper("The larger the asymmetry, the faster RTT variability grows with the buffer.", "section 5.1.4, figure 5.12")
 def asymmetry_steepens_variability(m: Measurements) -> Verdict:
-    """The least-squares slope of the RTT's standard deviation over the buffer size is steeper on a more asymmetric
-    link."""
+    """The slope of the RTT's deviation over the buffer is steeper on more asymmetric links."""
     slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_ms").median, 1)[0]) for line in LINES}
     found = [number(f"{line.name}: slope", slope, "ms per packet") for line, slope in reversed(slopes.items())]
     return ordered(found, by=1)

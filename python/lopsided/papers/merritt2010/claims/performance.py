@@ -1,6 +1,6 @@
-"""Claims about performance and throughput for different uplink buffers (sections 1, 5.1 and 6.5).
+"""Claims about performance and throughput with different uplink buffers (sections 1, 5.1 and 6.5).
 
-Performance has two definitions: goodput, and mean window over mean RTT as the thesis's scripts compute it.
+Performance has two definitions: goodput, and mean window over mean RTT as in the thesis's scripts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def by_both(
 ) -> Callable[[Callable[[Measurements, Reading], Verdict]], tuple[Claim, ...]]:
     """Decorator that makes one claim per definition of performance.
 
-    `fails` names the definitions under which the claim is recorded as failing.
+    `fails` has the definitions under which the claim is recorded as failing.
     """
 
     def claims(check: Callable[[Measurements, Reading], Verdict]) -> tuple[Claim, ...]:
@@ -64,12 +64,12 @@ def performance(
     name: str = "",
     printed: PublishedValue | None = None,
 ) -> Measured:
-    """Returns a link's performance at an uplink buffer in packets, as a percentage."""
+    """Returns a link's performance in percent at an uplink buffer in packets."""
     return percent(name or f"{line.name} at {packets:g} packets", at(m, line, packets, reading.performance), printed)
 
 
 def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: AccessLine, packets: float) -> Verdict:
-    """Adds to a verdict the direction that limits the performance of the given link at the given buffer."""
+    """Adds the direction that limits the performance to a verdict."""
     where = f"{line.name} at {packets:g} packets"
     down, up = (
         percent(f"{line.name}: {name} at {packets:g} packets", at(m, line, packets, column))
@@ -98,8 +98,8 @@ def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
 
 
 def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict, float]:
-    """Judges whether some buffer size splits a link's performance curve into a plateau and a fall; also returns the
-    size with the lowest performance."""
+    """Judges whether a buffer size splits the performance curve into a plateau and a fall. Also returns the worst
+    size."""
     values = curve(m, line, reading.performance).median * 100
     high = values >= np.nanmax(values) - POINTS
     last = int(np.flatnonzero(high)[-1])
@@ -133,7 +133,7 @@ def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict
     fails=BOTH_READINGS,
 )
 def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
-    """On each link, some buffer size splits the performance curve into a plateau and a fall."""
+    """On each link, a buffer size splits the performance curve into a plateau and a fall."""
     verdicts: list[Verdict] = []
     for line in LINES:
         verdict, lowest = _split(m, reading, line)
@@ -142,10 +142,9 @@ def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
 
 
 def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
-    """Returns the largest goodput at which a direction still carries all ACKs of the other direction, as a sentence and
-    as numbers.
+    """Returns the largest goodput at which a direction still carries the other's ACKs, as text and numbers.
 
-    This goodput is computed twice: with timestamps and Ethernet headers, as assumed, and without either.
+    It is computed with timestamps and Ethernet headers, as assumed, and without either.
     """
     measured: list[Measured] = []
     for line in LINES:
@@ -163,7 +162,7 @@ def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
 
 @by_both("Buffers below the estimate give performance of up to 93 %.", "section 6.3", fails=(GOODPUT,))
 def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
-    """The best performance over all buffers up to the published estimate is near the published 93 %."""
+    """The best performance up to the published estimate is near the published 93 %."""
     printed = m.published.find("Section 6.3", "performance", item="buffers below the estimate, best case")
     line, packets = max(
         ((line, packets) for line in LINES for packets in BUFFERS if packets <= printed_size(m, line).number),
@@ -180,8 +179,7 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
     fails=(GOODPUT,),
 )
 def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
-    """The performance at the published buffer sizes, interpolated between the simulated sizes, is near the published
-    values."""
+    """The performance at the published buffer sizes, interpolated, is near the published values."""
     verdicts: list[Verdict] = []
     for line in LINES:
         printed = m.published.find("Table 6.2", "performance_at_estimate", link=line.name)
@@ -193,7 +191,7 @@ def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
 
 @by_both("A buffer of the estimated size gives at least 68 % on all three links.", "section 1", fails=BOTH_READINGS)
 def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
-    """At the published buffer sizes, the performance of each of the three links is at least the published 68 %."""
+    """At the published buffer sizes, each link's performance is at least the published 68 %."""
     printed = m.published.find("Section 1", "performance", item="model-sized buffer, all three links")
     verdicts: list[Verdict] = []
     for line in LINES:
@@ -209,8 +207,7 @@ def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
     fails=BOTH_READINGS,
 )
 def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
-    """For every buffer above the published estimate, the performance is at least 10 percentage points lower than at the
-    estimate."""
+    """Above the published estimate, the performance is at least 10 percentage points lower than at it."""
     least = m.published.find("Section 1", "further_performance_drop_minimum")
     most = m.published.find("Section 1", "further_performance_drop_maximum")
     verdicts: list[Verdict] = []
@@ -247,7 +244,7 @@ def printed_performance(
     "With 50 packets the download loses about half of its throughput when the upload joins.", "section 1, figure 1.1(a)"
 )
 def download_halves(m: Measurements) -> Verdict:
-    """With 50 packets, the upload reduces the download's mean throughput by a percentage near the published one."""
+    """With 50 packets, the upload reduces the download's throughput by about the published percentage."""
     printed = m.published.find("Section 1", "download_throughput_drop_when_upload_starts")
     loss = percent(f"loss at {BUFFERS[-1]} packets", 1 - main(m, "down_ratio").last, printed)
     halves = [
@@ -269,8 +266,7 @@ def download_halves(m: Measurements) -> Verdict:
     "section 1, figure 1.1(b)",
 )
 def small_buffer_spares_download(m: Measurements) -> Verdict:
-    """With 15 packets, the download gets at least 85 % of its rate without an upload, and varies less than with 50
-    packets."""
+    """With 15 packets, the download keeps 85 % of its rate and varies less than with 50."""
     kept = percent("kept at 15 packets", main(m, "down_ratio").at(15))
     small, large = (
         number(f"variation (std/mean) at {packets} packets", main(m, "goodput_variation").at(packets))
@@ -283,8 +279,7 @@ def small_buffer_spares_download(m: Measurements) -> Verdict:
     "As the buffer grows the download loses clearly and the upload gains only slightly.", "section 5.1, figures 5.2-5.5"
 )
 def upload_gains_little(m: Measurements) -> Verdict:
-    """On 2400/196, with buffers from 5 to 50 packets, the download's goodput falls by more than 10 times the goodput
-    that the upload gains."""
+    """On 2400/196, the download loses more than 10 times the goodput that the upload gains, at 5 to 50 packets."""
     down, up = main(m, "goodput_down_bps"), main(m, "goodput_up_bps")
     loss = kbit("download's loss, 5 to 50 packets", down.first - down.last)
     gain = kbit("upload's gain", up.last - up.first)

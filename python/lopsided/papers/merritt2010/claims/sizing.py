@@ -1,4 +1,4 @@
-"""Claims about the sizing model and about the RTT that the model uses (chapter 6)."""
+"""Claims about the sizing model and its RTT (chapter 6)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lopsided.papers.merritt2010.setup import BUFFERS, DOWNLINK_BUFFER, LINES
 from lopsided.papers.merritt2010.shared import BOTH_READINGS, SWEEP, Reading, at, curve, printed_size, threshold
 
 STEP = 5.0
-"""Step of the buffer sweep in packets. An estimate counts as near if it differs by at most one step."""
+"""Step of the buffer sweep in packets. An estimate within one step is near."""
 
 
 of_paper = Statements(SWEEP)
@@ -35,7 +35,7 @@ of_paper = Statements(SWEEP)
     "A download alone sees a mean RTT of 140 ms (3000/1000), 200 ms (2400/196) and 160 ms (3000/100).", "table 6.1"
 )
 def rtt_alone(m: Measurements) -> Verdict:
-    """For a download alone, the smoothed RTT as the thesis logged it is near the published value."""
+    """For a download alone, the smoothed RTT in the thesis's log is near the published value."""
     verdicts: list[Verdict] = []
     for line in LINES:
         printed = m.published.find("Table 6.1", "average_rtt_download_only", link=line.name)
@@ -51,8 +51,7 @@ def rtt_alone(m: Measurements) -> Verdict:
     fails=True,
 )
 def acks_alone_never_queue(m: Measurements) -> Verdict:
-    """For a download alone, the mean wait in R2, and the range of the RTT over all buffers, are each at most 2 % of
-    the RTT."""
+    """For a download alone, the wait in R2 and the RTT's range over all buffers are at most 2 % of the RTT."""
     verdicts: list[Verdict] = []
     for line in LINES:
         rtt, wait = curve(m, line, "rtt_alone_ms").median, curve(m, line, "wait_up_alone_ms").median
@@ -73,8 +72,7 @@ def acks_alone_never_queue(m: Measurements) -> Verdict:
     key="estimates",
 )
 def estimated_buffers(m: Measurements) -> Verdict:
-    """On each link, the buffer at which eq 6.6 returns the configured size is within one sweep step of the published
-    estimate."""
+    """On each link, the threshold of eq 6.6 is within one sweep step of the published estimate."""
     verdicts: list[Verdict] = []
     for line in LINES:
         printed = printed_size(m, line)
@@ -101,8 +99,8 @@ def estimated_buffers(m: Measurements) -> Verdict:
     "Performance is high up to the estimate and falls rapidly beyond it.", "section 6.3, table 6.2", fails=BOTH_READINGS
 )
 def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
-    """The largest buffer whose performance is within 10 percentage points of the best is within one sweep step of
-    the measured estimate."""
+    """The largest buffer within 10 percentage points of the best performance is within one step of the measured
+    estimate."""
     verdicts: list[Verdict] = []
     for line in LINES:
         values = curve(m, line, reading.performance).median * 100
@@ -128,7 +126,7 @@ def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
     fails=True,
 )
 def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
-    """The field procedure's estimates from all starting buffers are within one sweep step of their mid-range."""
+    """The field procedure's estimates from all starting buffers are within one step of their mid-range."""
     verdicts: list[Verdict] = []
     for line in LINES:
         found = curve(m, line, "estimate_packets", "field").median
@@ -139,7 +137,7 @@ def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
         reason = (
             f"on {line.name} the estimates range from {text.value(low)} to {text.value(high)} and {where} the diagonal"
         )
-        # Estimates within one step of the middle of their range are at most two steps apart.
+        # Such estimates are at most two steps apart.
         verdicts.append(Verdict(high.value - low.value <= 2 * STEP, "", (low, high, crossing), reason))
     return all_of(*verdicts).but(criterion="all estimates of a link within 5 packets of their middle")
 
