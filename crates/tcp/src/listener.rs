@@ -1,9 +1,8 @@
 //! A listening socket creates a connection for each peer that sends a SYN, and queues the connections until the
 //! application accepts them (listen(2)).
 //!
-//! As in Linux, the backlog limits both queues. A SYN is dropped if the number of handshakes under way has reached the
-//! backlog, or if more connections than the backlog wait to be accepted. In the second case the ACK that completes a
-//! handshake is dropped too: the SYN-ACK is retransmitted, and the peer repeats its ACK.
+//! As in Linux, the backlog limits both queues. A SYN is dropped if either queue is full. The ACK that completes a
+//! handshake is dropped if too many connections wait to be accepted.
 //!
 //! A listener for real sockets may let a new SYN replace the oldest handshake ([`Listener::evicting`]).
 //!

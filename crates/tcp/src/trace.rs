@@ -1,5 +1,4 @@
-//! The recorded events of a connection. If no observer listens, no event is built, and the only cost is the test of one
-//! bit.
+//! The recorded events of a connection. Without an observer no event is built.
 
 use lopsided_core::Time;
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};

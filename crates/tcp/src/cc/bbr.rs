@@ -1,17 +1,12 @@
-//! BBR version 1 as in Linux: the pacing rate and the window follow from a model of the path, namely its bottleneck
-//! bandwidth and its round-trip propagation time (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based
-//! Congestion Control, ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
+//! BBR version 1 as in Linux: the pacing rate and the window follow from the path's bottleneck bandwidth and
+//! propagation time (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based Congestion Control, ACM Queue
+//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
-//! It includes Linux's later additions: the allowance for aggregated ACKs, the detection of policers (in `policer`),
-//! and packet conservation in the first round of a recovery. BBR requires pacing, and it also sets the window during
-//! recovery.
+//! It includes Linux's later additions: aggregated ACKs, policers (in `policer`), and packet conservation in the first
+//! round of a recovery.
 //!
-//! Rates and gains are in Linux's fixed point. The lifetime of the minimum RTT (10 s) and the duration of ProbeRTT (200
-//! ms) are counted in ticks of the stack's clock.
-//!
-//! Deviations from Linux: another random generator chooses the first phase of ProbeBW, and segments are sent one by
-//! one, because the reference setup has no segmentation offload. The window still includes Linux's allowance for
-//! offload.
+//! Deviations from Linux: another random generator, and segments are sent one by one. The window still includes Linux's
+//! allowance for offload.
 
 mod fixed_point;
 mod policer;

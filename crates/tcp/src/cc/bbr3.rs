@@ -1,22 +1,16 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr-06, BBR Congestion Control, July 2026). Section numbers refer to the draft.
 //!
-//! Version 1's model consists of the bandwidth and the propagation time. Version 3 adds upper bounds that losses set:
-//! long-term bounds, found by the last probe, and short-term bounds, which apply until the next probe. This file
-//! contains the model's state, the order of steps on an ACK (5.2.3), and the computation of rate and window (5.6). The
-//! states are in `startup` (5.3.1, 5.3.2), `probe_bw` (5.3.3) and `probe_rtt` (5.3.4); `losses` contains the effect of
-//! losses on the model (5.5.10, 5.5.11).
+//! Version 3 adds upper bounds that losses set: long-term bounds, found by the last probe, and short-term bounds, which
+//! apply until the next probe. The states are in `startup` (5.3.1, 5.3.2), `probe_bw` (5.3.3) and `probe_rtt` (5.3.4);
+//! `losses` applies losses to the model (5.5.10, 5.5.11).
 //!
 //! Deviations:
 //!
-//! - The draft defines an ECN echo only as "congestion" (3.5). Here an echo (at most one per round trip) makes its
-//!   round count as a round with loss. During a probe, it has the effect of too much loss.
-//! - The state for undo is saved once per loss episode, at its first loss. The draft saves it in two places, and the
-//!   second would overwrite it with values that the loss has already changed.
+//! - An ECN echo makes its round a round with loss (3.5). During a probe, it has the effect of too much loss.
+//! - The state for undo is saved once per loss episode, at its first loss.
 //! - Samples of ProbeRTT count as app-limited, but the connection itself is not marked as app-limited.
-//! - A segment leaves the pacer when it is sent. Segments are sent one by one (the reference setup has no segmentation
-//!   offload), but the window includes the allowance for offload.
-//! - Startup ends if six ranges of the stream are lost in a round. Ranges are counted when they are marked, and
-//!   adjacent ranges that are marked in order count as one.
+//! - Segments are sent one by one, but the window includes the allowance for offload.
+//! - Startup ends if six ranges of the stream are lost in a round, counted when they are marked.
 //!
 //! Left out: QUIC's choice of offload budgets.
 

@@ -1,16 +1,12 @@
 //! BIC: a binary search for the window at which the last loss occurred (Xu, Harfoush and Rhee, Binary Increase
 //! Congestion Control for Fast Long-Distance Networks, INFOCOM 2004), with Linux's constants.
 //!
-//! Below the window of the last loss, the window grows by 1/4 of the distance to it per RTT, at most by 16 segments,
-//! and only slowly when the distance is small. Above it, the window grows slowly at first and then faster. Windows up
-//! to 14 segments grow as in Reno.
+//! Below the window of the last loss, the window grows by 1/4 of the distance per RTT, at most by 16 segments. Above
+//! it, the window grows slowly at first and then faster. Windows up to 14 segments grow as in Reno.
 //!
-//! Deviations from the paper, as in Linux. A step is 1/4 of the distance instead of 1/2. From one segment below the
-//! maximum to four segments beyond it, the window grows by one segment per five round trips. The growth per ACK is
-//! multiplied by the receiver's number of segments per ACK; ACKs are already counted by their delivered bytes, so with
-//! delayed ACKs BIC grows twice as fast as intended.
-//!
-//! As in Linux, the paper's search for an unknown maximum begins after slow start.
+//! Deviations from the paper, as in Linux: a step is 1/4 of the distance instead of 1/2. Near the maximum, the window
+//! grows by one segment per five round trips. With delayed ACKs BIC grows twice as fast as intended, because both the
+//! segments per ACK and the delivered bytes count.
 
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use crate::CaState;

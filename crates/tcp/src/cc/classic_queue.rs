@@ -1,17 +1,16 @@
 //! Detection of a classic ECN queue for TCP Prague (Briscoe and Ahmed, "TCP Prague Fall-back on Detection of a Classic
 //! ECN AQM", arXiv 1911.00710; RFC 9331, section 4.3).
 //!
-//! The queue of an L4S AQM is short and steady; that of a classic AQM is longer and varies. A score therefore rises
-//! with the logarithms of the RTT's deviation and of the queueing delay, relative to reference values:
+//! A classic AQM's queue is longer and varies more. A score therefore rises with the RTT's deviation and the queueing
+//! delay:
 //!
 //! ```text
 //! score += 1/2 log2(deviation / 750 us) + 1/2 log2(max(queueing delay / 2 ms, 1))      once per virtual round trip
 //! ```
 //!
-//! Up to a score of 8, the flow behaves as at an L4S queue. From a score of 9 on, it behaves as at a classic queue. The
-//! score is limited to the range from 0 to 17. A change of the queue is detected only after many round trips.
+//! The score is limited to 0 to 17. From 9 on, the flow behaves as at a classic queue.
 //!
-//! Left out: the correction for application-limited flows, which the paper describes and Linux's module leaves out too.
+//! Left out, as in Linux's module: the correction for application-limited flows.
 
 use lopsided_core::Duration;
 

@@ -3,14 +3,11 @@
 //! 2007 to 2017.
 //!
 //! The window is cwnd + dwnd. In congestion avoidance cwnd grows by 1 / (cwnd + dwnd) per ACK. Once per round trip dwnd
-//! changes according to the queue length that Vegas's formula estimates: if the queue is shorter than gamma segments,
-//! dwnd grows by alpha win^k - 1; otherwise dwnd shrinks by zeta times the queue length. A loss halves cwnd and
-//! multiplies the sum of both windows by 1 - beta. The constants are alpha = 1/8, beta = 1/2, k = 3/4, gamma = 30, zeta
-//! = 1.
+//! grows by alpha win^k - 1 if Vegas's estimate of the queue is below gamma; otherwise it shrinks by zeta times the
+//! queue. A loss multiplies the sum by 1 - beta. The constants are alpha = 1/8, beta = 1/2, k = 3/4, gamma = 30, zeta =
+//! 1.
 //!
-//! dwnd is used if the window is at least 38 segments, the size from which HighSpeed TCP differs from Reno. A smaller
-//! window follows Reno. Microsoft's unpublished additions are not modelled. The RTT is the mean of the round, as in
-//! section IV-B, and the base RTT is the minimum so far.
+//! A window below 38 segments follows Reno. Microsoft's unpublished additions are not modelled.
 //!
 //! Left out: the adaptation of gamma to small buffers (Tan, Song and Zhang, TUBE, 2007).
 

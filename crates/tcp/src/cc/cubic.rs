@@ -1,9 +1,8 @@
 //! CUBIC (RFC 9438) as in Linux 6.1: the window is a cubic function of the time since the last reduction.
 //!
-//! All values are integers: time in ticks of the stack's clock and in 1/1024 s, factors in 1/1024, windows in whole
-//! segments. The target, which is the value of the function one RTT later, is converted to a number of acknowledged
-//! segments per segment of growth. This number is at least two, because RFC 9438 section 4.4 limits the target to 1.5
-//! windows. Fast convergence (section 4.7) and the Reno-friendly region (section 4.3) are on.
+//! All values are integers: time in ticks and 1/1024 s, factors in 1/1024, windows in segments. The growth is expressed
+//! as acknowledged segments per segment of growth, at least two (RFC 9438 section 4.4). Fast convergence (section 4.7)
+//! and the Reno-friendly region (section 4.3) are on.
 //!
 //! Deviations from RFC 9438, as in Linux:
 //!

@@ -1,9 +1,8 @@
 //! DCTCP: the window shrinks in proportion to the share of marked bytes (RFC 8257).
 //!
-//! alpha is the smoothed share of bytes whose ACKs carried an ECN echo. It starts at 1 and is updated once per round
-//! trip with g = 1/16. A mark reduces the window by alpha / 2, at most once per round trip; a loss halves it. The
-//! window grows as in Reno. For this controller the connection echoes each mark (section 3.2) and negotiates ECN even
-//! if the profile does not enable it. With accurate ECN, the counters replace the echo.
+//! alpha is the smoothed share of marked bytes. It starts at 1 and is updated once per round trip with g = 1/16. A mark
+//! reduces the window by alpha / 2, at most once per round trip; a loss halves it. The connection echoes each mark
+//! (section 3.2) and always negotiates ECN.
 //!
 //! Left out: ECN-capable SYNs and retransmissions (section 3.5), and the advice for flows with different RTTs (section
 //! 5).

@@ -1,5 +1,5 @@
 //! Runs a controller alone, for tests: a line with a queue, and a sender that fills its window and detects losses one
-//! RTT later. It is deterministic, and exact enough to compare an algorithm with its published rules.
+//! RTT later.
 //!
 //! TCP itself is not modelled: each segment is acknowledged separately, a loss is detected and repaired at once, and no
 //! timer expires.

@@ -3,8 +3,7 @@
 //! Up to a window of 38 segments it is Reno. A larger window grows by a(w) segments per RTT, and a loss reduces it by
 //! the fraction b(w). Both follow from the response function p = 0.078 / w^1.2 (section 5) and the table of appendix B.
 //!
-//! Deviations, as in Linux: the window grows once per ACK instead of once per acknowledged segment, so delayed ACKs
-//! halve its growth. A loss uses the table row of the last ACK in congestion avoidance, so a loss in the first slow
+//! Deviations, as in Linux: the window grows once per ACK, so delayed ACKs halve its growth. A loss in the first slow
 //! start halves the window.
 //!
 //! Left out: limited slow start (RFC 3742), which section 10 recommends and Linux does not implement.

@@ -2,16 +2,14 @@
 //! (Leith and Shorten, H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06).
 //!
 //! alpha is the increase in segments per RTT: 1 + 10 (d - 1 s) + ((d - 1 s) / 2)^2, from d = 1 s after the last
-//! congestion event. This value is scaled to an RTT of 100 ms, by a factor between 0.1 and 2, and then multiplied by 2
-//! (1 - beta). The factor beta is RTTmin / RTTmax, limited to the range from 0.5 to 0.8. It is 0.5 if the throughput
-//! has changed by more than 20 % since the last congestion event. Both options of the draft are on, as in Linux.
+//! congestion event. It is scaled to an RTT of 100 ms, by 0.1 to 2, and multiplied by 2 (1 - beta). beta is RTTmin /
+//! RTTmax, from 0.5 to 0.8. It is 0.5 if the throughput has changed by more than 20 % since the last event.
 //!
 //! As in Linux:
 //!
 //! - Times are in ticks of the stack's clock (with 4 ms a short RTT is imprecise), rates in whole segments per second,
 //!   alpha and beta in units of 1/128.
-//! - Before the factor of beta is applied, the increase is a whole number of segments and at least one. With the
-//!   scaling of the draft, H-TCP would be slower than Reno on a path with an RTT below 100 ms.
+//! - Before the factor of beta is applied, the increase is a whole number of segments and at least one.
 //! - In the Open state an ACK counts for all segments that it covers, in any other state for one segment.
 //! - The first throughput sample covers all time before it, and is therefore 0.
 //! - The throughput is not measured while alpha exceeds the window.

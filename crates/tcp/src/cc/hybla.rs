@@ -1,12 +1,10 @@
 //! Hybla: at any RTT, the window grows as on a path with a short reference RTT (Caini and Firrincieli, TCP Hybla: a TCP
 //! enhancement for heterogeneous networks, Int. J. Satellite Communications and Networking 22, 2004, section 3).
 //!
-//! rho is RTT / 25 ms, but at least 1. An ACK adds 2^rho - 1 segments in slow start, and rho^2 / cwnd segments in
-//! congestion avoidance. The RTT in rho is the minimum of the smoothed RTT. The connection starts with a window of rho
-//! segments. A loss halves the window.
+//! rho is the minimum smoothed RTT / 25 ms, but at least 1. An ACK adds 2^rho - 1 segments in slow start, and rho^2 /
+//! cwnd segments in congestion avoidance. A loss halves the window.
 //!
-//! As in Linux, each ACK counts once, independently of the number of segments that it covers. If an ACK adds less than
-//! 1/128 segment, the window still grows by one segment per RTT. Outside of the Open state, Hybla behaves like Reno.
+//! As in Linux, each ACK counts once, and outside of the Open state Hybla behaves like Reno.
 //!
 //! Left out: the other parts of the paper (packet spacing, a bandwidth estimate for the initial threshold, mandatory
 //! SACK).

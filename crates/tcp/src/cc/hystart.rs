@@ -1,13 +1,12 @@
 //! HyStart and HyStart++, which end slow start before the queue overflows.
 //!
 //! HyStart (Ha and Rhee, Taming the elephants: new TCP slow start, Computer Networks 55, 2011) uses two indications, as
-//! in Linux. The first is a train of closely spaced ACKs that lasts longer than half of the minimum RTT (section 4.1).
-//! The second is that the minimum RTT of a round exceeds the overall minimum RTT by 1/8, but at least by 4 ms and at
-//! most by 16 ms (section 4.2). Linux extends the permitted length of the train by the duration of the sender's own
-//! bursts, at most 1 ms. A pause of 2 ms ends the train.
+//! in Linux:
 //!
-//! HyStart++ (RFC 9406) uses only the delay indication. Slow start then continues with a conservative phase, in which
-//! the window grows at 1/4 of the speed. If the RTT falls again, normal slow start resumes.
+//! - A train of closely spaced ACKs lasts longer than half of the minimum RTT (section 4.1).
+//! - A round's minimum RTT exceeds the overall minimum by 1/8, within 4 ms to 16 ms (section 4.2).
+//!
+//! HyStart++ (RFC 9406) uses only the delay. Slow start then continues at 1/4 of the speed, until the RTT falls again.
 //!
 //! Left out: HyStart++ for paced senders, which does not limit the growth to eight segments per ACK.
 

@@ -2,15 +2,11 @@
 //! (Liu, Basar and Srikant, TCP-Illinois: A loss- and delay-based congestion control algorithm for high-speed networks,
 //! Performance Evaluation 65, 2008, section 2).
 //!
-//! Once per round trip it computes the mean queueing delay d of the round and the maximum queueing delay so far, D. The
-//! increase is 10 segments per window for d up to D/100, and falls as kappa1 / (kappa2 + d) to 0.3 segments at D. The
-//! decrease is 1/8 for d up to D/10, 1/2 from 8/10 D on, and linear in between. Windows below 15 segments behave as in
-//! Reno. After a round trip with a queue, the maximum increase returns only after five round trips without a queue
-//! (theta).
+//! d is the round's mean queueing delay, and D the maximum so far. The increase is 10 segments per window for d up to
+//! D/100, and falls as kappa1 / (kappa2 + d) to 0.3 segments at D. The decrease is 1/8 for d up to D/10, 1/2 from 8/10
+//! D on, and linear in between. Windows below 15 segments behave as in Reno.
 //!
-//! As in Linux, which uses integers, slow start is that of Reno, and a timeout resets both parameters to the values of
-//! Reno. All segments that an ACK covers are counted, including SACKed ones. Rounds also end while the application
-//! limits the sender.
+//! As in Linux, slow start is Reno's, and a timeout resets both parameters to Reno's values.
 
 use super::round::Round;
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};

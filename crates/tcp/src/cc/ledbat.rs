@@ -1,16 +1,12 @@
 //! LEDBAT: yields to other traffic by keeping its own queueing delay at a target (RFC 6817).
 //!
 //! The window changes by GAIN * off_target * bytes acknowledged * MSS / cwnd (section 2.4.2), with a target of 100 ms
-//! and a gain of 1. The window exceeds the bytes in flight by at most one segment. The delay is that of the path to the
-//! peer, measured by timestamps: the minimum of the last four samples minus the minimum of the last ten minutes.
-//! Without timestamps the RTT is used instead of the one-way delay; section 2.2 advises against this, because the RTT
-//! includes the return path. A loss halves the window, but not below two segments.
+//! and a gain of 1. The delay is one-way, measured by timestamps: the minimum of the last four samples minus the
+//! minimum of the last ten minutes. Without timestamps the RTT is used, although section 2.2 advises against it.
 //!
-//! Timestamps are in milliseconds and include the peer's ACK delay, most of which the minimum filter removes. As in the
-//! RFC, there is no slow start; a threshold exists only after a timeout, and the window then grows to the threshold as
-//! in Reno.
+//! As in the RFC, there is no slow start, except after a timeout.
 //!
-//! Left out: the correction of clock skew (appendix A.2), because the simulated clocks have none.
+//! Left out: the correction of clock skew (appendix A.2).
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};

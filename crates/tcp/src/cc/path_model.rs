@@ -1,5 +1,5 @@
-//! Measurements of the path that both BBR versions use: packet-timed rounds, maxima over the last rounds, ACK
-//! aggregation, and the pacing rate. Section numbers refer to draft-ietf-ccwg-bbr-06.
+//! Measurements for both BBR versions: rounds, maxima over rounds, ACK aggregation, and the pacing rate. Section
+//! numbers refer to draft-ietf-ccwg-bbr-06.
 
 use super::{Acked, PathState};
 use lopsided_core::{BitRate, Duration, Time};

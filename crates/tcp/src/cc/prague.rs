@@ -1,24 +1,19 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP adapted to the Internet, for queues that mark
 //! early and often (L4S, RFC 9330).
 //!
-//! - **alpha** is the smoothed share of bytes reported as marked. It is updated once per virtual RTT, with a gain of
-//!   1/16. The virtual RTT is the smoothed RTT, but at least 25 ms. alpha starts at 1 when the first mark arrives.
-//! - **A mark** reduces the window by alpha / 2, at most once per virtual RTT; the window continues to grow in between.
-//!   **A loss** halves the window. If a mark has reduced it within the same virtual RTT, both reductions together halve
-//!   it.
-//! - **Growth** is one segment per round trip. Marked bytes do not grow the window. From the 500th round trip on, the
-//!   window of a flow whose RTT is shorter than the virtual RTT grows by (RTT / virtual RTT)^2 segments, so that its
-//!   rate rises as if its RTT were the virtual RTT.
+//! - **alpha** is the smoothed share of marked bytes. It is updated once per virtual RTT (the smoothed RTT, at least 25
+//!   ms), with a gain of 1/16. It starts at 1 with the first mark.
+//! - **A mark** reduces the window by alpha / 2, at most once per virtual RTT. **A loss** halves it, together with a
+//!   mark in the same virtual RTT.
+//! - **Growth** is one segment per round trip. Marked bytes do not grow the window. From the 500th round trip on,
+//!   growth is (RTT / virtual RTT)^2 segments, which makes the rate independent of short RTTs.
 //! - **Pacing** is at window / RTT, and at twice that rate in slow start, which the first mark ends.
-//! - **ECT(1)** and accurate feedback (RFC 9768) are requested even if the profile does not enable them. If the peer
-//!   does not support them, the flow sends ECT(0) and behaves like Reno (RFC 9331 section 4.1 permits ECT(1) only to
-//!   senders that meet the requirements of L4S).
+//! - **ECT(1)** and accurate feedback (RFC 9768) are always requested. If the peer does not support them, the flow
+//!   sends ECT(0) and behaves like Reno (RFC 9331 section 4.1).
 //!
-//! Deviation: the virtual RTT is checked only when a real round trip ends, because the connection reports marks once
-//! per real round trip. Left out: windows below two segments, ECT(1) on ACKs and retransmissions,
-//! tolerance of reordering (the connection has RACK), some implementations' use of CUBIC after a loss, and
-//! segmentation-offload bursts of less than 250 us. Detection of a classic queue (an option in section 2.4.6) is off by
-//! default, as in Linux's module; [`Prague::with_fallback`] switches it on.
+//! Deviation: the virtual RTT is checked only when a real round trip ends. Left out: windows below two segments, ECT(1)
+//! on ACKs and retransmissions, CUBIC after a loss, and bursts of segmentation offload. [`Prague::with_fallback`]
+//! detects classic queues (section 2.4.6).
 
 use super::classic_queue::{ClassicQueue, References};
 use super::round::Round;

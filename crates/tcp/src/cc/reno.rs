@@ -1,8 +1,7 @@
 //! Reno: slow start, additive increase and multiplicative decrease (RFC 5681), with the rules by which different stacks
 //! count ACKs.
 //!
-//! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 80 %, as in FreeBSD. The reason
-//! is that an AQM that marks keeps its queue short, so halving the window would leave the line idle.
+//! With alternative back-off (RFC 8511 section 3.1) an ECN mark reduces the window to 80 %, as in FreeBSD.
 //!
 //! The connection performs the recovery (NewReno, SACK, PRR), so `newreno` is the same algorithm.
 

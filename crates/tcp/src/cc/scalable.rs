@@ -1,9 +1,8 @@
 //! Scalable TCP: the window grows by a fixed fraction per RTT and shrinks by a fixed fraction per loss (Kelly, Scalable
 //! TCP: Improving Performance in Highspeed Wide Area Networks, CCR 33(2), 2003, section 3).
 //!
-//! Each acknowledged segment adds 1/100 segment, and a loss reduces the window by 1/8. A window below 100 segments
-//! grows by one segment per RTT, as in Reno. This is how Linux implements the paper's use of the traditional algorithm
-//! for small windows; in the paper, a loss also halves such a window.
+//! Each acknowledged segment adds 1/100 segment, and a loss reduces the window by 1/8. As in Linux, a window below 100
+//! segments grows as in Reno, but a loss does not halve it.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;

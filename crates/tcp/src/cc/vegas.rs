@@ -1,13 +1,11 @@
 //! Vegas: keeps two to four segments in the queue (Brakmo and Peterson, TCP Vegas: End to End Congestion Avoidance on a
 //! Global Internet, JSAC 13(8), 1995, section 3), as in Linux.
 //!
-//! Once per round trip, Vegas estimates the queue length as the window minus the window that would suffice at the base
-//! RTT. It compares this estimate with alpha = 2, beta = 4 and, in slow start, gamma = 1 segments. With fewer than
-//! three RTT samples in a round, and outside of the Open state, Vegas behaves like Reno.
+//! Once per round trip, Vegas compares the estimated queue length with alpha = 2, beta = 4 and, in slow start, gamma =
+//! 1 segments. With fewer than three RTT samples in a round, and outside of the Open state, Vegas behaves like Reno.
 //!
-//! Deviations from the paper, as in Linux: slow start doubles the window every round trip instead of every other one.
-//! The connection's RACK replaces the fine-grained retransmission checks. The estimate uses the minimum RTT of the
-//! round.
+//! Deviations from the paper, as in Linux: slow start doubles the window every round trip, RACK replaces the
+//! retransmission checks, and the estimate uses the round's minimum RTT.
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};

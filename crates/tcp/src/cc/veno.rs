@@ -5,8 +5,7 @@
 //! loss reduces the window by 20 % instead of 50 %. If at least beta segments are queued, the window grows by one
 //! segment every other round trip. Slow start is Reno's.
 //!
-//! With at most two RTT samples, or outside of the Open state, the window grows as in Reno. As in Linux, the minimum
-//! RTT covers the time since the last ACK that grew the window, and samples are counted over the whole connection.
+//! With at most two RTT samples, or outside of the Open state, the window grows as in Reno.
 
 use super::delay::{RoundRtt, share};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};

@@ -2,21 +2,16 @@
 //! Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control, CCR 34(2), 2004,
 //! section 2).
 //!
-//! A bandwidth sample is computed from the acknowledged bytes once per RTT, but at most every 50 ms. It is smoothed
-//! twice, with a weight of 7/8 for the old value (Linux's form of the low-pass filter). After fast recovery, window and
-//! threshold are bandwidth times RTTmin; after a timeout, only the threshold is. The window grows as in Reno.
+//! A bandwidth sample is taken once per RTT, but at most every 50 ms, and smoothed twice with a weight of 1/8. After
+//! fast recovery, window and threshold are bandwidth times RTTmin; after a timeout, only the threshold is.
 //!
 //! As in Linux:
 //!
 //! - Values are in ticks of the stack's clock and whole bytes per tick. RTTs are rounded up, so RTTmin may be a tick
 //!   too long.
-//! - A duplicate ACK counts as one segment, which is subtracted from the next ACK that covers more than one. An ACK
-//!   that changes the advertised window and covers nothing counts in the same way.
+//! - An ACK without new data counts as one segment, which is subtracted from a later ACK.
 //! - The first ACK counts for no bytes.
 //! - The estimate is updated before an ACK is counted, so the ACK that ends a repair counts in the next sample.
-//! - Fast recovery reduces the window towards half. At its end, the window is set from the bandwidth.
-//!
-//! With an exact clock the estimate is exact too.
 
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};

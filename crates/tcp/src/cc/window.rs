@@ -1,8 +1,8 @@
 //! The common parts of loss-based algorithms: the window and the threshold, slow start, and the response to a
 //! congestion signal.
 //!
-//! An algorithm is a [`WindowAlgorithm`], which defines how the window grows in congestion avoidance and how large it
-//! is after a signal. Windows are stored in bytes and changed in whole segments, as in stacks that count segments.
+//! A [`WindowAlgorithm`] defines the growth in congestion avoidance and the window after a signal. Windows are stored
+//! in bytes and changed in whole segments.
 
 use super::{Acked, Controller, EcnUse, PathState, Setup, Signal};
 use crate::ByteCounting;

@@ -1,11 +1,10 @@
 //! YeAH: grows like Scalable while the queue is short and like Reno otherwise, with early decongestion (Baiocchi,
 //! Castellani and Vacirca, YeAH-TCP: Yet Another Highspeed TCP, PFLDnet 2007, sections 2 and 3).
 //!
-//! Once per round trip, the queue length is estimated from the minimum RTT. The mode is slow if more than 80 segments
-//! are queued or the queueing delay exceeds 1/8 of the base RTT; otherwise it is fast. If more than 80 segments are
-//! queued and the window is larger than Reno's would be, the window shrinks by the queue length, at most by half. In
-//! fast mode the window grows as in Scalable. A loss reduces the window by the queue length, but by at least 1/8 and at
-//! most 1/2 of the window. Once slow mode has lasted for 16 round trips, a loss halves the window.
+//! The mode is slow if more than 80 segments are queued or the queueing delay exceeds 1/8 of the base RTT; otherwise it
+//! is fast, and the window grows as in Scalable. Early decongestion removes a queue of more than 80 segments if the
+//! window exceeds Reno's. A loss reduces the window by the queue length, within 1/8 and 1/2 of the window. After 16
+//! round trips in slow mode, a loss halves it.
 //!
 //! The constants are Linux's.
 

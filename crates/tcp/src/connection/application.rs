@@ -1,5 +1,5 @@
-//! The application's calls: writing, reading, and three ways to end a connection (RFC 9293 section 3.9.1). RFC 1122
-//! section 4.2.2.13 applies to data that the application will not read.
+//! The application's calls: writing, reading, and three ways to end a connection (RFC 9293 section 3.9.1, RFC 1122
+//! section 4.2.2.13).
 
 use super::Connection;
 use super::conn_event::{ConnError, ConnEvent, ReadError, Readiness, WriteError};

@@ -1,9 +1,7 @@
 //! Header prediction: a fast path for segments that only acknowledge new data, or only carry the next data in order
 //! (Van Jacobson, in 4.4BSD; RFC 1323 section 4.2.2 has the conditions with timestamps).
 //!
-//! [`Connection::predicts`] and the two functions after it check the conditions. All other segments take the general
-//! path in `input`. Both paths have the same result for a predicted segment: `tests/prediction.rs` compares their
-//! segments, timers and counters.
+//! Both paths have the same result: `tests/prediction.rs` compares segments, timers and counters.
 
 use super::Connection;
 use super::input::DataSegment;

@@ -1,5 +1,5 @@
-//! The arrival of segments (RFC 9293 section 3.10.7): handshake, acceptability checks and their answers (RFC 5961, RFC
-//! 7323), then acknowledgement, data and FIN.
+//! The arrival of segments (RFC 9293 section 3.10.7): handshake, acceptability (RFC 5961, RFC 7323), acknowledgement,
+//! data and FIN.
 
 use super::conn_event::{ConnError, ConnEvent};
 use super::urgent::OldAck;

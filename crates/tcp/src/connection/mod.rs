@@ -1,9 +1,8 @@
 //! One end of a TCP connection (RFC 9293): its states and the functions that its host calls.
 //!
-//! The host calls `handle_segment` when a segment arrives and `handle_timeout` when a timer expires. For its
-//! application it calls `write`, `read`, `shutdown` and `close` (in `application`). After each call it takes segments
-//! from `poll_segment` until that returns `None`, takes events from `poll_event`, and reads `poll_timeout` again.
-//! `input` processes arriving segments; `output` decides which segments to send.
+//! The host calls `handle_segment`, `handle_timeout`, and the application's `write`, `read`, `shutdown` and `close`.
+//! After each call it empties `poll_segment` and `poll_event`, and reads `poll_timeout` again. `input` processes
+//! arriving segments; `output` decides which segments to send.
 
 mod application;
 mod conn_event;

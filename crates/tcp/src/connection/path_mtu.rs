@@ -1,9 +1,8 @@
-//! Path-MTU discovery with ICMP messages (RFC 1191, RFC 8201). Segments are never fragmented; a "packet too big"
-//! message reduces the size of later segments.
+//! Path-MTU discovery with ICMP messages (RFC 1191, RFC 8201): a "packet too big" message reduces the size of later
+//! segments.
 //!
-//! As in Linux, a message is accepted only if it quotes an outstanding sequence number. The path MTU is valid for 10
-//! minutes. The outstanding data is retransmitted at once (see [`crate::recovery`]). An MTU below [`LEAST_V4`] is
-//! raised to that value.
+//! As in Linux, a message must quote an outstanding sequence number, and the path MTU is valid for 10 minutes. The
+//! outstanding data is retransmitted at once (see [`crate::recovery`]).
 //!
 //! Left out: probing (RFC 4821, tcp_mtu_probing) and fragmentation.
 

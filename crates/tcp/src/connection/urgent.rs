@@ -1,5 +1,4 @@
-//! Segments that must be sent before any data. They are rare, so they share one box, and a single check detects whether
-//! there are any.
+//! Segments that must be sent before any data. They are rare, so they share one box.
 
 use super::segment::Segment;
 use lopsided_core::Seq;

@@ -2,13 +2,10 @@
 //! rules are those of Linux 7.0 where the RFC leaves a choice.
 //!
 //! The receiver counts CE-marked packets, and bytes of data by codepoint. Each segment carries the last three bits of
-//! the packet count, and, if the header has enough space, an option with the byte counts. An ACK is sent at once if the
-//! ECN field of the arriving segments changes (section 3.2.2.5.1).
+//! the packet count and, if space permits, an option with the byte counts.
 //!
-//! The sender counts marked packets. If one ACK covers more than seven segments, the three bits may have wrapped. The
-//! byte counts then show how many packets were marked. Without byte counts, the sender assumes the largest possible
-//! number of marks (section 3.2.2.5.2), unless ACKs cover more than four segments on average. In that case a filter or
-//! the receiver thins the ACKs, and the assumption would count marks at nearly every ACK.
+//! If one ACK covers more than seven segments, the three bits may have wrapped. The sender then uses the byte counts,
+//! or assumes the largest possible number of marks (section 3.2.2.5.2), unless the ACKs are thinned.
 
 use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;

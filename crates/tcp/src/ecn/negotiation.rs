@@ -1,13 +1,11 @@
 //! ECN negotiation in the handshake (RFC 3168 section 6.1.1, RFC 9768 section 3.1), and the ECN field of outgoing
 //! segments.
 //!
-//! Parts of RFC 9768 that are implemented: the negotiation, which falls back to RFC 3168 or to no ECN; forward
-//! compatibility (section 3.1.3); retransmitted SYNs and SYN-ACKs (3.1.4); the checks for a mangled IP field (3.2.2.3)
-//! and a zeroed counter (3.2.2.4); and the option (3.2.3). After a failed check this end sends no ECN-capable packets.
-//! As in Linux 7.0, all segments of a connection with accurate ECN are ECN-capable, except SYNs and SYN-ACKs.
+//! Implemented from RFC 9768: the fallback to RFC 3168, forward compatibility (section 3.1.3), retransmitted SYNs and
+//! SYN-ACKs (3.1.4), the checks for a mangled IP field (3.2.2.3) and a zeroed counter (3.2.2.4), and the option
+//! (3.2.3).
 //!
-//! Not implemented: ECN-capable SYNs (ECN++), so the handshake reports not-ECT unless the path changed the field; SYN
-//! cookies; the test for a path that marks all packets.
+//! Not implemented: ECN-capable SYNs (ECN++), SYN cookies, and the test for a path that marks all packets.
 
 use super::accurate::{AccEcnReceiver, AceFeedback, OptionFit, first_option};
 use super::feedback::{Feedback, ace_of, flags_of, handshake_ace};

@@ -1,7 +1,6 @@
-//! Stack profiles: where the RFCs leave a choice, a profile describes the choice of a particular TCP implementation as
-//! data.
+//! A stack profile describes the choices of a particular TCP implementation as data.
 //!
-//! A profile is a plain struct. A scenario starts from a named profile and may change single fields.
+//! A scenario starts from a named profile and may change single fields.
 
 mod bsdi;
 mod freebsd;

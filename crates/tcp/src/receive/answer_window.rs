@@ -1,4 +1,4 @@
-//! How the window would change if an ACK were sent before the application reads the data that just arrived.
+//! How an ACK would change the window before the application reads the new data.
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnswerWindow {

@@ -1,9 +1,8 @@
 //! Linux's receive window.
 //!
-//! Linux accounts for the memory of the buffer and advertises a share of it as window. Until 6.5 the share is half
-//! (`tcp_adv_win_scale` 1, ip-sysctl); since 6.6 it is the payload's share of a full segment's memory
-//! (`scaling_ratio`). Each arriving segment opens the window by two segments. The buffer grows with the number of bytes
-//! that the application reads per round trip (`tcp_moderate_rcvbuf`).
+//! Linux advertises a share of the buffer's memory as window. Until 6.5 the share is half (`tcp_adv_win_scale` 1,
+//! ip-sysctl); since 6.6 it is measured (`scaling_ratio`). Each arriving segment opens the window by two segments. The
+//! buffer grows with the bytes read per round trip (`tcp_moderate_rcvbuf`).
 //!
 //! The model was verified with captures of Linux 6.1 and 6.12. Not modelled: other values of `tcp_app_win`, memory
 //! pressure, pruning.

@@ -2,7 +2,7 @@
 //! a full segment leaves less than 32 bytes of the current page (`skb_page_frag_refill`).
 //!
 //! The model was verified with captures of Linux 6.1. Not modelled: writes that end within a segment, and segments of
-//! another size, both of which may also begin a new page.
+//! another size.
 
 /// Size of a page, in bytes.
 const PAGE: u64 = 32_768;

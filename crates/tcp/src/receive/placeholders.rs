@@ -1,17 +1,11 @@
-//! Placeholders: a receiver behind a lossy channel acknowledges missing data, so that the sender does not interpret the
-//! channel's loss as congestion ("compatible TCP", Havey 2015, section 3.3.3). The receiver reports the missing ranges
-//! to the application, which must fetch the data itself.
+//! Placeholders: a receiver behind a lossy channel acknowledges missing data, so that the channel's loss is no sign of
+//! congestion ("compatible TCP", Havey 2015, section 3.3.3). The application must fetch the missing ranges itself.
 //!
-//! The receiver hides only the loss that the channel is expected to have. In each round trip it counts the bytes that
-//! were missing when later bytes arrived. If they exceed the expected loss, the receiver returns to normal duplicate
-//! ACKs, so that congestion control reacts. After a round trip with less loss it hides loss again.
+//! The receiver hides only the expected loss. If a round trip has more, the receiver returns to normal duplicate ACKs
+//! until a round trip has less.
 //!
-//! Deviations: the dissertation compares the measured loss with the expected loss. A channel with exactly the expected
-//! loss exceeds it in half of the round trips. This receiver therefore adds `margin` standard deviations of independent
-//! losses; a margin of 0 is the literal rule. It also reacts before the round trip ends if the loss already exceeds the
-//! limit for a whole round trip. Data that arrives after its placeholder is a duplicate.
-//!
-//! Not handled: a lost segment at the end of the stream leaves no gap. The sender's timer repairs it.
+//! Deviation: `margin` standard deviations are added to the expected loss, which half of the round trips would
+//! otherwise exceed. A margin of 0 is the dissertation's rule.
 
 use lopsided_core::{Duration, Time};
 use std::ops::Range;

@@ -1,9 +1,8 @@
 //! The memory records of received data (socket buffers), joined as in Linux.
 //!
 //! A segment joins the record that ends where the segment begins. The records on both sides of a filled gap also join.
-//! A record has at most 17 fragments (MAX_SKB_FRAGS), and a full record is never split. A segment is one fragment, or
-//! two if it spans two of the [pages](Pages) that the sender's writes filled: if both hosts have the same kernel, no
-//! data is copied, so the sender's pages are the receiver's fragments.
+//! A record has at most 17 fragments (MAX_SKB_FRAGS). A segment is one fragment, or two if it spans two of the sender's
+//! [pages](Pages).
 //!
 //! The model was verified with captures of Linux 6.1.
 

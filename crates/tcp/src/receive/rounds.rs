@@ -1,5 +1,4 @@
-//! Round trips as a receiver measures them, and the number of bytes that the application reads in each (dynamic
-//! right-sizing, Fisk and Feng 2001).
+//! Round trips as a receiver measures them, and the bytes read in each (dynamic right-sizing, Fisk and Feng 2001).
 
 use lopsided_core::{Duration, Time};
 

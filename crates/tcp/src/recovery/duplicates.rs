@@ -1,8 +1,7 @@
 //! Measures the reordering degree of a path, in segments.
 //!
-//! With SACK it is measured directly (Linux's tcp_check_sack_reordering). Without SACK only duplicate ACKs can be
-//! counted: each of them reports that some segment has left the network (RFC 6582). If there are more duplicates than
-//! outstanding segments can explain, Linux concludes that the path reorders (tcp_check_reno_reordering).
+//! With SACK it is measured directly (Linux's tcp_check_sack_reordering). Without SACK, too many duplicate ACKs
+//! indicate reordering (tcp_check_reno_reordering).
 
 use super::Recovery;
 use crate::profile::LossDetection;

@@ -1,5 +1,5 @@
 //! Limited transmit as in FreeBSD (RFC 3042): each of the first two duplicate ACKs releases one segment, even with
-//! SACK. If the segment of the first duplicate could not be sent, the second duplicate releases both.
+//! SACK.
 
 /// Number of duplicate ACKs that release a segment.
 const DUPLICATES: u32 = 2;

@@ -1,8 +1,7 @@
 //! Loss recovery.
 //!
-//! The file `states` contains the congestion states and their transitions. `loss_detection` marks data as lost,
-//! `reduction` reduces the window, and `undo` undoes spurious recoveries. `rto` handles timeouts, and `tlp`
-//! handles tail loss probes. [`Recovery`] owns the state of all of them and works on a borrowed [`Flight`].
+//! `states` contains the congestion states and their transitions. `loss_detection` marks data as lost, `reduction`
+//! reduces the window, and `undo` undoes spurious recoveries. `rto` handles timeouts, and `tlp` tail loss probes.
 
 mod duplicates;
 mod limited_transmit;

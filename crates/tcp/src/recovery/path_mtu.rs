@@ -1,8 +1,8 @@
 //! Recovery after the path MTU decreased. Segments that are too long for the path are lost. They are retransmitted in
 //! pieces, at once and without a window reduction (RFC 1191 section 6.4).
 //!
-//! As in Linux, the window keeps its number of segments, the repair runs in the Loss state, and the repair is never
-//! undone. Other profiles do the same, although FreeBSD keeps the number of bytes in the window.
+//! As in Linux, the window keeps its number of segments, and the repair in the Loss state is never undone. FreeBSD
+//! would keep the number of bytes.
 
 use super::Recovery;
 use super::loss_detection::mark_lost;

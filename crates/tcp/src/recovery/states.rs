@@ -1,5 +1,4 @@
-//! The congestion states of a sender, and what each state does with an ACK that may indicate a loss: fast retransmit
-//! and recovery (RFC 5681, 6582, 6675).
+//! The congestion states of a sender: fast retransmit and recovery (RFC 5681, 6582, 6675).
 
 use super::Recovery;
 use super::duplicates::notices_reordering;

@@ -1,5 +1,5 @@
-//! Undoes a reduction that was spurious. The evidence is Eifel's timestamps (RFC 3522, 4015), a DSACK (RFC 3708), F-RTO
-//! (RFC 5682), or 4.4BSD's early-ACK rule.
+//! Undoes a spurious reduction, by Eifel's timestamps (RFC 3522, 4015), a DSACK (RFC 3708), F-RTO (RFC 5682), or
+//! 4.4BSD's early-ACK rule.
 
 use super::Recovery;
 use super::duplicates::notices_reordering;

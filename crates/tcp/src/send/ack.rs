@@ -1,6 +1,4 @@
-//! Processes an acknowledgement for the sender. An ACK updates the peer's window, removes delivered data (RFC 9293
-//! section 3.10.7.4, RFC 2018, RFC 2883), gives RTT and delivery-rate samples, and notifies the controller and
-//! recovery.
+//! Processes an acknowledgement for the sender (RFC 9293 section 3.10.7.4, RFC 2018, RFC 2883).
 
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::ack_ranges::{Range, Ranges};

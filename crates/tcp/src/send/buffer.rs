@@ -1,5 +1,4 @@
-//! The data that the application has written and the peer has not acknowledged. If the data is synthetic, only its
-//! length is stored.
+//! The written data that the peer has not acknowledged. Only the length of synthetic data is stored.
 
 use lopsided_core::Payload;
 use std::collections::VecDeque;

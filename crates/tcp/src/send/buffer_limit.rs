@@ -1,4 +1,4 @@
-//! Limits how many bytes the application may write, and decides when a waiting application is notified of free space.
+//! Limits the data in the send buffer, and decides when a waiting application is notified of free space.
 
 use crate::profile::{BufferRule, SendBufferAccounting};
 use lopsided_core::Bytes;

@@ -1,5 +1,5 @@
-//! Measures how long a sender had data to send, and which limits applied during that time (Linux's tcp_chrono:
-//! `tcpi_busy_time` and its parts).
+//! Measures how long a sender had data to send, and which limits applied (Linux's tcp_chrono: `tcpi_busy_time` and its
+//! parts).
 
 use lopsided_core::{Duration, Time};
 

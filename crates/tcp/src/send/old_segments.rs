@@ -1,6 +1,5 @@
-//! Segments that were cut before the segment size changed. Linux cuts the stream into segments when the application
-//! writes, so data written before the change keeps its old segment boundaries. If an old segment is longer than the new
-//! size, its rest is sent in a separate segment.
+//! Segments that were cut before the segment size changed. Linux cuts the stream when the application writes, so older
+//! data keeps its segment boundaries.
 
 /// The range of the stream that is cut into segments of the old size.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,5 +1,4 @@
-//! Fast path for an ACK of new data while no losses are known. It has the same result as [`Sender::handle_ack`] but
-//! skips the checks that cannot apply.
+//! Fast path for an ACK of new data without known losses. It has the result of [`Sender::handle_ack`].
 
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::rate_sample::NewestDelivered;

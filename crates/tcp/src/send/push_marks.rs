@@ -1,12 +1,10 @@
 //! Chooses the segments that carry PSH.
 //!
-//! RFC 9293 section 3.9.1.2 leaves the choice to the sender unless the application requests PUSH. 4.4BSD and its
-//! descendants set PSH on a segment that empties the send buffer. Linux sets PSH on the last segment of each write.
-//! Within a long write, Linux also sets PSH on the first segment that ends more than half of the largest advertised
-//! window after the previous mark (`forced_push`). If the next write extends a short unsent segment, the mark moves to
-//! the new end. A FIN without data has no PSH.
+//! RFC 9293 section 3.9.1.2 leaves the choice to the sender. 4.4BSD sets PSH on a segment that empties the send buffer.
+//! Linux sets PSH on the last segment of each write, and once per half of the largest advertised window
+//! (`forced_push`).
 //!
-//! Not modelled: MSG_MORE, corking, and segmentation offload, which sets PSH once per large send buffer.
+//! Not modelled: MSG_MORE, corking, and segmentation offload.
 
 use crate::profile::PushRule;
 use std::collections::VecDeque;

@@ -1,9 +1,7 @@
 //! The outstanding data: one record per segment, with its SACK, loss and retransmission state.
 //!
-//! A ring holds the records in stream order, so removing the oldest record and appending a new one take constant time.
-//! Runs of SACKed segments are stored as intervals: a SACK block without new information costs one look-up, and
-//! searches skip whole runs. Trees hold the segments to retransmit and the retransmitted segments. The cost of an ACK
-//! therefore depends neither on the window nor on the number of holes. For n segments, any order of SACKs, losses and
+//! A ring holds the records in stream order. Runs of SACKed segments are stored as intervals, which searches skip.
+//! Trees hold the segments to retransmit and the retransmitted ones. For n segments, any order of SACKs, losses and
 //! retransmissions costs O(n log n).
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Detects whether the congestion window limits the sender (RFC 7661 as in Linux). If it does not, measures how much of
-//! the window was used (RFC 2861).
+//! Detects whether the congestion window limits the sender (RFC 7661 as in Linux), and measures an underused window
+//! (RFC 2861).
 
 use lopsided_core::{Duration, Time};
 

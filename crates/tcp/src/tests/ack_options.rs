@@ -1,5 +1,4 @@
-//! A policy with its own TCP options, modelled on RFC 5690: the data sender requests a number of segments per ACK in
-//! proportion to its window, and the receiver sends ACKs accordingly.
+//! A policy with its own TCP options, modelled on RFC 5690: the data sender requests a number of segments per ACK.
 
 use super::pair::connection_config;
 use crate::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};

@@ -1,5 +1,5 @@
-//! Shortcuts do not change the behaviour of a connection: with and without them, two connections send the same segments
-//! at the same times. The shortcuts are header prediction, and the announcement of the next segment.
+//! With and without shortcuts, two connections send the same segments at the same times. The shortcuts are header
+//! prediction and the announcement of the next segment.
 
 use super::delivery::{LIMIT, faults, profiles};
 use super::pair::{Faults, Pair};

@@ -1,4 +1,4 @@
-//! The events recorded for a connection with a loss, and for a connection on which no event is enabled.
+//! The events of a connection with a loss, and of a connection without enabled events.
 
 use super::pair::connection_config;
 use crate::{Connection, Profile, Segment};

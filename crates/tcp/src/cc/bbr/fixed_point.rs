@@ -1,8 +1,7 @@
 //! Linux's units: a bandwidth is in segments per microsecond times 2^24, a gain is in units of 1/256, times are in
 //! whole microseconds, and divisions round down.
 //!
-//! The maximum over rounds stores its best three candidates (Kathleen Nichols' windowed filter). When a candidate
-//! becomes too old, the best newer value replaces it.
+//! The maximum over rounds stores its best three candidates (Kathleen Nichols' windowed filter).
 
 use lopsided_core::{Bytes, Duration, Time};
 

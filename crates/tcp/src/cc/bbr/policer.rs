@@ -1,6 +1,6 @@
 //! Policer detection as in Linux's BBR (bbr_lt_bw_sampling). An interval lasts from one loss to another. Two
-//! consecutive intervals indicate a policer if 20 % of the bytes are lost and the rates are about equal. BBR then sends
-//! at the mean of the two rates for 48 rounds.
+//! consecutive intervals with 20 % loss and similar rates indicate a policer. BBR then sends at their mean rate for 48
+//! rounds.
 
 use crate::PathState;
 use lopsided_core::{Duration, Time};

@@ -1,6 +1,5 @@
-//! How losses change the model (section 5.5.10). If a probe causes too much loss, it sets the long-term bound. Between
-//! probes, each round with a loss lowers the short-term bounds towards the delivered rate. Spurious losses are undone
-//! (section 5.5.11).
+//! How losses change the model (section 5.5.10). Too much loss in a probe sets the long-term bound. Between probes,
+//! each round with a loss lowers the short-term bounds. Spurious losses are undone (section 5.5.11).
 
 use super::Bbr3;
 use super::model::{ShortTerm, State, UNBOUNDED, Undo};

@@ -1,5 +1,4 @@
-//! The parts of BBRv3's model: its states, the delivery and losses of a round, the probing cycle, the propagation time,
-//! and the full-pipe estimate.
+//! The parts of BBRv3's model: states, rounds, the probing cycle, the propagation time, and the full-pipe estimate.
 
 use crate::cc::Lost;
 use crate::cc::path_model::HeldBack;

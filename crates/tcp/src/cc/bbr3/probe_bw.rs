@@ -1,6 +1,5 @@
 //! ProbeBW (section 5.3.3): Down empties the queue, Cruise keeps the rate, Refill fills the pipe, and Up probes for
-//! more bandwidth. A cycle takes a few seconds. If the bandwidth-delay product is small, it takes only as many rounds
-//! as Reno needs to regain its window after a loss.
+//! more bandwidth. A cycle takes a few seconds, or fewer rounds if Reno would recover from a loss sooner.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, Sample, ShortTerm, State, UNBOUNDED};

@@ -1,5 +1,4 @@
-//! ProbeRTT (section 5.3.4): every 5 s it empties the queue to measure the RTT without queueing delay, unless an idle
-//! period has emptied the queue already.
+//! ProbeRTT (section 5.3.4): every 5 s the queue is emptied to measure the RTT, unless an idle period has emptied it.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, PROBE_RTT_CWND_GAIN, Sample, ShortTerm, State};

@@ -1,5 +1,4 @@
-//! DCTCP between two real endpoints: the negotiation, and the echo whenever the CE mark of arriving data changes (RFC
-//! 8257 section 3.2).
+//! DCTCP between two real endpoints: the negotiation, and the echo of a changed CE mark (RFC 8257 section 3.2).
 
 use crate::{AckSettings, ConnConfig, Connection, EcnRule, Endpoint, Profile, Segment, State};
 use lopsided_core::packet::{Flags, TcpHeader};

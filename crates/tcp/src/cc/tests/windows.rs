@@ -1,10 +1,7 @@
-//! The window of each controller over time, on a line without other traffic. The curves are written as text and
-//! compared with `windows.txt`; they can also be drawn as SVG.
+//! The window of each controller over time, alone on a line, compared with `windows.txt`.
 //!
-//! A change of an algorithm changes its curve. Compare the new curve with the paper: the teeth of Reno are straight and
-//! lose half of the window; those of CUBIC bend towards the window of the last loss and then away from it; the curve of
-//! Vegas is flat. `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records the new curves. If the environment
-//! variable `LOPSIDED_PLOTS` names a folder, each curve is also written there as `NAME.svg`.
+//! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records new curves; compare them with the paper. If
+//! `LOPSIDED_PLOTS` names a folder, each curve is also written there as `NAME.svg`.
 
 use super::path::{Path, controller};
 use crate::cc::CONTROLLERS;

@@ -1,28 +1,22 @@
 //! ACK congestion control (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999): an
 //! ACK for every `d` segments, where `d` follows the congestion on the path of the ACKs. Both ends must use the policy.
 //!
-//! **By marks** (section 6.1, `acc`): a router marks ACKs. Use RED with `marks = "all"`, because ACKs are not
-//! ECN-capable. The data sender echoes the mark in its next segment. The receiver then doubles `d`, at most once per
-//! round trip, and reduces `d` by one for each round trip without a mark. `d` is at least 1 and at most `max_delack`,
-//! and is bounded so that `min_acks_per_window` ACKs cover the sender's window. The paper gives no factor, step or
-//! bound. The values here are those of the authors' code in ns-2, whose bounds are 25 segments and two ACKs per window.
+//! **By marks** (section 6.1, `acc`): a router marks ACKs (RED with `marks = "all"`), and the data sender echoes the
+//! mark. The receiver then doubles `d`, at most once per round trip. Each round trip without a mark reduces `d` by one.
+//! `d` is at most `max_delack`, and `min_acks_per_window` ACKs cover the sender's window. The values are those of the
+//! authors' code in ns-2: 25 segments and two ACKs per window.
 //!
-//! **A round trip** ends when data arrives that the sender sent in response to an ACK from this round trip. A round
-//! trip therefore includes the time by which that ACK was delayed and queued. The authors' code uses the sender's echo
-//! of the receiver's clock. This code uses the sender's window: data that is more than one window beyond an ACK was
-//! sent after that ACK arrived. Bursts that wait for their timer make the round trip slightly longer.
+//! **A round trip** ends when data arrives that is more than one sender's window beyond an ACK of this round trip. The
+//! authors' code uses the sender's echo of the receiver's clock.
 //!
-//! **By the window only** (section 8.2, `acc_peerwin`): marks are ignored, and the number of ACKs is always the
-//! smallest that these bounds allow. The paper's bounds are 8 segments and five ACKs per window.
+//! **By the window only** (section 8.2, `acc_peerwin`): marks are ignored, and `d` is always the largest permitted
+//! value. The paper's bounds are 8 segments and five ACKs per window.
 //!
-//! Each data segment has a TCP option of 4 bytes with the window in segments; its first bit is the mark. The paper
-//! assigns no option kind, so this code uses one of the experimental kinds of RFC 6994, without an identifier. The
-//! delayed-ACK timer is unchanged. Out-of-order data, duplicates and data that fills a gap are acknowledged at once, so
-//! fast retransmission works without marks.
+//! Each data segment has a TCP option of 4 bytes with the window in segments and the mark. It has an experimental kind
+//! (RFC 6994), because the paper assigns none.
 //!
-//! **Marked duplicates** (section 6.3, `mark_duplicates`): a sender that does not count duplicate ACKs needs a request.
-//! After `mark_duplicates` out-of-order segments, all further duplicate ACKs have a flag that asks the sender to
-//! retransmit. The paper gives no number.
+//! **Marked duplicates** (section 6.3, `mark_duplicates`): after this number of out-of-order segments, duplicate ACKs
+//! have a flag that asks the sender to retransmit. The paper gives no number.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;

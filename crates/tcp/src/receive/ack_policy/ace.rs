@@ -1,12 +1,10 @@
 //! Acknowledgement based on cwnd estimation (ACE; Ming-Chit, Jinsong and Wang, Improving TCP Performance over
 //! Asymmetric Networks, Computer Communication Review, July 2000, as described in RFC 3449 section 4.5). The receiver
-//! uses the number of segments per round trip as an estimate of the sender's window, and each ACK covers a part of that
-//! window. The sender is unchanged, and no TCP option is needed.
+//! estimates the sender's window from the segments per round trip. The sender is unchanged.
 //!
-//! An ACK covers the window divided by `min_acks_per_window`, at least one segment and at most `max_delack`. The RFC
-//! gives no numbers. Until an RTT has been measured, each segment gets an ACK. Out-of-order data, duplicates and data
-//! that fills a gap are acknowledged at once and reset the estimate, because the sender has probably reduced its
-//! window. The delayed-ACK timer still applies.
+//! An ACK covers the window divided by `min_acks_per_window`, at least one segment and at most `max_delack`. Until an
+//! RTT has been measured, each segment gets an ACK. Out-of-order data resets the estimate, because the sender has
+//! probably reduced its window.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;

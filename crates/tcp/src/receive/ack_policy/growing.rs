@@ -2,10 +2,9 @@
 //! Altman and Jimenez, Novel Delayed ACK Techniques for Improving TCP Performance in Multihop Wireless Networks, PWC
 //! 2003. Their thresholds of 2, 5 and 9 segments correspond to steps of 1, 2 and 3.
 //!
-//! A sender with a small initial window thus gets one ACK per segment, and a sender with a large window gets few ACKs.
-//! Out-of-order data, duplicates and data that fills a gap are acknowledged at once and reset the count to one segment.
-//! An ACK sent by the timer also resets it, because the sender's window is probably small (de Oliveira and Braun, A
-//! Dynamic Adaptive Acknowledgment Strategy for TCP over Multihop Wireless Networks, INFOCOM 2005). N is `max_delack`.
+//! Out-of-order data resets the count to one segment. An ACK sent by the timer does too, because the sender's window is
+//! probably small (de Oliveira and Braun, A Dynamic Adaptive Acknowledgment Strategy for TCP over Multihop Wireless
+//! Networks, INFOCOM 2005). N is `max_delack`.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;

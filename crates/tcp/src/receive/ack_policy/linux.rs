@@ -3,13 +3,10 @@
 //! - Quick ACKs: one ACK per segment at the start of a connection, after a pause, and after a duplicate.
 //! - After the quick ACKs: one ACK for more than one full segment, or after an adaptive timeout (delayed ACK).
 //! - After three consecutive duplicate ACKs: one duplicate ACK per compression interval (since 4.18).
-//! - If an ACK for two segments would advertise a smaller window, it waits until the application has read. Quick ACKs
-//!   end once less than half of the buffer is free.
+//! - An ACK for two segments that would advertise a smaller window waits until the application has read.
 //! - A short segment is acknowledged when the application reads it. Since 6.1.57 this includes a full segment with PSH.
-//! - If the peer's data is ECN-capable, a segment that is not ECN-capable counts as a retransmission, and the next two
-//!   ACKs are quick. Two ACKs are also quick after the first mark.
-//! - Pingpong mode: if this end sends data within the delay, that data carries the acknowledgements. Quick ACKs, and
-//!   ACKs after a read, then stop until the delayed-ACK timer sends an ACK.
+//! - Two ACKs are quick after the first mark, and after a segment without ECT from an ECN-capable peer.
+//! - Pingpong mode: data sent within the delay carries the acknowledgements, until the delayed-ACK timer expires.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData};
 use crate::profile::{AckSettings, TimerGrain};

@@ -1,22 +1,17 @@
 //! RFC 5690: acknowledgement congestion control (AckCC). The data sender detects lost or marked ACKs and sends the
 //! receiver the ACK Ratio: the number of segments that an ACK covers. Both ends must use the policy.
 //!
-//! **Sender** (sections 4.4, 4.5). If no data was lost, a pure ACK for more segments than the ratio shows that an ACK
-//! was lost. After a window with a lost or marked ACK the ratio R doubles. After cwnd / (MSS (R^2 - R)) windows without
-//! one, R decreases by one. R is at most the greater of 2 and half the window in segments, and at least 2 if the window
-//! has 4 segments. It changes at most once per window. After a change the larger of both ratios applies until a window
-//! is acknowledged. Section 4.5 does not define the bound J; this code uses `max_delack`.
+//! **Sender** (sections 4.4, 4.5). A pure ACK for more segments than the ratio shows that an ACK was lost. A window
+//! with a lost or marked ACK doubles the ratio R; cwnd / (MSS (R^2 - R)) windows without one decrease R by one. R is at
+//! most the greater of 2 and half the window in segments, and at most `max_delack` (J in section 4.5).
 //!
-//! **Receiver** (sections 4.3, 4.6). It sends an ACK for every R segments, or when the delayed-ACK timer expires. Each
-//! of the first three out-of-order segments of a loss event is acknowledged at once. Later ones get one ACK per R
-//! segments.
+//! **Receiver** (sections 4.3, 4.6). It sends an ACK for every R segments. The first three out-of-order segments of a
+//! loss event are acknowledged at once.
 //!
-//! Each data segment carries the ratio in an option of 3 bytes. The option has an experimental kind, because no number
-//! was assigned to the RFC's option.
+//! Each data segment carries the ratio in an option of 3 bytes with an experimental kind.
 //!
-//! Not modelled: the handshake option, so both ends must be configured; ECN-capable ACKs (a queue with `marks = "all"`
-//! marks them anyway); the sender's pacing of section 4.7 above a ratio of 2 (use `max_burst`) and its growth by bytes
-//! (use `abc`).
+//! Not modelled: the handshake option, ECN-capable ACKs (use `marks = "all"`), the pacing of section 4.7 (use
+//! `max_burst`) and growth by bytes (use `abc`).
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;

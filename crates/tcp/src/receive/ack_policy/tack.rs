@@ -1,10 +1,8 @@
-//! Sends few ACKs: one per quarter of the RTT, provided that at least two segments are unacknowledged. The policy
-//! follows the periodic acknowledgements of TACK (Li, Zheng, Xu, Lin, Zhu et al., TACK: Improving Wireless Transport
-//! Performance by Taming Acknowledgments, SIGCOMM 2020, section 4), whose frequency is the smaller of two values: the
-//! bandwidth divided by L segments, and beta per RTT.
+//! One ACK per quarter of the RTT if at least two segments are unacknowledged: the periodic acknowledgements of TACK
+//! (Li, Zheng, Xu, Lin, Zhu et al., TACK: Improving Wireless Transport Performance by Taming Acknowledgments, SIGCOMM
+//! 2020, section 4).
 //!
-//! Not modelled: TACK's loss reports and its receiver-driven pacing; a standard sender would ignore both. Out-of-order
-//! data, duplicates and data that fills a gap are acknowledged at once.
+//! Not modelled: TACK's loss reports and receiver-driven pacing, which a standard sender would ignore.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;

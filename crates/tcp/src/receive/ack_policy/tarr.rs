@@ -1,14 +1,10 @@
 //! The TCP ACK Rate Request option (TARR; Gomez and Crowcroft, draft-ietf-tcpm-ack-rate-request): the data sender
 //! requests an ACK for each R full-sized segments. Both ends need the policy.
 //!
-//! The draft leaves the choice of R to the sender. This sender requests `acks_per_rtt` ACKs per congestion window, with
-//! at least one segment and at most `max_delack` segments per ACK. Because segments may be lost, each data segment
-//! repeats a request until a window of data is acknowledged. R = 0 requests an immediate ACK without changing the rate.
-//! This sender never sends R = 0, because R = 1 has the same effect for small windows.
+//! This sender requests `acks_per_rtt` ACKs per congestion window, with at most `max_delack` segments per ACK. Each
+//! data segment repeats a request until a window of data is acknowledged. R = 0 (an immediate ACK) is never sent.
 //!
-//! The option has kind 254 (RFC 6994) with the identifier 0x00AC, and one byte with R in its upper seven bits. As the
-//! draft requires, out-of-order data, duplicates and data that fills a gap are acknowledged at once, and the
-//! delayed-ACK timer is unchanged.
+//! The option has kind 254 (RFC 6994) with the identifier 0x00AC, and one byte with R in its upper seven bits.
 //!
 //! Not modelled: the negotiation in the handshake, so both ends must be configured; the last bit of the byte.
 

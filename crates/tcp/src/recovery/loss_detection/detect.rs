@@ -1,4 +1,4 @@
-//! Selects the loss-detection rule of the profile, and implements RACK's rule (RFC 8985 section 6.2 steps 4 and 5).
+//! Selects the profile's loss-detection rule, and implements RACK's (RFC 8985 section 6.2 steps 4 and 5).
 
 use super::mark::mark_lost;
 use super::rack::Newest;

@@ -1,5 +1,4 @@
-//! FACK: a hole is lost if enough segments lie between the hole and the highest SACK (Mathis and Mahdavi, SIGCOMM
-//! 1996).
+//! FACK: a hole is lost if enough segments follow it below the highest SACK (Mathis and Mahdavi, SIGCOMM 1996).
 
 use super::mark::mark_lost;
 use crate::send::Flight;

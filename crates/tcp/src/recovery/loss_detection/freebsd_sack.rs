@@ -1,6 +1,5 @@
-//! FreeBSD's SACK recovery: once the number of duplicate ACKs reaches the threshold, all holes below the highest SACK
-//! are lost. SACK blocks without duplicate ACKs start no recovery, and a recovery does not retransmit data that was
-//! sent after it began.
+//! FreeBSD's SACK recovery: the threshold of duplicate ACKs makes all holes below the highest SACK lost. Data sent
+//! after the recovery began is not retransmitted.
 
 use super::mark::mark_lost;
 use crate::send::Flight;

@@ -1,5 +1,4 @@
-//! Loss detection by time (RACK, RFC 8985 section 6): a segment is lost if a segment that was sent later has been
-//! delivered and enough time has passed.
+//! Loss detection by time (RACK, RFC 8985 section 6).
 
 use crate::send::TxRecord;
 use lopsided_core::{Duration, Time};

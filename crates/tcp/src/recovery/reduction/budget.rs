@@ -1,16 +1,12 @@
 //! The window during a recovery in FreeBSD.
 //!
-//! With SACK, the window limits the bytes sent since the recovery began, retransmitted or new. It starts with one
-//! segment. A duplicate ACK adds one segment, up to the threshold, if fewer bytes than the threshold are in the
-//! network. A partial acknowledgement sets the window to the unacknowledged bytes sent in this recovery plus one
-//! segment, or plus two segments if it acknowledged two. As a result, only the first hole is repaired in each round
-//! trip. The partial acknowledgement is answered with a segment, which is empty if no data may be sent.
+//! With SACK, the window limits the bytes sent since the recovery began. It starts with one segment, and a duplicate
+//! ACK adds one, up to the threshold. A partial acknowledgement adds one or two segments to the unacknowledged bytes of
+//! this recovery, so each round trip repairs one hole.
 //!
-//! Without SACK, the window is the threshold, plus one segment for each duplicate ACK that has not already released a
-//! segment, minus the bytes that a partial acknowledgement covers (RFC 6582 section 3.2).
+//! Without SACK, RFC 6582 section 3.2 applies.
 //!
-//! Not modelled: retransmissions of a part of a segment. If the peer's window has space only for a part, a partial
-//! acknowledgement is answered with an empty segment.
+//! Not modelled: retransmissions of a part of a segment.
 
 use crate::profile::CwndReduction;
 use crate::recovery::Recovery;

@@ -1,5 +1,5 @@
-//! The rules by which the window shrinks, one per file: at once (RFC 6675), by rate halving, in proportion to the
-//! delivered data (RFC 6937), or to one segment plus one per duplicate ACK (FreeBSD).
+//! The rules by which the window shrinks: at once (RFC 6675), by rate halving, in proportion to the delivered data (RFC
+//! 6937), or as in FreeBSD.
 
 mod budget;
 mod immediate;

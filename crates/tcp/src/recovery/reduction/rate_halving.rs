@@ -1,5 +1,5 @@
-//! Rate halving: the window shrinks by one segment per two ACKs, and is at most one segment larger than the data in
-//! flight (Mathis, Semke and Mahdavi, draft-mathis-tcp-ratehalving, 1999).
+//! Rate halving: the window shrinks by one segment per two ACKs (Mathis, Semke and Mahdavi,
+//! draft-mathis-tcp-ratehalving, 1999).
 //!
 //! Not modelled: windows below the threshold (Linux lets Reno's window fall to half of the threshold).
 

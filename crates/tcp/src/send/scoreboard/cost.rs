@@ -1,4 +1,4 @@
-//! Tests of the cost. With 100,000 holes, each hole costs a few search steps and tree look-ups, in any order of events.
+//! With 100,000 holes, each hole costs a few search steps and tree look-ups, in any order of events.
 
 use super::{RateStamp, Scoreboard};
 use lopsided_core::{Duration, Time};

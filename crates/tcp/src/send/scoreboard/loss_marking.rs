@@ -1,5 +1,5 @@
-//! Marks segments as lost by one of five rules: time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or
-//! a partial acknowledgement, which marks only one hole. Also removes the marks.
+//! Marks segments as lost by time (RACK, RFC 8985), distance (FACK), count (RFC 6675), a timeout, or a partial
+//! acknowledgement. Also removes the marks.
 
 use super::{LOST, RETRANS, SACKED, Scoreboard, TxRecord};
 use crate::cc::Lost;

@@ -1,7 +1,6 @@
 //! Splits outstanding segments that exceed a new path MTU, so that each is retransmitted in several pieces.
 //!
-//! Linux counts segments, so each piece takes the space of a full segment in the congestion window. The padding of a
-//! piece is the difference between a full segment and the piece.
+//! Linux counts segments, so each piece is padded to a full segment in the congestion window.
 
 use super::sack_ranges::{SackRange, SackRanges};
 use super::{Scoreboard, TxRecord};

@@ -1,5 +1,4 @@
-//! The runs of SACKed segments. They are disjoint and ordered, and a look-up takes logarithmic time for any order of
-//! holes.
+//! The runs of SACKed segments, disjoint and ordered. A look-up takes logarithmic time.
 
 use std::collections::BTreeMap;
 

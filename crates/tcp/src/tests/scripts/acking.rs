@@ -1,5 +1,4 @@
-//! The times at which a receiver sends ACKs, the SACK blocks in them (RFC 5681 section 4.2, RFC 2018, RFC 2883), and
-//! the window that they advertise.
+//! When a receiver sends ACKs, their SACK blocks (RFC 5681 section 4.2, RFC 2018, RFC 2883), and their windows.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
 use crate::receive::SegmentSizes;

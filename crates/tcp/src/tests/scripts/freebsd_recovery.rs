@@ -1,6 +1,5 @@
 //! FreeBSD's recovery: duplicate ACKs are counted, retransmissions and new data share one window, and ssthresh is half
-//! of the congestion window or of the peer's window, whichever is smaller. The expected values are derived from these
-//! rules and agree with captures of FreeBSD's own TCP.
+//! of the smaller of both windows. Captures of FreeBSD's own TCP agree.
 
 use super::script::{NO_SACK, PEER, Peer, Script, freebsd};
 use crate::{CaState, Profile};

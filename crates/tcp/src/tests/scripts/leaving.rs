@@ -1,5 +1,5 @@
-//! The application closes: shutdown of either direction, and close. Also: data that is never read (RFC 1122 section
-//! 4.2.2.13, RFC 2525 section 2.17), and the results and events of the application's calls.
+//! The application's ways to end a connection: shutdown of either direction, close, and unread data (RFC 1122 section
+//! 4.2.2.13, RFC 2525 section 2.17).
 
 use super::script::{PEER, Script, linux};
 use crate::{ConnError, ConnEvent, ReadError, State, WriteError};

@@ -1,5 +1,5 @@
-//! Scripted exchanges of segments, one file per topic. The script plays the peer; the test checks the segments that the
-//! connection sends, and their times.
+//! Scripted exchanges of segments, one file per topic. The script plays the peer, and checks the connection's segments
+//! and their times.
 //!
 //! The expected values come from the RFC that a test names, or from the documented behaviour of the stack that it
 //! names.

@@ -1,5 +1,4 @@
-//! Path-MTU discovery (RFC 1191): a router reports that segments are too long. Linux's behaviour was taken from a
-//! capture of a real kernel (tests/python/test_path_mtu.py).
+//! Path-MTU discovery (RFC 1191). Linux's behaviour comes from a kernel capture (tests/python/test_path_mtu.py).
 
 use super::script::{PEER, Script, linux};
 use crate::CaState;

@@ -1,5 +1,4 @@
-//! Linux's receive buffer in bytes of memory: how an arriving segment opens the window, and the initial value from
-//! which the buffer grows.
+//! Linux's receive buffer in bytes of memory: how segments open the window, and how the buffer grows.
 
 use super::script::{PEER, Script, linux};
 use crate::{AckSettings, BufferRule, Profile};

@@ -1,8 +1,7 @@
 //! Plays the peer of a [`Connection`] on a virtual clock, step by step.
 //!
-//! Before each step, the connection's timers run up to the time of the step. The script must expect each segment that
-//! the connection sends, in order and at the exact nanosecond. If a segment has not been expected by the next step or
-//! by the end of the script, the test fails and prints the whole exchange.
+//! The script must expect each segment of the connection, in order and at the exact nanosecond. Otherwise the test
+//! fails and prints the whole exchange.
 
 use super::spec::Spec;
 use crate::{

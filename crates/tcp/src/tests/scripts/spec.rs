@@ -4,16 +4,16 @@
 //! in bytes, after scaling. Timestamps are in milliseconds of each side's clock. All words are optional and may be in
 //! any order:
 //!
-//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `A` AE, `X` the mark of a filter, `P` PSH (only for
-//!   the peer: the PSH of a connection's segments is not compared); `ack N` implies ACK
+//! - flags: `S` SYN, `F` FIN, `R` RST, `.` ACK, `E` ECE, `W` CWR, `A` AE, `X` the mark of a filter, `P` PSH (not
+//!   compared)
 //! - `1:1001`: the bytes of the segment
 //! - `ack N`, `win N`, `sack 2001:3001,4001:5001`, `mss N`, `wscale N`, `sackok`, `ts value:echo`
 //! - `ace N`: AE, CWR and ECE as a number (RFC 9768)
 //! - `octets0 1001,500` and `octets1 ...`: the counters of the accurate-ECN option, in the order of its kind
 //! - `ce`, `ect0`, `ect1`: the ECN field of the IP header
 //!
-//! The flags, bytes, SACK blocks, accurate-ECN option and ECN field of a sent segment must equal those in the text.
-//! Other values are compared only if the text contains them.
+//! Flags, bytes, SACK blocks, the accurate-ECN option and the ECN field must be equal. Other values are compared only
+//! if the text contains them.
 
 use crate::ecn::flags_of;
 use lopsided_core::Ecn;

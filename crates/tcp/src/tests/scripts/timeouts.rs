@@ -1,6 +1,5 @@
-//! The timers of the sender: the retransmission timeout (RFC 6298) and the tail loss probe (RFC 8985 section 7). Also
-//! the rules that undo their effects: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early-ACK
-//! rule.
+//! The sender's timers: retransmission timeout (RFC 6298) and tail loss probe (RFC 8985 section 7), and their undo:
+//! F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early-ACK rule.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, instant, linux};
 use crate::{CaState, Profile, TimerGrain};
