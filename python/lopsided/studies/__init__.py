@@ -1,1 +1,1 @@
-"""Studies of several runs: sweeps, buffer sizing, fairness, comparisons of worlds, and probes of a real line."""
+"""Studies of several runs."""

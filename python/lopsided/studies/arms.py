@@ -1,4 +1,4 @@
-"""The arms of a comparison: each a named scenario in a world. Runs the arms one after the other."""
+"""The arms of a comparison: named scenarios, each in a world."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm of a comparison: a scenario in a world, with a name."""
+    """A named scenario in a world."""
 
     name: str
     scenario: Scenario
     world: str
     ours: frozenset[str] = frozenset()
-    """Hosts that run the simulator's endpoints in the live world."""
+    """Hosts with the simulator's endpoints in the live world."""
 
 
 def in_worlds(scenario: Scenario, worlds: Sequence[str], ours: Iterable[str] = ()) -> list[Arm]:
-    """Returns one arm of the scenario per world. In the live world, the hosts in `ours` run the simulator's endpoints.
+    """Returns one arm per world. In the live world, the hosts in `ours` run the simulator's endpoints.
 
-    Raises UsageError if `ours` is given but the live world is not.
+    Raises UsageError if `ours` is given without the live world.
     """
     hosts = frozenset(ours)
     if hosts and "live" not in worlds:
@@ -40,27 +40,25 @@ def in_worlds(scenario: Scenario, worlds: Sequence[str], ours: Iterable[str] = (
 
 
 def kernel_in(world: str, worlds: Sequence[str], kernel: str | None) -> str | None:
-    """Returns the `kernel` option to pass to `world`. If `worlds` contains the kernel world, only the kernel world gets
-    the option; otherwise every world does."""
+    """Returns the `kernel` option for `world`. If the kernel world is compared, only it gets the option."""
     return kernel if world == "kernel" or "kernel" not in worlds else None
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raises UsageError unless there are at least two different names."""
+    """Raises UsageError unless there are at least two distinct names."""
     if len(names) < 2 or len(set(names)) != len(names):
         raise UsageError("a comparison needs at least two different worlds")
 
 
 def check_worlds(arms: Sequence[Arm], kernel: str | None) -> None:
-    """Checks that every world can run, for example that a kernel is installed for the kernel world. Raises
-    UsageError."""
+    """Raises UsageError if a world cannot run, for example without a kernel."""
     worlds = [arm.world for arm in arms]
     for arm in arms:
         world_of(arm.world).check(arm.scenario, RunOptions(kernel=kernel_in(arm.world, worlds, kernel), ours=arm.ours))
 
 
 def run_each(arms: Sequence[Arm], run: Callable[[Arm, Progress | None], T], progress: Progress | None) -> dict[str, T]:
-    """Calls `run` for one arm after the other. Returns the results by the arms' names."""
+    """Calls `run` for each arm in turn. Returns the results by name."""
     check_names([arm.name for arm in arms])
     parts = (part_of(progress, number / len(arms), 1 / len(arms)) for number in range(len(arms)))
     return {arm.name: run(arm, part) for arm, part in zip(arms, parts, strict=True)}

@@ -1,13 +1,12 @@
-"""Compares two builds of a program over a matrix of emulated lines, in real time.
+"""Compares two builds of a program over emulated lines, in real time.
 
     found = check("target/main", "target/new", "{}/client 100.64.0.1:4433", server="{}/server 0.0.0.0:4433")
     found.lines        # one row for each line: both means, the paired difference with its 95 % interval, a verdict
 
-For each line and seed, both builds run one after the other over the same line with the same random numbers, so the
-comparison is paired: the 95 % interval is that of the differences within the pairs. The order alternates, so that a
-slow drift of the machine's speed cancels. Server and client run in network namespaces at either end of the line
-(`emulate --server`). All processes of a run end when the client ends, when the time limit expires, or when this process
-ends.
+Per line and seed, both builds run in turn over the same line with the same random numbers. The comparison is paired:
+the 95 % interval is that of the differences. The order alternates, so that a drift of the machine's speed cancels.
+Client and server run at the ends of the line (`emulate --server`). A run ends with its client, at the time limit, or
+with this process.
 
 Left out: the program's own output. Time, bytes and queueing delay are measured at the line.
 """
@@ -46,12 +45,12 @@ METRICS = {
     "down_delay": "down_sojourn_p95_ms",
     "up_delay": "up_sojourn_p95_ms",
 }
-"""Columns that can be compared, by metric name. Smaller is better in each."""
+"""Metrics and their columns. Smaller is better."""
 
 _ENDED_BY_SIGNAL = {128 + number for number in (1, 2, 3, 15)}
 _TIMED_OUT = 124
 _LAST_BYTES = 2000
-"""Number of bytes from the end of a failed program's output that are reported."""
+"""Bytes of a failed program's output that are reported, from its end."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Check(Study):
     lines: Table
     runs: Table
     failures: Mapping[str, str]
-    """The end of the output of each failed run, by build, line and seed."""
+    """The end of each failed run's output, by build, line and seed."""
 
     @property
     def worse(self) -> list[str]:
@@ -169,12 +168,12 @@ def check(
     client
         Shell command that runs behind the line. It reaches the server at 100.64.0.1.
     server
-        Shell command at the far end. The client starts when the server has opened a port. Default: this machine's
-        services are at the far end, where TCP connections terminate (see `emulate`).
+        Shell command at the far end. The client starts when the server has opened a port. By default, this machine's
+        services are at the far end (see `emulate`).
     lines
         Names of access lines, or paths of scenario files.
     settings
-        Settings of all lines, `key=value`. With several values, `key=a,b`, each line is tried with each value.
+        Settings of all lines, `key=value`. `key=a,b` tries each line with each value.
     metric
         The quantity to compare, a name from `METRICS`. Smaller is better.
     margin
@@ -195,7 +194,7 @@ def check(
     UsageError
         For an unknown line, or metric, or fewer than 2 pairs.
     RunError
-        If the baseline fails in all runs on a line, so that there is nothing to compare with.
+        If the baseline fails in all runs on a line.
     KeyboardInterrupt
         If a signal ended a program.
     """
@@ -240,7 +239,7 @@ def check(
 
 
 def _matrix(lines: Sequence[str], settings: Sequence[str]) -> list[_Line]:
-    """Every line with every combination of the settings' values."""
+    """Every line with every combination of values."""
     if not lines or len(set(lines)) < len(lines):
         raise UsageError("name each line once, and at least one")
     axes = [arms_of(key.strip(), values.strip()) for key, _, values in (each.partition("=") for each in settings)]
@@ -253,19 +252,19 @@ def _matrix(lines: Sequence[str], settings: Sequence[str]) -> list[_Line]:
         for arms in itertools.product(*axes):
             varied = [arm.label for arm, axis in zip(arms, axes, strict=True) if len(axis) > 1]
             made = {key: value for arm in arms for key, value in arm.settings.items()}
-            # Raises ScenarioError before the first run if the line does not accept the setting.
+            # Raises ScenarioError before the first run.
             scenario.with_(**made)
             found.append(_Line(", ".join([name, *varied]), options, tuple("=".join(each) for each in made.items())))
     return found
 
 
 def _quiet(command: str, output: Path) -> str:
-    """Runs the command without a terminal and writes its output to a file."""
+    """Runs the command without a terminal, with its output in a file."""
     return f"exec </dev/null >{shlex.quote(str(output))} 2>&1\n{command}"
 
 
 def _ending(exit_code: int, limit: str, outputs: Sequence[Path]) -> str:
-    """Describes how a run failed, with the last lines of both programs."""
+    """Describes how a run failed, with both programs' last lines."""
     said = [f"not done after {limit}" if exit_code == _TIMED_OUT else f"exit code {exit_code}"]
     for output in outputs:
         if output.exists() and (text := output.read_bytes()[-_LAST_BYTES:].decode(errors="replace").strip()):
@@ -311,8 +310,7 @@ def _judged(line: str, rows: Sequence[Row], metric: str, margin: float) -> Row:
 
 
 def verdict(fails: bool, change: float | None, half_width: float | None, margin: float) -> str:
-    """Returns `failed`, `worse`, `better`, `same` or `unsure`, according to the interval of the paired difference
-    and the margin."""
+    """Returns `failed`, `worse`, `better`, `same` or `unsure`, by interval and margin."""
     if fails:
         return "failed"
     if change is None or half_width is None or half_width != half_width:

@@ -1,19 +1,15 @@
 """Runs on a cluster of machines with Dask: `pip install 'lopsided[dask]'`.
 
-A sweep becomes one partitioned Parquet dataset. Its runs are numbered. A batch is a range of runs; its size is chosen
-from the CPU time of earlier runs. The client writes each batch to one file, `part-FIRST-LAST.parquet`. Consequences:
+A sweep becomes a partitioned Parquet dataset. The client writes each batch, a range of numbered runs, to
+`part-FIRST-LAST.parquet`. Therefore:
 
 - Rows and digests do not depend on the workers.
-- An interrupted sweep resumes with the batches whose files are missing.
-- If a worker is killed, another worker repeats its batch.
-- The client holds only the batches in progress in memory.
+- An interrupted sweep resumes with the missing batches.
+- Another worker repeats the batch of a killed worker.
+- The client holds only unfinished batches in memory.
 
-A run that fails is listed in `failed.csv` with its settings, and the others continue.
-
-Other studies (fairness, papers, sizes) run their jobs on the workers inside `using`, and combine the results in this
-process.
-
-Left out: user-defined controllers and disciplines whose code the workers cannot import, and the kernel world.
+A failed run is listed in `failed.csv`, and the others continue. Other studies run their jobs on the workers inside
+`using`. Left out: user code that the workers cannot import, and the kernel world.
 """
 
 from __future__ import annotations
@@ -53,14 +49,14 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FAILED = "failed.csv"
 _BATCH_S = 2.0
-"""Target duration of a batch in seconds. A killed worker loses at most the work of one batch."""
+"""Target duration of a batch in seconds: the most work that a killed worker loses."""
 _FIRST_BATCH = 4
 _LARGEST_BATCH = 2000
 _WORKERS_S = 20.0
-"""Time to wait for the scheduler's first worker to appear, in seconds."""
+"""Seconds to wait for the scheduler's first worker."""
 _CLOSE_S = 2.0
 _DEATHS = 3
-"""Number of workers that may die during a batch before the batch itself is taken to be the cause."""
+"""Dead workers after which the batch counts as the cause."""
 
 Progress = Callable[[float], object]
 
@@ -70,19 +66,19 @@ Progress = Callable[[float], object]
 
 @contextmanager
 def connect(address: str, workers: int | None = None) -> Generator[Any]:
-    """Connects to the scheduler at `address` (`tcp://HOST:PORT`), or starts workers on this machine (`local`).
+    """Connects to the scheduler at `address` (`tcp://HOST:PORT`), or starts local workers (`local`).
 
     Yields the client. Raises LopsidedError if no scheduler answers.
     """
     distributed = _distributed()
-    # Dask logs a traceback for each lost connection; a single error message replaces them.
+    # Dask logs a traceback per lost connection. We raise one error instead.
     for name in ("distributed", *(each for each in logging.root.manager.loggerDict if each.startswith("distributed."))):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": _DEATHS})
     if address != "local" and "://" not in address:
         raise UsageError(f"--dask {address!r}: write the scheduler's address, tcp://HOST:PORT, or local")
     if address == "local":
-        # There is no need to wait for these workers, because LocalCluster returns after they have started.
+        # LocalCluster returns after these workers have started.
         count = workers or os.cpu_count() or 1
         with (
             distributed.LocalCluster(
@@ -110,7 +106,7 @@ def connect(address: str, workers: int | None = None) -> Generator[Any]:
 
 
 def _distributed() -> Any:
-    """Imports dask.distributed, which has no type annotations."""
+    """dask.distributed has no type annotations."""
     try:
         return importlib.import_module("distributed")
     except ImportError:
@@ -118,7 +114,7 @@ def _distributed() -> Any:
 
 
 def _width(client: Any) -> int:
-    """Returns the number of runs that the workers execute in parallel."""
+    """Number of runs that the workers execute in parallel."""
     return max(1, sum(client.nthreads().values()))
 
 
@@ -127,7 +123,7 @@ def _width(client: Any) -> int:
 
 @contextmanager
 def using(client: Any) -> Generator[None]:
-    """Within the block, the client's workers execute every simulator run, for every study."""
+    """Inside the block, the workers execute the simulator runs of every study."""
     with many.elsewhere(lambda jobs, progress: _run_many(client, jobs, progress)):
         yield
 
@@ -150,7 +146,7 @@ def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> It
 
 
 def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
-    """Executed on a worker: returns the simulator's result or the error of each job, and the CPU time in seconds."""
+    """On a worker: returns each job's result or error, and the CPU time in seconds."""
     begun = time.thread_time()
     found: list[Any] = []
     for source, controllers, seed in jobs:
@@ -166,9 +162,9 @@ def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
 
 @dataclass(frozen=True)
 class Swept:
-    """The result of a sweep on a cluster: the folder that contains its parts, and the number of its runs.
+    """The result of a sweep on a cluster: its folder and number of runs.
 
-    `failed` is the number of runs that failed in this call, and `found` the number that earlier calls completed.
+    `failed` counts the runs that failed in this call, `found` those that earlier calls completed.
     """
 
     folder: Path
@@ -176,7 +172,7 @@ class Swept:
     failed: int
     found: int
     start_jitter_s: float | None = None
-    """Range of the random start offset in seconds if it is the default; `None` if the user set the range."""
+    """Default range of the random start offset in seconds; `None` if the user set it."""
 
     def scan(self) -> pl.LazyFrame:
         """Returns the rows of all parts as a lazy frame."""
@@ -187,13 +183,13 @@ class Swept:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The numbered runs of a sweep: every repetition of every combination of the axes' values."""
+    """The numbered runs of a sweep: every repetition of every combination of values."""
 
     scenario: Scenario
     axes: Mapping[str, Sequence[sweeps.Arm]]
     repeat: int
     jitter_s: float = 0.0
-    """Range of the random start offset in seconds, which is added to the scenario's own jitter."""
+    """Range of the random start offset in seconds, in addition to the scenario's jitter."""
 
     @property
     def runs(self) -> int:
@@ -203,7 +199,7 @@ class _Plan:
         return {name: sweeps.axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
 
     def run(self, number: int) -> tuple[Row, dict[str, str], int]:
-        """Returns the labels, the settings and the repetition of the run with the given number."""
+        """Returns a run's labels, settings and repetition."""
         rest, repetition = divmod(number, self.repeat)
         chosen: list[sweeps.Arm] = []
         for arms in reversed(list(self.axes.values())):
@@ -214,7 +210,7 @@ class _Plan:
         return labels, {key: value for arm in chosen for key, value in arm.settings.items()}, repetition
 
     def fingerprint(self) -> str:
-        """Returns a hash of the sweep's definition: equal sweeps have equal hashes."""
+        """Returns a hash of the sweep's definition."""
         axes = {name: [(arm.label, dict(arm.settings)) for arm in arms] for name, arms in self.axes.items()}
         said = json.dumps(
             [self.scenario.to_toml(), axes, self.repeat, self.jitter_s, _native.__version__], sort_keys=True
@@ -232,10 +228,10 @@ def sweep(
     start_jitter: str | float | None = None,
     progress: Progress | None = None,
 ) -> Swept:
-    """Runs a sweep on the client's workers into `folder`, or continues the same sweep there.
+    """Runs a sweep on the client's workers into `folder`, or continues it there.
 
-    The rows are those of `studies.sweep.sweep` with an additional first column `run`, the number of the run. Start
-    times vary as they do there. Raises UsageError if there is no axis to sweep.
+    The rows are those of `studies.sweep.sweep`, after a first column `run` with the number. Start times vary alike.
+    Raises UsageError without an axis.
     """
     found, file_repeat = sweeps.axes_of(scenario)
     if axes is not None:
@@ -245,7 +241,7 @@ def sweep(
     plan = _Plan(scenario, found, file_repeat if repeat is None else repeat)
     many.check_count(plan.runs)
     many.seeds(scenario.seed, plan.repeat)
-    # Check each setting separately, so that an invalid setting raises an error before the first run.
+    # An invalid setting raises before the first run.
     for name, arms in found.items():
         for arm in arms:
             _checked(scenario, name, arm)
@@ -280,10 +276,10 @@ def sweep(
 
 
 def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
-    """Returns the range of the random start offset in seconds, chosen as by `starts.varied` on one machine."""
+    """Returns the random start offset's range in seconds, as `starts.varied` would choose it."""
     tried: list[Scenario] = []
     for number in range(0, min(plan.runs, starts.MOST_TRIALS * plan.repeat), plan.repeat):
-        # Settings may be invalid only in combination; such runs fail later and are listed.
+        # Settings may be invalid only together. Such runs fail later and are listed.
         with suppress(LopsidedError):
             tried.append(plan.scenario.with_(**plan.run(number)[1]))
     if not tried:
@@ -293,7 +289,7 @@ def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
 
 
 def _shortest_s(plan: _Plan) -> float:
-    """Returns the duration in seconds of the shortest run, if an axis sets the duration."""
+    """Returns the shortest run in seconds, if an axis sets the duration."""
     usual = plan.scenario.duration_s
     for arms in plan.axes.values():
         found: list[float] = []
@@ -309,14 +305,13 @@ def _checked(scenario: Scenario, name: str, arm: sweeps.Arm) -> None:
     try:
         scenario.with_(**arm.settings)
     except LopsidedError:
-        # A setting may be valid only in combination with another axis, so it is not rejected here. If it is invalid,
-        # its run fails and is listed.
+        # A setting may be valid only together with another axis. If not, its run fails later and is listed.
         if len(arm.settings) == 1 and name in arm.settings:
             raise
 
 
 def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
-    """Returns the ranges of runs that the folder already contains. Raises FolderError if it contains any other file."""
+    """Returns the ranges of runs that the folder contains. Raises FolderError for other files."""
     mark = plan.fingerprint()
     with output.told(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -337,8 +332,7 @@ def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
 
 
 def _stretch(path: Path) -> tuple[int, int]:
-    """Returns the range of runs in a part file, from the file's name. Raises FolderError for an unknown name or a
-    damaged file."""
+    """Returns the runs of a part file, by its name. Raises FolderError if the file is unknown or damaged."""
     named = _PART.fullmatch(path.name)
     if named is None:
         raise FolderError(f"{path} is not part of a sweep; move it elsewhere")
@@ -353,7 +347,7 @@ def _stretch(path: Path) -> tuple[int, int]:
 
 _PART = re.compile(r"part-([0-9]+)-([0-9]+)\.parquet")
 _LEAST_PARQUET = 12
-"""Least size in bytes of a Parquet file: its magic number at both ends and the length of its footer."""
+"""Bytes of the smallest Parquet file: two magic numbers and the footer's length."""
 
 
 def _gaps(there: Sequence[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
@@ -383,8 +377,7 @@ def _part(
     runs: Sequence[tuple[int, Row, dict[str, str], int]],
     types: Any,
 ) -> tuple[tuple[bytes, list[Row], int], float]:
-    """Executed on a worker: returns the rows of the given runs as Parquet, the failures, and the CPU time in
-    seconds."""
+    """On a worker: returns the runs' rows as Parquet, the failures, and the CPU time in seconds."""
     begun = time.thread_time()
     base = Scenario.from_source(source, controllers)
     rows: list[Row] = []
@@ -405,7 +398,7 @@ def _part(
 
 
 def _parquet(rows: Sequence[Mapping[str, Any]], types: Mapping[str, str]) -> bytes:
-    """Encodes the rows as a Parquet file. Every part has the same columns and types, even if all values are null."""
+    """Encodes rows as Parquet. Columns and types are the same in every part."""
     import polars as pl
 
     axes = {name: {"int": pl.Int64, "float": pl.Float64}.get(kind, pl.String) for name, kind in types.items()}
@@ -425,18 +418,16 @@ def _no_rows(types: Mapping[str, str]) -> bytes:
 def _carried_out(
     client: Any, stretches: Sequence[tuple[int, int]], batch: Callable[[int, int], tuple[Any, ...]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yields, as each batch finishes, its first run's number with its result, or with the error if the batch has one
-    run.
+    """Yields each finished batch: its first run's number, and its result or the error of its only run.
 
-    `batch(first, last)` returns a function and its arguments; the function returns `(result, CPU seconds)`. Only as
-    many batches are submitted at a time as keep the workers busy. A batch that kills its workers is halved until it has
-    one run.
+    `batch(first, last)` returns a function and its arguments. The function returns `(result, CPU seconds)`. Submitted
+    batches are just enough to keep the workers busy. A batch that kills its workers is halved, down to one run.
     """
     distributed = _distributed()
     try:
         yield from _in_batches(client, stretches, batch, distributed)
     except (importlib.import_module("distributed.client").CancelledError, OSError) as error:
-        # A client that loses its scheduler cancels all running batches and cannot submit new ones.
+        # A client without its scheduler cancels all batches and cannot submit new ones.
         raise LopsidedError(
             "the connection to the Dask scheduler was lost; repeat the command with the same folder to continue"
         ) from error

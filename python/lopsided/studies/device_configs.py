@@ -1,11 +1,8 @@
-"""Commands that set an uplink buffer, or a queue discipline in both directions, on real equipment, and that remove it.
+"""Commands that set an uplink buffer or a queue discipline on real equipment, and that remove it.
 
-A printed command must never cut off its user's network. So the Linux commands run in a shell that stops at the first
-error, and they redirect traffic last, and only to a device that is up. The device that shapes incoming traffic is not
-named `ifb0`, because every machine that has loaded the ifb module already has a device of that name.
-
-`tests/python/test_device_configs.py` runs the Linux commands on user-mode Linux with traffic. The commands for OpenWrt
-and Cisco IOS are untested.
+The commands must never cut off the user's network. On Linux they run in a shell that stops at the first error, and
+redirect traffic last, to a device that is up. This device is not `ifb0`, which the ifb module creates on any machine.
+`tests/python/test_device_configs.py` runs them on user-mode Linux. The commands for OpenWrt and Cisco IOS are untested.
 """
 
 from __future__ import annotations
@@ -19,11 +16,11 @@ from typing import Any
 from lopsided.errors import UsageError
 
 SHAPED_SHARE = 0.95
-"""Shapers are set to this fraction of the line's rate, so that the queue forms in the shaper and not in the modem."""
+"""Shaper rate as a fraction of the line's, so that the queue forms in the shaper, not in the modem."""
 
 _IP_PACKET_BYTES = 1500
 _ETHERNET_BYTES = 14
-"""Bytes per IP packet that Linux's shapers add by default: the Ethernet header."""
+"""Bytes that Linux's shapers add per IP packet: the Ethernet header."""
 _FRAME_BYTES = _IP_PACKET_BYTES + _ETHERNET_BYTES
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
 _LONGEST_NAME = 15
@@ -31,7 +28,7 @@ _LONGEST_NAME = 15
 
 @dataclass(frozen=True)
 class DeviceConfig:
-    """Commands that configure one kind of device, and the commands that undo the configuration."""
+    """Commands for one kind of device, and the commands that undo them."""
 
     device: str
     note: str
@@ -48,18 +45,18 @@ class Shaped:
 
     @property
     def frames_bps(self) -> int:
-        """The rate in bit/s for a shaper that counts Ethernet frames; exact for full-sized packets."""
+        """Rate in bit/s for a shaper that counts Ethernet frames. Exact for full-sized packets."""
         # Without framing, the line's rate counts IP packets.
         return math.floor(SHAPED_SHARE * self.line_bps * _FRAME_BYTES / self.wire_bytes)
 
     @property
     def wire_bps(self) -> int:
-        """The rate in bit/s for a shaper that counts a packet's bytes on the line, including all overhead."""
+        """Rate in bit/s for a shaper that counts all overhead."""
         return math.floor(SHAPED_SHARE * self.line_bps)
 
     @property
     def wire_bytes(self) -> float:
-        """Number of bytes that a full-sized packet occupies on the line."""
+        """Bytes of a full-sized packet on the line."""
         bare = max(_IP_PACKET_BYTES + self.framing["overhead_bytes"], self.framing["minimum_bytes"])
         if self.framing["cell_format"] == "atm":
             return math.ceil(bare / 48) * 53
@@ -67,14 +64,14 @@ class Shaped:
 
     @property
     def cake_words(self) -> str:
-        """The line's framing as keywords of CAKE."""
+        """The line's framing as CAKE keywords."""
         cells = {"atm": "atm", "ptm": "ptm"}.get(self.framing["cell_format"], "noatm")
         least = f" mpu {self.framing['minimum_bytes']}" if self.framing["minimum_bytes"] else ""
         return f"overhead {self.framing['overhead_bytes']} {cells}{least}"
 
     @property
     def sqm_options(self) -> Mapping[str, str]:
-        """The line's framing as options of sqm-scripts. Like CAKE, they add the overhead to the IP packet."""
+        """The line's framing as sqm-scripts options. Like CAKE, they add overhead to the IP packet."""
         layer = "atm" if self.framing["cell_format"] == "atm" else "ethernet"
         options = {"linklayer": layer, "overhead": str(self.framing["overhead_bytes"])}
         if self.framing["minimum_bytes"]:
@@ -83,8 +80,7 @@ class Shaped:
 
 
 def checked_interface(name: str) -> str:
-    """Returns the interface name. Raises UsageError if Linux rejects the name or if a shell would need quotes for
-    it."""
+    """Returns the name. Raises UsageError if Linux rejects it or a shell needs quotes."""
     if not _INTERFACE.fullmatch(name):
         raise UsageError(
             f"{name!r} is not the name of a network interface: up to {_LONGEST_NAME} letters, digits, dots, dashes and "
@@ -94,7 +90,7 @@ def checked_interface(name: str) -> str:
 
 
 def ifb_name(interface: str) -> str:
-    """Returns the name of the device that shapes an interface's incoming traffic."""
+    """Returns the device that shapes an interface's incoming traffic."""
     return f"ifb4{interface}"[:_LONGEST_NAME]
 
 
@@ -104,14 +100,13 @@ def configs(up: Shaped, packets: int, interface: str) -> tuple[DeviceConfig, ...
 
 
 def _script(*commands: str) -> str:
-    """Wraps commands in a separate shell that stops at the first error. `set -e` pasted into the user's own shell would
-    end that shell."""
+    """Wraps commands in a shell that stops at the first error. In the user's shell, `set -e` would end that shell."""
     return "\n".join(["sudo sh -ex <<'END'", *commands, "END"])
 
 
 def _linux(up: Shaped, packets: int, interface: str) -> DeviceConfig:
     rate, device = up.frames_bps, checked_interface(interface)
-    # A token bucket must hold the bytes that its rate sends between two timer ticks (HZ=250), and at least one frame.
+    # A token bucket must hold one timer tick (HZ=250) of its rate, and at least one frame.
     burst = max(1600, rate // 8 // 250)
     limit = packets * _FRAME_BYTES
     return DeviceConfig(
@@ -140,7 +135,7 @@ def _cisco(up_bps: int, queue: list[str], note: str = "") -> DeviceConfig:
 
 
 def _uci(section: str, options: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the commands that create a section in sqm's configuration, and the commands that remove the section."""
+    """Returns the commands that create and that remove a section of sqm's configuration."""
     lines = [f"uci set sqm.{section}=queue"]
     lines += [f"uci set sqm.{section}.{name}='{value}'" for name, value in options.items()]
     restart = "uci commit sqm && service sqm restart"
@@ -178,10 +173,9 @@ Settings = Mapping[str, Any]
 def discipline_configs(
     name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settings], interface: str
 ) -> tuple[DeviceConfig, ...]:
-    """Returns the commands that set a queue discipline for both directions on Linux and OpenWrt, and the nearest
-    equivalent on Cisco IOS.
+    """Returns commands for a discipline in both directions: on Linux, OpenWrt, and (nearest equivalent) Cisco IOS.
 
-    Raises UsageError if there are no commands for the discipline.
+    Raises UsageError if there are none.
     """
     if name not in _TC_WORDS:
         raise UsageError(f"no commands for the queue {name!r}; choose one of {', '.join(_TC_WORDS)}")
@@ -194,7 +188,7 @@ def discipline_configs(
     )
 
 
-# Settings of each discipline that `tc` accepts, by the scenario's key.
+# `tc`'s settings per discipline, by the scenario's key.
 _TC_WORDS: Mapping[str, tuple[str, ...]] = {
     "codel": ("target", "interval"),
     "fq_codel": ("target", "interval"),
@@ -205,7 +199,7 @@ _TC_WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def is_in_linux(name: str) -> bool:
-    """True if Linux has the discipline and `lopsided size` can print its `tc` commands."""
+    """True if Linux has the discipline and `lopsided size` prints its commands."""
     return name in _TC_WORDS
 
 
@@ -219,8 +213,10 @@ def _time(text: str) -> str:
 
 
 _CAKE_WAYS = ("nat dual-dsthost ingress", "nat dual-srchost")
-"""CAKE's keywords for a home router, downlink and uplink: fairness between the hosts behind its NAT. `ingress` also
-counts dropped packets, because these packets have already crossed the line."""
+"""CAKE's home router keywords, downlink and uplink: fairness between the hosts behind its NAT.
+
+`ingress` also counts dropped packets, which have already crossed the line.
+"""
 
 
 def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settings], interface: str) -> DeviceConfig:
@@ -241,8 +237,7 @@ def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settin
             *incoming,
             *outgoing,
             f"tc qdisc add dev {device} handle ffff: ingress",
-            # The command prints nothing if the device is down; incoming traffic that is redirected to it would then be
-            # lost.
+            # No output if the device is down: it would lose the redirected traffic.
             f"ip -oneline link show dev {ifb} up | grep {ifb}",
             f"tc filter add dev {device} parent ffff: protocol all prio 1 matchall action mirred egress redirect "
             f"dev {ifb}",
@@ -252,7 +247,6 @@ def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settin
 
 
 def _shaper(name: str, device: str, shaped: Shaped, settings: Settings, way: str) -> list[str]:
-    """Returns the commands that shape one direction."""
     words = _words(name, settings)
     if name == "cake":
         return [
@@ -260,8 +254,7 @@ def _shaper(name: str, device: str, shaped: Shaped, settings: Settings, way: str
         ]
     return [
         f"tc qdisc replace dev {device} root handle 1: htb default 1",
-        # With a single class the quantum has no effect, but with the default quantum the kernel logs a warning on fast
-        # lines.
+        # A single class ignores the quantum, but with the default the kernel warns on fast lines.
         f"tc class replace dev {device} parent 1: classid 1:1 htb rate {shaped.frames_bps}bit quantum {_FRAME_BYTES}",
         f"tc qdisc replace dev {device} parent 1:1 handle 10: {name} {words}",
     ]
@@ -282,7 +275,7 @@ def _sqm(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Setti
         "qdisc_really_really_advanced": "1",
         "iqdisc_opts": words[0],
         "eqdisc_opts": words[1],
-        # sqm has only one framing for both directions: use the uplink's, because most small packets cross the uplink.
+        # sqm has one framing for both directions. Most small packets cross the uplink.
         **(line[1].sqm_options if cake else {}),
         "enabled": "1",
     }

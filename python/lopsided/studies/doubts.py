@@ -1,6 +1,6 @@
-"""Valid settings that are probably mistakes: a rate of 196 bit/s, a loss of 50 %, a queue of 60 s.
+"""Valid settings that are probably mistakes, such as a rate of 196 bit/s.
 
-Each such setting produces a sentence to print; none is rejected.
+Each produces a sentence to print; none is rejected.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PACKET_BYTES = 1500
 
 
 def doubts(scenario: Scenario) -> list[str]:
-    """Returns questions about the scenario's unusual settings; an empty list if there are none."""
+    """Returns questions about the scenario's unusual settings."""
     resolved = scenario.resolved
     found: list[str] = []
     for link in resolved["links"]:
@@ -35,12 +35,11 @@ def doubts(scenario: Scenario) -> list[str]:
 
 
 _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_expand", "ack_pacing", "afvq"}
-"""Kinds of stages and queues that read TCP's ACKs and act on them."""
+"""Stages and queues that read TCP's ACKs."""
 
 
 def _blind_parts(scenario: Scenario) -> list[str]:
-    """If all connections are QUIC, returns a warning for each part that reads TCP headers, because QUIC's ACKs are
-    encrypted."""
+    """If all connections are QUIC, warns of parts that read TCP headers: QUIC's ACKs are encrypted."""
     flows = [flow for flow in scenario.resolved["flows"] if flow["app"]["kind"] != "udp"]
     if not flows or any(flow["transport"]["kind"] == "tcp" for flow in flows):
         return []
@@ -60,7 +59,7 @@ def _blind_parts(scenario: Scenario) -> list[str]:
 
 
 def _half_compaction(scenario: Scenario) -> list[str]:
-    """Returns a warning if ACK compaction (RFC 3449, section 5.3.2) has only one of its two parts in the network."""
+    """Warns if the network has only one part of ACK compaction (RFC 3449, section 5.3.2)."""
     parts = list(_tables(scenario.resolved["links"]))
     filters = [part for part in parts if part.get("kind") == "ack_filter"]
     describes = any(part["prefix"] != "none" for part in filters)
@@ -80,11 +79,11 @@ _ACK_POLICIES = {
     "mark_duplicates": ("acc", "acc_peerwin"),
     "acks_per_rtt": ("tack", "tarr"),
 }
-"""Settings of a stack, each with the ACK policies that read it."""
+"""Stack settings, each with the ACK policies that read it."""
 
 
 def _idle_stack_settings(scenario: Scenario) -> list[str]:
-    """Returns a warning for each setting of a stack that has no effect because of other settings."""
+    """Warns of stack settings without effect."""
     stacks = _stacks(scenario)
     found = [
         f"`{setting}` has no effect here: set ack_policy to {' or '.join(policies)}"
@@ -92,7 +91,7 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         for setting, policies in _ACK_POLICIES.items()
         if stack[setting] is not None and stack["ack_policy"] not in policies
     ]
-    # A mark on duplicate ACKs needs an end or a filter that sets it, and an end that reads it.
+    # A mark on duplicate ACKs needs a part that sets it and an end that reads it.
     filters = [part for part in _tables(scenario.resolved["links"]) if part.get("kind") == "ack_filter"]
     setters = {
         "mark_duplicates": any(stack["mark_duplicates"] for stack in stacks),
@@ -102,18 +101,18 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         found += [f"`{name}` marks ACKs in vain: no sender has marked_retransmit" for name in setters if setters[name]]
     elif not any(setters.values()):
         found.append("`marked_retransmit` has no effect: nothing marks ACKs (mark_duplicates, fast_retransmit)")
-    # Usually all stacks have the same settings: report each once.
+    # Stacks often have the same settings. Report each once.
     return list(dict.fromkeys(found))
 
 
 def _stacks(scenario: Scenario) -> list[Mapping[str, Any]]:
-    """Returns the settings of the stacks at both ends of each flow."""
+    """Returns the stack settings of both ends of each flow."""
     flows = scenario.resolved["flows"]
     return [cast("Mapping[str, Any]", flow[end]) for flow in flows for end in ("sender_stack", "receiver_stack")]
 
 
 def _readers(part: Any) -> Iterator[str]:
-    """Yields the part itself and each part inside it, if they act on TCP's ACKs."""
+    """Yields the part and its inner parts that act on TCP's ACKs."""
     for table in _tables(part):
         if table.get("kind") in _READERS:
             yield table["kind"]
@@ -122,7 +121,7 @@ def _readers(part: Any) -> Iterator[str]:
 
 
 def _tables(part: Any) -> Iterator[dict[str, Any]]:
-    """Yields the table itself and every table inside it, at any depth."""
+    """Yields the table and every inner table."""
     if isinstance(part, dict):
         table = cast("dict[str, Any]", part)
         yield table
@@ -142,14 +141,12 @@ def rate_doubt(what: str, rate_bps: float) -> list[str]:
 
 
 def rtt_doubt(what: str, rtt_s: float) -> list[str]:
-    """Returns a question if the RTT is unusual for an access line."""
     if rtt_s <= _LONGEST_RTT_S:
         return []
     return [f"{what}: a round trip of {units.seconds(rtt_s)} without queueing: is that intended?"]
 
 
 def direction_doubt(down_bps: float, up_bps: float) -> list[str]:
-    """Returns a question if the uplink is faster than the downlink."""
     if down_bps >= up_bps:
         return []
     return [f"{units.rate(down_bps)} down is slower than {units.rate(up_bps)} up: did you swap them?"]
@@ -184,7 +181,7 @@ def _of_direction(name: str, direction: Direction) -> list[str]:
 
 
 def idle_settings(scenario: Scenario) -> list[str]:
-    """Returns a note for each setting that was changed but has no effect on the scenario."""
+    """Returns a note per changed setting without effect."""
     text, name, changes = scenario.source
     whole = scenario.to_toml()
     found: list[str] = []
@@ -197,7 +194,7 @@ def idle_settings(scenario: Scenario) -> list[str]:
 
 
 def unused_controllers(scenario: Scenario) -> list[str]:
-    """Returns a note for each congestion control that was given but that no flow uses."""
+    """Returns a note per congestion control that no flow uses."""
     used = {
         stack["cc"] for flow in scenario.resolved["flows"] for stack in (flow["sender_stack"], flow["receiver_stack"])
     }

@@ -1,4 +1,4 @@
-"""Runs a command behind an emulated line, through the native module, and returns the measurements."""
+"""Runs a command behind an emulated line and returns the measurements."""
 
 from __future__ import annotations
 
@@ -70,16 +70,14 @@ class Emulated:
     links: Table
     """One row per direction of each link."""
     flows: Table
-    """One row per flow of the scenario that ran in parallel with the command."""
+    """One row per flow that ran in parallel with the command."""
     duration_s: float
     late_us: dict[str, float] = field(default_factory=dict[str, float])
-    """Delay between the due time and the actual departure of packets from the line, in microseconds: `p50`, `p99`,
-    `max`."""
+    """Delay in microseconds of packets' departures after their due times: `p50`, `p99`, `max`."""
     refused_packets: int = 0
-    """Number of packets that crossed the line but that the kernel refused."""
+    """Packets that crossed the line but that the kernel refused."""
     starved_flows: int = 0
-    """Number of connections for which no file descriptor was left, and of datagram flows whose descriptor was reused
-    for another flow."""
+    """Connections that had no file descriptor left, and datagram flows whose descriptor was reused."""
 
 
 def emulate(
@@ -92,10 +90,9 @@ def emulate(
     overwrite: bool = False,
     meter: bool = True,
 ) -> Emulated:
-    """Runs the command, or the user's shell, behind the line, and waits for it. `overwrite` allows existing captures to
-    be replaced.
+    """Runs the command, or the user's shell, behind the line, and waits for it.
 
-    The command gets the terminal while it runs.
+    The command gets the terminal. `overwrite` allows captures to be replaced.
     """
     checked_seed(seed)
     if line.preset is not None:
@@ -103,7 +100,7 @@ def emulate(
     options = [*line.arguments(), *(f"--set={setting}" for setting in settings), f"--seed={seed}"]
     options += [f"--pcap={pcap}"] * (pcap is not None) + ["--overwrite"] * overwrite + ["--no-meter"] * (not meter)
     exit_code, tables, facts = _native.emulate([*options, "--", *command])
-    # Imported only after the command has started, so that the command starts without delay.
+    # A late import, so that the command starts without delay.
     from lopsided.data import columns
 
     specs = run_tables()

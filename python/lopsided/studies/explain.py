@@ -4,10 +4,9 @@
     story.episodes     # each time the sender left the open state: what was lost, what was reduced, how it ended
     story.limited_s    # what held the sender back, and for how long
 
-A simulated run without recorded events is repeated with the same seed, which gives the same digest. So nothing has to
-be recorded in advance. For a run on Linux, the captures at its hosts show retransmissions, congestion states and the
-reasons of ACKs; samples of TCP_INFO show the windows and the sender's limits. Without captures (`run --pcap`), states
-and retransmissions also come from the samples, without reasons.
+A simulated run without recorded events is repeated with the same seed and digest. For a run on Linux, captures at its
+hosts show retransmissions, congestion states and reasons of ACKs. Samples of TCP_INFO show windows and limits. Without
+captures (`run --pcap`), they also show states and retransmissions, without reasons.
 
 Left out: pauses of the application, and datagrams.
 """
@@ -34,12 +33,12 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 
 _FINE_SAMPLES = 600
-"""Least number of samples in the explained period, if the run is repeated."""
+"""Least number of samples in the explained period of a repeated run."""
 _MOST_PACKETS = 3_000_000
-"""Individual packets are not recorded in runs with more packets than this."""
+"""Packets of a run up to which individual packets are recorded."""
 _BACK = ("open", "closed")
 _SEGMENT_BYTES = 1500
-"""A window counts as the sender's limit if its free space is less than this, in bytes."""
+"""Free bytes of a window below which it is the sender's limit."""
 
 
 @dataclass
@@ -49,25 +48,24 @@ class Episode:
     begin_s: float
     end_s: float
     states: list[str]
-    """The congestion states of the episode in order; the first is `open`."""
+    """The congestion states in order. The first is `open`."""
     cause: str
     end: str = ""
-    """The reason why the episode ended; empty if it lasts beyond the explained period."""
+    """Why the episode ended; empty if it outlasts the period."""
     lost: Counter[str] = field(default_factory=Counter[str])
-    """Number of segments marked lost, by the rule that marked them."""
+    """Segments marked lost, by rule."""
     retransmitted: int = 0
     probes: int = 0
     reductions: list[tuple[str, int | None, int | None]] = field(
         default_factory=list[tuple[str, int | None, int | None]]
     )
-    """Window reductions: the congestion signal, and the window before and after."""
+    """Window reductions: signal, and window before and after."""
     timers: Counter[str] = field(default_factory=Counter[str])
     undone: str = ""
-    """The rule that undid the window reduction; empty if it was not undone."""
+    """The rule that undid the reduction, if any."""
 
     @property
     def harmless(self) -> bool:
-        """True if no segment was lost and no window was reduced."""
         return not (self.lost or self.reductions or self.retransmitted)
 
 
@@ -81,15 +79,15 @@ class Moment:
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection of the flow, identified by the port of the end that opened it."""
+    """One connection of the flow, named after its opening port."""
 
     port: int
     episodes: list[Episode]
     moments: list[Moment]
     limited_s: dict[str, float]
-    """Time in seconds for which each limit applied to the sender."""
+    """Seconds for which each limit applied to the sender."""
     acks: Counter[str]
-    """Number of pure ACKs that the receiver sent, by reason."""
+    """Pure ACKs of the receiver, by reason."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +101,11 @@ class Story:
     end_s: float
     connections: list[Connection]
     events: list[Row]
-    """The rows of `tcp_events` that the story is built from; for a run on Linux, the events inferred from its
-    captures."""
+    """The rows of `tcp_events` behind the story. On Linux, captures show them."""
     captured: Captured | None = None
-    """The events and packets from the captures, if the run was on Linux."""
+    """Events and packets from captures, on Linux."""
     sampled: pl.DataFrame | None = None
-    """The samples of the flow, if the story comes from a probe's log."""
+    """The flow's samples, for a probe's log."""
     source: str = ""
     """Name of the probe's log file."""
 
@@ -119,18 +116,17 @@ class Story:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The world, the seed and the digest of the run."""
+        """World, seed and digest of the run."""
         run = self.run
         return ("probe",) if run is None else (run.world, f"seed {run.seed}", f"digest {run.digest}")
 
     @property
     def episodes(self) -> list[Episode]:
-        """The episodes of all connections, by time."""
         return sorted((episode for one in self.connections for episode in one.episodes), key=lambda one: one.begin_s)
 
     @property
     def limited_s(self) -> dict[str, float]:
-        """Time in seconds for which each limit applied to a sender, summed over all connections."""
+        """Seconds for which each limit applied to a sender, over all connections."""
         sums: defaultdict[str, float] = defaultdict(float)
         for one in self.connections:
             for limit, seconds in one.limited_s.items():
@@ -138,7 +134,7 @@ class Story:
         return dict(sorted(sums.items(), key=itemgetter(1), reverse=True))
 
     def samples(self, column: str) -> tuple[list[float], list[float]]:
-        """Returns times and values of a column of the flow's samples in the explained period."""
+        """Returns times and values of a sample column in the period."""
         rows = self.sampled if self.run is None else self.run.samples_of.get(self.flow)
         if rows is None:
             return [], []
@@ -154,7 +150,7 @@ def of_run(
     to_s: float | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Story:
-    """Explains one flow (default: the first TCP flow) between two times of the run (default: the whole run).
+    """Explains one flow between two times. Defaults: the first TCP flow, the whole run.
 
     Raises UsageError if the end is not after the start.
     """
@@ -172,8 +168,7 @@ def of_run(
 
 
 def _connections(every: Sequence[Row], begin: float, end: float) -> tuple[list[Connection], list[Row]]:
-    """Takes all events of a flow. Returns the connections that were open in the period, and the events in the
-    period."""
+    """Returns the connections and events of the period."""
     shown = [event for event in every if begin <= event["time_s"] <= end]
     ports = list(dict.fromkeys(event["opener_port"] for event in every))
     connections = [_connection(port, _of(every, port), begin, end) for port in ports]
@@ -197,7 +192,7 @@ def _flow(run: Run, name: str | None) -> Row:
 
 
 def _again(run: Run, begin: float, end: float, progress: Callable[[float], object] | None) -> Run:
-    """Repeats the run, recording all events that a story needs."""
+    """Repeats the run with all events that a story needs."""
     interval = min(run.scenario.interval_s or end, (end - begin) / _FINE_SAMPLES)
     packets = run.facts.get("packets", 0) <= _MOST_PACKETS
     settings = {"record.interval": f"{interval * 1e6:.0f} us", "record.tcp_events": True, "record.events": packets}
@@ -225,8 +220,7 @@ def _connection(port: int, events: Sequence[Row], begin: float, end: float) -> C
 
 
 def _episodes(sender: Sequence[Row], begin: float, end: float) -> tuple[list[Episode], list[Moment]]:
-    """Groups the sender's events into episodes and individual moments. The causes of a state change are recorded
-    before it, at the same instant."""
+    """Groups the sender's events into episodes and single moments. Causes are recorded before their state change."""
     episodes: list[Episode] = []
     moments: list[Moment] = []
     before: list[Row] = []
@@ -272,7 +266,7 @@ def _absorb(episode: Episode, events: Iterable[Row]) -> None:
 
 
 def _alone(event: Row) -> str:
-    """Describes an event of the sender in the open state; empty if the event means nothing by itself."""
+    """Describes an event in the open state; empty if it means nothing by itself."""
     kind, reason = event["event"], event["reason"]
     if kind == "state":
         return f"{event['from']} to {event['to']}"
@@ -292,8 +286,7 @@ def _alone(event: Row) -> str:
 
 
 def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns the time for which each limit applied: from its event to the next event, or to the end of the
-    connection."""
+    """Returns how long each limit applied: from its event to the next."""
     sums: defaultdict[str, float] = defaultdict(float)
     limit, since = "", 0.0
     for event in sender:
@@ -309,7 +302,7 @@ def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]
 
 
 def _of_linux(run: Run, flow: Row, begin: float, end: float) -> Story:
-    """Builds the story from samples of TCP_INFO, and from captures if the run has them."""
+    """Builds the story from TCP_INFO samples, and from captures if there are any."""
     rows = run.samples_of.get(flow["name"])
     if rows is None or rows.height == 0:
         raise UsageError(f"{flow['name']} has no samples, so it cannot be explained")
@@ -322,8 +315,7 @@ def _of_linux(run: Run, flow: Row, begin: float, end: float) -> Story:
 def of_samples(
     samples: Sequence[Row], captured: Captured | None, begin: float, end: float
 ) -> tuple[list[Connection], list[Row]]:
-    """Returns the connections, from samples of TCP_INFO and from captures if there are any, and the events in the
-    period."""
+    """Returns the connections and events of the period, from samples and captures."""
     if captured is None:
         found = Connection(0, _sampled_episodes(samples, begin, end), [], {}, Counter())
         connections, shown = [found], []
@@ -337,7 +329,7 @@ def of_samples(
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """Adds the window reduction: from the last sample before the episode to the lowest sample in the episode."""
+    """Adds the reduction: from the last sample before the episode to its lowest."""
     before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
     after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
     least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)
@@ -346,8 +338,7 @@ def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
 
 
 def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns the time for which each limit applied, from samples: a window is the limit if its free space is less
-    than one segment."""
+    """Returns how long each limit applied, by samples: a limiting window has less than one segment free."""
     sums: defaultdict[str, float] = defaultdict(float)
     for last, row in pairwise(samples):
         if last["state"] in ("closed", "udp"):
@@ -363,7 +354,7 @@ def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[st
 
 
 def _sampled_episodes(samples: Sequence[Row], begin: float, end: float) -> list[Episode]:
-    """Returns the episodes from samples of TCP_INFO. An episode shorter than the sampling interval may be missed."""
+    """Returns episodes from TCP_INFO samples. Those shorter than the interval may be missed."""
     episodes: list[Episode] = []
     now: Episode | None = None
     for last, row in pairwise(samples):

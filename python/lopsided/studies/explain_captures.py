@@ -1,7 +1,7 @@
-"""Infers a flow's TCP events from captures, for runs on Linux, whose TCP does not record them.
+"""Infers a flow's TCP events from captures of runs on Linux.
 
-The native module infers the events; `crates/trace/src/inferred.rs` explains how, and lists the events that packets do
-not show. The windows come from the run's samples.
+The native module infers them. `crates/trace/src/inferred.rs` explains how, and lists events that packets do not show.
+Windows come from the run's samples.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Captured:
-    """A flow's events and packets, from the captures at its sender and receiver."""
+    """A flow's events and packets, from captures at sender and receiver."""
 
     events: list[dict[str, Any]]
     """The inferred events, with the columns of `tcp_events`."""
     passed: pl.DataFrame
-    """The data that the sender sent and the ACKs that the sender received: `time_s`, `event`, `start_bytes`,
-    `end_bytes`."""
+    """The sender's data and the ACKs that it received: `time_s`, `event`, `start_bytes`, `end_bytes`."""
 
 
 def of_flow(run: Run, flow: Mapping[str, Any]) -> Captured | None:
-    """Returns the events of `flow`, a row of `flows`; `None` if the run's folder has no captures from the flow's
-    hosts."""
+    """Returns the events of `flow`, a row of `flows`; `None` without captures at its hosts."""
     if run.folder is None:
         return None
     folder = run.folder / "pcap"

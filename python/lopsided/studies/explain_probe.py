@@ -1,10 +1,8 @@
-"""Explains a flow of a probe, from its logged samples of TCP_INFO and a capture at its sender.
+"""Explains a probe's flow from logged TCP_INFO samples and a capture at its sender.
 
-The log is written by `probe send --out` as .csv or .parquet. Samples show congestion states, windows, the sender's
-limits and the number of retransmissions; a capture at the sending host adds the time of each retransmission and the
-timer that caused it. The sink sends the downloads, so a capture can be given only for uploads.
-
-Left out: the reasons of the receiver's ACKs and the queue lengths, which are not visible at the sender.
+`probe send --out` writes the log as .csv or .parquet. A capture adds the time and timer of each retransmission. It must
+be an upload's, because the sink sends downloads. Left out: reasons of ACKs and queue lengths, which a sender cannot
+see.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from lopsided.studies import explain
 from lopsided.studies.explain_captures import Captured
 
 _NO_WINDOW = 1 << 50
-"""Receive window in bytes if the kernel does not report the peer's; so large that it never limits the sender."""
+"""Receive window in bytes if the kernel does not report it: no limit."""
 _NEEDED = ("flow", "direction", "port", "time_s", "state", "in_flight_bytes", "cwnd_bytes", "send_window_bytes")
 
 
@@ -33,9 +31,9 @@ def of_log(
     from_s: float | None = None,
     to_s: float | None = None,
 ) -> explain.Story:
-    """Explains one logged flow (default: the first) between two times, counted from the first sample of all flows.
+    """Explains one logged flow (default: the first) between two times since the first sample.
 
-    Raises `UsageError` if the file is not a probe's log, lacks the flow, or the capture does not contain the flow.
+    Raises UsageError if the file is not a probe's log, or if it or the capture lacks the flow.
     """
     table = _read(log)
     names = table["flow"].unique(maintain_order=True).to_list()
@@ -74,7 +72,7 @@ def _read(log: Path) -> pl.DataFrame:
 
 
 def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
-    """Renames a probe's sample columns to those of a run's samples."""
+    """Renames a probe's columns to those of a run's samples."""
     return rows.select(
         (pl.col("time_s") - origin),
         "state",
@@ -87,7 +85,7 @@ def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
 
 
 def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> Captured:
-    """Infers the TCP events of an upload's sender from the capture, with times since the first sample."""
+    """Infers an upload's TCP events from the capture, with times since the first sample."""
     first = table.filter(table["flow"] == name).row(0, named=True)
     if first["direction"] != "up":
         raise UsageError(f"{name} is a download, sent by the sink: --capture works for uploads only")
@@ -105,7 +103,7 @@ def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> C
         for event in columns.frame(found).iter_rows(named=True)
         if event["end"] == "sender" and event["opener_port"] == one["from_port"]
     ]
-    # The native module returns the packets of all connections to the sink in one table.
+    # The native module's table has the packets of all connections to the sink.
     alone = passed.height == 1 and sum(table.filter(table["direction"] == "up")["port"].unique() != 0) <= 1
     shown = columns.frame(sent).with_columns(pl.col("time_s") - origin)
     return Captured(events, shown if alone else shown.clear())

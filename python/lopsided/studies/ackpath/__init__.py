@@ -1,4 +1,4 @@
-"""Compares remedies for the ACK path: runs one scenario with each remedy, alone and in combination."""
+"""Compares remedies for the ACK path, alone and combined, on one scenario."""
 
 from lopsided.studies.ackpath.remedies import QUIC_REMEDIES, REMEDIES, remedied
 from lopsided.studies.ackpath.result import AckPath

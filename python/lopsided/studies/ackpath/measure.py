@@ -1,4 +1,4 @@
-"""Metrics of one run: ACKs, bursts, and the fraction of time for which each limit applied to the downloads' senders."""
+"""Metrics of one run: ACKs, bursts, and the limits of the downloads' senders."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _LEAST_LIMIT = 0.5
-"""A limit is reported if it applies to a sender for at least this fraction of the time."""
+"""Fraction of the time from which a sender's limit is reported."""
 _FULL = 0.95
-"""A line counts as full if its utilisation is at least this fraction of its rate."""
+"""Utilisation from which a line counts as full."""
 _RECEIVER = ("receive window", "stream flow control", "connection flow control")
 """Limits that the receiver imposes, in TCP and in QUIC."""
 
@@ -30,7 +30,6 @@ def of_transport(scenario: Scenario, kind: str) -> list[int]:
 
 
 def measure(run: Run, link: str) -> Row:
-    """Returns the measurements of one run."""
     import polars as pl
 
     flows = list(run.flows.rows())
@@ -40,7 +39,7 @@ def measure(run: Run, link: str) -> Row:
     shares = [rates[way] / lines[way]["rate_bps"] for way in rates if ways[way] and lines[way]["rate_bps"]]
     events = run.events.to_polars()
     down = [row["flow"] for row in ways["down"]]
-    # Apart from its requests, a QUIC receiver sends only ACKs, so count all its packets.
+    # A QUIC receiver sends only requests and ACKs, so count all its packets.
     pure = (pl.col("payload_bytes") == 0) & (pl.col("protocol") == "tcp")
     quic = pl.col("flow").is_in(of_transport(run.scenario, "quic"))
     acks = events.filter(pl.col("flow").is_in(down) & (pure | quic))
@@ -51,7 +50,7 @@ def measure(run: Run, link: str) -> Row:
     dropped = at_link.filter((pl.col("event") == "dropped") & (pl.col("reason") != "ack_filtered"))
     saved = _saved_bytes(run, link)
     room = (lines["up"]["rate_bps"] or 0) * run.scenario.duration_s / 8
-    # If an upload's headers are compressed too, the bytes that compression saved on ACKs alone are unknown.
+    # If an upload's headers are compressed too, the bytes saved on ACKs are unknown.
     known = room and not (saved and ways["up"])
     spent = (int(carried["size_bytes"].sum()) - saved) / room if known else None
     return {
@@ -81,8 +80,10 @@ def _saved_bytes(run: Run, link: str) -> float:
 
 
 def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
-    """Returns the number of ACKs per segment, the bytes per ACK, and the fraction of compressed ACKs. An ACK is
-    compressed if the gap to the previous ACK on arrival is less than half of the gap at the sender."""
+    """Returns the ACKs per segment, the bytes per ACK, and the fraction of compressed ACKs.
+
+    A compressed ACK arrives less than half of its sending gap after the previous ACK.
+    """
     import polars as pl
 
     came = acks.filter((pl.col("event") == "received") & pl.col("node").is_in(senders))
@@ -108,7 +109,7 @@ def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
 
 
 def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str]) -> Row:
-    """Returns statistics of bursts, which are segments sent at the same instant."""
+    """Returns statistics of bursts: segments sent at the same instant."""
     import polars as pl
 
     sent = events.filter(
@@ -124,8 +125,7 @@ def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str
 
 
 def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, Any]]) -> Row:
-    """Returns the fraction of time for which each limit applied to the downloads' senders, and other indications of
-    what slows the downloads down."""
+    """Returns how long each limit applied to the downloads' senders, and other signs of what slows them."""
     import polars as pl
 
     told = run.tcp_events.to_polars().filter(pl.col("flow").is_in(flows) & (pl.col("end") == "sender"))
@@ -159,7 +159,7 @@ def median_of(arm: str, rows: Sequence[Mapping[str, Any]]) -> Row:
 
 
 def limit_of(arm: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Describes, with numbers, the limit that applies to the downloads."""
+    """Describes the limit of the downloads, with numbers."""
     cell = median_of(arm, rows)
     used, waits = cell["down_utilisation"] or 0.0, (cell["ack_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
     if used >= _FULL:

@@ -1,4 +1,4 @@
-"""The remedies for the ACK path, and how they change a scenario."""
+"""The remedies for the ACK path, and their scenario keys."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Settings = dict[str, Any]
 Change = Callable[["Place"], Settings]
 
 _ENDS = ("sender_stack", "receiver_stack")
-"""Keys under which a flow has its own TCP settings."""
+"""Keys of a flow's own TCP settings."""
 _ALSO_OF_ACKS = ("max_ack_delay", "reordering_threshold")
-"""QUIC keys that a preset of `acks` sets, in addition to the keys that begin with `ack_`."""
+"""QUIC keys of an `acks` preset that do not begin with `ack_`."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Place:
     queue: Mapping[str, Any]
     stages: list[Mapping[str, Any]]
     down_rate: str | None
-    """The rate of the opposite direction, or `None` if it has no rate."""
+    """The opposite direction's rate; `None` without one."""
 
     @property
     def key(self) -> str:
@@ -50,7 +50,7 @@ def _acks_first(place: Place) -> Settings:
 
 
 def _acc(place: Place) -> Settings:
-    # The thresholds of the example scripts by ACC's authors. They count packets of any size.
+    # Thresholds of the ACC authors' scripts, in packets of any size.
     red = {"kind": "red", "limit": place.queue.get("limit", "100 packets"), "min": "3 packets", "max": "12 packets"}
     place.queue = {**red, "weight": 0.01, "probability": 0.1, "ecn": True, "marks": "all", "victim": "random"}
     return {
@@ -77,7 +77,7 @@ def _policy(name: str, **settings: int) -> Change:
 
 
 def _compress(place: Place) -> Settings:
-    # Timestamps change in nearly every header, and RFC 1144 cannot compress TCP options.
+    # RFC 1144 cannot compress timestamps, which change in nearly every header.
     return {f"{place.key}.header_compression": "cslip", "stack.timestamps": False}
 
 
@@ -136,13 +136,12 @@ REMEDIES: Mapping[str, tuple[str, Change]] = {
 QUIC_REMEDIES = "none,filter,cake_filter,acks_first,afvq,reconstruct,quic_10,quic_ask_10,quic_chrome,quic_picoquic"
 """Default remedies for scenarios without TCP flows.
 
-First the remedies in the network, which cannot read QUIC's ACKs, then those at the endpoints.
+Remedies in the network, which cannot read QUIC's ACKs, come first; those at the endpoints follow.
 """
 
 
 def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
-    """Returns the scenario tables of the link with the given name. Raises UsageError if the scenario has no such
-    link."""
+    """Returns the tables of the named link. Raises UsageError if there is none."""
     links = scenario.to_tables()["topology"]["link"]
     found: dict[str, Any] | None = next((each for each in links if each["name"] == name), None)
     if found is None:
@@ -151,8 +150,7 @@ def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
 
 
 def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
-    """Returns the scenario with one combination of remedies, such as `filter+acks_first`, applied to the given link's
-    uplink.
+    """Returns the scenario with a combination of remedies, such as `filter+acks_first`, at a link's uplink.
 
     Raises UsageError for an unknown remedy.
     """
@@ -166,17 +164,17 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
         if name not in REMEDIES:
             raise UsageError(f"no remedy is called {name!r}: there are {', '.join(REMEDIES)}, and `none`")
         settings |= REMEDIES[name][1](place)
-    # Use the resolved tables, in which every link and flow has a name that keys can refer to.
+    # In resolved tables every link and flow has a name.
     tables = scenario.to_tables()
     settings = _at_every_flow(settings, tables["flow"])
     return Scenario.build(tables, scenario.name, controllers=scenario.controllers).with_(**settings)
 
 
 def _at_every_flow(settings: Settings, flows: Sequence[dict[str, Any]]) -> Settings:
-    """Expands settings of `stack` to both ends of every TCP flow, and settings of `transport` to every QUIC flow.
+    """Expands settings of `stack` to both ends of every TCP flow, and of `transport` to every QUIC flow.
 
-    These settings override the scenario's own. Resolved tables spell out every key of an `acks` preset, and such keys
-    would take precedence over a newly chosen preset, so they are removed from the flows.
+    These settings override the scenario's own. Resolved tables contain every key of an `acks` preset, so these keys are
+    removed: they would override a new preset.
     """
     found: Settings = {}
     for key, value in settings.items():

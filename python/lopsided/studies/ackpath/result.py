@@ -1,4 +1,4 @@
-"""The result of a comparison of remedies for the ACK path: sentences, tables and report."""
+"""The result of a comparison of remedies for the ACK path."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ CAPTION = (
 )
 
 _ALIKE = 0.02
-"""Scores count as equal if they differ by at most this fraction."""
+"""Relative difference up to which scores count as equal."""
 _WAYS = ("down_goodput_bps", "up_goodput_bps")
 
 
 @dataclass(frozen=True)
 class AckPath(Study):
-    """The result of a comparison. `cells` has one row per combination of remedies (medians over the seeds, best
-    first), `runs` one row per run."""
+    """The result of a comparison.
+
+    `cells` has one row per combination of remedies, best first, with medians over the seeds. `runs` has one row per
+    run.
+    """
 
     kind: ClassVar[str] = "ackpath"
     figures: ClassVar[Mapping[str, str]] = {"goodput": "Goodput with each remedy"}
@@ -53,10 +56,10 @@ class AckPath(Study):
     cells: Table
     runs: Table
     limits: Mapping[str, str]
-    """A sentence per combination of remedies that describes the limit of the downloads."""
+    """The limit of the downloads, a sentence per combination."""
     digest: str
     start_jitter_s: float | None = None
-    """Range of the random start offset in seconds if it is the default; `None` if the user set the range."""
+    """Default range of the random start offset in seconds; `None` if the user set it."""
 
     @property
     def title(self) -> str:
@@ -121,11 +124,10 @@ class AckPath(Study):
 
     @property
     def _ranked(self) -> list[str]:
-        """The combinations of remedies by score, best first."""
         return self.cells.values("remedies")
 
     def _view(self, columns: tuple[str, ...]) -> View:
-        """Returns the table of the remedies, without columns that are empty."""
+        """Returns the table of the remedies without empty columns."""
         known = [name for name in columns if any(value is not None for value in self.cells.values(name))]
         return view(self.cells, ("remedies", *known), keys=1)
 
@@ -161,12 +163,12 @@ def verdict(found: AckPath) -> list[str]:
 
 
 def _how_sure(found: AckPath) -> str:
-    """Returns a sentence that states for how many seeds the best remedy has the best score."""
+    """Returns a sentence with the number of seeds for which the best remedy is best."""
     if found.repeat == 1:
         return "Each remedy has one run, so small differences may be chance; use --repeat 5 to check."
     best = found.cells.values("remedies")[0]
     runs = list(found.runs.rows())
-    # Both directions have the same weight, as in the ranking by score.
+    # Both directions have the same weight.
     most = {way: max(row[way] or 0.0 for row in runs) or 1.0 for way in _WAYS}
     scores = [sum((row[way] or 0.0) / most[way] for way in _WAYS) for row in runs]
     tops = [max(scores[number :: found.repeat]) for number in range(found.repeat)]
@@ -176,13 +178,13 @@ def _how_sure(found: AckPath) -> str:
 
 
 ON_ROUTERS = {"cake_filter": "tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter"}
-"""Remedies that Linux and OpenWrt support, with the command that sets each."""
+"""Remedies of Linux and OpenWrt, each with its command."""
 UNDO = "tc qdisc del dev eth0 root"
-"""Command that undoes any of these remedies."""
+"""Undoes any of these remedies."""
 
 
 def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:
-    """Returns a sentence that names the remedies that real routers support, and whether each helps in this scenario."""
+    """Returns a sentence on the remedies that real routers support."""
     said: list[str] = []
     for row in rows:
         if (command := ON_ROUTERS.get(row["remedies"])) is not None:

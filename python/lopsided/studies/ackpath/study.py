@@ -1,14 +1,13 @@
-"""Runs one scenario with each remedy for the ACK path, alone and combined, and measures gains and limits.
+"""Runs one scenario with remedies for the ACK path, and measures gains and limits.
 
     found = ackpath(Scenario.load("adsl.toml"))
     found.cells        # a row for each remedy, the best first
     found.limits       # for each, the limit of the downloads in a sentence
 
-The remedies are applied at the slowest uplink, or at `link`: in its queue, after its line, or in TCP at both ends. All
-remedies run the same scenario with the same seeds; a cell is the median over the seeds. The limit of the downloads is
-derived from TCP events and from that link's queues.
+Remedies apply to the slowest uplink, or to `link`: to its queue, after its line, or to TCP at both ends. All use the
+same seeds, and a cell is the median over the seeds. TCP events and queues show the limit of the downloads.
 
-Left out: remedies that the scenario already contains (they stay in every row), datagrams, and the kernel world.
+Left out: the scenario's own remedies (they stay in every row), datagrams, and the kernel world.
 """
 
 from __future__ import annotations
@@ -52,10 +51,9 @@ def ackpath(
     scenario
         The scenario to run with each remedy.
     remedies
-        Names from `REMEDIES`, separated by commas. Join names with `+` to apply several in that order; `none` leaves
-        the scenario unchanged.
+        Names from `REMEDIES`, separated by commas. `a+b` applies both in that order. `none` changes nothing.
     link
-        The link to which in-network remedies apply; default: the slowest uplink.
+        The link for remedies in the network; default: the slowest uplink.
     repeat
         Number of runs per remedy, each with a different seed.
     seed
@@ -103,8 +101,7 @@ def ackpath(
 
 
 def two_way(preset: str, controllers: Controllers | None = None) -> Scenario:
-    """Returns a scenario with one download and one upload on an access line. Raises UsageError if the line is
-    unknown."""
+    """Returns a scenario with a download and an upload on an access line. Raises UsageError for an unknown line."""
     check_preset(preset)
     tables = {
         "scenario": {"title": f"A download and an upload on {preset}", "duration": "10 s"},

@@ -1,4 +1,4 @@
-"""The limits of a sender, and the periods in which each limit applies."""
+"""The limits of a sender over time."""
 
 from __future__ import annotations
 
@@ -18,28 +18,27 @@ LIMITS = {
     "rto_idle": "nothing moved until the retransmission timer expired",
     "receiver_stall": "the receiver had closed its window",
 }
-"""Readable name and meaning of each limit."""
+"""Name and meaning of each limit."""
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """A period in which one limit applies for most of the time. Times are in seconds since the capture's first
-    packet."""
+    """A period with one main limit. Times are in seconds since the capture's first packet."""
 
     begin_s: float
     end_s: float
     limit: str
     confidence: float
-    """Fraction of the period for which the limit applies, from 0 to 1."""
+    """Fraction of the period in which the limit applies, 0 to 1."""
     first_packet: int
     last_packet: int
 
 
 def joined(bins: Iterable[Row]) -> list[Stretch]:
-    """Returns the periods of one direction of a connection. Consecutive intervals with the same limit are merged."""
+    """Returns one direction's periods. Adjacent intervals with the same limit are merged."""
     found: list[Stretch] = []
     for row in bins:
-        # The interval has no limit if nothing was sent in it.
+        # Nothing was sent in the interval.
         if not row["limit"]:
             continue
         begin, end = row["time_s"], row["time_s"] + row["width_s"]

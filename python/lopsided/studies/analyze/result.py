@@ -1,4 +1,4 @@
-"""The result of the analysis of a capture: tables, sentences and report."""
+"""The result of the analysis of a capture."""
 
 from __future__ import annotations
 
@@ -47,21 +47,28 @@ class Capture(Study):
     points: Table
     """Points of time-sequence diagrams; empty unless `points=True`."""
     between: Table
-    """If a second capture is given: one row per direction of a connection that both captures contain."""
+    """With a second capture: one row per direction that both captures contain."""
     passages: Table
-    """If a second capture is given: the packets of both captures with their clocks aligned."""
+    """With a second capture: the packets of both, with aligned clocks."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Counts for the whole capture: `frames`, `segments`, `connections`, `passed_over` (frames that are not TCP),
-    `snapped` (frames cut to the snap length), `cut` (the file is incomplete), `backwards` (frames out of order),
-    `begin_s` and `elapsed_s`. With a second capture also `clock_offset_s` (second clock minus first at the first
-    packet) and `clock_skew_ppm` (positive if the second clock is faster)."""
+    """Counts for the whole capture.
+
+    - `frames`, `segments`, `connections`;
+    - `passed_over`: frames that are not TCP;
+    - `snapped`: frames cut to the snap length;
+    - `cut`: true if the file is incomplete;
+    - `backwards`: frames out of order;
+    - `begin_s`, `elapsed_s`;
+    - with a second capture, `clock_offset_s` (second clock minus first, at the first packet) and `clock_skew_ppm`
+      (positive if the second clock is faster).
+    """
 
     chosen: Sequence[Row] | None = None
-    """The directions that are described in full; default: the two with the most data."""
+    """Directions to describe in full; default: the two with the most data."""
 
     @cached_property
     def largest(self) -> list[Row]:
-        """The directions, sorted by the amount of data, largest first."""
+        """The directions by amount of data."""
         return sorted(self.directions.rows(), key=lambda row: row["data_bytes"], reverse=True)
 
     @property
@@ -84,12 +91,12 @@ class Capture(Study):
         return said
 
     def stretches(self, direction: int) -> list[Stretch]:
-        """Returns the periods, each with one limit, of the direction with the given number in `directions`."""
+        """Returns the periods of the direction with this number in `directions`."""
         return self._stretches.get(direction, [])
 
     @cached_property
     def _stretches(self) -> dict[int, list[Stretch]]:
-        # One pass over the table for all directions, because a capture may have 100,000 directions.
+        # One pass over the table, because a capture may have 100,000 directions.
         bins: defaultdict[int, list[Row]] = defaultdict(list)
         for row in self.timeline.rows():
             bins[row["direction"]].append(row)
@@ -131,10 +138,9 @@ class Capture(Study):
         return {f"{key}.{ending}": table for key, table in tables.items() for ending in ("csv", "parquet")}
 
     def plot(self, kind: str = "") -> Figure:
-        """Plots sequence numbers over time for the direction with the given number; default: the one with the most
-        data.
+        """Plots sequence numbers over time for a direction's number; default: the one with the most data.
 
-        Raises UsageError if the capture was read without points, or if this direction has none.
+        Raises UsageError without points for this direction.
         """
         wanted = next((row for row in self.largest if kind in ("", str(row["direction"]))), None)
         if wanted is None or wanted["direction"] not in self.points.values("direction"):

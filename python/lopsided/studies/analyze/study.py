@@ -1,11 +1,11 @@
-"""Explains why the connections of a capture were slow: limits of the sender, ACK path, and bottlenecks.
+"""Explains why the connections of a capture were slow.
 
     found = lop.analyze("capture.pcapng")
     found.directions          # one row for each direction that carried data
     found.timeline            # limits over time, with packet numbers
     found.save("analysis")    # tables and report.html
 
-The Rust crate `crates/capture` does the work. It streams the capture; memory grows with the number of connections.
+The Rust crate `crates/capture` streams the capture. Memory grows with the number of connections.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LATEST = (
     "from", "from_port", "to", "to_port", "goodput_bps", "rtt_mean_ms", "data_wait_ms", "ack_wait_ms",
     "retransmitted_packets", "limit",
 )  # fmt: skip
-"""The columns of a row of `live`."""
+"""The columns of a `live` row."""
 
 
 def analyze(
@@ -44,18 +44,17 @@ def analyze(
     Parameters
     ----------
     capture
-        A pcap or pcapng file, plain or compressed with gzip or zstd; `-`: standard input, which ends at Ctrl-C.
+        A pcap or pcapng file, plain or compressed with gzip or zstd. `-` is standard input, which ends at Ctrl-C.
     other
-        A second capture of the same flows at another point. The clocks are aligned (offset and skew), and packets are
-        matched between the captures. Memory then grows with the number of packets. Neither capture may be standard
-        input.
+        A second capture of the same flows at another point. Clocks are aligned and packets matched. Memory then grows
+        with the number of packets. Standard input is not allowed.
     points
         True to also store points of time-sequence diagrams, for the first 64 connections.
     progress
-        Called at intervals with the numbers of packets and connections read so far.
+        Called with the numbers of packets and connections so far.
     live
-        Called after each second of the capture with one row for each direction that carried data in that second,
-        fastest first. The rows have columns of `directions` and `timeline`.
+        Called after each second of the capture with a row per active direction, fastest first. Rows have columns of
+        `directions` and `timeline`.
 
     Returns
     -------
@@ -96,7 +95,7 @@ def analyze(
 
 
 def _watching(live: Callable[[list[Row]], object]) -> Callable[[list[_Latest]], object]:
-    """Returns a function that passes the directions of the latest second to `live` as rows."""
+    """Returns a function that passes each second's directions to `live` as rows."""
 
     def show(latest: list[_Latest]) -> object:
         return live([dict(zip(LATEST, row, strict=True)) for row in latest])

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Row
 
 _SOME = 0.1
-"""Sentences mention a fraction only if it is at least this large."""
+"""Smallest fraction that the sentences mention."""
 _CAPTURED = {
     "sender": "captured near the sender",
     "receiver": "captured near the receiver",

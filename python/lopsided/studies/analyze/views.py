@@ -29,12 +29,11 @@ _MEANS = ("rtt_mean_ms", "data_wait_ms", "ack_wait_ms")
 
 
 def limit_name(limit: str) -> str:
-    """Returns the name of a limit for readers."""
     return _SHORT[limit]
 
 
 def overview(rows: Sequence[Row], most: int = 20) -> View:
-    """Returns one row per direction of a connection: its data, goodput and main limit."""
+    """One row per direction: its data, goodput and main limit."""
     left = len(rows) - most
     return View(
         [
@@ -66,7 +65,7 @@ def overview(rows: Sequence[Row], most: int = 20) -> View:
 
 
 def latest(rows: Sequence[Row], most: int = 10) -> View:
-    """Returns one row per direction that carried data in the latest second of a capture."""
+    """One row per direction with data in the latest second."""
     left = len(rows) - most
     return View(
         [
@@ -93,7 +92,7 @@ def latest(rows: Sequence[Row], most: int = 10) -> View:
 
 
 def clocks(facts: Mapping[str, Any]) -> str:
-    """Describes the offset and skew between the clocks of two captures."""
+    """Describes offset and skew between two captures' clocks."""
     offset, skew = facts["clock_offset_s"], facts["clock_skew_ppm"]
     where = "ahead of" if offset >= 0 else "behind"
     return (
@@ -104,7 +103,7 @@ def clocks(facts: Mapping[str, Any]) -> str:
 
 
 def between(rows: Iterable[Row]) -> View:
-    """Returns the table of packets, losses and delays between the two capture points."""
+    """Packets, losses and delays between the two capture points."""
     return View(
         [
             Heading("from > to", numeric=False),
@@ -130,7 +129,7 @@ def between(rows: Iterable[Row]) -> View:
 
 
 def limits(row: Row) -> View:
-    """Returns the table of the sender's limits, each with the fraction of time for which it applies."""
+    """The sender's limits, each with its fraction of the time."""
     shares = {limit: row[f"limited_{limit}"] for limit in LIMITS}
     ordered = sorted((limit for limit in LIMITS if shares[limit] > 0), key=lambda limit: -shares[limit])
     return View(
@@ -140,7 +139,7 @@ def limits(row: Row) -> View:
 
 
 def path(row: Row) -> View:
-    """Returns the table of queueing delay, rate, buffer and queue discipline for both directions of the path."""
+    """Queueing delay, rate, buffer and discipline in both directions."""
     data_buffer = units.millis(row["data_buffer_ms"])
     if row["data_buffer_ms"] is None and row["data_longest_wait_ms"] is not None:
         data_buffer = f"at least {units.millis(row['data_longest_wait_ms'])}"
@@ -177,7 +176,6 @@ def path(row: Row) -> View:
 
 
 def acks(row: Row) -> View:
-    """Returns the table of the ACK path."""
     figures = [
         ("ACKs for each data packet", f"{row['ack_ratio']:.2f}"),
         ("octets per ACK, median", units.size(row["ack_bytes_p50_bytes"])),
@@ -193,7 +191,6 @@ def acks(row: Row) -> View:
 
 
 def timeline(stretches: Sequence[Stretch], most: int = 15) -> View:
-    """Returns the table of the limits over time."""
     left = len(stretches) - most
     return View(
         [

@@ -1,4 +1,4 @@
-"""Compares queue disciplines: goodput, delay and users' experience of one scenario under each discipline."""
+"""Compares queue disciplines on one scenario."""
 
 from __future__ import annotations
 

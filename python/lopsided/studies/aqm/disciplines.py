@@ -1,4 +1,4 @@
-"""The queue disciplines of a comparison: parses their names and places them at the links."""
+"""Parses the names of queue disciplines, and places them at links."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 Direction = Literal["down", "up"]
 
 _DEEP_FIFO = '{ kind = "fifo", limit = "1000 packets" }'
-"""Used for `fifo` if the scenario file has no FIFO; the limit is the default of Linux's FIFO."""
+"""`fifo` if the scenario has no FIFO. The limit is Linux's default."""
 
 _OTHER_NAMES = {"docsis_pie": "docsis-pie", "fq-codel": "fq_codel", "fq-pie": "fq_pie", "tail-drop": "fifo"}
 
 
 @dataclass(frozen=True)
 class Discipline:
-    """A discipline to compare: its label, and its queue as TOML; an empty queue keeps the scenario's queue."""
+    """A discipline to compare: label, and queue as TOML. An empty queue keeps the scenario's."""
 
     label: str
     queue: str
@@ -34,9 +34,9 @@ class Discipline:
     """The uplink's queue, if it differs from the downlink's."""
 
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
-        """Returns the scenario with the discipline placed at each given link and direction.
+        """Returns the scenario with the discipline at each given link and direction.
 
-        `fifo` keeps the limit of an existing FIFO. With `ecn`, disciplines that can mark packets are set to mark.
+        `fifo` keeps the limit of an existing FIFO. `ecn` makes disciplines mark if they can.
         """
         queues = {place: self._queue_at(scenario, *place) for place in places}
         placed = scenario.with_(**{_key(*place): queue for place, queue in queues.items() if queue})
@@ -61,7 +61,7 @@ def queue_of(scenario: Scenario, link: str, direction: Direction) -> Mapping[str
 
 
 def known() -> tuple[str, ...]:
-    """Returns the names of all disciplines, including user-defined ones."""
+    """Returns the names of all disciplines, including the user's."""
     schema: dict[str, Any] = json.loads(_native.schema())
     return tuple(schema["$defs"]["queue"]["properties"]["kind"]["enum"])
 
@@ -71,9 +71,9 @@ Queues: TypeAlias = "str | Sequence[str | Mapping[str, Any] | Discipline]"
 
 
 def disciplines(queues: Queues) -> tuple[Discipline, ...]:
-    """Parses disciplines such as `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list of them.
+    """Parses disciplines such as `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list.
 
-    `file` is the scenario's own queue. A table may have a `label`. Raises UsageError for an empty list and for
+    `file` is the scenario's own queue. A table may have a `label`. Raises UsageError if the list is empty or has
     duplicates.
     """
     parts = _split(queues) if isinstance(queues, str) else list(queues)
@@ -114,7 +114,7 @@ def _table(text: str) -> Mapping[str, Any]:
 
 
 def _split(text: str) -> list[str]:
-    """Splits the text at commas that are not inside a table or list."""
+    """Splits at commas outside of tables and lists."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "{[") - (character in "}]")

@@ -1,8 +1,7 @@
-"""Metrics of one run: goodput and delay of each direction, the waiting times that users notice, and distributions of
-delays.
+"""Metrics of one run: goodput, delay, and the waiting times of users.
 
-Percentiles of round trips use the mean of each sampling interval, weighted by its packets. Percentiles of sojourn times
-use individual packets.
+Percentiles of RTTs use the mean of each sampling interval, weighted by its packets. Percentiles of sojourn times use
+individual packets.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MAD = 4
-"""Number of intervals in the moving averages of draft-ietf-ippm-responsiveness (MAD)."""
+"""Intervals in the moving averages of draft-ietf-ippm-responsiveness."""
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Distinct delays in ms, each with its number of packets."""
+    """Distinct delays in ms, each with its packet count."""
 
     value_ms: Floats
     weight: Floats
@@ -43,7 +42,7 @@ class Delays:
 
     @staticmethod
     def joined(parts: Sequence[Delays]) -> Delays:
-        """Merges several sets of delays into one distribution."""
+        """Merges delays into one distribution."""
         none: Floats = np.empty(0)
         return Delays(
             np.concatenate([none, *(part.value_ms for part in parts)]),
@@ -62,9 +61,9 @@ class Measured:
 
 
 def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) -> Measured:
-    """Returns the metrics of the run at the links on which the disciplines are placed.
+    """Returns a run's metrics at the links with the disciplines.
 
-    If `ramps` is true, the load follows the responsiveness draft, and the draft's rules determine when the test ends.
+    `ramps` means that the load follows the responsiveness draft, whose rules also end the test.
     """
     flows = _flows(run)
     crossing = {
@@ -77,7 +76,7 @@ def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) ->
 
 
 def _flows(run: Run) -> list[Row]:
-    """The flows except the probe flows, each with its application."""
+    """The flows with their applications, without probes."""
     kinds = [flow["app"]["kind"] for flow in run.scenario.resolved["flows"]]
     rows = [{**row, "kind": kind, "tcp": kind != "udp"} for row, kind in zip(run.flows.rows(), kinds, strict=True)]
     return [row for row in rows if row["group"] != PROBE]
@@ -124,7 +123,7 @@ def _users(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
-    """Returns the responsiveness over the whole time under load or, with ramps, at the end of the draft's test."""
+    """Returns the responsiveness under load or, with ramps, at the end of the draft's test."""
     bulk = [flow for flow in flows if flow["kind"] == "bulk"]
     loaded = min((flow["start_s"] for flow in bulk), default=0.0)
     connects, answers = _probes(run)
@@ -135,8 +134,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
     delay, weight = np.concatenate([none, *(curve.value for curve in curves)]), np.concatenate([none, *counts])
 
     def between(since_s: float, until_s: float) -> Row:
-        """Returns the responsiveness between two times, from the probes that completed and the data that was
-        acknowledged."""
+        """Returns the responsiveness between two times."""
         connect, answer = (
             trimmed_mean([took * 1e3 for start, took in times if start >= since_s and start + took <= until_s])
             for times in (connects, answers)
@@ -166,7 +164,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
-    """The number of bytes that a flow has delivered by each of the given times."""
+    """Bytes that a flow has delivered by each time."""
     curve = series.flow_column(run, name, "delivered_bytes")
     if not len(curve.time_s):
         return np.zeros(len(times))
@@ -174,7 +172,7 @@ def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
 
 
 def _probes(run: Run) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """The start and duration of each probe's handshake, and of the request that follows each handshake."""
+    """Start and duration of each probe's handshake, and of the request after it."""
     probing = {row["flow"] for row in run.flows.rows() if row["group"] == PROBE}
     rows = sorted(
         (row for row in run.transfers.rows() if row["flow"] in probing), key=lambda row: (row["flow"], row["start_s"])

@@ -1,4 +1,4 @@
-"""The result of a comparison of queue disciplines on one scenario or on a suite: sentences, tables and report."""
+"""The result of a comparison of queue disciplines."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ _MEANING = (
     "what waits in a sender's socket is not counted). In the ellipses each point is a seed; delay grows to the left."
 )
 _ALIKE = 0.05
-"""Values count as equal if they differ by less than this fraction."""
+"""Relative difference below which values count as equal."""
 _SAME = 0.01
-"""Goodputs count as the same if they differ by less than this fraction."""
+"""Relative difference below which goodputs count as the same."""
 _LOST = 0.01
-"""The sentences mention lost datagrams if at least this fraction is lost."""
+"""Smallest fraction of lost datagrams that the sentences mention."""
 
 
 @dataclass(frozen=True)
 class Aqm(Study):
     """The result of a comparison of queue disciplines.
 
-    `cells` has one row per discipline and direction, `users` one row per discipline, both with medians over the seeds.
-    `runs` and `user_runs` have the values of every seed. `delays` has the distributions of RTT and sojourn time.
+    `cells` has one row per discipline and direction, `users` one per discipline; both have medians over the seeds.
+    `runs` and `user_runs` have every seed. `delays` has the distributions of RTT and sojourn time.
     """
 
     kind: ClassVar[str] = "aqm"
@@ -68,7 +68,7 @@ class Aqm(Study):
     )
 
     scenario: Scenario
-    """The scenario with its workload and probe, and with the queues of the scenario file."""
+    """The scenario with workload and probe, and with the file's queues."""
     disciplines: tuple[Discipline, ...]
     links: Mapping[Direction, str]
     workload: str | None
@@ -83,7 +83,7 @@ class Aqm(Study):
     delays: Table
     digest: str
     start_jitter_s: float | None = None
-    """Range of the random start offset in seconds if it is the default; `None` if the user set the range."""
+    """Default range of the random start offset in seconds; `None` if the user set it."""
 
     @property
     def title(self) -> str:
@@ -160,18 +160,18 @@ class Aqm(Study):
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def of_direction(self, way: str) -> View:
-        """The table of one direction, with one row per discipline."""
+        """One direction's table, a row per discipline."""
         rows = [row for row in self.cells.rows() if row["direction"] == way]
         columns = [name for name in _CELLS if any(row[name] for row in rows)]
         return view(self.cells, (*self._keys, *columns), rows=rows, keys=len(self._keys))
 
     @property
     def measured_of_users(self) -> list[str]:
-        """The columns of users' waiting times that contain at least one value."""
+        """The columns of users' waiting times that have a value."""
         return [name for name in _USERS if any(value is not None for value in self.users.values(name))]
 
     def felt(self) -> View:
-        """The table of users' waiting times, with one row per discipline."""
+        """Users' waiting times, a row per discipline."""
         return view(self.users, (*self._keys, *self.measured_of_users), keys=len(self._keys))
 
     @property
@@ -181,7 +181,7 @@ class Aqm(Study):
 
 @dataclass(frozen=True)
 class Suite(Study):
-    """The result of a suite: one comparison of the disciplines per section."""
+    """The result of a suite: one comparison per section."""
 
     name: str
     sections: Mapping[str, Aqm]
@@ -201,7 +201,6 @@ class Suite(Study):
         return {**kept, "suite": self.name, "digests": {key: found.digest for key, found in self.sections.items()}}
 
     def rows(self) -> Iterator[Row]:
-        """The cells of all sections, with the section of each."""
         for number, found in self.sections.items():
             for row in found.cells.rows():
                 yield {"section": number, **row}
@@ -242,10 +241,7 @@ class Suite(Study):
 
 
 def verdict(found: Aqm) -> list[str]:
-    """The sentences about the first world.
-
-    The sentences compare all disciplines with the first one.
-    """
+    """The sentences about the first world. They compare all disciplines with the first."""
     names = [each.label for each in found.disciplines]
     world = found.worlds[0]
     ways = _ways(found)
@@ -259,7 +255,7 @@ def verdict(found: Aqm) -> list[str]:
 
 
 def suite_verdict(sections: Sequence[Aqm]) -> list[str]:
-    """Returns the summary of many comparisons: the disciplines with the shortest RTT and with the most goodput."""
+    """Returns the disciplines with the shortest RTT and with the most goodput, over many comparisons."""
     shortest, fullest = Counter[str](), Counter[str]()
     for found in sections:
         ways = _ways(found)
@@ -293,18 +289,18 @@ def _ways(found: Aqm) -> dict[str, dict[str, Row]]:
 
 
 def _slowest(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
-    """Returns, by discipline, the 95th percentile of the RTT in ms in the slower direction."""
+    """Returns the 95th percentile of the RTT in ms in the slower direction, by discipline."""
     slow = {name: [row["rtt_p95_ms"] for row in rows.values() if row["rtt_p95_ms"]] for name, rows in ways.items()}
     return {name: max(values) for name, values in slow.items() if values}
 
 
 def _rates(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
-    """The total goodput of both directions, by discipline."""
+    """Total goodput of both directions, by discipline."""
     return {name: sum(row["goodput_bps"] or 0.0 for row in rows.values()) for name, rows in ways.items()}
 
 
 def _delay(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
-    """Yields sentences about the discipline with the lowest 95th percentile of the RTT, and about its goodput."""
+    """Yields sentences about the lowest 95th percentile of the RTT and its goodput."""
     timed = _slowest(ways)
     if len(timed) < 2:
         return

@@ -1,8 +1,7 @@
 """Runs one scenario under several queue disciplines.
 
-Every discipline runs the same scenario with the same seeds, in the chosen directions. Each value covers a whole run,
-and each cell is the median over the seeds. Left out: confidence intervals. The table `runs` has the values of every
-seed.
+All use the same scenario and seeds. Values cover a whole run, cells are medians over the seeds. There are no confidence
+intervals; `runs` has every seed.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 WAYS: Mapping[str, tuple[Direction, ...]] = {"both": ("down", "up"), "down": ("down",), "up": ("up",)}
 SHARES = tuple(step / 100 for step in range(1, 101))
-"""The percentiles of each distribution that a result stores."""
+"""Stored percentiles of each distribution."""
 
 _LARGEST_INTERVAL_S = 0.1
 
@@ -61,10 +60,10 @@ def aqm(
         Names, or tables with settings such as `{"kind": "codel", "target": "10 ms"}`; `file` means the scenario's own
         queue.
     beside
-        Other links that also get the disciplines. The slowest link of each direction, or `link`, always gets them, and
-        is the link that is measured.
+        Other links that also get the disciplines. The measured link, which is `link` or each direction's slowest link,
+        always gets them.
     world, kernel
-        World or worlds to run in; several worlds are compared.
+        World or worlds to run in.
     workers
         Threads to run on; default: every core.
     progress
@@ -89,7 +88,7 @@ def aqm(
     ways = WAYS[asked.direction]
     links: dict[Direction, str] = {way: asked.link or bottleneck(scenario, way) for way in ways}
     _check_links(scenario, (*links.values(), *beside))
-    # The kernel world has no web client that could request the probe's pages.
+    # The kernel world has no web client for the probe's pages.
     with_probe = asked.probe and "kernel" not in worlds
     full = with_workload(scenario, asked.workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
     places: list[tuple[str, Direction]] = [(name, way) for way in ways for name in (links[way], *beside)]
@@ -121,10 +120,9 @@ def aqm(
 
 
 def bottleneck(scenario: Scenario, way: Direction) -> str:
-    """Returns the slowest link that has a rate in the given direction, or the scenario's only link, whose rate may come
-    from a trace.
+    """Returns the slowest link with a rate in this direction, or the scenario's only link.
 
-    Raises UsageError if there is no such link.
+    Raises UsageError if there is none.
     """
     rates = {link["name"]: link[way]["rate_bps"] for link in scenario.resolved["links"]}
     known = {name: rate for name, rate in rates.items() if rate}
@@ -170,7 +168,7 @@ _OF_A_RUN = ("repetition", "seed", "digest")
 
 
 def _medians(rows: Sequence[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterable[Row]:
-    """Returns one row per combination of keys: medians over the seeds that have a value."""
+    """Returns one row per combination of keys, with medians over the seeds."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)

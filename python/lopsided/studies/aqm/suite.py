@@ -1,8 +1,7 @@
-"""Runs a suite under several disciplines; each case of the suite is compared like a single scenario.
+"""Runs a suite under several disciplines. Each case is compared like a single scenario.
 
-The cases are those of `lopsided.studies.suite` whose subject is a queue. `rfc7928` is the Characterization Guidelines
-for AQM (RFC 7928): a scenario for each section that recommends a test; the two experiments of 8.2.6 are `8.2.6-1` and
-`8.2.6-2`. Section 4.5 also requires every test with ECN; set `ecn` for these tests.
+The cases are those of `lopsided.studies.suite` on queues. `rfc7928` is the Characterization Guidelines for AQM (RFC
+7928), with `8.2.6-1` and `8.2.6-2` for the two experiments of 8.2.6. Section 4.5 also requires every test with `ecn`.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The traffic of a comparison of disciplines: the scenario's own flows, or a standard workload.
+"""The traffic of a comparison: the scenario's own flows, or a standard workload.
 
-The flows of a workload replace those of the scenario. In addition, a probe requests one byte on a new connection every
-0.5 s; the times of these requests measure responsiveness.
-
-The workloads `rpm`, `rpm_down` and `rpm_up` follow draft-ietf-ippm-responsiveness-08: one more connection in each
-interval of 5 s, up to 16 per direction, and probes that use 5 % of the slower direction.
+A workload replaces the scenario's flows. A probe also requests one byte on a new connection every 0.5 s to measure
+responsiveness. `rpm`, `rpm_down` and `rpm_up` follow draft-ietf-ippm-responsiveness-08: one more connection every 5 s,
+up to 16 per direction, and probes that use 5 % of the slower direction.
 """
 
 from __future__ import annotations
@@ -29,20 +27,20 @@ MOST_CONNECTIONS = 16
 MOST_PROBES_PER_S = 100
 PROBES_SHARE = 0.05
 PAIR_BYTES = 6000
-"""The draft's parameters ID, MNP, MPS and PTC, and the size in bytes that the draft assumes for a pair of probes."""
+"""The draft's parameters ID, MNP, MPS and PTC, and its size of a pair of probes in bytes."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The hosts at the two ends of the load; `down` means from the server to the client."""
+    """The hosts at both ends of the load. `down` means from server to client."""
 
     server: str
     client: str
     duration_s: float
-    """Duration of the scenario in seconds; no flow starts later than this."""
+    """Duration of the scenario in seconds. No flow starts later."""
 
     def flow(self, name: str, direction: Direction, app: str | Tables = "bulk", dscp: int = 0) -> Tables:
-        """Returns the table of a flow, which starts at a random time within 1 s, so that the seeds differ."""
+        """Returns a flow's table. It starts at a random time within 1 s, so that the seeds differ."""
         here, there = (self.server, self.client) if direction == "down" else (self.client, self.server)
         stack = {"cc": "cubic", "dscp": dscp}
         return {"name": name, "from": here, "to": there, "start_jitter": "1 s", "app": app, "stack": stack}
@@ -50,12 +48,10 @@ class Ends:
 
 @dataclass(frozen=True)
 class Workload:
-    """A workload: its description and its flows."""
-
     text: str
     flows: Callable[[Ends], list[Tables]]
     ramps: bool = False
-    """True for the draft's workloads, which end when goodput and responsiveness are stable."""
+    """True for the draft's workloads. They end when goodput and responsiveness are stable."""
 
 
 _PING = {"kind": "udp", "rate": "8 kbit/s", "size": "100 B"}
@@ -63,7 +59,7 @@ _PAGES = {"kind": "http", "objects": 20, "object_size": "20 kB", "pages": "forev
 _SHORT = {"size": "100 kB", "repeat": "forever", "pause": "1 s"}
 _CALL = {"kind": "udp", "rate": "80 kbit/s", "size": "200 B"}
 
-# Flent's RRUL runs one flow per direction in each of the classes best effort, background, video and voice.
+# Flent's RRUL: one flow per direction in best effort, background, video and voice.
 _CLASSES = {"BE": 0, "BK": 8, "CS5": 40, "EF": 46}
 
 
@@ -85,7 +81,7 @@ def _home(ends: Ends) -> list[Tables]:
 
 
 def _rpm(ends: Ends, *ways: Direction) -> list[Tables]:
-    """The load-generating connections of the responsiveness draft."""
+    """The responsiveness draft's load-generating connections."""
     return [
         {**ends.flow(f"load-{way}-{number + 1}", way), "start": f"{INTERVAL_S * number} s", "start_jitter": "100 ms"}
         for way in ways
@@ -115,7 +111,7 @@ WORKLOADS: Mapping[str, Workload] = {
 
 
 def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe: bool) -> Scenario:
-    """Returns the resolved scenario with the workload instead of its flows (`None` keeps them), and with probe flows.
+    """Returns the scenario with the workload instead of its flows (`None` keeps them), and with probes.
 
     Raises UsageError if the workload is unknown.
     """
@@ -132,8 +128,7 @@ def with_workload(scenario: Scenario, workload: str | None, ends: Ends, *, probe
 
 
 def _probes(ends: Ends, ramping: Scenario | None) -> Tables:
-    """Returns the probe flows: one probe every 0.5 s, or the draft's probe rate for the slowest line of the
-    scenario."""
+    """Returns the probes: one every 0.5 s, or at the draft's rate for the slowest line."""
     count, pause_s = 1, 0.5
     if ramping is not None:
         known = [link[way]["rate_bps"] for link in ramping.resolved["links"] for way in ("down", "up")]

@@ -1,4 +1,4 @@
-"""The result of a comparison of worlds or runs: metrics, errors, sentences and report."""
+"""The result of a comparison of worlds or runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCES = {"goodput_bps": 0.05, "rtt_mean_ms": 0.10}
-"""Largest accepted difference between two worlds, relative to the reference: the project's goals for its simulator."""
+"""Largest accepted relative difference: the project's goals for its simulator."""
 
 QUANTITIES = (
     *("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "rtt_std_ms", "retransmits"),
@@ -36,17 +36,17 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Row:
-    """One metric of one flow or link direction, in every world."""
+    """One metric of one flow or link direction in every world."""
 
     what: str
     quantity: str
     values: Mapping[str, tuple[float, ...]]
-    """The values in each world, one per repetition."""
+    """The values in each world, per repetition."""
     tolerance: float | None
 
     @property
     def column(self) -> Column:
-        """Heading and unit of the metric, as in the tables of runs."""
+        """Heading and unit of the metric."""
         tables = run_tables()
         found = (column for name in ("flows", "links") for column in tables[name].columns)
         return next(column for column in found if column.name == self.quantity)
@@ -61,13 +61,12 @@ class Row:
         return _relative(self.median(world), self.median(reference))
 
     def spread(self, world: str, reference: str) -> tuple[float, float]:
-        """The least and the greatest relative error of a single repetition."""
+        """The least and greatest relative error over the repetitions."""
         errors = [_relative(*pair) for pair in zip(self.values[world], self.values[reference], strict=True)]
         known = [error for error in errors if not math.isnan(error)]
         return (min(known), max(known)) if known else (math.nan, math.nan)
 
     def exceeds(self, world: str, reference: str) -> bool:
-        """True if the relative error exceeds the metric's tolerance."""
         return self.tolerance is not None and abs(self.error(world, reference)) > self.tolerance
 
 
@@ -85,19 +84,19 @@ class Comparison(Study):
     examples: Mapping[str, Run]
     """The first repetition in each world, for the figure."""
     start_jitter_s: float | None = None
-    """Range of the random start offset in seconds that the comparison added; `None` if it added none."""
+    """Range of the random start offset in seconds that the comparison added, if any."""
 
     @property
     def reference(self) -> str:
-        """The world with which the other worlds are compared."""
+        """The world that the others are compared with."""
         return self.worlds[-1]
 
     def beyond(self) -> list[tuple[Row, str]]:
-        """The metrics whose error exceeds their tolerance, each with its world."""
+        """The metrics beyond their tolerance, each with its world."""
         return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
 
     def table(self) -> Table:
-        """One row per metric: its median in each world, and each world's error with the spread of the errors."""
+        """One row per metric: each world's median, error, and spread of errors."""
         return Table.of(self._flat(row) for row in self.rows)
 
     def _flat(self, row: Row) -> dict[str, object]:
@@ -142,7 +141,7 @@ class Comparison(Study):
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def figure(self) -> Figure:
-        """Goodput and RTT of every flow over time, with all worlds in one panel."""
+        """Goodput and RTT of every flow over time, in all worlds."""
         return self.plot()
 
 
@@ -191,11 +190,11 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
 
 
 _QUIET_PACKETS = 0.5
-"""A link direction without drops is omitted if its mean queue is shorter than this, in packets."""
+"""Mean queue in packets below which a direction without drops is omitted."""
 
 
 def table(found: Comparison) -> View:
-    """One row per metric, with the spread of the paired errors if there is more than one pair."""
+    """One row per metric. Several pairs also show the spread of paired errors."""
     reference, others = found.reference, found.worlds[:-1]
     repeated = any(len(values) > 1 for row in found.rows for values in row.values.values())
     quiet = _quiet(found)
@@ -226,7 +225,7 @@ def table(found: Comparison) -> View:
 
 
 def _quiet(found: Comparison) -> list[str]:
-    """The link directions that have no drops and a mean queue below `_QUIET_PACKETS` in every world."""
+    """Directions without drops and with a mean queue below `_QUIET_PACKETS` in every world."""
     by_place: dict[str, list[Row]] = {}
     for row in found.rows:
         by_place.setdefault(row.what, []).append(row)
@@ -239,7 +238,7 @@ def _quiet(found: Comparison) -> list[str]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Shortens paths of run folders to their last components if these differ; otherwise returns the names unchanged."""
+    """Shortens paths to their last components if these differ."""
     last = [Path(name).name for name in names]
     return last if len(set(last)) == len(last) else list(names)
 

@@ -4,9 +4,9 @@
     compare_arms(arms_against(scenario, "Gentle", "reno"))      # a user-defined congestion control, and a built-in one
     compare_runs({"before": [Run.load("runs/a")], "after": [Run.load("runs/b")]})
 
-Runs are paired: repetition k starts its flows at the same instants in every world, so a different phase of the flows
-cannot cause a difference between worlds. The last world is the reference. The error of a quantity is the error of its
-median over the repetitions; its spread is the range of the paired errors.
+Runs are paired: repetition k starts its flows at the same instants in every world, so their phase cannot cause a
+difference. The last world is the reference. A quantity's error is that of its median, and the spread is the range of
+paired errors.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def compare(
     window: Window | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compares the scenario in each world with the last: see `compare_arms`.
+    """Compares the scenario in each world with the last (see `compare_arms`).
 
-    In the live world, the hosts in `ours` run the simulator's TCP or QUIC. Raises UsageError if `ours` is given for
-    another world.
+    In the live world, the hosts in `ours` run the simulator's stacks. Raises UsageError for `ours` without the live
+    world.
     """
     arms = in_worlds(scenario, worlds, ours)
     return compare_arms(
@@ -64,9 +64,9 @@ def compare_arms(
     window: Window | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Runs each arm `repeat` times and compares it with the last arm. Flows are matched by name.
+    """Runs each arm `repeat` times and compares it with the last. Flows are matched by name.
 
-    If `window` is given (start and end in seconds), all values are measured only between these times.
+    `window` limits all values to a start and end in seconds.
     """
     _check_quantities(tolerances)
     check_names([arm.name for arm in arms])
@@ -88,8 +88,7 @@ def compare_runs(
     tolerances: Mapping[str, float] = TOLERANCES,
     window: Window | None = None,
 ) -> Comparison:
-    """Compares saved runs with the runs under the last name. Each name has the same number of runs, in the order of
-    the pairs."""
+    """Compares saved runs with those of the last name. Each name has the same number of runs, in pair order."""
     check_names(list(runs))
     _check_quantities(tolerances)
     measured = {name: [measure(run, window) for run in found] for name, found in runs.items()}
@@ -110,14 +109,12 @@ def compare_runs(
 def arms_against(
     scenario: Scenario, controller: str, against: str | None = None, worlds: Sequence[str] = ("sim",)
 ) -> list[Arm]:
-    """Returns one arm with the user's congestion control in the simulator, and for each world one arm with the other
-    control.
+    """Returns an arm with the user's congestion control in the simulator, and one per world with the other control.
 
-    The user's control runs in the flows that name it, or in all flows if none names it. `against` runs in the same
-    flows; default: the control that they name. Raises UsageError if `against` is missing although a flow names the
-    user's control, or if there is no TCP flow.
+    The user's control runs in the flows that name it, or else in all flows. `against` replaces it there; default: the
+    control that the flows name. Raises UsageError without a TCP flow, or if `against` is needed but missing.
     """
-    # Expand each `count` into separate flows, so that every flow has its own name.
+    # Expand each `count`, so that every flow has its own name.
     plain = scenario.build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)
     flows = {
         flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if flow["app"]["kind"] != "udp"
@@ -145,7 +142,7 @@ def _check_quantities(tolerances: Mapping[str, float]) -> None:
 
 
 def measure(run: Run, window: Window | None = None) -> dict[Key, float]:
-    """The metrics of one run to compare, for each flow and each link direction with a queue."""
+    """The compared metrics of one run, per flow and link direction with a queue."""
     return _summaries(run) if window is None else _within(run, window)
 
 
@@ -180,7 +177,7 @@ def _within(run: Run, window: Window) -> dict[Key, float]:
 
 
 def _round_trips(run: Run, flow: str, window: Window) -> tuple[float, float]:
-    """Mean and standard deviation of the RTT of the packets that were timed between the start and end of `window`."""
+    """Mean and standard deviation of the RTT within `window`."""
 
     def total_of(column: str) -> float:
         curve = series.flow_column(run, flow, column)

@@ -1,7 +1,6 @@
 """Fairness between the flows of any run (`of_run`), and between congestion controls (`matrix`).
 
-The definitions are those of `lopsided.metrics`: Jain's index, shares of the goodput, max-min fairness, convergence time
-and harm.
+`lopsided.metrics` defines Jain's index, shares, max-min fairness, convergence time and harm.
 """
 
 from lopsided.data.fairness import Fairness

@@ -1,9 +1,8 @@
-"""Measures the fairness between congestion controls that compete at one bottleneck.
+"""Measures the fairness between congestion controls at one bottleneck.
 
-A side is a group of flows with the same congestion control and RTT. Every pair of sides runs in both orders of arrival
-with several seeds. Each side also runs alone with the same queue, as the reference for harm. The runs of a pair become
-two table rows (cells): one describes the first side against the second, one the second against the first. Left out:
-more than two sides at once, and traffic other than bulk transfers.
+A side is a group of flows with one congestion control and RTT. Every pair of sides runs in both orders of arrival, with
+several seeds. Each side also runs alone as the reference for harm. A pair becomes two table rows (cells), one from each
+side's view. Left out: more than two sides, and traffic other than bulk transfers.
 """
 
 from __future__ import annotations
@@ -35,11 +34,10 @@ MEDIANS = (
     *("goodput_bps", "share", "jain", "utilisation", "rtt_mean_ms", "retransmit_ratio"),
     *("alone_goodput_bps", "alone_rtt_ms", "alone_retransmit_ratio", "harm_rate", "harm_rtt", "harm_retransmits"),
 )
-"""The columns of a cell that are medians over the cell's runs."""
+"""Columns of a cell that are medians over its runs."""
 
 INTERVALS = {"goodput_bps": "goodput{}_bps", "share": "share{}", "jain": "jain{}", "harm_rate": "harm_rate{}"}
-"""The columns of a cell for which the table also gives the mean and the 95 % confidence half-width, mapped to the
-names of these two columns."""
+"""Columns with mean and 95 % half-width, and the names of these two columns."""
 
 
 def matrix(
@@ -84,7 +82,7 @@ def matrix(
     progress
         Called with the completed fraction of the work, 0 to 1.
     controllers
-        User-defined congestion controls that `cc` may name, in the form that `Scenario.load` accepts.
+        User-defined congestion controls, as for `Scenario.load`.
     up, direction, buffer, pairs, flows, stack, socket_buffer, duration, warmup, lead, within, hold, harm, repeat, seed
         As in `FairnessOptions` and `lopsided fairness`.
 
@@ -122,7 +120,6 @@ def run(
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Matrix:
-    """Executes the runs of a plan."""
     check_count(len(plan))
     scenarios = [plan.scenario(meeting.first, meeting.second) for meeting in plan.together]
     scenarios += [plan.scenario(side, queue_rtt_ms=rtt_ms) for side, rtt_ms in plan.alone]
@@ -140,7 +137,7 @@ def run(
 
 
 def _meeting_rows(run: Run, study: Plan, meeting: Meeting, common: Row) -> list[Row]:
-    """Returns one row per side of a run with two sides."""
+    """Returns one row per side."""
     start, stop = study.bottleneck.window_s
     sides = _flows_of_sides(run)
     got = [means(run, flows, start, stop) for flows in sides]
@@ -175,8 +172,8 @@ def _meeting_rows(run: Run, study: Plan, meeting: Meeting, common: Row) -> list[
 def _times_of_convergence(
     run: Run, study: Plan, sides: Sequence[Sequence[str]], got: Sequence[Means]
 ) -> dict[str, float | None]:
-    """The times in seconds from the second side's start until its goodput share stays near 50 %, and until it stays
-    near its final value."""
+    """Returns the times in seconds from the second side's start until its share stays near 50 %, and near its final
+    value."""
     since = series.both_active(run)[0]
     rtt_s = max((each.rtt_ms for each in got if not math.isnan(each.rtt_ms)), default=0.0) / 1e3
     time, share = shares(run, sides, since, share_window_s(rtt_s, run.scenario.interval_s or 0.0))
@@ -191,9 +188,11 @@ def _times_of_convergence(
 
 
 def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, common: Row) -> list[Row]:
-    """Returns two rows for a side that runs alone: one is the reference for this side as the first side of a pair, one
-    as the second. Both cover the period that is measured in a run with two sides, counted from the side's own start.
-    The second side starts later by the lead, so its period begins earlier by the lead."""
+    """Returns two rows for a side alone: references for this side as first and as second of a pair.
+
+    Both cover the measured period of a pair, from the side's own start. The second side starts later by the lead, so
+    its period begins earlier by the lead.
+    """
     (flows,) = _flows_of_sides(run)
     rows: list[Row] = []
     for first, younger in ((True, 0.0), (False, study.bottleneck.lead_s)):
@@ -205,7 +204,7 @@ def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, com
 
 
 def _flows_of_sides(run: Run) -> list[list[str]]:
-    """The flows of each side. The groups are `side1` and, if there are two sides, `side2`."""
+    """The flows of each side: groups `side1` and, in pairs, `side2`."""
     groups: dict[str, list[str]] = {}
     for name, group in zip(run.flows.values("name"), run.flows.values("group"), strict=True):
         groups.setdefault(group, []).append(name)
@@ -230,8 +229,7 @@ def _summarize(study: Plan, rows: list[Row], world: str) -> Matrix:
 
 
 def _add_harm(runs: list[Row], alone: list[Row]) -> None:
-    """Adds to each side's row the harm: the comparison with a run of the same side alone, with the same queue, seed and
-    time since its start."""
+    """Adds the harm to each row, relative to the side alone with the same queue, seed and time."""
     found = {(row["cc"], row["rtt_ms"], row["queue_rtt_ms"], row["first"], row["repetition"]): row for row in alone}
     for row in runs:
         queue_rtt_ms = (row["rtt_ms"] + row["against_rtt_ms"]) / 2
@@ -247,23 +245,23 @@ def _add_harm(runs: list[Row], alone: list[Row]) -> None:
 
 
 def _cell(rows: list[Row]) -> Row:
-    """Combines all runs of one side against one other side into one row."""
+    """Combines all runs of one side against another into one row."""
     cell: Row = {key: rows[0][key] for key in KEYS}
-    # If a side competes with itself, each run contributes two rows.
+    # A side against itself has two rows per run.
     cell["runs"] = len({row["digest"] for row in rows})
     for column in MEDIANS:
         values = [row[column] for row in rows if row[column] is not None]
         cell[column] = median(values) if values else None
         if column == "share":
             cell |= {"share_least": min(values, default=None), "share_most": max(values, default=None)}
-            # Use the ratio of the median goodputs. The median of the ratios could exceed 1 for both sides.
+            # The median of ratios could exceed 1 for both sides, so use the ratio of medians.
             share = cell["share"]
             cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
         if column in INTERVALS:
             cell |= _interval(rows, column)
     joined = [row for row in rows if not row["first"]]
     for column in ("converged_s", "settled_s"):
-        # A run that did not converge counts as an infinite convergence time.
+        # Without convergence the time is infinite.
         times = sorted(math.inf if row[column] is None else row[column] for row in joined)
         middle = median(times) if times else math.inf
         cell[column] = middle if math.isfinite(middle) else None
@@ -273,10 +271,10 @@ def _cell(rows: list[Row]) -> Row:
 
 
 def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
-    """The mean over both orders of arrival with equal weights, and half the width of its 95 % interval.
+    """The mean over both orders of arrival, with equal weights, and its 95 % half-width.
 
-    The interval is `None` if each order has only one run. If a side competes with itself, each run has two rows, and
-    the mean of the two is one observation.
+    The half-width is `None` if each order has only one run. If a side competes with itself, the mean of a run's two
+    rows is one observation.
     """
     itself = (rows[0]["cc"], rows[0]["rtt_ms"]) == (rows[0]["against_cc"], rows[0]["against_rtt_ms"])
     strata: dict[bool, list[float | None]] = {}
@@ -290,15 +288,14 @@ def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
         for row in rows:
             strata.setdefault(row["first"], []).append(row[column])
     interval = metrics.stratified_interval(list(strata.values()))
-    # If a side competes with itself, its mean share of the goodput is 50 % by definition, so no interval is reported.
+    # A side has a mean share of 50 % against itself by definition.
     reach = math.nan if itself and column == "share" else interval.half_width
     name = INTERVALS[column].format
     return {name("_mean"): known(interval.mean), name("_ci95"): known(reach)}
 
 
 def _exponent(cell: Row, other: Row) -> float | None:
-    """The exponent of RTT unfairness between two sides with the same control, from their mean RTTs including
-    queueing; `None` if undefined."""
+    """The exponent of RTT unfairness, from mean RTTs with queueing; `None` if undefined."""
     rates, rtts = ([side[column] for side in (cell, other)] for column in ("goodput_bps", "rtt_mean_ms"))
     if cell["cc"] != other["cc"] or cell["rtt_ms"] == other["rtt_ms"] or not all(rates) or not all(rtts):
         return None

@@ -1,5 +1,4 @@
-"""Goodput, RTT and retransmissions of a set of flows over part of a run, and the flows' shares of the goodput over
-time."""
+"""Goodput, RTT and retransmissions of flows over part of a run, and their shares over time."""
 
 from __future__ import annotations
 
@@ -20,10 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Means:
-    """Total goodput in bit/s, mean RTT of all packets, and the fraction of sent segments that are retransmissions.
-
-    A value is NaN if it was not measured.
-    """
+    """Total goodput in bit/s, mean RTT, and retransmitted fraction; NaN if not measured."""
 
     goodput_bps: float
     rtt_ms: float
@@ -31,7 +27,6 @@ class Means:
 
 
 def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Means:
-    """The means of the given flows between two times."""
     goodput = sum(series.goodput_between(run, flow, start_s, stop_s) for flow in flows)
     count, total = (_sum(run, flows, column, start_s, stop_s) for column in ("rtt_count", "rtt_sum_ms"))
     again, sent = (
@@ -42,7 +37,7 @@ def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Mean
 
 
 def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
-    """The harm that the other flows do to rate, delay and loss, from 0 to 1; `None` if a measurement is missing."""
+    """The harm of other flows to rate, delay and loss, from 0 to 1; `None` without a measurement."""
     rate = alone.goodput_bps
     return {
         "harm_rate": metrics.harm_to_rate(rate, in_company.goodput_bps) if rate > 0 else None,
@@ -52,27 +47,25 @@ def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
 
 
 def known(value: float) -> float | None:
-    """Returns the value for a table, with `None` instead of NaN."""
+    """Returns the value for a table: `None` instead of NaN."""
     return None if math.isnan(value) else value
 
 
 def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: float) -> tuple[Floats, Floats]:
-    """Times from `start_s` on, and for each time the side's share of all bytes received during the preceding
-    averaging period."""
+    """Times from `start_s`, and at each the side's share of the bytes of the preceding averaging period."""
     columns: list[Floats] = []
     time: Floats = np.empty(0)
     for flows in sides:
         curves = [series.flow_column(run, flow, "delivered_bytes") for flow in flows]
         time = max((curve.time_s for curve in curves), key=len) if not len(time) else time
-        # Before a flow begins, it has no rows and has delivered 0 bytes.
+        # A flow has no rows before it begins.
         delivered = [np.interp(time, curve.time_s, curve.value, left=0.0) for curve in curves if len(curve.value)]
         columns.append(np.sum(delivered, axis=0) if delivered else np.zeros_like(time))
     return metrics.shares_over_time(time, np.column_stack(columns), start_s, float(time[-1]), window_s)
 
 
 def share_window_s(rtt_s: float, interval_s: float) -> float:
-    """The averaging period of shares, in seconds. It is longer than one sawtooth of the congestion window, which
-    lasts seconds."""
+    """Averaging period of shares in seconds, longer than one sawtooth of the window."""
     return max(5.0, 10 * rtt_s, 2 * interval_s)
 
 
@@ -97,7 +90,7 @@ def _growth(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> 
 
 
 def _segment_bytes(run: Run, flows: Sequence[str]) -> float:
-    """The mean payload per data packet of the given flows, in bytes."""
+    """Mean payload per data packet in bytes."""
     rows = [row for row in run.flows.rows() if row["name"] in flows]
     packets = sum(row["data_segments_out"] or 0 for row in rows)
     return sum(row["sent_bytes"] or 0 for row in rows) / packets if packets else 1.0

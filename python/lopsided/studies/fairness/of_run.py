@@ -1,9 +1,8 @@
-"""The fairness of any run: the goodput, the fair rate and the harm of each group of its flows.
+"""The fairness of any run: goodput, fair rate and harm per group of flows.
 
-Flows with the same `group` count as one (a scenario sets `group`, or `count` makes a group of copies). The fair rate of
-a flow is its max-min fair share on the links that its data crosses; ACK traffic is ignored. Harm is relative to a run
-with this group only: the same scenario without the other groups, with the same seed, in the same world. Limit: a flow
-whose application pauses or ends is treated as if it always had data to send.
+Flows with the same `group` count as one; `count` also makes a group. A flow's fair rate is its max-min share on the
+links of its data, without ACKs. Harm is relative to the same run without the other groups. Flows count as always
+sending, even if their application pauses or ends.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """The settings of the measurement, named like the keys of a scenario's `[fairness]`."""
+    """The settings, named like the keys of a scenario's `[fairness]`."""
 
     warmup_s: float | None = None
     within: float = 0.2
@@ -40,7 +39,7 @@ class Asked:
 
 
 def asked_of(scenario: Scenario, **changes: Any) -> Asked:
-    """Returns the scenario's `[fairness]` settings or the defaults, with every change that is not `None` applied."""
+    """Returns the scenario's `[fairness]` settings or the defaults, with the given changes."""
     said = scenario.resolved["fairness"]
     asked = Asked(**said) if said else Asked()
     return replace(asked, **{name: value for name, value in changes.items() if value is not None})
@@ -56,10 +55,9 @@ def of_run(
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fairness:
-    """Measures the fairness between the groups of a run. An argument that is `None` takes its value from the scenario's
-    `[fairness]`, or its default.
+    """Measures the fairness between a run's groups. `None` means the scenario's `[fairness]`, or the default.
 
-    Raises UsageError if the run has no samples, or if the warm-up leaves no time in which all flows are active.
+    Raises UsageError without samples, or if the warm-up leaves no time with all flows active.
     """
     asked = asked_of(run.scenario, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm)
     if len(run.samples) == 0:
@@ -102,7 +100,7 @@ def of_run(
 
 
 def fair_rates(scenario: Scenario) -> Any:
-    """The max-min fair rate of each flow in bit/s on the wire; infinite if no link on the flow's path has a rate."""
+    """Each flow's max-min fair rate in bit/s on the wire; infinite without a rate on its path."""
     places = [
         (link["name"], direction, link[direction]["rate_bps"])
         for link in scenario.resolved["links"]
@@ -115,7 +113,7 @@ def fair_rates(scenario: Scenario) -> Any:
 
 
 def _groups(run: Run, goodput: Any, fair: Any, start: float, stop: float) -> list[dict[str, Any]]:
-    """One row per group, without the harm."""
+    """One row per group, without harm."""
     flows = list(run.flows.rows())
     rows: list[dict[str, Any]] = []
     for group in dict.fromkeys(flow["group"] for flow in flows):
@@ -147,7 +145,7 @@ def _add_harm(
     workers: int | None,
     progress: Callable[[float], object] | None,
 ) -> None:
-    """Runs each group alone, and adds to its row the metrics of that run and the harm that the other groups do."""
+    """Runs each group alone, and adds that run's metrics and the harm."""
     if len(groups) == 1:
         return  # The group is alone already: no other group can harm it.
     in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["retransmit_ratio"])) for row in groups]

@@ -1,8 +1,8 @@
-"""Two sides at one bottleneck: the pairs of sides that are simulated, and the scenario of each pair.
+"""Pairs of sides at one bottleneck, and their scenarios.
 
-A side is a number of flows from one host with the same congestion control and RTT; the delay is on the host's link.
-Both sides share the queue of one line. The side that starts second must take bandwidth from the first, so each pair
-runs in both orders. A pair of equal sides runs in one order only.
+A side is a number of flows from one host with one congestion control and RTT (the delay of the host's link). Both sides
+share one line's queue. The second side must take bandwidth from the first, so each pair runs in both orders, unless the
+sides are equal.
 """
 
 from __future__ import annotations
@@ -32,22 +32,19 @@ _MOST_BDP = 10_000
 _LEAST_PACKETS = 100
 _QUIC = "quic:"
 JITTER_S = 1.0
-"""Range of the random delay of a flow's start, in seconds."""
+"""Range of a flow's random start delay in seconds."""
 
 
 @dataclass(frozen=True, order=True)
 class Contender:
-    """A congestion control at a base round-trip time.
-
-    The prefix `quic:` selects QUIC flows. Without it, flows are TCP connections.
-    """
+    """A congestion control at a base RTT. The prefix `quic:` selects QUIC instead of TCP."""
 
     cc: str
     rtt_ms: float
 
     @property
     def flow(self) -> dict[str, str]:
-        """The scenario settings of the side's flows: congestion control and transport."""
+        """Congestion control and transport of the side's flows."""
         return {
             "cc": self.cc.removeprefix(_QUIC),
             "transport": "quic" if self.cc.startswith(_QUIC) else "tcp",
@@ -59,30 +56,27 @@ class Contender:
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The line that both sides share, and the settings that all runs of a study have in common."""
+    """The shared line, and the settings of all runs."""
 
     down_bps: int
     up_bps: int
     direction: Direction
     buffer: str
-    """Queue limit of each direction: `50 packets`, `64 kB`, or a multiple of the direction's BDP at the mean RTT of
-    the sides."""
+    """Queue limit per direction: `50 packets`, `64 kB`, or a multiple of the BDP at the sides' mean RTT."""
     flows: int
     """Number of flows on each side."""
     stack: str
     socket_buffer: str | None
-    """Socket buffer of all hosts; `None` means four times the capacity of line and queue, so that the buffer never
-    limits a flow."""
+    """Socket buffer of all hosts. `None`: four times the capacity of line and queue, so that it never limits."""
     lead_s: float
-    """Time in seconds for which the first side runs alone."""
+    """Seconds for which the first side runs alone."""
     both_s: float
     warmup_s: float
-    """Time in seconds, after both sides have begun, that the means exclude."""
+    """Seconds with both sides that the means exclude."""
 
     @classmethod
     def of(cls, asked: FairnessOptions) -> Bottleneck:
-        """Returns the bottleneck that the options describe. Raises UsageError if the direction is neither down nor
-        up."""
+        """Returns the bottleneck of these options. Raises UsageError for an unknown direction."""
         if asked.direction not in ("down", "up"):
             raise UsageError(f"no direction is called {asked.direction!r}; choose down or up")
         both_s = units.parse_time(asked.duration)
@@ -101,7 +95,7 @@ class Bottleneck:
 
     @property
     def rate_bps(self) -> int:
-        """The rate in bit/s of the direction in which the data flows."""
+        """The data direction's rate in bit/s."""
         return self.down_bps if self.direction == "down" else self.up_bps
 
     @property
@@ -111,7 +105,7 @@ class Bottleneck:
 
     @property
     def window_s(self) -> tuple[float, float]:
-        """Start and end, in seconds, of the period over which the means are computed."""
+        """Start and end of the measured period in seconds."""
         return self.lead_s + JITTER_S + self.warmup_s, self.duration_s
 
     def check(self) -> None:
@@ -134,16 +128,16 @@ class Bottleneck:
     def scenario(
         self, *sides: Contender, queue_rtt_ms: float | None = None, controllers: Controllers | None = None
     ) -> Scenario:
-        """Returns the scenario of the given sides, in their order of arrival. A single side starts immediately.
+        """Returns the scenario of the sides, in their order of arrival. A single side starts immediately.
 
-        `queue_rtt_ms` is the RTT in the BDP of the queue, as in the rule of thumb B = RTT C; default: the mean RTT of
-        the sides. Raises UsageError if the resulting scenario is invalid.
+        `queue_rtt_ms` is the RTT in the queue's BDP (B = RTT C); default: the sides' mean. Raises UsageError if the
+        scenario is invalid.
         """
         mean_ms = sum(side.rtt_ms for side in sides) / len(sides) if queue_rtt_ms is None else queue_rtt_ms
         try:
             return Scenario.build(self._tables(sides, mean_ms), "fairness", controllers=controllers)
         except ScenarioError as error:
-            # Omit the error's line number: the user has given options and has not seen the text of the scenario.
+            # The user has not seen this scenario, so its line number is omitted.
             raise UsageError("; ".join(filter(None, (error.message, error.help)))) from None
 
     def _tables(self, sides: Sequence[Contender], mean_ms: float) -> Tables:
@@ -175,8 +169,7 @@ class Bottleneck:
         }
 
     def queue_limit(self, rate_bps: int, mean_rtt_ms: float) -> units.QueueLimit:
-        """Returns the queue limit of a direction. A multiple of the BDP is converted to bytes, at least two full
-        packets.
+        """Returns a direction's queue limit. A multiple of the BDP becomes bytes, at least two full packets.
 
         Raises UsageError if the text is not a buffer size.
         """
@@ -192,26 +185,27 @@ class Bottleneck:
         return units.QueueLimit(max(2 * FULL_PACKET, round(octets)), "B")
 
     def _ample_bytes(self, rtt_ms: float, mean_rtt_ms: float) -> int:
-        """Four times the largest number of bytes that a flow can have in flight, because Linux also counts each
-        packet's overhead in its buffers."""
+        """Four times the most bytes in flight, because Linux's buffers also count packet overhead."""
         queue = self.queue_limit(self.rate_bps, mean_rtt_ms)
         pipe = metrics.bandwidth_delay_product_bytes(self.rate_bps, rtt_ms / 1e3)
         return max(1 << 20, int(4 * (pipe + queue.count * (FULL_PACKET if queue.unit == "packets" else 1))))
 
 
 def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[tuple[Contender, Contender]]:
-    """Returns the pairs of a study, each once, in the order of `ccs` and `rtts_ms`.
+    """Returns a study's pairs, each once, in the order of `ccs` and `rtts_ms`.
 
-    `inter`: every control against every control, including itself, at equal RTTs. `intra`: every control against itself
-    at every two different RTTs. `usual`: both. `full`: every side against every side. Raises UsageError if the kind is
-    unknown or if there are no pairs.
+    - `inter`: every two controls, also equal ones, at equal RTTs.
+    - `intra`: every control against itself at every two different RTTs.
+    - `usual`: both. `full`: every side against every side.
+
+    Raises UsageError if the kind is unknown or there are no pairs.
     """
     if kind not in get_args(Kind):
         raise UsageError(f"no pairs called {kind!r}; there are {', '.join(get_args(Kind))}")
     _check_sides(ccs, rtts_ms)
     check_count(len(ccs) * len(rtts_ms))
     sides = [Contender(cc, rtt) for cc in ccs for rtt in rtts_ms]
-    # Each pair needs at least one run, so more pairs than `MOST_RUNS` are rejected.
+    # More pairs than `MOST_RUNS` are rejected: each needs a run.
     every = itertools.combinations_with_replacement(sides, 2)
     found = list(itertools.islice((pair for pair in every if _wanted(*pair, kind)), MOST_RUNS + 1))
     check_count(len(found))
@@ -246,7 +240,7 @@ class Meeting:
 
 
 def pair_orders(pair: tuple[Contender, Contender], lead_s: float) -> Iterator[Meeting]:
-    """The orders of arrival of a pair: one if the sides are equal or start together, else two."""
+    """A pair's orders of arrival: one if the sides are equal or start together, else two."""
     first, second = pair
     yield Meeting(first, second)
     if first != second and lead_s > 0:
@@ -254,5 +248,5 @@ def pair_orders(pair: tuple[Contender, Contender], lead_s: float) -> Iterator[Me
 
 
 def _half(milliseconds: float) -> str:
-    """Formats half of a time for a scenario, exact to 1 ns."""
+    """Half of a time for a scenario, exact to 1 ns."""
     return f"{round(milliseconds * 5e5)} ns"

@@ -1,4 +1,4 @@
-"""The runs of a fairness study: pairs of sides in both orders of arrival, and each side alone."""
+"""The runs of a fairness study: pairs in both orders, and each side alone."""
 
 from __future__ import annotations
 
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeatMapGrid:
-    """A heat map with one cell for each pair of competing sides.
-
-    `sides` lists the sides from top to bottom, and `labels` has one label per side.
-    """
+    """A heat map with a cell per pair. `sides` lists the sides from top to bottom."""
 
     heading: str
     sides: tuple[Contender, ...]
@@ -35,14 +32,13 @@ class Plan:
     pairs: tuple[tuple[Contender, Contender], ...]
     options: FairnessOptions
     controllers: Controllers | None = None
-    """User-defined congestion controls, in the form that `Scenario` accepts."""
+    """User-defined congestion controls, as for `Scenario`."""
     bottleneck: Bottleneck = field(init=False)
     within: float = field(init=False)
     hold_s: float = field(init=False)
     together: tuple[Meeting, ...] = field(init=False)
     alone: tuple[tuple[Contender, float], ...] = field(init=False)
-    """The sides that run alone, each with the RTT from which the BDP of its queue is computed: the mean RTT of a
-    pair."""
+    """Sides that run alone, each with the RTT of its queue's BDP: a pair's mean RTT."""
 
     def __post_init__(self) -> None:
         bottleneck = Bottleneck.of(self.options)
@@ -77,26 +73,24 @@ class Plan:
 
     @property
     def runs(self) -> str:
-        """The number of runs in words."""
         return "1 run" if len(self) == 1 else f"{len(self):,} runs"
 
     def check(self) -> None:
-        """Raises an error before the first run if a side's scenario is invalid."""
+        """Raises before the first run if a scenario is invalid."""
         for cc in self.ccs:
             self.scenario(Contender(cc, self.rtts_ms[0]))
 
     def scenario(self, *sides: Contender, queue_rtt_ms: float | None = None) -> Scenario:
-        """Returns the scenario of the given sides at the study's bottleneck."""
+        """Returns the scenario of the sides at the bottleneck."""
         return self.bottleneck.scenario(*sides, queue_rtt_ms=queue_rtt_ms, controllers=self.controllers)
 
     @property
     def ccs(self) -> list[str]:
-        """The congestion controls, in the order given."""
         return list(dict.fromkeys(side.cc for pair in self.pairs for side in pair))
 
     @property
     def rtts_ms(self) -> list[float]:
-        """The round-trip times in ms, in ascending order."""
+        """The RTTs in ms, ascending."""
         return sorted({side.rtt_ms for pair in self.pairs for side in pair})
 
     def squares(self) -> list[list[HeatMapGrid]]:
@@ -127,7 +121,7 @@ def plan(
     options: FairnessOptions,
     controllers: Controllers | None = None,
 ) -> Plan:
-    """Returns the plan of the runs that `matrix` makes. Raises UsageError if a side or an option is invalid."""
+    """Returns the plan of `matrix`. Raises UsageError for an invalid side or option."""
     pairs = pairs_of(list(cc), [float(rtt) for rtt in rtt_ms], options.pairs)
     return Plan(tuple(pairs), options, controllers)
 

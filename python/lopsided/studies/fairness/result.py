@@ -1,4 +1,4 @@
-"""The result of a fairness study: sentences, tables and report."""
+"""The result of a fairness study."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lopsided.studies.fairness.plan import HeatMapGrid, Plan
 from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
-"""The columns that identify a cell: the side that the cell describes, and the side that it competes with."""
+"""Columns that identify a cell: its side, and the competitor."""
 _MOST_ROWS, _MOST_PAIRS, _MOST_COLUMNS = 400, 30, 14
 _CELLS = (
     "Medians over both orders of arrival and all seeds, then means (both orders have equal weight) and half the width "
@@ -31,15 +31,15 @@ _MEANING = (
     "RTT\N{MODIFIER LETTER SMALL A}, queueing counted."
 )
 _EVEN = (0.4, 0.6)
-"""A share of the goodput between these bounds counts as near 50 %."""
+"""Shares of the goodput that count as near 50 %."""
 
 
 @dataclass(frozen=True)
 class Matrix(Study):
     """The result of a fairness study; `docs/fairness.md` explains the columns.
 
-    `cells` has one row per side and competitor: medians over orders of arrival and seeds, and means with their 95 %
-    intervals. `runs` has one row per side of each run, and `alone` has one row per side that ran alone.
+    `cells` has one row per side and competitor: medians, means and 95 % intervals. `runs` has one row per side and run,
+    `alone` one per side alone.
     """
 
     kind: ClassVar[str] = "fairness"
@@ -65,7 +65,7 @@ class Matrix(Study):
     world: str
 
     def values(self, metric: str) -> dict[tuple[Contender, Contender], float | None]:
-        """Returns a metric for each pair (side, competitor). Raises UsageError if the metric is unknown."""
+        """Returns a metric per pair (side, competitor). Raises UsageError if it is unknown."""
         if metric not in self.cells.columns:
             raise UsageError(f"no metric called {metric!r}; there are {', '.join(self.cells.columns[len(KEYS) :])}")
         return {
@@ -148,14 +148,14 @@ class Matrix(Study):
 
 
 def verdict(matrix: Matrix) -> list[str]:
-    """The sentences: the pairs that share the goodput least and most evenly, and the cost of a longer RTT."""
+    """Sentences on the least and most even pairs, and on the cost of a longer RTT."""
     cells = [row for row in matrix.cells.rows() if row["share"] is not None]
     between = [row for row in cells if row["cc"] != row["against_cc"]]
     return [*_taken(between, len(matrix.study.rtts_ms) > 1), *_own_kind(cells), *_far(cells)]
 
 
 def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
-    """A sentence about the least fair and the fairest pair of two different controls."""
+    """The least and the most even pair of different controls."""
     if not cells:
         return
     worst = max(cells, key=lambda row: row["share"])
@@ -181,7 +181,7 @@ def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
 
 
 def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
-    """A sentence about the controls whose flows share unevenly among themselves at equal RTTs (Jain's index)."""
+    """Controls whose own flows share unevenly at equal RTTs (Jain's index)."""
     uneven = [
         row
         for row in cells
@@ -200,7 +200,7 @@ def _span(row: Row) -> str:
 
 
 def _far(cells: Sequence[Row]) -> Iterator[str]:
-    """The goodput share of the flow with the shorter RTT against a flow with a longer RTT, for one control."""
+    """The share of the shorter RTT against a longer one, for one control."""
     unequal = [row for row in cells if row["cc"] == row["against_cc"] and row["rtt_ms"] < row["against_rtt_ms"]]
     if not unequal:
         return
@@ -223,7 +223,6 @@ def _rtts(row: Row) -> str:
 
 
 def _square(matrix: Matrix, square: HeatMapGrid) -> View:
-    """The shares of the goodput in one heat map."""
     values, share = matrix.values("share"), matrix.cells.column("share")
     against = [Heading(f"vs {label}") for label in square.labels]
     rows = [
@@ -240,7 +239,7 @@ def _style(share: float | None) -> str:
 
 
 def _pairs(matrix: Matrix) -> View:
-    """The table with one row per pair; if there are many pairs, only the least fair."""
+    """One row per pair; of many pairs, only the least fair."""
     cells = {
         (Contender(row["cc"], row["rtt_ms"]), Contender(row["against_cc"], row["against_rtt_ms"])): row
         for row in matrix.cells.rows()
@@ -272,7 +271,7 @@ def _pairs(matrix: Matrix) -> View:
 
 
 def _mean_share(cell: dict[str, Any], text: Callable[[str, dict[str, Any]], str]) -> tuple[str, str]:
-    """The mean share of the goodput with its 95 % confidence half-width, as text."""
+    """The mean share with its 95 % half-width, as text."""
     return text("share_mean", cell), "–" if cell["share_ci95"] is None else f"± {text('share_ci95', cell)}"
 
 

@@ -1,4 +1,4 @@
-"""Builds a first estimate of the line's parameters from the metrics of `lopsided analyze`."""
+"""First estimates of the line's parameters, from the metrics of `lopsided analyze`."""
 
 from __future__ import annotations
 
@@ -32,25 +32,23 @@ from lopsided.studies.fit.logs import Log
 from lopsided.studies.fit.statistics import Flow, flows
 
 MOST_FLOWS = 12
-"""Largest number of flows in the fitted scenario; the smallest flows are left out."""
+"""Most flows in the fitted scenario; the smallest are left out."""
 LEAST_SHARE = 0.02
-"""A flow is left out if it has less than this fraction of the largest flow's data."""
+"""Smallest kept flow's data, relative to the largest flow's."""
 APPLICATION = 0.1
-"""The scenario includes an application's pauses if the application limits the flow for at least this fraction of the
-time."""
+"""Fraction of the time from which an application limit gives the scenario pauses."""
 WINDOW = 0.1
-"""The scenario includes a receive window if the window limits the flow for at least this fraction of the time."""
+"""Fraction of the time from which a window limit gives the scenario a receive window."""
 CONTRADICTED = 1.15
-"""The measured rate of a busy line is discarded if data arrived faster than this multiple of the rate."""
+"""A busy line's measured rate is discarded if data arrived faster by this factor."""
 OUTAGE_S = 0.5
-"""Shortest outage in seconds. A shorter silence can be a single timeout after a queue overflow."""
+"""Shortest outage in seconds. A shorter silence can be a timeout."""
 LOSSY = 0.002
-"""Random loss is considered if at least this fraction of the packets is lost."""
+"""Fraction of lost packets from which random loss is tried."""
 
 
 def chosen_flows(capture: Capture, number: int | None) -> list[Flow]:
-    """Returns the flows to fit: the flow with the given number in the table of `analyze`, or all flows with at least
-    `LEAST_SHARE` of the largest flow's data.
+    """Returns the flows to fit: one by its number in `analyze`, or all with `LEAST_SHARE` of the largest flow's data.
 
     Raises UsageError if there are none.
     """
@@ -66,7 +64,7 @@ def chosen_flows(capture: Capture, number: int | None) -> list[Flow]:
 
 
 def client_of(of_flows: Sequence[Flow]) -> str:
-    """Returns the subscriber's address: the only private address, or else the receiver of the most data."""
+    """Returns the subscriber's address: the only private one, or else the receiver of the most data."""
     row = of_flows[0].row
     ends = [row["to"], row["from"]]
     private = [end for end in ends if _is_private(end)]
@@ -81,7 +79,7 @@ def _is_private(address: str) -> bool:
 
 
 def place_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> str:
-    """Returns where the capture was taken, in terms of the scenario: `server`, `client` or `link`."""
+    """Returns where the capture was taken: `server`, `client` or `link`."""
     for flow, way in zip(of_flows, ways, strict=True):
         vantage = flow.row["vantage"]
         if vantage in ("sender", "receiver"):
@@ -90,7 +88,7 @@ def place_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> str:
 
 
 def ways_of(of_flows: Sequence[Flow], client: str) -> list[Way]:
-    """Returns the direction of each flow: `down` means towards the client's side."""
+    """Returns each flow's direction. `down` means towards the client."""
     inside, outside = {client}, set[str]()
     found: list[Way] = []
     for flow in of_flows:
@@ -103,7 +101,7 @@ def ways_of(of_flows: Sequence[Flow], client: str) -> list[Way]:
 
 
 def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
-    """Returns the draft: starting values for the fit, from the capture's measurements."""
+    """Returns starting values for the fit, from the capture's measurements."""
     rows = [flow.row for flow in of_flows]
     begin_s = min(row["start_s"] for row in rows)
     until_s = max(row["start_s"] + row["elapsed_s"] for row in rows)
@@ -120,8 +118,7 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
     for flow, way in zip(of_flows, ways, strict=True):
         opposite = [other for other, of in zip(of_flows, ways, strict=True) if of != way]
         for begin, end in _outages(flow):
-            # ACKs of flows in the other direction pass through this direction. If they arrive, the silence is a
-            # timeout, not an outage.
+            # ACKs of opposite flows use this direction. If they arrive, the silence is a timeout, not an outage.
             if any(_acked_between(other, begin, end) for other in opposite):
                 continue
             if not any(begin < until and since < end for since, until in outages.get(way, [])):
@@ -142,9 +139,9 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
 
 
 def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
-    """Returns the draft with the rates and the shortest RTT of a log, for values that the capture does not show.
+    """Returns the draft with a log's rates and shortest RTT, for values that the capture does not show.
 
-    A rate from the capture is kept. RTTs are used only if the log measured them to an endpoint of the flows.
+    Rates from the capture are kept. RTTs count only if measured to an endpoint of the flows.
     """
     ways, notes = dict(draft.ways), list(draft.notes)
     for way, rate in log.rate_bps.items():
@@ -168,7 +165,7 @@ def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
 
 
 def with_queues(draft: Draft, observed: Mapping[Way, Observed]) -> Draft:
-    """Returns the draft with the queues that the packets show directly."""
+    """Returns the draft with directly visible queues."""
     ways, notes = dict(draft.ways), list(draft.notes)
     for way, queue in observed.items():
         seen = ways[way]
@@ -186,16 +183,16 @@ def with_queues(draft: Draft, observed: Mapping[Way, Observed]) -> Draft:
 
 
 def _acked_between(flow: Flow, begin_s: float, end_s: float) -> bool:
-    """True if data of a flow was acknowledged in the given period."""
+    """True if a flow's data was acknowledged in the period."""
     times, width = flow.bins["time_s"], flow.bins["width_s"]
     inside = (times >= begin_s) & (times + width <= end_s)
     return bool(flow.bins["acked_bytes"][inside].any())
 
 
 def _outages(flow: Flow) -> list[tuple[float, float]]:
-    """Periods in seconds in which no data of a flow arrived although the retransmission timer sent data.
+    """Periods in seconds in which no data arrived although the timer retransmitted.
 
-    An outage ends between the last retransmission that was lost and the first that arrived.
+    An outage ends between the last lost and the first delivered retransmission.
     """
     bins = flow.bins
     if not len(bins["time_s"]) or not flow.row["timeouts"]:
@@ -219,7 +216,6 @@ def _outages(flow: Flow) -> list[tuple[float, float]]:
 def _notes(
     of_flows: Sequence[Flow], traffic: Sequence[Traffic], outages: Mapping[Way, Sequence[tuple[float, float]]]
 ) -> list[str]:
-    """Sentences about the assumptions of the draft."""
     said: list[str] = []
     if any(flow.row["offload"] == "yes" for flow in of_flows):
         said.append("The capture has packets that the network card merged (GRO, TSO): ACK statistics are coarse.")
@@ -240,7 +236,7 @@ def _directions(of_flows: Sequence[Flow], ways: Sequence[Way]) -> dict[Way, Dire
     known = {way: each.rate_bps for way, each in found.items() if each.rate_bps > 0}
     for way, each in found.items():
         if not each.rate_bps > 0:
-            # Only ACKs use this direction: choose a rate high enough not to limit them.
+            # Only ACKs use this direction. The rate must not limit them.
             rate = max(4 * _ack_load(of_flows, ways, way), max(known.values(), default=1e7) / 8)
             found[way] = replace(each, rate_bps=rate, rate_known=False, loaded=False)
     return found
@@ -251,14 +247,12 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
     of_acks: list[float] = [flow.row["ack_rate_bps"] for flow in acks if flow.row["ack_rate_bps"]]
     peak, most = _peaks(data)
     rates = of_data or of_acks
-    # A peak far above the measured rate of a busy line disproves this rate. Smaller peaks come from ACKs after a
-    # recovery.
+    # A peak far above a busy line's rate disproves the rate. Smaller peaks come from ACKs after a recovery.
     known = bool(rates) and max(rates) * CONTRADICTED >= peak
     rate = max(rates, default=0.0)
     rate = rate if known else max(rate, peak)
     mixed = _mean_packet(data, acks)
-    # The buffer is measured in bytes of mixed packets, but its limit counts packets: convert it to bytes of full
-    # packets.
+    # The buffer was measured in bytes of mixed packets; convert it to full packets.
     buffers = [
         row["data_buffer_bytes"] * PACKET / mixed for row in (flow.row for flow in data) if row["data_buffer_bytes"]
     ]
@@ -284,8 +278,7 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
 
 
 def _mean_packet(data: Sequence[Flow], acks: Sequence[Flow]) -> float:
-    """The mean packet size in bytes in a direction while data flows in it, including ACKs of flows in the other
-    direction."""
+    """Mean packet size in bytes in a direction with data, including ACKs."""
     octets = packets = 0.0
     for flow in data:
         size = min((flow.row["mss_bytes"] or 1460) + 40, PACKET)
@@ -301,11 +294,10 @@ def _mean_packet(data: Sequence[Flow], acks: Sequence[Flow]) -> float:
 
 
 def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
-    """The highest rate in bit/s at which a direction delivered IP packets for at least 0.5 s. The line is at least this
-    fast, unless the estimate is too high.
+    """The highest rate in bit/s of IP packets over at least 0.5 s, a lower bound for the line.
 
-    Near the sender, only ACKs show the delivery. An ACK that ends a recovery also covers data that arrived earlier. So
-    intervals with retransmissions, and the intervals after them, are left out if other intervals remain.
+    Near the sender, only ACKs show the delivery. An ACK that ends a recovery also covers earlier data. Intervals during
+    and after retransmissions are therefore left out if others remain.
     """
     known = [flow for flow in data if len(flow.bins["time_s"])]
     if not known:
@@ -324,7 +316,7 @@ def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
             np.add.at(doubtful, places, flow.bins["retransmitted_packets"])
     length = min(length, len(total))
     means = np.convolve(total, np.ones(length) / length, mode="valid")
-    # Each mean covers `length` intervals, and a recovery that began before these intervals can end in them.
+    # A recovery before these intervals can end in them.
     unsure = np.convolve(doubtful, np.ones(2 * length), mode="full")[length - 1 : length - 1 + len(means)] > 0
     sure = means[~unsure]
     low = np.quantile(sure, 0.9) if len(sure) >= 3 else np.median(means)
@@ -332,7 +324,7 @@ def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
 
 
 def _ack_load(of_flows: Sequence[Flow], ways: Sequence[Way], way: Way) -> float:
-    """The highest rate in bit/s of ACKs in a direction, over one interval of the timeline."""
+    """The highest rate in bit/s of ACKs in a direction."""
     loads = [
         float(np.max(flow.bins["acks"] / flow.bins["width_s"], initial=0.0)) * ACK * 8
         for flow, of in zip(of_flows, ways, strict=True)
@@ -345,7 +337,7 @@ def _traffic(number: int, flow: Flow, way: Way, begin_s: float, until_s: float) 
     row = flow.row
     start = row["start_s"] - begin_s
     if row["vantage"] != "sender":
-        # The SYN left its sender before it was captured.
+        # The SYN left its sender earlier.
         start = max(start - (row["rtt_floor_ms"] or 0.0) / (2e3 if row["vantage"] == "receiver" else 4e3), 0.0)
     last_s = row["start_s"] + row["elapsed_s"]
     ended = row["ending"] != "open" or last_s < until_s - max(0.2, 3e-3 * (row["rtt_p95_ms"] or 0.0))
@@ -358,8 +350,7 @@ def _traffic(number: int, flow: Flow, way: Way, begin_s: float, until_s: float) 
 
 
 def _phases(flow: Flow) -> tuple[float, float] | None:
-    """Median lengths in seconds of the phases with and without data; `None` if the application paused fewer than 2
-    times."""
+    """Median seconds with and without data; `None` for fewer than 2 pauses."""
     row, bins = flow.row, flow.bins
     if (row["limited_application"] or 0.0) < APPLICATION:
         return None
@@ -393,7 +384,6 @@ def _stack(flow: Flow) -> dict[str, Any]:
 
 
 def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way]) -> Structure:
-    """Returns the structure from which the search starts."""
     queues: dict[Way, str] = {}
     controls: dict[Way, str] = {}
     for way in WAYS:
@@ -403,7 +393,7 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
             flow.row["cc"] for flow, of in zip(of_flows, ways, strict=True) if of == way and flow.row["cc"] in CONTROLS
         ]
         controls[way] = said[0] if said else ""
-    # If the capture shows the congestion control of only one sender, assume that the other sender uses the same one.
+    # If only one sender's congestion control is known, the other gets the same.
     known = [name for name in controls.values() if name]
     for way in WAYS:
         controls[way] = controls[way] or (known[0] if known else "cubic")
@@ -411,14 +401,13 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
 
 
 def may_lose(draft: Draft, way: Way) -> bool:
-    """True if random loss is tried: the direction lost packets, and it is not certain that a queue dropped them."""
+    """True if random loss is tried: packets were lost, perhaps not in a queue."""
     seen = draft.ways[way]
     dropped_by_queue = seen.observed is not None and seen.observed.sure and seen.observed.discipline != "unknown"
     return seen.losses >= LOSSY and not dropped_by_queue
 
 
 def queues_to_try(draft: Draft, way: Way) -> tuple[str, ...]:
-    """Returns the queue disciplines to try in a direction."""
     seen = draft.ways[way]
     if not seen.loaded:
         return ("fifo",)

@@ -1,8 +1,7 @@
-"""The model of the line and its traffic: values that the capture determines, and the scenario built from them.
+"""The model of the line and its traffic.
 
-A `Draft` contains flows, stacks, and a starting value for each parameter, measured or guessed. A `Structure` chooses
-queue disciplines, congestion controls and random loss. A draft, a structure and the parameters' values determine a
-scenario.
+A `Draft` has flows, stacks and a starting value per parameter. A `Structure` chooses disciplines, congestion controls
+and random loss. Both, with the parameters' values, determine a scenario.
 """
 
 from __future__ import annotations
@@ -23,48 +22,45 @@ PACKET = 1500
 ACK = 52
 """Bytes of an ACK with timestamps."""
 BUSY_MS = 2.5
-"""If no packet waited this long (ms) in a queue, the size of the buffer is unknown. Same threshold as in
-`crates/capture`."""
+"""Wait in ms below which the buffer's size stays unknown. Same as in `crates/capture`."""
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
-"""Typical relative error and 95 % bound of the values that `analyze` measures; see the accuracy in
-`docs/analyze.md`."""
+"""Typical relative error and 95 % bound of `analyze`'s values (see `docs/analyze.md`)."""
 RATE_ERROR, BUFFER_ERROR = 0.003, 0.08
-"""Relative half-widths of the 95 % intervals of values that the packets show directly (`queues.py`)."""
+"""Relative 95 % half-widths of directly visible values (`queues.py`)."""
 LOGGED = 0.1
-"""Standard deviation of the logarithm of a rate that comes from a log of another measurement."""
+"""Log standard deviation of a rate from another measurement's log."""
 GUESSED = 0.4
-"""Standard deviation of the logarithm of a value that was not measured."""
+"""Log standard deviation of a value that was not measured."""
 AQMS = ("codel", "fq_codel", "pie", "cake")
 QUEUES = ("fifo", *AQMS)
 CONTROLS = (
     "cubic", "reno", "bbr", "bic", "htcp", "westwood", "vegas", "illinois", "scalable", "hybla", "highspeed", "yeah",
 )  # fmt: skip
-"""Congestion controls to try, the most common first."""
+"""Congestion controls to try, most common first."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A numeric parameter of the line to be fitted, on a logarithmic scale around a starting value."""
+    """A parameter to fit, on a logarithmic scale around its starting value."""
 
     name: str
     start: float
     spread: float
-    """Standard deviation of the logarithm of the starting value: how far the fit usually has to move the parameter."""
+    """Standard deviation of the starting value's logarithm."""
     unit: str
     measured: float = 0.0
-    """Half-width of the interval if only the measurement of `analyze` is used, in units of the spread; 0 if there is no
-    measurement."""
+    """Half-width in spreads if only `analyze` measured the value; 0 without a measurement."""
     direct: bool = False
-    """True if the packets show the value directly. Its interval then does not depend on simulations."""
+    """True if the packets show the value. Its interval then needs no simulations."""
 
     def value(self, position: float) -> float:
-        """Returns the parameter's value at a position, which is in units of the spread."""
+        """Returns the value at a position in units of the spread."""
         return float(self.start * np.exp(position * self.spread))
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """A flow of the scenario, with the properties that the capture shows."""
+    """A flow of the scenario, as the capture shows it."""
 
     name: str
     way: Way
@@ -77,108 +73,102 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Structure:
-    """The choices of the model that are not numbers: queue disciplines, congestion controls and random loss."""
+    """The choices that are not numbers: disciplines, congestion controls and random loss."""
 
     queues: Mapping[Way, str]
     controls: Mapping[Way, str]
     lossy: Mapping[Way, bool]
 
     def with_queue(self, way: Way, kind: str) -> Structure:
-        """Returns a copy with another queue discipline in one direction."""
         return Structure({**self.queues, way: kind}, self.controls, self.lossy)
 
     def with_control(self, way: Way, name: str) -> Structure:
-        """Returns a copy with another congestion control for the senders of one direction."""
         return Structure(self.queues, {**self.controls, way: name}, self.lossy)
 
     def with_loss(self, way: Way, *, lossy: bool) -> Structure:
-        """Returns a copy with or without random loss in one direction."""
         return Structure(self.queues, self.controls, {**self.lossy, way: lossy})
 
     @property
     def text(self) -> str:
-        """The structure as text for readers."""
         parts = [f"queue.{way} = {kind}" for way, kind in self.queues.items()]
         parts += [f"cc.{way} = {name}" for way, name in self.controls.items()]
         return ", ".join([*parts, *(f"loss.{way}" for way, lossy in self.lossy.items() if lossy)])
 
     @property
     def key(self) -> str:
-        """A text that uniquely identifies the structure."""
         return repr((self.queues, self.controls, self.lossy))
 
 
 @dataclass(frozen=True)
 class Framing:
-    """Bytes that the line adds to an IP packet: a constant number, then perhaps the rest of the last ATM cell."""
+    """Bytes that the line adds to an IP packet: a constant, then perhaps the rest of an ATM cell."""
 
     overhead_bytes: int = 0
     cells: bool = False
 
     def on_wire(self, octets: Any) -> Any:
-        """Returns the bytes on the wire of IP packets of the given sizes."""
+        """Returns the bytes on the wire for these IP packet sizes."""
         framed = octets + self.overhead_bytes
         return np.ceil(framed / 48) * 53 if self.cells else framed
 
     @property
     def keys(self) -> dict[str, Any]:
-        """The keys of the scenario's table `framing`."""
+        """The keys of the table `framing`."""
         return {"overhead": f"{self.overhead_bytes} B", **({"cell_format": "atm"} if self.cells else {})}
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The queue of one direction as the packets of the capture show it, without a simulation."""
+    """One direction's queue as the packets show it, without simulation."""
 
     rate_bps: float
     """Rate in bit/s, framing included."""
     framing: Framing | None
-    """`None` if the packets do not show it; then the rate counts bytes of IP packets."""
+    """`None` if unknown. The rate then counts IP packets."""
     buffer_packets: int | None
-    """Packets that a drop-tail queue holds; `None` if the packets do not show it."""
+    """Packets that a drop-tail queue holds; `None` if unknown."""
     discipline: str
     """`drop_tail`, `aqm` or `unknown`."""
     burst_bytes: int | None
     """Bucket of the line's shaper; `None` if the line has none."""
     sure: bool
-    """True if the packets were captured in front of the queue, so that the discipline was checked packet by packet."""
+    """True if the capture is before the queue, so that every packet was checked."""
     error: float = RATE_ERROR
-    """Relative half-width of the rate's 95 % interval."""
+    """Relative 95 % half-width of the rate."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """The findings of a capture about one direction of the line."""
+    """A capture's findings on one direction."""
 
     rate_bps: float
     rate_known: bool
     peak_bps: float
-    """Highest delivery rate over 0.5 s; too high if an ACK covers data that arrived long before."""
+    """Highest delivery rate over 0.5 s. Late ACKs make it too high."""
     buffer_bytes: float | None
-    """Buffer of a drop-tail queue, in bytes of full packets; known only if losses show it."""
+    """Drop-tail buffer in bytes of full packets; known only with losses."""
     mixed: bool
     """True if ACKs share the queue with data."""
     mean_bytes: float
-    """Mean size in bytes of the packets in the queue, including ACKs of flows in the other direction."""
+    """Mean size in bytes of queued packets, including ACKs."""
     longest_wait_ms: float
     discipline: str
     losses: float
-    """Retransmitted packets as a fraction of all data packets."""
+    """Retransmissions as a fraction of data packets."""
     marks: int
     loaded: bool
     """True if data filled the queue."""
     logged: bool = False
-    """True if the rate comes from a log of another measurement."""
+    """True if the rate comes from another measurement's log."""
     observed: Observed | None = None
-    """The queue as the packets show it directly."""
+    """The queue as the packets show it."""
 
     @property
     def first_buffer_bytes(self) -> float:
-        """Starting value of the buffer, in bytes of full packets.
+        """Starting value of the buffer in bytes of full packets.
 
-        The longest wait limits the bytes in the queue. A full queue contains more data packets than the direction's
-        average mix, but also some ACKs. So the starting value is the geometric mean between a queue of full packets and
-        a queue of the average mix.
+        The longest wait limits the bytes. A full queue has more data than average, but also ACKs. The value is the
+        geometric mean of both extremes.
         """
         if self.observed and self.observed.buffer_packets:
             return float(self.observed.buffer_packets * PACKET)
@@ -199,17 +189,17 @@ class Draft:
     mtu_bytes: int
     ecn: bool
     begin_s: float = 0.0
-    """Time of the flows' first packet in the capture."""
+    """Time of the flows' first packet."""
     notes: Sequence[str] = ()
-    """The assumptions of the draft and the aspects that it leaves out, as sentences."""
+    """The draft's assumptions and omissions, as sentences."""
     outages: Mapping[Way, Sequence[tuple[float, float]]] = field(default_factory=dict[Way, Any])
 
     def parameters(self, structure: Structure) -> list[Parameter]:
-        """Returns the numeric parameters to fit for a structure."""
+        """Returns the parameters to fit for a structure."""
         found: list[Parameter] = []
         for way in WAYS:
             seen = self.ways[way]
-            # With random losses, a flow can stay below the line's rate, so the measured rate may be too low.
+            # Under random loss a flow can stay below the line's rate.
             rate = max(seen.rate_bps, seen.peak_bps) if structure.lossy[way] and not seen.rate_known else seen.rate_bps
             if seen.observed:
                 found.append(_direct(f"rate.{way}", rate, "bit/s", seen.observed.error))
@@ -224,7 +214,7 @@ class Draft:
                 known = seen.buffer_bytes is not None and not seen.mixed
                 error = BUFFER_MEASURED if known else None
                 if seen.observed and seen.observed.buffer_packets:
-                    # A small buffer's interval must include the neighbouring whole numbers of packets.
+                    # A small buffer's interval includes the neighbouring numbers of packets.
                     bound = max(BUFFER_ERROR, 2 / seen.observed.buffer_packets)
                     found.append(_direct(f"buffer.{way}", seen.first_buffer_bytes, "B", bound))
                 else:
@@ -234,9 +224,9 @@ class Draft:
         return found
 
     def scenario(self, structure: Structure, values: Mapping[str, float], *, sampled: bool = True) -> Scenario:
-        """Returns the scenario for a structure and the values of its parameters, with or without recorded samples."""
+        """Returns the scenario of a structure and parameter values, with or without samples."""
         rates = {way: round(values[f"rate.{way}"]) for way in WAYS}
-        # The RTT floor includes the transmission time of small packets; subtract it to get the propagation delay.
+        # The RTT floor includes the transmission of small packets.
         serial_ms = sum(self.framing(way).on_wire(60) * 8e3 / rates[way] for way in WAYS)
         rtt_ms = max(values["rtt_floor"] - serial_ms, 0.01)
         line: dict[str, Any] = {"rtt": f"{rtt_ms:.4f} ms"}
@@ -264,7 +254,7 @@ class Draft:
         return Scenario.build(tables, "fit")
 
     def framing(self, way: Way) -> Framing:
-        """Returns the framing of a direction: none unless the packets show it."""
+        """A direction's framing; none unless the packets show it."""
         seen = self.ways[way].observed
         return seen.framing if seen and seen.framing else Framing()
 
@@ -293,12 +283,12 @@ class Draft:
 
 
 def _direct(name: str, start: float, unit: str, bound: float) -> Parameter:
-    """Returns a parameter that the packets show directly, with the given 95 % bound of its relative error."""
+    """A directly visible parameter with its relative 95 % bound."""
     return Parameter(name, start, bound / 2, unit, 2.0, direct=True)
 
 
 def _parameter(name: str, start: float, unit: str, error: tuple[float, float] | None) -> Parameter:
-    """Returns a parameter with the spread and bound of its measurement, or with those of a guess."""
+    """A parameter with its measurement's spread and bound, or a guess's."""
     if error is None:
         return Parameter(name, start, GUESSED, unit)
     spread, bound = error
