@@ -1,8 +1,5 @@
 //! Measures the cost of an ACK filter around a queue of 1,000 packets. `cargo bench -p lopsided-queue` prints
 //! nanoseconds per packet.
-//!
-//! Every arriving packet is an ACK. If the queue has an earlier ACK of the connection, the filter removes it; otherwise
-//! one packet is dequeued.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
 use lopsided_core::{Accounting, Cx, Duration, FlowId, IpHeader, NewPacket, NodeId, Payload, Seq, Time, Transport};

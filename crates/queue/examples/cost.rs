@@ -1,10 +1,8 @@
 //! Measures the time that packets take to pass through a queue discipline: `cost KIND FLOWS PACKETS [acks]`.
 //!
-//! At the start, one packet of each flow is in the queue. Then one packet arrives and one leaves in each microsecond.
-//! The packets are datagrams. With `acks` they are ACKs of twice as many connections, and a filter may remove an
-//! earlier ACK of the same connection from the queue. The kind `none` has no queue: each packet is delivered as soon
-//! as it is created, which measures the cost of the packets alone. For an ACK filter, KIND can name the rule as well:
-//! `ack_filter/conservative`. Without arguments the program lists the kinds.
+//! One packet arrives and one leaves in each microsecond. With `acks` they are ACKs of twice as many connections,
+//! otherwise datagrams. The kind `none` measures the cost of the packets alone; `ack_filter/conservative` also names
+//! the filter's rule. Without arguments the program lists the kinds.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps, UdpHeader};
 use lopsided_core::{

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 /// A discipline that scenarios can choose. Its settings are a [`Part`]; `build` turns them into a queue.
 ///
-/// [`crate::QUEUES`] lists the built-in disciplines. Register one of your own with [`crate::register`], or use it
-/// directly through [`QueueConfig::new`].
+/// [`crate::QUEUES`] lists the built-in disciplines. Add your own with [`crate::register`] or [`QueueConfig::new`].
 ///
 /// # Examples
 ///
@@ -107,13 +106,12 @@ impl QueueConfig {
         self.0.kind()
     }
 
-    /// Returns the limit of the whole queue; `None` if the discipline has no key `limit`, or if `limit` is a plain
-    /// number of packets.
+    /// Returns the limit of the whole queue; `None` if there is no key `limit`, or if it is a plain number of packets.
     pub fn limit(&self) -> Option<Limit> {
         Limit::from_value(self.0.part.get("limit")).ok()
     }
 
-    /// Builds an empty queue. Its random stream follows from the run's seed and the queue's role, such as `"link/up"`.
+    /// Builds an empty queue. The run's seed and the queue's role, such as `"link/up"`, key its random stream.
     ///
     /// # Errors
     /// If the discipline rejects its settings; the [`Fault`] names the key.

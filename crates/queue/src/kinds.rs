@@ -1,6 +1,6 @@
 //! The disciplines that scenarios choose by kind: the built-in ones and those that users register.
 //!
-//! No other file of this crate depends on this one. Everything about a discipline is in the discipline's own file.
+//! Everything else about a discipline is in its own file.
 
 use crate::config::{BuildQueue, build_as};
 use crate::*;
@@ -49,8 +49,8 @@ pub static QUEUES: Family = Family {
     members: || KINDS.members(),
 };
 
-/// Disciplines inside which a RED queue never detects an idle time, as in Linux. RED starts its idle time only when a
-/// dequeue finds no packet, but `tbf` and `drr` peek before they dequeue, and `htb` skips empty leaves.
+/// Disciplines that dequeue from their child only while it has packets, as in Linux. RED inside them never detects an
+/// idle time.
 const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// True if a RED queue inside a discipline of this kind never detects an idle time.
@@ -63,8 +63,8 @@ fn entry<D: Discipline>() -> Kind<BuildQueue> {
     Kind::of::<D>(Arc::new(build_as::<D>))
 }
 
-/// Registers a discipline of your own for all scenarios of this process, under the name of its [`Part`]. It replaces an
-/// earlier registration of the same name.
+/// Registers your own discipline for all scenarios of this process, under the name of its [`Part`]. Replaces an earlier
+/// registration of the name.
 ///
 /// # Errors
 ///

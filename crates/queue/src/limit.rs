@@ -8,12 +8,11 @@ use lopsided_spec::{Amount, Fault, Scalar, Value, ValueType};
 /// The size of a buffer, in the unit in which the buffer allocates memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Number of slots, as in most routers and in Linux's pfifo. Each slot holds one packet of any size, so an ACK
-    /// takes as much room as a full segment.
+    /// Number of slots, as in most routers and in Linux's pfifo. A slot holds one packet of any size.
     Packets(u32),
     /// Number of bytes, without rounding of packet sizes, as in Linux's bfifo.
     Bytes(Bytes),
-    /// Bins of a fixed size. A packet takes as many bins as it needs, and the rest of its last bin is unused.
+    /// Bins of a fixed size. A packet takes whole bins.
     Bins {
         /// Number of bins.
         count: u32,
@@ -136,8 +135,8 @@ enum Unit {
 }
 
 impl BufferLimit {
-    /// Creates an empty buffer. `header` is the number of bytes that the buffer stores for each packet in addition to
-    /// the IP packet; a Linux bfifo on an Ethernet device counts 14. It matters only for limits in bytes and bins.
+    /// Creates an empty buffer. `header` bytes are stored with each IP packet, for limits in bytes and bins. A Linux
+    /// bfifo on Ethernet counts 14.
     ///
     /// # Errors
     ///

@@ -10,22 +10,19 @@ use std::fmt::Debug;
 /// - An enqueued packet is returned by `dequeue` once, or dropped through `cx.drop` with its reason; never both.
 ///   [`crate::CheckedQdisc`] checks this.
 /// - ECN marks are set through `cx.mark`; sizes never change.
-/// - The clock is `cx.now()`. A link replays its departures at the times at which they happened. Time never goes back,
-///   but several calls may occur at one instant, and a `dequeue` may be replayed long after its time, though always
-///   before a later `enqueue`.
+/// - The clock is `cx.now()`. Time never goes back, but several calls may occur at one instant. A link replays its
+///   departures: a `dequeue` may come late, but always before a later `enqueue`.
 /// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: its
 ///   inputs have not changed in between.
 /// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time `dequeue`
 ///   returns a packet or drops one, or `ready_at` returns a later time.
-/// - A discipline that sends sensing packets gets the packets of the opposite direction through `observe_reverse`. All
-///   calls, of any method, are in order of time. `poll_originate` returns the sensing packets; the caller creates them
-///   and offers them to the discipline like all other packets.
+/// - A discipline that sends sensing packets gets the packets of the opposite direction through `observe_reverse`.
+///   `poll_originate` returns the sensing packets; the caller offers them like all other packets.
 ///
 /// # Composition
-/// A discipline with classes stores them in [`Classes`], or has a [`crate::Child`] or a [`crate::Class`] for each (a
-/// [`crate::Class`] also counts packets). Any discipline can be the child of another. The discipline that stores a
-/// packet reports it with [`Backlog::add`]; the disciplines around it do not. If a discipline returns its [`Classes`]
-/// from `children` and `children_mut`, the default methods forward to them.
+/// A discipline with classes stores them in [`Classes`], or in a [`crate::Child`] or a counting [`crate::Class`] each.
+/// Only the discipline that stores a packet reports it with [`Backlog::add`]. The default methods forward to the
+/// [`Classes`] that `children` and `children_mut` return.
 ///
 /// # Examples
 ///
@@ -66,16 +63,13 @@ use std::fmt::Debug;
 /// assert_eq!(queue.backlog().packets, 0);
 /// ```
 pub trait Qdisc: Debug + Send {
-    /// Offers a packet. The discipline enqueues or drops the packet, and may drop other packets to make room. It
-    /// reports an enqueued packet with [`Backlog::add`].
+    /// Offers a packet, which is enqueued or dropped. An enqueued packet is reported with [`Backlog::add`].
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>);
 
-    /// Removes and returns the packet to send now. May drop or mark packets. Returns `None` if no packet is ready, or
-    /// if all packets that were ready were dropped.
+    /// Removes and returns the packet to send now. May drop or mark packets. Returns `None` if no packet is ready.
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket>;
 
-    /// Returns the classes of the discipline; `None` if it has no classes. The default implementations of the methods
-    /// below use the result.
+    /// Returns the classes of the discipline, for the default methods below.
     fn children(&self) -> Option<&Classes> {
         None
     }
@@ -85,8 +79,7 @@ pub trait Qdisc: Debug + Send {
         None
     }
 
-    /// Returns the time at which the next packet can leave: `now`, or a later time if the discipline delays all its
-    /// packets. `None` if the queue is empty.
+    /// Returns the time at which the next packet can leave: `now` or later. `None` if the queue is empty.
     fn ready_at(&self, now: Time) -> Option<Time> {
         match self.children() {
             // A discipline with classes is ready when one of its classes is.
@@ -102,29 +95,27 @@ pub trait Qdisc: Debug + Send {
     /// Returns the size of the IP packet that `dequeue` would return now; `None` if the size is unknown before the
     /// dequeue.
     ///
-    /// A shaper and a deficit round robin need the size before they release a packet. If the result is `None`, they
-    /// dequeue the packet and hold it, like Linux's `qdisc_peek_dequeued`. A discipline in which a later arrival may
-    /// overtake or displace the head (FIFO, priorities) should return the size, like Linux's `qdisc_peek_head`. Called
-    /// only if a packet is ready.
+    /// Shapers and deficit round robin need the size. Without it they dequeue and hold the packet, like Linux's
+    /// `qdisc_peek_dequeued`. If a later arrival may displace the head, return the size, like Linux's
+    /// `qdisc_peek_head`. Called only if a packet is ready.
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
         None
     }
 
-    /// Returns the place from which the discipline's sensing packets (delay probes) are sent back; `None` if the
-    /// discipline sends no sensing packets. Called once, when the network is built. If the result is `None`, the next
-    /// two methods are never called.
+    /// Returns the place where sensing packets (delay probes) turn around; `None` if the discipline sends none. Called
+    /// once.
     fn senses(&self) -> Option<FarEnd> {
         self.children().and_then(Classes::senses)
     }
 
-    /// Handles a packet of the opposite direction at this end of the link. Returns true if it is a sensing packet of
-    /// this discipline that has come back. The caller then deletes the packet instead of forwarding it.
+    /// Handles a packet of the opposite direction. Returns true if it is a returned sensing packet of this discipline,
+    /// which the caller then deletes.
     fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }
 
-    /// Returns a sensing packet that the caller must create and offer to the discipline; `None` if there is none.
-    /// Called after each offered packet until the result is `None`.
+    /// Returns a sensing packet for the caller to create and offer. Called after each offered packet until the result
+    /// is `None`.
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.children_mut().and_then(Classes::poll_originate)
     }
@@ -135,26 +126,24 @@ pub trait Qdisc: Debug + Send {
         self.children().is_some_and(Classes::removes)
     }
 
-    /// Removes a packet from the middle of the queue, for a filter that wraps the discipline, and frees the packet's
-    /// space. Returns `None` if the packet is no longer queued or was dequeued early by a peek. Must not search the
-    /// whole queue.
+    /// Removes a packet from the middle of the queue. Returns `None` if the packet is no longer queued or was dequeued
+    /// early. Must not search the whole queue.
     fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
-    /// Returns the place number that a packet enqueued now would get, if `remove` finds packets by this number (see
-    /// [`Waiting::place`]); otherwise `None`. Only disciplines that preserve the order of arrival have place numbers.
+    /// Returns the place number of a packet enqueued now, if `remove` finds packets by number (see [`Waiting::place`]).
+    /// Only disciplines that preserve the order of arrival have numbers.
     fn next_place(&self) -> Option<u64> {
         None
     }
 
-    /// Calls `out` with the name and the counters of each inner class (band, tin, flow), in a fixed order.
+    /// Calls `out` with name and counters of each inner class (band, tin, flow), in a fixed order.
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.children().into_iter().for_each(|classes| classes.classes(out));
     }
 
-    /// Calls `out` with the name and the value of each gauge: an internal quantity that is worth plotting, such as a
-    /// drop probability or an average.
+    /// Calls `out` with name and value of each gauge, such as a drop probability or an average.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         self.children().into_iter().for_each(|classes| classes.gauges(out));
     }
@@ -257,8 +246,7 @@ pub struct Waiting<'a> {
     pub enqueued_at: Time,
     /// Result of [`Qdisc::next_place`] immediately before the packet was enqueued.
     pub place: Option<u64>,
-    /// Another packet of the same connection and direction. The discipline assigns it to the same queue as the packet
-    /// to remove.
+    /// Another packet of the same connection and direction, and thus of the same queue.
     pub like: &'a Packet,
 }
 

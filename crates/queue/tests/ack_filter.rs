@@ -20,8 +20,7 @@ fn by_rule(rule: FilterRule) -> AckFilterConfig {
     AckFilterConfig { rule, queue: QueueConfig::packets(1000), ..AckFilterConfig::default() }
 }
 
-/// Enqueues the segments one by one, without a dequeue in between. Returns the packets that are left in the queue,
-/// oldest first.
+/// Enqueues the segments without a dequeue. Returns the remaining packets, oldest first.
 fn left(config: &AckFilterConfig, segments: &[Segment]) -> Vec<Packet> {
     let mut queue = filtered_by(config);
     let mut accounting = Accounting::new(1);
@@ -202,7 +201,7 @@ fn removal_makes_room_in_whatever_discipline() {
     }
 }
 
-/// A receiver with accurate ECN, and the number of marks that the sender infers from the ACKs that arrive.
+/// A receiver with accurate ECN, and the marks that the sender infers.
 #[derive(Debug, Default)]
 struct Marks {
     sent: u64,
@@ -211,8 +210,8 @@ struct Marks {
 }
 
 impl Marks {
-    /// RFC 9768, section 3.2.2.5, without the option: if too few segments are acknowledged for the counter to wrap
-    /// around, the sender assumes its smallest possible increase.
+    /// RFC 9768, section 3.2.2.5, without the option: the sender assumes the smallest increase if the counter cannot
+    /// wrap.
     fn hear(&mut self, packet: &Packet, option: bool) {
         let Transport::Tcp(header) = packet.transport() else { panic!("only TCP") };
         let bit = |flag, value| if header.flags.has(flag) { value } else { 0 };
@@ -225,8 +224,7 @@ impl Marks {
 }
 
 proptest! {
-    /// The sender counts the same number of marks with and without the filter, whichever packets leave the queue
-    /// between two arrivals.
+    /// The sender counts the same number of marks with and without the filter.
     #[test]
     fn counts_of_marks_are_the_same_behind_the_filter(
         steps in prop::collection::vec((1..4_u32, 0..5_u64, any::<bool>()), 1..200),
@@ -262,8 +260,7 @@ proptest! {
         prop_assert_eq!(marks.acked, acked);
     }
 
-    /// The paper's rules leave the same ACKs as a filter that searches the whole queue for each packet. This also holds
-    /// if packets arrive at the same instant, leave between arrivals, or belong to many connections.
+    /// The paper's rules leave the same ACKs as a filter that searches the whole queue.
     #[test]
     fn the_papers_rules_leave_what_a_scan_of_the_whole_queue_leaves(
         rule in prop::sample::select(vec![FilterRule::Cumulative, FilterRule::Window]),
@@ -297,9 +294,8 @@ proptest! {
         prop_assert_eq!(left.collect::<Vec<_>>(), scanned.iter().map(|(id, _)| *id).collect::<Vec<_>>());
     }
 
-    /// With every rule, the acknowledgement numbers that leave the queue never decrease and end with the number that
-    /// arrived last. With the rules that keep SACK information, each SACK block of a removed ACK is reported by an ACK
-    /// in the queue, or its data is acknowledged.
+    /// With every rule, acknowledgement numbers never decrease and end with the last one. Rules that keep SACK
+    /// information lose no SACK block.
     #[test]
     fn no_rule_takes_back_or_withholds(
         rule in prop::sample::select(RULES.to_vec()),

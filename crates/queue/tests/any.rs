@@ -1,5 +1,5 @@
-//! Properties of every discipline, alone and in any tree: packets are conserved in each operation, `peek` returns the
-//! correct size, the backlogs of the classes add up, and no packet starves (an enqueued packet leaves or is dropped).
+//! Properties of every discipline, alone and in any tree: packets are conserved, `peek` returns the correct size, the
+//! backlogs of the classes add up, and no packet starves.
 
 mod common;
 
@@ -340,8 +340,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// An observer that records the backlog of the last `Enqueued` event, for a comparison with the backlog of the whole
-/// queue.
+/// Records the backlog of the last `Enqueued` event.
 #[derive(Clone, Default)]
 struct LastBacklog(Arc<Mutex<Option<Backlog>>>);
 
@@ -384,8 +383,7 @@ impl Inside {
         self.0.insert(id, (cx.now(), new));
     }
 
-    /// Removes one of the listed packets from the middle of the queue. Returns its number, and the packet if the queue
-    /// was able to remove it.
+    /// Removes a packet from the middle of the queue. Returns its number, and the packet if it was removed.
     fn remove(&mut self, queue: &mut dyn Qdisc, at: usize, cx: &mut Cx<'_>) -> (u64, Option<Packet>) {
         let (id, (enqueued_at, new)) = self.0.iter().nth(at).expect("a position below the number of packets");
         let (id, like) = (*id, Packet::unbooked(*id, *enqueued_at, new.clone()));

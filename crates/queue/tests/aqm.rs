@@ -26,8 +26,8 @@ fn codel(config: CodelConfig) -> CodelQueue {
     CodelQueue::new(&CodelQueueConfig { limit, codel: config, ..CodelQueueConfig::default() }).unwrap()
 }
 
-/// Enqueues all packets at once, then dequeues one packet per millisecond. Returns the times of the drops in ms, and
-/// the number of marks.
+/// Enqueues all packets, then dequeues one per millisecond. Returns the times of the drops in ms, and the number of
+/// marks.
 fn drain_overloaded(queue: &mut CodelQueue, packets: u64, ecn: Ecn) -> (Vec<u64>, u64) {
     let mut accounting = Accounting::new(1);
     for id in 0..packets {
@@ -121,8 +121,7 @@ fn fq_codel_serves_a_new_flow_before_a_standing_queue() {
     assert_eq!(next.packet.flow(), FlowId(2));
 }
 
-/// Linux's codel_dequeue resets `first_above_time` when it finds the queue empty. Otherwise the first packet of a new
-/// connection in the same bucket would be dropped because of the previous connection's delay.
+/// Linux's codel_dequeue resets `first_above_time` at an empty queue, so a new connection does not inherit a delay.
 #[test]
 fn fq_codel_forgets_the_delay_of_a_bucket_that_ran_empty() {
     let mut accounting = Accounting::new(1);
@@ -221,8 +220,8 @@ fn pie_moves_its_probability_as_rfc_8033_says() {
     assert!((pie.probability() - third).abs() < 1e-12, "{} not {third}", pie.probability());
 }
 
-/// Linux's `pie_calculate_probability` only prevents a 64-bit overflow. A long overload raises the probability far
-/// above 1, so the queue keeps dropping all arrivals for some time after the delay has returned to the target.
+/// Linux's `pie_calculate_probability`: a long overload raises the probability far above 1, so drops continue after the
+/// delay has fallen.
 #[test]
 fn pie_needs_as_long_to_come_back_from_an_overload_as_it_lasted() {
     let (config, backlog) = (PieConfig::default(), Backlog { packets: 100, bytes: Bytes::new(150_000) });

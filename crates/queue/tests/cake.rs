@@ -25,8 +25,8 @@ fn cake(config: CakeConfig) -> Cake {
 /// A value of `rtt` so large that COBALT never acts in a test: COBALT's target is then 3 s.
 const PATIENT: Duration = Duration::from_secs(60);
 
-/// Returns the number of bytes that each source sends in the first `packets` departures, if all flows `(source,
-/// destination, port)` always have packets.
+/// Returns the bytes that each source sends in `packets` departures. All flows `(source, destination, port)` always
+/// have packets.
 fn shares(isolation: Isolation, flows: &[(u32, u32, u16)], packets: u64) -> Vec<u64> {
     let tins = TinMode::Besteffort;
     let mut queue = cake(CakeConfig { isolation, tins, rtt: PATIENT, ..CakeConfig::default() });
@@ -73,8 +73,7 @@ fn each_isolation_is_fair_to_whom_it_says() {
     assert!((sent[1] as f64 / sent[2] as f64 - 1.0).abs() < 0.1, "{sent:?}");
 }
 
-/// Host 1 has 400 flows of small packets and one flow of large packets. Each large packet needs 400 rounds. Host 2 has
-/// one flow.
+/// Host 1 has 400 flows of small packets and one of large packets, each of which needs 400 rounds. Host 2 has one flow.
 #[test]
 fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
     let config = CakeConfig {
@@ -241,8 +240,7 @@ fn dualpi2_serves_low_latency_first_but_for_what_the_other_is_sure_of() {
     assert!((99..=101).contains(&classic), "{classic} of 1000");
 }
 
-/// Returns the fraction of packets marked in L and in C, and the number of packets dropped, while the delay of C stays
-/// at `delay`.
+/// Returns the marked fractions in L and in C, and the dropped packets, while C's delay is `delay`.
 fn signals(delay: Duration) -> (f64, f64, u64) {
     let mut queue =
         DualPi2::new(&DualPi2Config { min_th: Duration::from_secs(10), ..DualPi2Config::default() }).unwrap();

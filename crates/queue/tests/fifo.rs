@@ -57,8 +57,7 @@ fn has(config: &FifoConfig) -> u64 {
 }
 
 proptest! {
-    /// The audit checks packets and bytes after every operation. The list shows which packets must be in the queue, and
-    /// in which order.
+    /// The audit checks packets and bytes; the list shows which packets must be in the queue.
     #[test]
     fn a_fifo_is_a_list_that_is_cut_at_its_limit(config in config(), operations in prop::collection::vec(operation(), 1..120)) {
         let mut fifo = CheckedQdisc::new(Fifo::new(&config).unwrap());
@@ -97,8 +96,7 @@ proptest! {
     }
 }
 
-/// merritt2010, section 2.3.1: a slot holds either an ACK or a segment. The same number of bytes or bins holds more
-/// ACKs than segments.
+/// merritt2010, section 2.3.1: a slot holds an ACK or a segment. Bytes and bins hold more ACKs than segments.
 #[test]
 fn how_many_acks_and_segments_fit_15000_octets() {
     let fits = |limit, size| {

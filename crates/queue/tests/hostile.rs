@@ -1,5 +1,5 @@
 //! Inputs that could break a queue: a flood, more flows than queues, a clock that jumps. They run against every
-//! discipline that scenarios can choose, with its default settings.
+//! discipline.
 
 mod common;
 

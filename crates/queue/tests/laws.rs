@@ -1,5 +1,4 @@
-//! Compares the control laws of queue disciplines with the pseudo-code of their specifications, step by step, for
-//! random delays.
+//! Compares the control laws of queue disciplines with their specifications, step by step, for random delays.
 
 mod common;
 
@@ -134,9 +133,8 @@ fn dualpi2_follows_rfc_9332() {
     }
 }
 
-/// COBALT as its paper describes it: BLUE, and CoDel with a count that decays. Newton's method computes the inverse
-/// square root. For counts up to 15, four Newton steps start from the value of the previous count. For larger counts,
-/// each change of the count makes one step.
+/// COBALT as in its paper: BLUE, and CoDel with a count that decays. Newton's method takes four steps for counts up to
+/// 15, then one per change.
 #[derive(Default)]
 struct Reference {
     count: u32,

@@ -35,7 +35,7 @@ fn by_flow(classes: u32) -> Vec<Rule> {
     (0..classes).map(|class| Rule { class, flow: Some(class), ..Rule::default() }).collect()
 }
 
-/// Serves a queue at the line's rate while all flows always have packets. Returns the rate of each flow in Mbit/s.
+/// Serves a queue whose flows always have packets. Returns the rate of each flow in Mbit/s.
 fn shares(queue: &mut Queue, flows: &[u16], dscp: u8, line: BitRate, millis: u64) -> Vec<f64> {
     let mut accounting = Accounting::new(1);
     let (mut sent, mut waiting) = (vec![0.0; flows.len()], vec![0; flows.len()]);
@@ -153,8 +153,8 @@ fn tbf_lets_a_burst_go_at_the_peak_rate_and_then_the_rate() {
     assert_eq!(departures(&mut build(peaked), &[1000; 6]), [0, 250, 750, 1250, 2000, 3000]);
 }
 
-/// After each packet, Linux's tbf looks for the next one, so fq_codel finds that the flow is empty. The flow's next
-/// packet begins a new turn, even if the flow has used its quantum.
+/// After each packet, Linux's tbf looks for the next one, so fq_codel detects the empty flow, which then begins a new
+/// turn.
 #[test]
 fn tbf_finds_an_empty_flow_at_once() {
     let queue = FqCodelConfig { quantum: Bytes::new(1000), ..FqCodelConfig::default() }.into();

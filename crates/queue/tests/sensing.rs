@@ -1,5 +1,5 @@
-//! Compares the control laws of ASQM and BDP with the dissertation's text. The tests decide when sensing packets come
-//! back. Other tests cover sensing packets that are lost, forged, replayed or never sent back.
+//! Compares the control laws of ASQM and BDP with the dissertation's text. Other tests cover sensing packets that are
+//! lost, forged, replayed or never sent back.
 
 mod common;
 
@@ -40,8 +40,7 @@ impl Bench {
         Packet::unbooked(self.made, self.now, new)
     }
 
-    /// Offers a full segment of the connection with this port, and then the packets that the discipline creates, as a
-    /// link does.
+    /// Offers a full segment, and then the packets that the discipline creates, as a link does.
     fn offer(&mut self, port: u16) {
         let segment = self.packet(segment(port, 1, 1, 1448, false));
         self.queue.enqueue(segment, &mut cx(self.now, &mut self.accounting));
@@ -240,9 +239,8 @@ fn asqm_stops_dropping_when_sensing_packets_cease_to_come_home() {
     assert!((5300..=5400).contains(&last_drop), "5 s after the last sample, not at {last_drop} ms");
 }
 
-/// Runs BDP for 10 s with a whole round trip of 500 ms and a link round trip of `bloat`. Returns the times of drops in
-/// ms since the first measurement of the whole round trip. (A new connection would be measured from its SYN, but this
-/// connection was opened before.)
+/// Runs BDP for 10 s with round trips of 500 ms (whole) and `bloat` (link). Returns the times of drops in ms since the
+/// first measurement.
 fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
     let mut bench =
         Bench::of(&QueueConfig::new(BdpConfig { bound, base_delay: BaseDelay::Keep, ..BdpConfig::default() }));

@@ -11,8 +11,8 @@ fn backlog(packets: u32, bytes: u64) -> Backlog {
     Backlog { packets, bytes: Bytes::new(bytes) }
 }
 
-/// The history of four packets, with times in ns: 100 B are queued from 10 to 40, and 200 B from 20 to 70;
-/// 300 B are dropped on arrival at 30; 400 B are enqueued at 50 and dropped by the discipline at 60.
+/// Times in ns: 100 B queued from 10 to 40, 200 B from 20 to 70; 300 B dropped on arrival at 30; 400 B enqueued at 50
+/// and dropped at 60.
 fn history(upto: u64) -> QueueStats {
     let mut stats = QueueStats::default();
     type Step<'a> = (u64, &'a dyn Fn(&mut QueueStats));
@@ -42,8 +42,7 @@ fn the_whole_history() {
     assert_eq!((stats.sent_bytes(), stats.dropped_bytes()), (Bytes::new(300), Bytes::new(700)));
 }
 
-/// A packet that is counted in one call gives the same statistics as a packet that is counted at its arrival and again
-/// at its departure.
+/// One call, or two calls at arrival and departure, give the same statistics.
 #[test]
 fn counted_at_once_or_in_time_all_is_the_same() {
     let (mut at_once, mut in_time) = (QueueStats::default(), QueueStats::default());

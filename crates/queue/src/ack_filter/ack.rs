@@ -9,8 +9,7 @@ pub(super) fn acknowledges(header: &TcpHeader) -> bool {
     header.flags.0 & (Flags::ACK.0 | Flags::SYN.0 | Flags::RST.0) == Flags::ACK.0
 }
 
-/// True if the segment is a pure ACK: no data, no flags except ACK and ECN feedback, and only options that the filter
-/// can compare.
+/// True if the segment is a pure ACK: no data, only ACK and ECN flags, and only comparable options.
 #[inline]
 pub(super) fn is_pure(packet: &Packet, header: &TcpHeader) -> bool {
     // The last condition excludes packets from real hosts whose headers could not be parsed completely.
@@ -41,8 +40,7 @@ impl Numbers {
         Numbers { number: header.ack, window: header.window }
     }
 
-    /// True if the ACK `newer` makes this ACK superfluous: `newer` has a larger acknowledgement number or, with
-    /// `also_windows`, the same number and another window.
+    /// True if `newer` makes this ACK superfluous: it has a larger number or, with `also_windows`, another window.
     #[inline]
     pub fn is_outnumbered(&self, newer: &Numbers, also_windows: bool) -> bool {
         self.number.before(newer.number) || also_windows && self.number == newer.number && self.window != newer.window
@@ -58,8 +56,7 @@ pub(super) struct Ack {
     pub timestamps: Option<Timestamps>,
     /// The options other than timestamps. Boxed because such options are rare, and a small `Ack` is cheaper to move.
     others: Option<Box<TcpOptions>>,
-    /// True if the connection's next segment after this ACK was a data segment whose ECN flags differ from those of the
-    /// ACK.
+    /// True if the connection's next segment was a data segment with other ECN flags.
     pub parted: bool,
 }
 
@@ -88,7 +85,7 @@ impl Ack {
         self.others.as_ref()?.accurate_ecn()
     }
 
-    /// The ACE field of accurate ECN (RFC 9768, section 3.2.2): the number of CE marks modulo 8, from three TCP flags.
+    /// The ACE field of accurate ECN (RFC 9768, section 3.2.2): the number of CE marks modulo 8.
     pub fn ace(&self) -> u16 {
         let bit = |flag, value| if self.flags.has(flag) { value } else { 0 };
         bit(Flags::AE, 4) + bit(Flags::CWR, 2) + bit(Flags::ECE, 1)
@@ -113,9 +110,8 @@ impl Ack {
         timed && !other.number.after(self.number)
     }
 
-    /// Compares the SACK blocks of this ACK with those of `other`. Returns `None` if a block of `other` is not covered
-    /// by a block of this ACK. A D-SACK block (RFC 2883), which lies below the acknowledgement number of its own ACK
-    /// and reports a duplicate segment, is never covered.
+    /// Compares the SACK blocks of this ACK with those of `other`. Returns `None` if a block of `other` is not covered;
+    /// D-SACK blocks (RFC 2883) never are.
     #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
         // Fast path: almost no ACK has SACK blocks.

@@ -1,5 +1,5 @@
-//! The rules `conservative`, `aggressive` and `accurate_ecn`. They remove a queued ACK if the new ACK carries all the
-//! information of the queued ACK.
+//! The rules `conservative`, `aggressive` and `accurate_ecn`, which remove a queued ACK if the new ACK carries all of
+//! its information.
 
 use super::ack::{self, Ack};
 use super::connections::{Connection, Connections, Known};
@@ -28,8 +28,7 @@ pub(super) struct ByContent {
 /// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// ACKs in the queue that may be removed, oldest first. An ACK that the discipline has dropped stays in this list
-    /// until the filter tries to remove it.
+    /// ACKs in the queue that may be removed, oldest first. Dropped ACKs stay until the filter tries to remove them.
     acks: Few<WaitingAck<Ack>>,
     /// Packet number of the connection's latest packet of any kind.
     newest: Option<u64>,
@@ -49,7 +48,7 @@ impl ByContent {
         }
     }
 
-    /// Removes the ACKs that an arriving packet makes superfluous, and stores the packet if it is a pure ACK.
+    /// Removes the ACKs that an arriving packet makes superfluous, and stores a pure ACK.
     pub fn on_arrival(&mut self, packet: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);

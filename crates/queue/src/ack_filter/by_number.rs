@@ -1,6 +1,5 @@
-//! The paper's rules `cumulative` and `window`, which compare only acknowledgement numbers and windows. With
-//! `fast_retransmit`, duplicate ACKs are removed, too. The filter then counts the duplicates, because the sender no
-//! longer receives them all.
+//! The paper's rules `cumulative` and `window`, which compare only numbers and windows. With `fast_retransmit`,
+//! duplicate ACKs are removed and counted.
 
 use super::ack::{self, Numbers};
 use super::connections::{Connection, Connections, Known};
@@ -33,8 +32,7 @@ pub(super) struct ByNumber {
 /// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The connection's ACKs in the queue, oldest first. An ACK that left the queue or was dropped stays in this list
-    /// until a later packet of the connection arrives.
+    /// The connection's ACKs in the queue, oldest first. ACKs that left the queue stay until the next packet arrives.
     acks: Few<WaitingAck<Numbers>>,
     duplicates: Duplicates,
 }
@@ -60,7 +58,7 @@ impl ByNumber {
         }
     }
 
-    /// Removes the ACKs that an arriving packet makes superfluous, and stores the packet if it is a pure ACK.
+    /// Removes the ACKs that an arriving packet makes superfluous, and stores a pure ACK.
     pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
@@ -115,8 +113,7 @@ impl ByNumber {
     }
 }
 
-/// Sets the fast-retransmit flag in the ACK. A sender with `marked_retransmit` then retransmits at once. Returns true
-/// if the flag was set.
+/// Sets the fast-retransmit flag in the ACK (see `marked_retransmit`). Returns true if the flag was set.
 #[cold]
 fn mark(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     cx.rewrite(packet, |editor| {
@@ -133,8 +130,7 @@ impl Known for Waits {
 }
 
 impl Duplicates {
-    /// Counts a pure ACK. Returns true if at least `most` consecutive duplicates have arrived, including this ACK, and
-    /// the filter has removed one of them.
+    /// Counts a pure ACK. Returns true after `most` consecutive duplicates, one of which was removed.
     fn note(&mut self, ack: Numbers, most: u32) -> bool {
         if self.of == Some(ack) {
             self.count += 1;

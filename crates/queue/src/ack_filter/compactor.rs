@@ -2,12 +2,10 @@
 //! describes the removed ACKs in a prefix of the remaining ACK. Behind the line, the stage `ack_expand` sends the
 //! removed ACKs again.
 //!
-//! The filter removes only plain ACKs for new data. A plain ACK has no data, no flag except ACK, no SACK blocks and no
-//! count of ECN marks. Any other segment of the connection, such as a duplicate ACK, protects all ACKs before it from
-//! removal. The expander therefore never sends a smaller acknowledgement number after a larger one.
+//! The filter removes only plain ACKs for new data: no data, no flag except ACK, no SACK blocks, no count of ECN marks.
+//! Any other segment of the connection protects all ACKs before it, so expanded ACKs stay in order.
 //!
-//! An ACK whose prefix counts `prefix_most` ACKs stays in the queue. The RFC's mark corresponds to `prefix_most = 1`:
-//! "this ACK is marked to ensure it is not subsequently deleted".
+//! An ACK whose prefix counts `prefix_most` ACKs stays in the queue. The RFC's mark corresponds to `prefix_most = 1`.
 
 use super::ack;
 use super::connections::{Connection, Connections, Known};
@@ -32,8 +30,7 @@ pub(super) struct Compactor {
 /// The state of one connection.
 #[derive(Debug, Default)]
 struct Run {
-    /// The ACKs that a later ACK can remove, oldest first. An ACK that left the queue or was dropped stays in this list
-    /// until a later packet of the connection arrives.
+    /// The ACKs that a later ACK can remove, oldest first. ACKs that left the queue stay until the next packet arrives.
     acks: Few<WaitingAck<Removable>>,
     /// Acknowledgement number of the connection's last segment.
     newest: Option<Seq>,
@@ -44,10 +41,9 @@ struct Run {
 struct Removable {
     /// Number of removed ACKs that the prefix describes.
     removed: u8,
-    /// Acknowledgement number of the first ACK that the prefix describes. If `removed` is 0, the acknowledgement number
-    /// of the queued ACK.
+    /// Acknowledgement number of the oldest ACK that this entry represents, removed or queued.
     first: Seq,
-    /// Arrival time of the first ACK that the prefix describes. If `removed` is 0, the arrival time of the queued ACK.
+    /// Arrival time of the oldest ACK that this entry represents, removed or queued.
     came: Time,
 }
 
@@ -62,7 +58,7 @@ impl Compactor {
         }
     }
 
-    /// Removes the ACKs that an arriving ACK makes superfluous, and describes them in the prefix of the arriving ACK.
+    /// Removes the ACKs that an arriving ACK makes superfluous, and describes them in its prefix.
     pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);

@@ -20,11 +20,10 @@ pub struct AckFilterConfig {
     pub above: Option<Threshold>,
     /// ACKs are removed only if the backlog is smaller than this. `None`: no upper bound.
     pub below: Option<Threshold>,
-    /// For `cumulative` and `window`: number of duplicate ACKs at which the filter starts to mark ACKs for fast
-    /// retransmit. The filter then also removes duplicate ACKs. 0: duplicates are never removed.
+    /// For `cumulative` and `window`: number of duplicate ACKs from which ACKs are marked for fast retransmit, and
+    /// duplicates removed. 0: never.
     pub fast_retransmit: u32,
-    /// For `accurate_ecn`: minimum size of a full data segment in bytes. An ACK without the accurate ECN option can
-    /// report the marks of at most 7 segments unambiguously.
+    /// For `accurate_ecn`: minimum size of a full data segment in bytes.
     pub segment: Bytes,
     /// For `cumulative`: how the remaining ACK describes the ACKs that were removed.
     pub prefix: RemovedAcks,

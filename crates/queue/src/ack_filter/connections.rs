@@ -35,8 +35,7 @@ impl Connection {
     }
 }
 
-/// Mixes two words: multiplies them and combines both halves of the product by XOR, so that each input bit affects all
-/// bits of the result.
+/// Mixes two words, so that each input bit affects all bits of the result.
 #[inline]
 fn mix(sum: u64, word: u64) -> u64 {
     let product = u128::from(sum ^ 0x9e37_79b9_7f4a_7c15) * u128::from(word ^ 0xbf58_476d_1ce4_e5b9);
@@ -48,16 +47,14 @@ pub(super) trait Known: Default {
     /// The fields of an ACK that are stored.
     type Ack;
 
-    /// The connection's ACKs in the queue, oldest first. The table may evict a connection that has no ACK in the queue.
+    /// The connection's ACKs in the queue, oldest first. A connection without them may be evicted.
     fn acks(&mut self) -> &mut Few<WaitingAck<Self::Ack>>;
 }
 
-/// A hash table with open addressing. The order of the entries never affects a result, because the table is traversed
-/// only to evict connections.
+/// A hash table with open addressing. The order of the entries never affects a result.
 #[derive(Debug)]
 pub(super) struct Connections<T> {
-    /// The slots. Their number is a power of two, and at most 25 % of them are in use. A slot contains an index into
-    /// `known` plus one, or 0 if it is free.
+    /// The slots, a power of two, at most 25 % in use. A slot is an index into `known` plus one, or 0.
     slots: Vec<u32>,
     /// The connections and their states.
     known: Vec<Entry<T>>,
@@ -94,8 +91,7 @@ impl<T> Default for Connections<T> {
 }
 
 impl<T: Known> Connections<T> {
-    /// Returns the state of a connection; `None` if the table does not contain the connection. If `begins` is true, a
-    /// missing connection is added.
+    /// Returns the state of a connection. If `begins` is true, a missing connection is added.
     #[inline(always)]
     pub fn get(&mut self, connection: Connection, begins: bool) -> Option<&mut T> {
         let number = match self.find(connection) {
@@ -109,9 +105,8 @@ impl<T: Known> Connections<T> {
         Some(known)
     }
 
-    /// Handles a packet that left the queue. Updates the state of its connection. If `later` is true, only records the
-    /// departure, and the state is updated when the next packet of the connection arrives. `later` may be true only if
-    /// the queue preserves order and no caller needs exact state before that time.
+    /// Handles a packet that left the queue. If `later` is true, its connection is updated when its next packet
+    /// arrives, which requires a queue that preserves order.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, later: bool) {
         if later { self.departures.note(given) } else { self.strike_at_once(given) }
@@ -164,8 +159,7 @@ impl<T: Known> Connections<T> {
         }
     }
 
-    /// Evicts the connections that have no ACKs in the queue. If more than 12.5 % of the table would still be in use,
-    /// grows the table.
+    /// Evicts connections without ACKs in the queue. Grows the table if more than 12.5 % stay in use.
     #[cold]
     fn make_room(&mut self) {
         // Apply departures first, because a connection may still list ACKs that have left.

@@ -1,7 +1,6 @@
 //! Departures from a queue that preserves order, applied lazily.
 //!
-//! In such a queue, all packets ahead of the last departed packet have left, too. So it suffices to store the last
-//! departure. The list of a connection is updated when the connection's next packet arrives.
+//! It suffices to store the last departure. A connection's list is updated when its next packet arrives.
 
 use super::few::Few;
 use super::waiting_ack::WaitingAck;
@@ -25,8 +24,7 @@ impl Departures {
         *self = Departures { came: given.enqueued_at, id: given.packet.id() };
     }
 
-    /// Removes ACKs that have left the queue from a connection's list. An ACK that was enqueued at the same time as the
-    /// last departed packet may stay in the list.
+    /// Removes ACKs that have left the queue from a connection's list, except those as old as the last departed packet.
     #[inline]
     pub fn strike<A>(self, acks: &mut Few<WaitingAck<A>>) {
         // An ACK that was enqueued at the same time as the last departed packet may still be in the queue. Only ACKs

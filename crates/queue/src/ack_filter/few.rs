@@ -62,8 +62,7 @@ impl<T> Few<T> {
         }
     }
 
-    /// Removes the first entry that satisfies the condition, and all entries before it. Removes nothing if no entry
-    /// satisfies the condition.
+    /// Removes all entries up to the first one that satisfies the condition, if there is one.
     #[inline]
     pub fn drop_through(&mut self, is_last: impl Fn(&T) -> bool) {
         if !self.first.as_ref().is_some_and(&is_last) {

@@ -2,31 +2,24 @@
 //! and 8.4; RFC 3449, section 5.2.1): when an ACK is enqueued, earlier ACKs of its connection that it makes superfluous
 //! are removed from the queue.
 //!
-//! The filter wraps any discipline that can remove a packet from its middle ([`crate::Qdisc::removes`]). A packet that
-//! is being sent, or was dequeued early by a peek, is no longer in the queue. ACKs are removed before the new ACK is
-//! enqueued, so that the new ACK can use their room. If the discipline then drops the new ACK, the sender misses the
-//! information of all these ACKs until the next ACK.
+//! The filter wraps any discipline that can remove a packet from its middle ([`crate::Qdisc::removes`]). ACKs are
+//! removed before the new ACK is enqueued, so that it can use their room.
 //!
 //! A [`FilterRule`] decides which ACKs are removed:
-//! - `cumulative` and `window` are the paper's rules. The paper predates SACK and ECN, so the rules compare only
-//!   acknowledgement numbers and windows. Duplicate ACKs stay, so that the sender can count them. With
-//!   `fast_retransmit` duplicates are removed, too, and the filter counts them instead (section 6.3): it sets a flag on
-//!   later duplicates, and a sender that supports the flag retransmits at once.
-//! - `conservative` and `aggressive` are CAKE's rules in Linux (tc-cake(8)). An ACK stays if it has flags, options,
-//!   SACK blocks or timestamps that the new ACK does not cover. At most one ACK is removed per arrival.
-//! - `accurate_ecn` also removes ACKs that CAKE keeps because they count ECN marks (RFC 9768), if the sender's count
-//!   stays the same: see `rule.rs`. One ACK of the connection stays in the queue as the reference of the count. The
-//!   filter recognizes a connection with accurate ECN by the AE flag or the accurate ECN option, which each such
-//!   connection sends at its start.
+//! - `cumulative` and `window` are the paper's rules, which predate SACK and ECN. Duplicate ACKs stay. With
+//!   `fast_retransmit` the filter removes and counts duplicates, and sets a flag that makes the sender retransmit at
+//!   once (section 6.3).
+//! - `conservative` and `aggressive` are CAKE's rules in Linux (tc-cake(8)). The new ACK must cover flags, options,
+//!   SACK blocks and timestamps. At most one ACK is removed per arrival.
+//! - `accurate_ecn` also removes ACKs that count ECN marks (RFC 9768), if the sender's count stays the same: see
+//!   `rule.rs`.
 //!
-//! The paper does not say how many of the superfluous ACKs are removed. `share` is the fraction that is removed,
-//! selected evenly or at random. ACKs are removed only while the backlog is at least `above` and less than `below`. The
-//! selection is made once per ACK: an ACK that is not selected stays.
+//! `share` is the fraction of superfluous ACKs that is removed, evenly or at random, while the backlog is at least
+//! `above` and less than `below`.
 //!
 //! With a `prefix` the filter is the compactor of RFC 3449, section 5.3.2: see `compactor.rs`.
 //!
-//! Not modelled: the interaction with a header compressor behind the queue. As in the third design of section 8.4,
-//! headers are stored uncompressed.
+//! Not modelled: the interaction with a header compressor. Headers are stored uncompressed (section 8.4, third design).
 
 mod ack;
 mod by_content;
@@ -138,8 +131,7 @@ impl<Q: Qdisc> Qdisc for FilteredQueue<Q> {
         self.queue.classes(out);
     }
 
-    /// Calls `out` with the gauges of the inner queue, and with the numbers of ACKs filtered (`filtered_acks`) and
-    /// marked (`marked_acks`) since the start.
+    /// Calls `out` with the gauges of the inner queue, `filtered_acks` and `marked_acks`.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("filtered_acks", self.filter.filtered() as f64);
         out("marked_acks", self.filter.marked() as f64);

@@ -8,18 +8,16 @@ use lopsided_spec::Choice;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum FilterRule {
-    /// Removes every earlier ACK with a smaller acknowledgement number (balakrishnan1999, section 6.2), regardless of
-    /// SACK blocks and ECN flags.
+    /// Removes every earlier ACK with a smaller number (balakrishnan1999, section 6.2).
     #[default]
     Cumulative,
-    /// Like `Cumulative`, but also removes ACKs with the same number and another window (section 8.4, as implemented in
-    /// PPP).
+    /// Like `Cumulative`, but also removes ACKs with the same number and another window (section 8.4).
     Window,
-    /// CAKE's `ack-filter`: removes the oldest ACK that the new ACK covers, if the new ACK covers at least two
-    /// consecutive ACKs with the same ECN flags.
+    /// CAKE's `ack-filter`: removes the oldest covered ACK if at least two consecutive ACKs with the same ECN flags are
+    /// covered.
     Conservative,
-    /// CAKE's `ack-filter-aggressive`: like `Conservative`, but also removes a single covered ACK, if this ACK is the
-    /// connection's latest packet and has the same ECN flags as the new ACK.
+    /// CAKE's `ack-filter-aggressive`: also removes a single covered ACK with the same ECN flags if it is the
+    /// connection's latest packet.
     Aggressive,
     /// Removes ACKs that the new ACK covers completely, including their counts of ECN marks.
     AccurateEcn,
@@ -35,8 +33,7 @@ impl Choice for FilterRule {
     ];
 }
 
-/// CAKE's test of whether `newer` covers `older`: `newer` carries all the information of `older` (number, timestamps,
-/// SACK blocks), and has a larger number or reports more SACK data.
+/// CAKE's test: true if `newer` carries all the information of `older`, and more.
 #[inline]
 pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
     newer.is_at_least(older)
@@ -47,15 +44,13 @@ pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
         }
 }
 
-/// True if CAKE may remove the ACK. CAKE keeps an ACK with fields that CAKE cannot compare, such as those of accurate
-/// ECN.
+/// True if CAKE can compare all fields of the ACK, which it cannot with accurate ECN.
 #[inline]
 pub(super) fn is_known_to_cake(ack: &Ack) -> bool {
     !ack.flags.has(Flags::AE) && ack.accurate_ecn().is_none()
 }
 
-/// True if both ACKs have the same RFC 3168 flags. CAKE removes an ACK only if all ACKs from this one to the new one
-/// have the same flags.
+/// True if both ACKs have the same RFC 3168 flags.
 #[inline]
 pub(super) fn has_flags_as(one: &Ack, other: &Ack) -> bool {
     (one.flags.0 ^ other.flags.0) & (Flags::ECE.0 | Flags::CWR.0) == 0
@@ -67,8 +62,7 @@ pub(super) fn says_same_of_ecn(older: &Ack, newer: &Ack) -> bool {
     older.feedback() == newer.feedback()
 }
 
-/// For accurate ECN: true if the sender counts the same number of marks with and without the ACK `older`, which arrives
-/// between `before` and `newer`.
+/// For accurate ECN: true if the sender counts the same number of marks without the ACK `older`.
 pub(super) fn counts_as_well(before: &Ack, older: &Ack, newer: &Ack, segment: u32) -> bool {
     // RFC 9768, section 3.2.2: the ACE field counts modulo 8. The increase from `before` to `newer` must therefore be
     // below 8.

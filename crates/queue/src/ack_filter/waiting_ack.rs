@@ -9,8 +9,7 @@ use std::num::NonZero;
 pub(super) struct WaitingAck<A> {
     pub id: u64,
     pub enqueued_at: Time,
-    /// The packet's place number plus 1; `None` if the queue does not number its packets. The value is never 0, so the
-    /// `Option` takes no additional space.
+    /// The packet's place number plus 1; `None` if the queue does not number its packets.
     place: Option<NonZero<u64>>,
     pub ack: A,
 }
@@ -27,8 +26,8 @@ impl<A> WaitingAck<A> {
         }
     }
 
-    /// Removes the ACK from the queue. Returns false if the ACK is no longer in the queue. `like` is another packet of
-    /// the same connection, which identifies the queue of the flow.
+    /// Removes the ACK from the queue. Returns false if it has left the queue. `like` is another packet of the
+    /// connection, which identifies the flow's queue.
     pub fn filter_out(&self, like: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) -> bool {
         let waiting = Waiting {
             id: self.id,

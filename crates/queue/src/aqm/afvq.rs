@@ -2,16 +2,12 @@
 //! Asymmetric Links Using ACKs-First Variable-Size Queuing, Computer Communications 34, 2011). ACKs have priority over
 //! data. The limit on the number of queued ACKs adapts to the traffic and stays small.
 //!
-//! The paper names two causes of throughput loss in two-way traffic: ACKs that wait behind data, and too many ACKs. It
-//! proposes one policy for each. Only its abstract was available, which does not state how the size of the ACK queue is
-//! computed. This module uses the following rule. While data waits, the limit on queued ACKs is the number of ACKs sent
-//! between the last two data packets, plus 1. An ACK then waits at most for about the transmission time of one data
-//! packet. If the ACK queue is full, the oldest ACK is dropped, because the new ACK covers it. While no data waits, up
-//! to `ack_limit` ACKs may wait.
+//! Only the paper's abstract was available, so the size of the ACK queue is our rule. While data waits, the limit is
+//! the number of ACKs sent between the last two data packets, plus 1. A full ACK queue drops its oldest ACK. While no
+//! data waits, up to `ack_limit` ACKs may wait.
 //!
-//! If the ACKs alone exceed the capacity of the line, they leave none for data, whatever the size of their queue. RFC
-//! 3449, section 5.4.1 (after Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998), therefore bounds the number of
-//! ACKs that precede a data packet. This module bounds their share of the bytes by `ack_share`.
+//! ACKs that exceed the line's capacity would leave none for data (RFC 3449, section 5.4.1; Kalampoukas, Varma and
+//! Ramakrishnan, SIGMETRICS 1998). `ack_share` bounds their share of the bytes.
 
 use crate::{
     Backlog, Class, Classes, Classifier, Discipline, DropFrom, FifoConfig, Limit, PacketKind, Qdisc, Queue,

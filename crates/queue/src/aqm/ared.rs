@@ -1,9 +1,9 @@
 //! Adaptive RED: RED that derives its settings from a target delay and the rate of the line (Floyd, Gummadi and
 //! Shenker, Adaptive RED: an algorithm for increasing the robustness of RED's active queue management, 2001).
 //!
-//! With the rate C in average packets per second (section 5), `min` is half of the number of packets that the line
-//! sends in the target delay, and at least 5 packets. `max` is 3 times `min`. The weight is `1 - exp(-1 / C)`, and the
-//! slope is gentle. The drop probability adapts to the average backlog (section 4): see `adaptive` of [`crate::Red`].
+//! `min` is half of the packets that the line sends in the target delay, at least 5; `max` is 3 times `min` (section
+//! 5). The weight is `1 - exp(-1 / C)` at C packets per second. The probability adapts to the average (section 4): see
+//! `adaptive` of [`crate::Red`].
 
 use crate::{Discipline, Limit, Queue, QueuePlace, Red, RedConfig, Threshold};
 use lopsided_core::{BitRate, Bytes, Duration};

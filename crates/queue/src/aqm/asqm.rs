@@ -1,21 +1,18 @@
 //! ASQM: active sense queue management (Havey 2015, chapter 5).
 //!
 //! A FIFO that measures the delay of the whole link with sensing packets (the module `sensing`). It thus detects a
-//! standing queue below IP, behind the discipline, which CoDel and PIE cannot measure (bufferbloat displacement).
+//! standing queue below IP, which CoDel and PIE cannot measure.
 //!
 //! - Dropping starts with the next departing packet when the smoothed delay of the link reaches `target`.
 //! - While dropping, one packet per interval is marked or dropped. The interval after the n-th packet is `interval /
 //!   sqrt(n)`.
 //! - Dropping ends with the first sample below `target`. When dropping starts again, n is 1.
 //!
-//! **Interpretations.** According to the text, the smoothed delay decides when dropping starts, and a single raw sample
-//! when it ends. The text does not cover a sample below the target while the smoothed delay is still above it; in this
-//! module such a sample does not start dropping. Packets are dropped when they leave; sensing packets are never
-//! dropped. The text calls the estimate both the round trip of the link and its queueing delay; the key `base_delay`
-//! selects one.
+//! **Interpretations.** The smoothed delay starts dropping, and a single raw sample ends it. A sample below the target
+//! never starts dropping. Packets are dropped when they leave; sensing packets are never dropped. The key `base_delay`
+//! selects whether the estimate is a round trip or a queueing delay; the text has both.
 //!
-//! **Consequence.** A round trip does not distinguish its two directions. If both directions have a standing queue, or
-//! only the one that carries the ACKs, the discipline drops packets of a direction that is not the cause.
+//! **Consequence.** A standing queue in the opposite direction also causes drops.
 //!
 //! With `far_end = "stage"`, the sensed path may include links of other providers, as section 7.1 proposes.
 
@@ -143,8 +140,7 @@ impl Asqm {
         }
     }
 
-    /// Returns true if the departing packet must be marked or dropped. In that case, also sets the time of the next
-    /// mark or drop.
+    /// Returns true if the departing packet must be marked or dropped, and sets the time of the next one.
     fn is_due(&mut self, now: Time) -> bool {
         // Without recent samples the delay of the link is unknown, so end the dropping phase.
         if self.link.get(now).is_none() {

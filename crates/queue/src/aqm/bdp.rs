@@ -1,20 +1,17 @@
 //! BDP: a queue for each flow, limited to the flow's own bandwidth-delay product, without parameters (Havey 2015,
 //! chapter 6).
 //!
-//! The discipline measures two round trips of each flow. `RTT_Measured` is the whole round trip, from the TCP
-//! timestamps that pass (the module `passive_rtt`). `RTT_Bloat` is the round trip of the link with all its queues, from
-//! sensing packets in the flow's own queue (the module `sensing`).
+//! `RTT_Measured` is a flow's whole round trip, from TCP timestamps (the module `passive_rtt`). `RTT_Bloat` is the
+//! round trip of the link with all its queues, from sensing packets (the module `sensing`).
 //!
 //! - Packets of the flow are marked or dropped while `RTT_Bloat > max(RTT_Measured / 10, 25 ms)` (eq 6.3).
 //! - The first packet is marked or dropped at once, each further one after `RTT_Measured * RTT_Measured / RTT_Bloat`
-//!   (eqs 6.4 and 6.5): at most one per round trip, and more often if the link's share of the round trip is larger.
+//!   (eqs 6.4 and 6.5).
 //!
-//! **Interpretations.** Eq 6.3 is printed with `min`. The text calls 25 ms the shortest queue, which implies `max`; the
-//! key `bound` selects either. `RTT_Bloat` as measured includes the link's own delay, which no queue can reduce (the
-//! key `base_delay`). The text does not say when the first packet is dropped. "IP flow ID" is interpreted as protocol
-//! and ports. The text does not define the order of service; this module uses deficit round robin with a quantum of one
-//! full Ethernet frame. For a flow without timestamps, the round trip of the link is used, which is a lower bound.
-//! Packets are dropped when they leave their queue.
+//! **Interpretations.** Eq 6.3 is printed with `min`, but the text implies `max`; the key `bound` selects either.
+//! `RTT_Bloat` includes the link's own delay (the key `base_delay`). "IP flow ID" means protocol and ports. The order
+//! of service is deficit round robin with a quantum of one full Ethernet frame. Without timestamps, the round trip of
+//! the link is used. Packets are dropped when they leave their queue.
 
 use crate::aqm::passive_rtt::PassiveRtt;
 use crate::bounds;
@@ -153,8 +150,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Returns true if the departing packet must be marked or dropped. In that case, also sets the time of the next
-    /// mark or drop.
+    /// Returns true if the departing packet must be marked or dropped, and sets the time of the next one.
     fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
         let bloat = self.bloat.get(now).unwrap_or_default();
         // Without timestamps the whole round trip is unknown. It cannot be shorter than the round trip of the link.
@@ -176,7 +172,7 @@ impl Flow {
 }
 
 impl Bdp {
-    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
+    /// Creates empty queues. `rng` perturbs the flow hash.
     ///
     /// # Errors
     ///

@@ -1,19 +1,14 @@
-//! CHOKe: an arriving packet is compared with a random packet in the queue, and both are dropped if they belong to the
-//! same flow (Pan, Prabhakar and Psounis, CHOKe, a stateless active queue management scheme, 2000; tc-choke(8)).
+//! CHOKe: an arriving packet is compared with a random queued packet, and both are dropped if they belong to the same
+//! flow (Pan, Prabhakar and Psounis, CHOKe, a stateless active queue management scheme, 2000; tc-choke(8)).
 //!
-//! The discipline is RED in packets, with an additional step before RED's decision: while the average backlog is above
-//! `min`, an arriving packet is compared with a packet that is drawn at random from the queue. If both belong to the
-//! same flow (addresses, protocol, ports), both are dropped. The flow with the most packets in the queue thus loses the
-//! most packets, without any per-flow state.
+//! The comparison precedes RED's decision while the average backlog is above `min`. The flow with the most queued
+//! packets thus loses the most, without any per-flow state.
 //!
-//! **The average** uses Linux's fixed-point arithmetic. A sample moves the average by the difference between the
-//! backlog and the average's integer part, so the mean of the average is half a packet above the mean backlog. Packets
-//! are compared even if the average is above `min` by less than one packet, but RED's probability depends only on the
-//! whole packets above `min`. If two flows keep the queue at `min`, these details determine how often packets are
-//! dropped.
+//! **The average** uses Linux's fixed-point arithmetic, which raises it by half a packet. RED's probability depends
+//! only on the whole packets above `min`.
 //!
-//! **Deviation.** Linux picks a random slot of its ring buffer. If the slot is empty, it tries again, up to 3 times in
-//! all, and then takes the packet at the head. This module draws uniformly from the queued packets.
+//! **Deviation.** Linux picks a random slot of its ring buffer, and takes the packet at the head after 3 empty ones.
+//! This module draws uniformly from the queued packets.
 
 use crate::aqm::red::law::{self, Average, Slope, Verdict};
 use crate::bounds;
@@ -124,7 +119,7 @@ pub struct Choke {
 }
 
 impl Choke {
-    /// Creates an empty queue. No other component may use the random stream `rng`.
+    /// Creates an empty queue with its own random stream `rng`.
     ///
     /// # Errors
     ///

@@ -1,21 +1,17 @@
 //! COBALT: a combination of CoDel and BLUE (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN
 //! 2019). It is the AQM of CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
 //!
-//! CoDel acts on sojourn times, with two changes. When the delay falls below the target, CoDel's count decreases step
-//! by step, at the times that the control law sets. If the delay exceeds the target again, CoDel continues with the
-//! remaining count. BLUE acts on unresponsive flows: its drop probability grows while the queue overflows and shrinks
-//! while the queue is empty, at most once per `target`. BLUE drops packets even if they are ECN-capable.
+//! CoDel acts on sojourn times. Below the target its count decreases step by step, and the remaining count is used
+//! again later. BLUE acts on unresponsive flows: its drop probability grows while the queue overflows and shrinks while
+//! the queue is empty, at most once per `target`. BLUE also drops ECN-capable packets.
 //!
 //! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow. [`CobaltQueue`] is a FIFO queue under
 //! COBALT. The last packet of a queue is never dropped.
 //!
-//! As in Linux, COBALT does not wait for an interval when the delay of a new queue exceeds the target for the first
-//! time, because the first step of the control law is zero. The first slow start thus gets a signal as soon as the
-//! delay exceeds the target.
+//! As in Linux, COBALT does not wait for an interval when the delay first exceeds the target, because the first step of
+//! the control law is zero.
 //!
-//! As in Linux, `1 / sqrt(count)` has 32 bits and is computed by Newton's method. For counts below 16, the value
-//! results from 4 Newton steps that start from the value of the previous count. For larger counts, each change of the
-//! count makes one Newton step.
+//! As in Linux, `1 / sqrt(count)` has 32 bits. Newton's method takes 4 steps for counts below 16, then one per change.
 
 use crate::codel;
 use crate::tools::ring::PacketRing;
@@ -32,8 +28,7 @@ pub struct CobaltConfig {
     pub interval: Duration,
     /// True if CoDel marks ECN-capable packets instead of dropping them (RFC 3168).
     pub ecn: bool,
-    /// Transmission time of a full packet. Delays up to 4 times this value, or up to 2 times this value per busy flow,
-    /// do not count as a standing queue.
+    /// Transmission time of a full packet. A standing queue exceeds 4 times this value, or 2 times per busy flow.
     pub mtu_time: Duration,
     /// Amount by which BLUE's drop probability grows at an overflow.
     pub p_inc: f64,
@@ -79,8 +74,7 @@ pub enum Verdict {
 }
 
 impl Cobalt {
-    /// Decides whether a packet that is about to leave is dropped, and may mark it. `busy_flows` is the number of flows
-    /// that share the link.
+    /// Decides whether a departing packet is dropped, and may mark it. `busy_flows` is the number of flows on the link.
     pub fn judge(
         &mut self,
         config: &CobaltConfig,
@@ -149,8 +143,8 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Reports that the queue is empty. BLUE's probability and CoDel's count then decay. Returns true if one of them is
-    /// not yet 0, or if the next signal time of the control law has not passed.
+    /// Reports an empty queue, which lets BLUE's probability and CoDel's count decay. Returns false once both are 0 and
+    /// the next signal time has passed.
     pub fn found_empty(&mut self, config: &CobaltConfig, now: Time) -> bool {
         if self.probability > 0.0 && self.may_move(config, now) {
             self.probability = (self.probability - config.p_dec).max(0.0);
@@ -296,7 +290,7 @@ pub struct CobaltQueue {
 }
 
 impl CobaltQueue {
-    /// Creates an empty queue. No other component may use the random stream `rng`.
+    /// Creates an empty queue with its own random stream `rng`.
     ///
     /// # Errors
     ///

@@ -1,8 +1,7 @@
 //! CoDel: controlled delay (RFC 8289, Nichols and Jacobson 2012).
 //!
-//! CoDel measures a packet's sojourn time when the packet leaves. Once the sojourn time has been at least `target` for
-//! an `interval`, a departing packet is dropped or marked. After each `interval / sqrt(count)` (the control law),
-//! another packet is dropped or marked, until a packet leaves with a sojourn time below `target`.
+//! Once the sojourn time has been at least `target` for an `interval`, a departing packet is dropped or marked. Another
+//! one follows after each `interval / sqrt(count)` (the control law), until the sojourn time is below `target`.
 //!
 //! [`Codel`] is the algorithm for one queue, which fq_codel uses for each flow. [`CodelQueue`] is a FIFO queue under
 //! CoDel.
@@ -74,8 +73,7 @@ pub struct Codel {
     dropping: bool,
     /// `1 / sqrt(count)` in units of 2^-16.
     inverse_sqrt: u16,
-    /// The time at which dropping may start: one interval after the sojourn time exceeded the target. 0 while the
-    /// sojourn time is below the target.
+    /// The time at which dropping may start; 0 while the sojourn time is below the target.
     first_above: Ticks,
     /// Time of the control law's next drop or mark.
     drop_next: Ticks,
@@ -184,8 +182,7 @@ impl Codel {
         self.count
     }
 
-    /// Adds to the count the packets that were dropped because the buffer was full. The control law then drops more
-    /// often.
+    /// Adds packets that a full buffer dropped to the count. The control law then drops more often.
     pub fn add_drops(&mut self, dropped: u32) {
         self.count = self.count.saturating_add(dropped);
     }

@@ -5,18 +5,12 @@
 //! - The queueing delay is predicted from the backlog and the rate shaper of the service flow (section 4.3), not
 //!   measured.
 //! - The drop probability of a packet is proportional to its size (section 4.6).
-//! - Drops are spread evenly (section 4.5): no packet is dropped until the probabilities since the last drop add up to
-//!   0.85, and a packet is always dropped at 8.5.
+//! - Drops are spread evenly (section 4.5): none until the probabilities add up to 0.85, and always one at 8.5.
 //! - A probability of 10 % or more grows by at most 2 % per update. Its maximum is 0.85 times 1024/64.
-//! - After 1 s with short delays no packet is dropped until 1/3 of the buffer is full. The first drop then starts a
-//!   burst allowance (section 4.4).
+//! - After 1 s with short delays no packet is dropped until 1/3 of the buffer is full (section 4.4).
 //!
-//! Constants and states are those of the RFC's appendix A.
-//!
-//! **Deviations.** The delay is not computed from the link's own token bucket, but from the keys `msr` (maximum
-//! sustained rate), `peak_rate` and `burst`, which must describe this bucket. Without `peak_rate` the delay is the
-//! backlog divided by the sustained rate. DOCSIS-PIE does not mark. Missed updates are replayed at the next call, at
-//! most 65,536 of them; after a longer pause the oldest are skipped.
+//! **Deviations.** The keys `msr` (maximum sustained rate), `peak_rate` and `burst` must describe the link's token
+//! bucket. Missed updates are replayed at the next call, at most 65,536 of them.
 
 use crate::aqm::updates::Updates;
 use crate::tools::ring::PacketRing;
@@ -157,8 +151,8 @@ impl DocsisPieLaw {
         self.probability
     }
 
-    /// Returns true if an arriving packet of size `size` is to be dropped when `waiting` bytes are in the queue.
-    /// `third` is true if at least 1/3 of the buffer is full.
+    /// Returns true if an arriving packet is to be dropped. `waiting` bytes are in the queue; `third`: 1/3 of the
+    /// buffer is full.
     pub fn drops(&mut self, target: Duration, size: Bytes, waiting: Bytes, third: bool, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
@@ -239,8 +233,7 @@ impl DocsisPieLaw {
     }
 }
 
-/// Returns the factor by which a change of the probability is scaled: PIE's factor if the probability is below 10 %,
-/// otherwise a larger one.
+/// Returns the scale of a change of the probability: PIE's below 10 %, otherwise a larger one.
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.1 => crate::aqm::pie::scale(p),
@@ -267,7 +260,7 @@ pub struct DocsisPie {
 }
 
 impl DocsisPie {
-    /// Creates an empty queue. No other component may use the random stream `rng`.
+    /// Creates an empty queue with its own random stream `rng`.
     ///
     /// # Errors
     ///
@@ -287,8 +280,7 @@ impl DocsisPie {
         })
     }
 
-    /// Replays the updates that are due. All of them use the current backlog, because the backlog has not changed since
-    /// the last call.
+    /// Replays the updates that are due. The backlog has not changed since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
             // Compare the tokens as well, because the predicted delay depends on them.
@@ -303,8 +295,7 @@ impl DocsisPie {
         }
     }
 
-    /// Returns the predicted queueing delay. The line sends the backlog at the peak rate until the tokens are used up,
-    /// and the rest at the sustained rate.
+    /// Returns the predicted queueing delay: at the peak rate while there are tokens, then at the sustained rate.
     fn foretold_delay(&mut self, at: Time) -> Duration {
         self.fill(at);
         let waiting = self.ring.backlog().bytes.get() as f64;

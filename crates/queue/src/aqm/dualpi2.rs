@@ -1,17 +1,13 @@
 //! DualPI2: two coupled queues, one of them for traffic that needs low latency (RFC 9332, appendix A).
 //!
 //! Packets with ECT(1) or CE enter queue L, all others queue C. A PI controller computes a base probability p' from the
-//! larger of the two queues' delays. Queue C drops or marks with probability p'^2. Queue L marks with the larger of two
-//! probabilities. The first is `coupling_factor` times p'. The second rises from 0 to 1 with the delay of queue L
-//! itself (a ramp). Queue L is served before queue C, but queue C gets at least the share `c_protection` of the link.
-//! Drops and marks are spread evenly: each queue adds up its probabilities and drops or marks whenever the sum exceeds
-//! 1 (the appendix's `recur`).
+//! larger delay. Queue C drops or marks with probability p'^2. Queue L marks with `coupling_factor` times p', or a ramp
+//! over its own delay, whichever is larger. Queue L is served first, but queue C gets at least the share `c_protection`
+//! of the link. Drops and marks are spread evenly (the appendix's `recur`).
 //!
-//! When the coupled probability has reached 1, marking cannot signal more congestion. From then on packets of both
-//! queues are dropped with probability p'^2, regardless of their ECN field (section 4.2.3).
+//! When the coupled probability has reached 1, both queues drop with probability p'^2 (section 4.2.3).
 //!
-//! There is no timer: missed updates are replayed at the next call. Each update uses the delays at the time at which it
-//! was due. At most 65,536 updates are replayed; after a longer pause the oldest are skipped.
+//! There is no timer: missed updates are replayed at the next call, at most 65,536 of them.
 //!
 //! **Deviations.** The scheduler shares the link by weight, which the RFC allows; its time-shifted FIFO is not
 //! implemented. The delay of a queue is the age of its oldest packet.
@@ -37,7 +33,7 @@ pub struct DualPi2Config {
     pub beta: f64,
     /// Coupling factor `k`: ratio of L's marking probability to the base probability.
     pub coupling_factor: f64,
-    /// Delay of L at which L starts to mark because of its own queue, even if C is empty.
+    /// Delay of L above which its own queue makes L mark.
     pub min_th: Duration,
     /// Width of L's ramp. Every packet of L is marked if its delay is at least `min_th + range`.
     pub range: Duration,
@@ -46,8 +42,8 @@ pub struct DualPi2Config {
 }
 
 impl Default for DualPi2Config {
-    /// The values of RFC 9332, appendix A, for round trips up to 100 ms: alpha is 0.1 / RTT^2, beta is 0.3 / RTT, and
-    /// the probability is updated every 16 ms. `c_protection` has Linux's value.
+    /// RFC 9332, appendix A, for round trips up to 100 ms: alpha is 0.1 / RTT^2, beta is 0.3 / RTT, updates every 16
+    /// ms. `c_protection` is Linux's.
     fn default() -> DualPi2Config {
         DualPi2Config {
             limit: Limit::Packets(10_000),
@@ -222,8 +218,7 @@ impl DualPi2 {
         })
     }
 
-    /// Replays the updates that are due. Called before each arrival and departure, so no packet has arrived or left
-    /// since the last call.
+    /// Replays the updates that are due. No packet has arrived or left since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
             // The controller uses the longer of the two delays.
@@ -245,7 +240,7 @@ impl DualPi2 {
         low > 0 && (classic == 0 || self.credit <= 0.0)
     }
 
-    /// Updates the credit for a sent packet, so that C gets its share of the bytes in the long run.
+    /// Updates the credit for a sent packet, so that C gets its share.
     fn charge(&mut self, low_latency: bool, size: Bytes) {
         let (low, classic) = (self.low_latency.ring.backlog().packets, self.classic.ring.backlog().packets);
         let octets = size.get() as f64;
@@ -257,8 +252,7 @@ impl DualPi2 {
         };
     }
 
-    /// Returns the probability with which L marks because of its own delay: a ramp (RFC 9332, figure 5, `laqm`), or 0
-    /// if no other packet is in L.
+    /// Returns L's own marking probability: a ramp (RFC 9332, figure 5, `laqm`), or 0 for a single packet.
     fn ramp(&self, sojourn: Duration) -> f64 {
         if self.low_latency.ring.backlog().packets == 0 || sojourn < self.config.min_th {
             return 0.0;

@@ -1,12 +1,10 @@
 //! The RTT of a TCP connection, measured at a middlebox from the timestamps (RFC 7323) of both directions.
 //!
-//! The RTT is the sum of two halves. The far half starts when a timestamp of the sender passes towards the receiver,
-//! and ends when an ACK with its echo passes back. The near half starts when a timestamp of the receiver passes towards
-//! the sender, and ends when data with its echo passes.
+//! The RTT is the sum of two halves: from the sender's timestamp to its echo in an ACK (far), and from the receiver's
+//! timestamp to its echo in data (near).
 //!
-//! Only one timestamp per half is tracked at a time, so a connection needs little memory and yields one sample per RTT,
-//! as RFC 6298 recommends. The far half uses only data and SYN segments, which a receiver answers at once. A sender
-//! without data delays the echo of the near half, so the near half is the minimum of its last 8 samples.
+//! One timestamp per half is tracked at a time, which yields one sample per RTT (RFC 6298). A sender without data
+//! delays its echo, so the near half is the minimum of its last 8 samples.
 //!
 //! Not measured: QUIC, and TCP without timestamps.
 
@@ -46,8 +44,7 @@ impl Half {
         }
     }
 
-    /// Handles an echo that passes. If the echo is at least as new as the tracked timestamp, returns the time since the
-    /// tracked timestamp passed.
+    /// Handles an echo that passes. Returns the time since the tracked timestamp, if the echo covers it.
     fn echoed(&mut self, echo: u32, now: Time) -> Option<Duration> {
         let (value, since) = self.watched?;
         // Timestamps wrap around: a negative difference means an older timestamp.

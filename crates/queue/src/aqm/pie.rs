@@ -1,28 +1,23 @@
 //! PIE: Proportional Integral controller Enhanced (RFC 8033).
 //!
-//! A drop probability is updated every `tupdate`, from the difference between the queueing delay and `target` and from
-//! the change of the delay since the last update. An arriving packet is dropped with this probability; with `ecn` it is
-//! marked instead while the probability is small.
+//! Every `tupdate`, the queueing delay and its change update a drop probability for arriving packets. With `ecn`
+//! packets are marked instead while the probability is small.
 //!
 //! [`Pie`] is the controller for one queue, which fq_pie uses for each flow. [`PieQueue`] is a FIFO queue under PIE.
 //!
-//! There are two ways to measure the delay: the sojourn time of the last packet that left (RFC 8033, section 5.3;
-//! `dq_rate_estimator = false`, Linux's default since 5.6), or the backlog divided by a measured departure rate
-//! (section 5.2).
+//! The delay is the sojourn time of the last packet that left (RFC 8033, section 5.3; `dq_rate_estimator = false`,
+//! Linux's default since 5.6), or the backlog divided by a measured departure rate (section 5.2).
 //!
-//! There is no timer. The inputs of an update change only when a packet arrives or leaves, so missed updates are
-//! replayed at the next call. Each update uses the state at the time at which it was due. At most 65,536 updates are
-//! replayed; after a longer pause the oldest are skipped.
+//! There is no timer: missed updates are replayed at the next call, at most 65,536 of them.
 //!
 //! Where the RFC leaves a choice, or differs from Linux 6.1, this module follows Linux:
 //!
-//! - With sojourn times: the check of section 4.1, which forbids drops while the delay is short, uses the sojourn time
-//!   of the last packet that left. The RFC uses the delay at the last update. The sojourn time counts as 0 if that
-//!   packet left an empty queue.
-//! - The burst allowance decreases at departures, by the time since the previous departure, not at updates.
+//! - With sojourn times, section 4.1's check for short delays uses the last packet that left, not the last update. The
+//!   sojourn time counts as 0 if that packet left an empty queue.
+//! - The burst allowance decreases at departures, not at updates.
 //! - A delay above 250 ms adds 2 % to each update of the probability.
 //! - Without delay the probability decreases by 1/64 per update.
-//! - The probability is capped at 256 instead of 1. (Any value above 1 drops every packet.)
+//! - The probability is capped at 256 instead of 1.
 //! - A measured departure rate is smoothed with a weight of 1/8.
 //! - Every drop, including one that a full queue causes, restarts the even spreading of drops (section 5.4).
 //!   `derandomise = false` disables the spreading.
@@ -82,9 +77,8 @@ impl Default for PieConfig {
 /// Number of bytes over which the departure rate is measured (RFC 8033, section 4, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
-/// Maximum drop probability. Linux stores the probability in 56 of 64 bits and limits it only to prevent overflow
-/// (`pie_calculate_probability`). During a long overload the probability therefore grows far above 1, and afterwards it
-/// falls slowly. RFC 8033, section 4.2, limits the probability to 1.
+/// Maximum drop probability. Linux limits it only to prevent overflow (`pie_calculate_probability`), so it grows far
+/// above 1 in a long overload. RFC 8033, section 4.2, limits it to 1.
 const MOST_PROBABILITY: f64 = 256.0;
 /// Delay above which the probability grows faster, as in Linux.
 const LONG_DELAY: Duration = Duration::from_millis(250);
@@ -167,8 +161,8 @@ impl Pie {
         self.probability
     }
 
-    /// True if an arriving packet of this size must be dropped or marked (RFC 8033, sections 4.1 and 5.4). `backlog`
-    /// does not include the packet.
+    /// True if an arriving packet must be dropped or marked (RFC 8033, sections 4.1 and 5.4). `backlog` excludes the
+    /// packet.
     pub fn picks(&mut self, config: &PieConfig, size: Bytes, backlog: Backlog, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
@@ -218,8 +212,7 @@ impl Pie {
         self.burst_left = self.burst_left.saturating_sub(passed.unwrap_or(Duration::ZERO));
     }
 
-    /// Replays the updates that are due by `now`. All of them use `backlog`, because no packet has arrived or left
-    /// since the last call.
+    /// Replays the updates that are due by `now`. The backlog has not changed since the last call.
     pub fn catch_up(&mut self, config: &PieConfig, now: Time, backlog: Backlog) {
         while self.updates.due(now).is_some() {
             let before = self.state();
@@ -375,7 +368,7 @@ pub struct PieQueue {
 }
 
 impl PieQueue {
-    /// Creates an empty queue. No other component may use the random stream `rng`.
+    /// Creates an empty queue with its own random stream `rng`.
     ///
     /// # Errors
     ///

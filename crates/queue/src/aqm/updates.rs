@@ -19,8 +19,7 @@ impl Updates {
         Updates { every, made: Time::ZERO }
     }
 
-    /// Returns the time of the oldest update that is due and not yet made, and counts this update as made. `None` if no
-    /// update is due.
+    /// Returns the time of the oldest due update, and counts it as made; `None` if none is due.
     #[inline]
     pub fn due(&mut self, now: Time) -> Option<Time> {
         if now.saturating_since(self.made) < self.every {

@@ -4,9 +4,8 @@
 //! Packets of all precedences wait in one FIFO, so packets of one class are never reordered. When the average rises,
 //! packets with the highest drop precedence are dropped or marked first.
 //!
-//! The defaults are those of IOS for the 12 AF codepoints: drops start at an average of 32 packets for AFx1, 28 for
-//! AFx2 and 24 for AFx3. For all of them the probability reaches 10 % at 40 packets. The weight is 2^-9. For packets
-//! with other codepoints, the thresholds of the last profile apply.
+//! The defaults are those of IOS: drops start at an average of 32 packets for AFx1, 28 for AFx2 and 24 for AFx3, and
+//! reach 10 % at 40 packets. Other codepoints use the last profile.
 //!
 //! Not modelled: a separate average for each precedence (RIO), which `gred` also offers.
 
@@ -171,7 +170,7 @@ pub struct Wred {
 }
 
 impl Wred {
-    /// Creates an empty queue. No other component may use the random stream `rng`.
+    /// Creates an empty queue with its own random stream `rng`.
     ///
     /// # Errors
     ///

@@ -1,21 +1,17 @@
 //! Class-based weighted fair queueing with a low-latency queue, as in routers (`bandwidth` and `priority` of a policy
 //! map in Cisco IOS; Golestani, A Self-Clocked Fair Queueing Scheme for Broadband Applications, 1994).
 //!
-//! Each class is guaranteed its `bandwidth`; unused bandwidth is shared in the same proportion. Among the classes with
-//! packets, the class with the earliest finish time is served next. The finish time of a class is the start time of its
-//! head packet plus the time that this packet takes at the class's bandwidth. When an idle class gets a packet, the
-//! start time is the finish time of the packet that was served last.
+//! Each class is guaranteed its `bandwidth`; unused bandwidth is shared in the same proportion. The class with the
+//! earliest finish time is served next: the start time of its head packet plus its duration at the class's bandwidth.
+//! An idle class starts at the finish time of the packet that was served last.
 //!
-//! A class with `priority` precedes all others and is policed: while any packet waits, packets in excess of its
-//! bandwidth and burst are dropped, so that it cannot starve other classes. While no packet waits, its rate is not
-//! limited. IOS calls this a conditional policer, which acts only under congestion.
+//! A class with `priority` precedes all others. While any packet waits, packets in excess of its bandwidth and burst
+//! are dropped (IOS's conditional policer).
 //!
-//! In the terms of differentiated services, expedited forwarding is a priority class (RFC 3246), assured forwarding is
-//! a class that contains a `wred` queue (RFC 2597), and best effort is the default class: see
+//! Expedited forwarding (RFC 3246) is a priority class, assured forwarding (RFC 2597) a class with a `wred` queue: see
 //! `scenarios/diffserv.toml`.
 //!
-//! Not modelled: bandwidth in per cent, and flow queues in the default class (use `fq_codel` or `wfq` inside). Linux
-//! has no such discipline; the closest one is `htb` with `prio`.
+//! Not modelled: bandwidth in per cent, and flow queues in the default class (use `fq_codel` or `wfq` inside).
 
 use crate::classful::classes::Classes;
 use crate::{Backlog, Class, Classifier, Discipline, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Rule};
@@ -137,8 +133,7 @@ pub struct Cbwfq {
 #[derive(Debug)]
 struct Share {
     bandwidth: BitRate,
-    /// Virtual start time of the packet at the head of the class, in nanoseconds of transmission at the class's
-    /// bandwidth.
+    /// Virtual start time of the head packet, in nanoseconds at the class's bandwidth.
     start: u64,
     /// The policer of a priority class.
     policer: Option<Tokens>,
@@ -158,8 +153,7 @@ fn nanos_at(rate: BitRate, size: Bytes) -> u64 {
 }
 
 impl Tokens {
-    /// Removes the tokens of a packet whose transmission takes `cost` nanoseconds. If there are too few tokens, removes
-    /// none and returns false.
+    /// Removes the tokens of a packet that takes `cost` nanoseconds. Returns false if there are too few.
     fn allow(&mut self, cost: u64, now: Time) -> bool {
         let waited = now.saturating_since(self.counted).as_nanos();
         self.left = self.depth.min(self.left.saturating_add(waited));
@@ -194,8 +188,7 @@ impl Cbwfq {
         Ok(Cbwfq { classes: Classes::new(classifier, children, "class")?, shares, clock: 0 })
     }
 
-    /// Returns the class to serve next and the finish time of its head packet: the first priority class with a packet,
-    /// otherwise the class with the earliest finish time.
+    /// Returns the class to serve next and its finish time. Priority classes come first.
     fn next(&mut self, cx: &mut Cx<'_>) -> Option<(usize, u64)> {
         let mut best: Option<(usize, u64)> = None;
         for class in 0..self.shares.len() {

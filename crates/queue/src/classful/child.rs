@@ -6,9 +6,8 @@ use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 /// A child discipline, with room for one packet that was dequeued early because its size was needed (Linux's
 /// `gso_skb`).
 ///
-/// A discipline that implements [`Qdisc::peek`] keeps its packets until `dequeue`. From any other discipline, the
-/// packet is dequeued early and held here. The held packet still counts in the backlog, but the child can no longer
-/// drop it or send another packet before it.
+/// The held packet still counts in the backlog, but the child can no longer drop or overtake it. A child with
+/// [`Qdisc::peek`] keeps its packets until `dequeue`.
 #[derive(Debug)]
 pub struct Child<Q = Box<dyn Qdisc>> {
     qdisc: Q,

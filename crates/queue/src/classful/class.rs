@@ -99,8 +99,7 @@ impl Class {
         self.stats.backlog
     }
 
-    /// Calls `out` for this class and for each class inside it. The name of an inner class is prefixed with this
-    /// class's name.
+    /// Calls `out` for this class and each inner class, whose names are prefixed with this class's name.
     pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         out(&self.name, self.stats);
         self.child.classes(&mut |inner, stats| out(&format!("{}/{inner}", self.name), stats));
@@ -111,8 +110,7 @@ impl Class {
         self.child.gauges(&mut |inner, value| out(&format!("{}/{inner}", self.name), value));
     }
 
-    /// Counts the packets that the child dropped or marked since the last call: drops from the decrease of its backlog,
-    /// and marks from the node's counter.
+    /// Counts the packets that the child dropped or marked since the last call.
     fn settle(&mut self, marked_before: u64, cx: &Cx<'_>) {
         // The child does not report drops to this class, so compute them from the decrease of the backlog.
         let dropped = self.stats.backlog - self.child.backlog();

@@ -13,7 +13,7 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Creates empty classes with these names and disciplines. `word` is the discipline's term for a class.
+    /// Creates empty classes. `word` is the discipline's term for a class.
     ///
     /// # Errors
     ///

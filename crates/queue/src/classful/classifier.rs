@@ -151,7 +151,7 @@ impl Rule {
     }
 }
 
-/// True if the rule does not set the field (`wanted` is `None`), or if the packet's field has the wanted value.
+/// True if `wanted` is `None` or equals the packet's field.
 fn agrees<T: PartialEq>(wanted: Option<T>, found: T) -> bool {
     wanted.is_none_or(|wanted| wanted == found)
 }

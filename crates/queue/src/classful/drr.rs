@@ -1,12 +1,10 @@
 //! Deficit round robin: classes are served in turn, and each sends its quantum of bytes per round (Shreedhar and
 //! Varghese, Efficient Fair Queuing Using Deficit Round Robin, 1996; Linux's `sch_drr`, tc-drr(8)).
 //!
-//! When a packet arrives at an empty class, the class joins the end of the round with a deficit of one quantum. The
-//! class at the front sends packets as long as its head packet is not larger than its deficit. Then the class gains a
-//! quantum and moves to the end of the round. A class with packets carries its unused deficit over to the next round.
+//! An empty class joins the end of the round with a deficit of one quantum. The class at the front sends while its
+//! deficit permits. Then it gains a quantum and moves to the end of the round, with its unused deficit.
 //!
-//! A class whose child delays packets is skipped until the child is ready; Linux does not allow such a child. Packets
-//! that no rule matches enter `default_class`; Linux drops them.
+//! Unlike in Linux, a child may delay packets, and packets that no rule matches enter `default_class`.
 
 use crate::bounds;
 use crate::classful::classes::Classes;

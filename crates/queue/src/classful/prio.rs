@@ -1,9 +1,7 @@
 //! Strict priorities: a classifier assigns each packet to a band, and each band has its own discipline (Linux's
 //! `sch_prio`, tc-prio(8)).
 //!
-//! The first band that can return a packet is served. A band sends only while all bands above it are empty or delay
-//! their packets. Linux's default map from the TOS byte is not built in; the classifier's rules assign packets to
-//! bands.
+//! The first band that can return a packet is served. Linux's default map from the TOS byte is not built in.
 
 use crate::classful::classes::Classes;
 use crate::{

@@ -3,14 +3,11 @@
 //! `fair-queue`).
 //!
 //! A hash assigns flows to queues. The finish time of a packet is its start time plus its size divided by the flow's
-//! weight. The start time is the later of two times: the finish time of the flow's previous packet, and the finish time
-//! of the packet that was served last. The weight is the IP precedence plus 1 (RFC 791; the upper 3 bits of the DSCP).
-//! A flow with few and small packets thus does not wait for other flows.
+//! weight. It starts after the flow's previous packet, or after the packet that was served last. The weight is the IP
+//! precedence plus 1 (RFC 791; the upper 3 bits of the DSCP).
 //!
-//! The buffer is shared as in IOS. If `limit` packets are queued, an arriving packet is dropped. If a packet arrives
-//! whose flow already has at least `threshold` packets, one packet is dropped. This is the queued packet with the
-//! latest finish time, if it belongs to another flow and finishes after the arriving packet. Otherwise it is the
-//! arriving packet.
+//! The buffer is shared as in IOS: at `limit` packets, arrivals are dropped. If a flow has `threshold` packets, its
+//! arrival drops another flow's packet that finishes later, or is dropped itself.
 //!
 //! Not modelled: the reservation of queues by RSVP.
 
@@ -70,7 +67,7 @@ impl Discipline for WfqConfig {
     }
 }
 
-/// Virtual time of one byte at precedence 0. The number can be divided by each weight from 1 to 8 without a remainder.
+/// Virtual time of one byte at precedence 0: divisible by each weight from 1 to 8.
 const OCTET: u64 = 840;
 
 /// Weighted fair queueing: the queues of all flows.
@@ -98,7 +95,7 @@ struct Flow {
 }
 
 impl Wfq {
-    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
+    /// Creates empty queues. `rng` perturbs the flow hash.
     ///
     /// # Errors
     ///
@@ -116,8 +113,8 @@ impl Wfq {
         })
     }
 
-    /// Drops the queued packet with the latest finish time, if it finishes after `finish` and does not belong to the
-    /// flow `flow`. Returns true if a packet was dropped.
+    /// Drops the queued packet with the latest finish time, if that is after `finish` and not of `flow`. Returns true
+    /// if a packet was dropped.
     fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
         let Some(&(latest, other)) = self.tails.last() else { return false };
         // The arriving packet finishes last, or the queued packet that finishes last belongs to the same flow. In both
@@ -140,8 +137,7 @@ impl Wfq {
     }
 }
 
-/// Returns the earliest start time of a flow's next packet: the finish time of the flow's last queued packet, or the
-/// clock if the flow has no packet.
+/// Returns the earliest start time of a flow's next packet.
 fn packets_end(flow: &Flow, clock: u64) -> u64 {
     flow.packets.back().map_or(clock, |(finish, _)| *finish)
 }

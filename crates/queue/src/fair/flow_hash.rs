@@ -101,8 +101,8 @@ mod tests {
         Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(flow), ip, transport, Payload::virtual_len(972)))
     }
 
-    /// An attacker who knows the hash sends at twice the line's rate, in flows that all share one queue. Another flow
-    /// sends at `percent` of the line's rate. Returns that flow's throughput in percent of its sending rate.
+    /// An attacker fills one queue at twice the line's rate. Returns the throughput of a flow at `percent` of that
+    /// rate, in percent of its sending rate.
     fn outside(kind: &str, places: usize, percent: u64) -> u64 {
         let hash = FlowHash::new(&mut PLACE.rng());
         let place = |flow: u32| queue_of(hash.flow(&packet(flow, 0)), places);

@@ -1,7 +1,6 @@
 //! The order in which many flows are served: new flows first, then old flows in turn (RFC 8290, section 4.2).
 //!
-//! When a packet arrives at an empty flow, the flow is new. It becomes old when it has used its quantum, or when it is
-//! found empty while old flows wait. A flow that never has more than one packet thus cannot stay new forever.
+//! A flow becomes old when it has used its quantum, or when it is found empty while old flows wait.
 
 use std::collections::VecDeque;
 
@@ -29,7 +28,7 @@ impl FlowRounds {
         self.old.extend(flow);
     }
 
-    /// Handles the case that the flow at the head is empty. Returns true if the flow was removed from both lists.
+    /// Handles an empty flow at the head. Returns true if it was removed from both lists.
     pub fn emptied(&mut self) -> bool {
         let was_new = !self.new.is_empty();
         let flow = self.take_head();

@@ -1,22 +1,17 @@
 //! FQ: a queue for each flow, served in turn, with an optional rate limit per flow (Dumazet 2013; Linux's `sch_fq`,
 //! tc-fq(8)).
 //!
-//! When a packet arrives at an idle flow, the flow is new. New flows are served before old ones. A flow sends while it
-//! has credit. When the credit is used up, the flow gains `quantum` bytes and moves to the end of the old flows. Its
-//! first credit is `initial_quantum`, so that an initial window leaves at once. After an idle time of `refill_delay`, a
-//! flow has a full quantum again.
+//! New flows are served before old ones. A flow sends while it has credit. Then it gains `quantum` bytes and moves to
+//! the end of the old flows. Its first credit is `initial_quantum`, enough for an initial window. After an idle time of
+//! `refill_delay`, a flow has a full quantum again.
 //!
-//! **Pacing.** With `maxrate`, a flow that has used up its credit must wait. The wait is the transmission time at
-//! `maxrate` of its last packet or of a quantum, whichever is larger. If a packet leaves late, the next wait is
-//! shortened accordingly, by at most 50 %. If the rate is at most `low_rate_threshold`, a flow has no credit, so each
-//! of its packets waits.
+//! **Pacing.** With `maxrate`, a flow without credit waits for the transmission time of its last packet or of a
+//! quantum. A late packet shortens the next wait by at most 50 %. Up to `low_rate_threshold`, each packet waits.
 //!
 //! A hash assigns flows to `orphan_mask + 1` queues, as Linux does with packets of other hosts.
 //!
-//! Not modelled: Linux's treatment of packets from local sockets (a queue for each socket that is paced at TCP's rate,
-//! and departure times with their `horizon`), because in this simulator the sender itself paces. Also not modelled: the
-//! queue of priority 7, and the removal of flows that are idle for 3 s when there are many flows. Linux counts the
-//! refill delay in jiffies.
+//! Not modelled: queues of local sockets with departure times (the sender itself paces), the queue of priority 7, and
+//! the removal of flows that are idle for 3 s.
 
 use crate::fair::flow_hash::{FlowHash, queue_of};
 use crate::tools::bounds::{self, MOST_QUEUES};
@@ -39,7 +34,7 @@ pub struct FqConfig {
     pub initial_quantum: Bytes,
     /// Rate at which each flow is paced. `None`: no pacing.
     pub maxrate: Option<BitRate>,
-    /// If `maxrate` is at most this rate, every packet is paced individually instead of in bursts of a quantum.
+    /// Up to this `maxrate`, every packet is paced individually.
     pub low_rate_threshold: BitRate,
     /// Idle time after which a flow again has a full quantum of credit.
     pub refill_delay: Duration,
@@ -123,8 +118,7 @@ pub struct Fq {
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Flows that wait because of their rate, ordered by departure time and then by the time at which they started to
-    /// wait.
+    /// Flows that wait because of their rate, by departure time and start of the wait.
     throttled: BTreeMap<(Time, u64), u32>,
     /// Number of times that a flow has been throttled. The number orders flows with the same departure time.
     throttlings: u64,
@@ -152,7 +146,7 @@ enum Place {
 }
 
 impl Fq {
-    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
+    /// Creates empty queues. `rng` perturbs the flow hash.
     ///
     /// # Errors
     ///
@@ -188,7 +182,7 @@ impl Fq {
         }
     }
 
-    /// Sets the flow's next departure time after it has sent a packet, if the flow is paced and has used up its credit.
+    /// Sets the next departure time of a paced flow that has used up its credit.
     fn pace(&mut self, at: usize, size: u64, now: Time) {
         let (flow, config) = (&mut self.flows[at], &self.config);
         let Some(rate) = config.maxrate else { return };

@@ -1,13 +1,10 @@
 //! FQ-CoDel: a queue for each flow, served by deficit round robin, each under CoDel (RFC 8290; tc-fq_codel(8)).
 //!
-//! A hash assigns flows to `flows` queues. When a packet arrives at an empty queue, the queue is new. New queues are
-//! served before old ones; a queue becomes old when it has sent `quantum` bytes. An empty queue leaves the lists. An
-//! empty new queue moves to the old queues first, so that a flow with one packet at a time cannot stay new forever. If
-//! there is no room, packets are dropped from the head of the longest queue: half of its bytes, but at most
-//! `drop_batch` packets.
+//! A hash assigns flows to `flows` queues. New queues are served before old ones; a queue becomes old when it has sent
+//! `quantum` bytes. If there is no room, packets are dropped from the head of the longest queue: half of its bytes, but
+//! at most `drop_batch` packets.
 //!
-//! CoDel does not drop packets of a flow while at most `mtu` bytes wait in **all** queues, as in Linux. RFC 8290,
-//! section 5, does not specify this.
+//! As in Linux, CoDel does not drop while at most `mtu` bytes wait in **all** queues.
 //!
 //! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 
@@ -133,7 +130,7 @@ impl CodelSource for Source<'_> {
 }
 
 impl FqCodel {
-    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
+    /// Creates empty queues. `rng` perturbs the flow hash.
     ///
     /// # Errors
     ///

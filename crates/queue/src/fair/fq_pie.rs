@@ -4,8 +4,7 @@
 //! A hash assigns flows to `flows` queues, which are served as in FQ-CoDel. An arriving packet is dropped or marked
 //! with the probability of its flow's queue. If `limit` packets are queued, an arriving packet is dropped.
 //!
-//! As in PIE, missed updates of a flow are replayed when the flow is next used. Each update uses the state at the time
-//! at which it was due.
+//! As in PIE, missed updates of a flow are replayed when the flow is next used.
 //!
 //! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 
@@ -109,8 +108,7 @@ struct Flow {
 }
 
 impl FqPie {
-    /// Creates empty queues. `rng` perturbs the hash and decides which packets PIE drops or marks. No other component
-    /// may use this random stream.
+    /// Creates empty queues. `rng` perturbs the hash and decides which packets PIE drops or marks.
     ///
     /// # Errors
     ///

@@ -1,15 +1,12 @@
 //! Stochastic fair queueing: a hash assigns flows to queues, which are served in turn (McKenney, Stochastic Fairness
 //! Queuing, 1990; Linux's `sch_sfq`, tc-sfq(8)).
 //!
-//! When a packet arrives at an empty queue, the queue joins the end of the round with an allotment of one quantum. The
-//! queue at the front sends until its allotment is used up. Then it gains a quantum and moves to the end. If there is
-//! no room, the longest queue drops its newest packet, or with `headdrop` its oldest packet. With `perturb` the hash
-//! changes periodically and queued packets move to their new queues, so that flows that share a queue do not share it
-//! forever.
+//! The queue at the front of the round sends until its allotment is used up. Then it gains a quantum and moves to the
+//! end. If there is no room, the longest queue drops its newest packet, or with `headdrop` its oldest. With `perturb`
+//! the hash changes periodically, so that flows do not share a queue forever.
 //!
-//! As in Linux, a packet is dropped if it needs a new queue and all queues are in use. If several queues have the same
-//! maximum length, the queue that reached this length last drops a packet. Allotments are in bytes, as in Linux 6.13
-//! and its backports to 6.1; earlier versions count units of 8 bytes.
+//! As in Linux, a packet is dropped if it needs a new queue and all queues are in use. Allotments are in bytes, as in
+//! Linux 6.13 and its backports to 6.1.
 //!
 //! Not modelled: Linux's RED inside each queue (`redflowlimit`).
 
@@ -98,8 +95,7 @@ impl Discipline for SfqConfig {
     }
 }
 
-/// Maximum number of queues and of hash values, which bounds the memory (Linux's `SFQ_MAX_FLOWS` and the limit of its
-/// divisor).
+/// Maximum number of queues and hash values (Linux's `SFQ_MAX_FLOWS`).
 const MOST: u32 = 65_408;
 
 /// Stochastic fair queueing: the queues and their order.
@@ -140,7 +136,7 @@ impl Slot {
 }
 
 impl Sfq {
-    /// Creates empty queues. `rng` perturbs the flow hash. No other component may use this random stream.
+    /// Creates empty queues. `rng` perturbs the flow hash.
     ///
     /// # Errors
     ///
@@ -180,8 +176,7 @@ impl Sfq {
         }
     }
 
-    /// Returns the queue of a hash value, or assigns a free queue to it. Returns `None` if a queue is needed but all
-    /// queues are in use.
+    /// Returns or assigns the queue of a hash value; `None` if all queues are in use.
     fn queue_for(&mut self, hash: usize) -> Option<u32> {
         if let Some(queue) = self.by_hash[hash] {
             return Some(queue);
@@ -221,8 +216,7 @@ impl Sfq {
         taken
     }
 
-    /// Drops a packet of the longest queue to make room. If no queue has more than one packet, drops the packet of the
-    /// queue that is served next.
+    /// Drops a packet of the longest queue, or of the next one if all have one packet.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
         // As in Linux's sfq_drop: if no queue has more than one packet, there is no longest queue.

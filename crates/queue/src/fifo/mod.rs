@@ -101,8 +101,7 @@ impl Fifo {
         self.drop
     }
 
-    /// Drops packets from the front until a packet of `size` bytes fits. Returns false if the arriving packet must be
-    /// dropped instead.
+    /// Drops packets from the front until a packet of `size` bytes fits. Returns false if it cannot fit.
     #[cold]
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) -> bool {
         // A packet that is larger than the whole buffer never fits, so it must not displace other packets.

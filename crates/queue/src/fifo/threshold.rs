@@ -1,15 +1,12 @@
 //! A FIFO that marks every packet above a threshold and none below it, as DCTCP requires of a switch (RFC 8257, section
 //! 3.1).
 //!
-//! The threshold is either a queue length or a time. A queue length is compared with the backlog when a packet arrives.
-//! A time is compared with the sojourn time when a packet departs, as in the native step of DualPI2's low-latency queue
-//! (RFC 9332, appendix A.1) and in the `ce_threshold` of Linux's codel and fq_codel.
+//! The threshold is a queue length, compared with the backlog at arrivals, or a time, compared with the sojourn time at
+//! departures (RFC 9332, appendix A.1; `ce_threshold` of Linux's codel and fq_codel).
 //!
-//! The setting `ect` selects the packets that may be marked: either all ECN-capable packets, as in data centres (RFC
-//! 3168, section 5, treats ECT(0) and ECT(1) equally), or only L4S packets with ECT(1) (RFC 9331, section 5). A sender
-//! of ECT(0) reacts to each mark as to a loss, so marks at an L4S threshold would starve its flow. Packets that may not
-//! be marked are dropped only if there is no room. (RED with equal thresholds and a weight of 1 would drop them at the
-//! threshold.)
+//! The setting `ect` selects the packets that may be marked: all ECN-capable ones (RFC 3168, section 5), or only L4S
+//! packets with ECT(1) (RFC 9331, section 5), because marks at an L4S threshold would starve a flow of ECT(0). Other
+//! packets are dropped only if there is no room.
 //!
 //! Not modelled: a separate queue for ECT(1), and the coupling of two queues (RFC 9332).
 

@@ -1,9 +1,8 @@
 //! The size of an IP packet on the wire, for links and for disciplines that shape.
 //!
-//! The overheads come from the standards of the encapsulations: RFC 2684 (bridged and routed over AAL5), RFC 2364 (PPP
-//! over AAL5), RFC 2516 (PPPoE), ITU-T I.363.5 (AAL5: an 8-byte trailer, whole cells of 48 in 53 bytes), IEEE 802.3
-//! clause 61 (PTM: 64/65). Not modelled: bit stuffing of HDLC-like framing, and interleaving or coding of the physical
-//! layer.
+//! The overheads come from RFC 2684 (bridged and routed over AAL5), RFC 2364 (PPP over AAL5), RFC 2516 (PPPoE), ITU-T
+//! I.363.5 (AAL5) and IEEE 802.3 clause 61 (PTM: 64/65). Not modelled: bit stuffing, and interleaving or coding of the
+//! physical layer.
 
 use lopsided_core::Bytes;
 use lopsided_spec::{Choice, Fault, Given, Key, Part, Presets, key, part_value};

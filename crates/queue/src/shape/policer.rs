@@ -1,9 +1,7 @@
 //! A policer: drops arriving packets that exceed its rate, and delays no packet.
 //!
-//! Tokens are added to a bucket at `rate`, up to `burst`. A packet removes as many tokens as it has bytes, and is
-//! dropped if the bucket has fewer. This is RFC 2697's committed bucket with excess packets dropped, `police` in Linux
-//! and IOS, and a "rate limiter" (in contrast to a "shaper") in merritt2010, section 2.6. Conforming packets enter a
-//! FIFO queue, which stays short if the following link is faster.
+//! Tokens are added at `rate`, up to `burst`. A packet that exceeds the tokens is dropped; others enter a FIFO queue.
+//! This is RFC 2697's committed bucket, `police` in Linux and IOS, and a "rate limiter" in merritt2010, section 2.6.
 //!
 //! Sizes are those of IP packets. Not modelled: a second bucket, re-marking instead of dropping, layer-2 overhead.
 
@@ -57,8 +55,7 @@ impl Discipline for PolicerConfig {
     }
 }
 
-/// Number of tokens per byte. With tokens of 10^-9 bit, a rate in bit/s adds a whole number of tokens in each
-/// nanosecond.
+/// Number of tokens per byte. A token is 10^-9 bit.
 const OCTET: u128 = 8 * 1_000_000_000;
 
 /// A policer, and the FIFO queue behind it.

@@ -1,12 +1,8 @@
 //! A token bucket in front of a queue of its own: a shaper inside the tree of disciplines (Linux's `sch_tbf`,
 //! tc-tbf(8)).
 //!
-//! A token is one nanosecond at `rate`; the bucket holds at most the tokens of `burst`. The packet at the head waits
-//! until there are tokens for all of it. With a `peakrate` it also waits for a second bucket whose depth is `mtu`. A
-//! link's own token bucket (`shaper`) behaves in the same way if nothing is between the bucket and the line.
-//!
-//! As in the kernel, each enqueue and dequeue looks up the size of the head packet. If the child cannot return the size
-//! ([`Qdisc::peek`]), the head packet is dequeued from the child at that time.
+//! The packet at the head waits until there are tokens for all of it. With a `peakrate` it also waits for a second
+//! bucket of depth `mtu`.
 //!
 //! Sizes are those of IP packets plus `overhead`. A packet larger than the bucket is dropped on arrival; Linux would
 //! segment it if possible.
@@ -102,8 +98,7 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth }
     }
 
-    /// Returns the number of tokens after `waited` nanoseconds and a packet of this size. A negative result means that
-    /// the packet must wait longer.
+    /// Returns the tokens after `waited` nanoseconds and a packet; negative if it must wait longer.
     fn left_after(&self, waited: i64, size: Bytes) -> i64 {
         self.depth.min(self.tokens.saturating_add(waited)) - nanos_at(self.rate, size)
     }

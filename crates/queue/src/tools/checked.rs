@@ -1,9 +1,8 @@
 //! Checks a discipline against its contract after every operation. Each enqueued packet must leave once, be dropped
 //! once with a reason, or count in the backlog. Its ECN field may change only by a mark that the discipline reports.
 //!
-//! The discipline gets an `Accounting` of its own (the private accounting), so that the drops that it reports can be
-//! compared with the packets that it still contains. The events are then copied to the accounting of the run. Each
-//! packet costs an operation on a tree, so the checks are for tests and debug runs.
+//! The discipline gets its own `Accounting`, whose events are checked and then copied to that of the run. The checks
+//! are slow: use them in tests and debug runs.
 
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{
@@ -12,8 +11,7 @@ use lopsided_core::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// A queue that is checked after every operation. A violation panics with a message that names it. The results are
-/// those of the wrapped queue.
+/// A queue that is checked after every operation. A violation panics.
 ///
 /// # Examples
 ///
@@ -118,8 +116,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert!(self.inside.insert(packet.id(), entry).is_none(), "packet {} came in twice", packet.id());
     }
 
-    /// Updates the stored size of the offered packet, and reports the change to the accounting of the run. An ACK
-    /// filter may lengthen the packet before the queue stores or drops it.
+    /// Updates the size of the offered packet, which an ACK filter may lengthen.
     fn resize(&mut self, offered: &Packet, cx: &mut Cx<'_>) {
         let Some(entry) = self.inside.get_mut(&offered.id()) else { return };
         let before = std::mem::replace(&mut entry.size, offered.size());
@@ -144,8 +141,8 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         entry
     }
 
-    /// Copies the recorded events to the accounting of the run, and compares them with the expected contents of the
-    /// queue. `offered` is the number of the packet that is being enqueued.
+    /// Copies the events to the accounting of the run, and compares them with the expected contents. `offered` is the
+    /// number of the enqueued packet.
     fn post(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
         // Take the events of this operation, so that the recorder is empty for the next one.
         let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
@@ -298,8 +295,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     }
 }
 
-/// Creates a copy of a dropped packet, so that the drop can also be reported to the accounting of the run. `Packet` is
-/// not `Clone`, so that no packet is sent twice.
+/// Creates a copy of a dropped packet, to report its drop to the accounting of the run.
 fn copy(packet: &Packet) -> Packet {
     Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())
 }

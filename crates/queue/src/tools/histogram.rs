@@ -4,9 +4,8 @@
 use lopsided_core::Duration;
 use std::collections::BTreeMap;
 
-/// Number of bits after a value's leading bit that select its bucket. With 6 bits there are 64 buckets per octave. The
-/// width of a bucket is at most 1/64 of any value in it, so its middle differs from each of its values by at most 0.8
-/// %.
+/// Bits after a value's leading bit that select its bucket. With 6 bits a bucket's middle is within 0.8 % of its
+/// values.
 const MANTISSA_BITS: u32 = 6;
 
 /// Base-2 logarithm of the number of buckets per page. Memory is allocated in pages.
@@ -15,9 +14,8 @@ const PAGE: usize = 1 << PAGE_BITS;
 
 /// A histogram of durations. Values below 128 ns are exact, larger ones are within 0.8 %.
 ///
-/// Counters exist only for pages with a non-zero count. The histogram of a queue with few different durations takes a
-/// few hundred bytes, one with all possible durations 8 kB. Counters have 16 bits, because a large network has tens of
-/// thousands of histograms with a few thousand durations each. Overflows are counted separately.
+/// Counters exist only for pages with a non-zero count, and have 16 bits; overflows are counted separately. A histogram
+/// takes from a few hundred bytes to 8 kB.
 ///
 /// # Examples
 ///
@@ -116,8 +114,8 @@ impl Histogram {
         u64::from(self.zeros) + self.buckets().map(|(_, times)| times).sum::<u64>()
     }
 
-    /// Returns the smallest duration `d` such that at least `fraction` of all durations are at most `d`, rounded to the
-    /// middle of its bucket. `None` if the histogram is empty.
+    /// Returns the smallest duration `d` such that `fraction` of all durations are at most `d`, rounded to its bucket.
+    /// `None` if the histogram is empty.
     pub fn quantile(&self, fraction: f64) -> Option<Duration> {
         let count = self.count();
         // Nearest-rank method, without interpolation.
@@ -167,7 +165,7 @@ impl Histogram {
     }
 }
 
-/// The bucket of a value. The width of a bucket is 1 for values below 128, and doubles with every octave above.
+/// The bucket of a value. Its width is 1 below 128, and doubles with every octave above.
 #[inline]
 fn bucket(value: u64) -> usize {
     let lowest = 1 << MANTISSA_BITS;

@@ -6,16 +6,14 @@ use std::collections::VecDeque;
 
 /// A FIFO list without a limit.
 ///
-/// A packet can be removed from the middle: it is found by its place number or its arrival time, and leaves an empty
-/// place. Empty places are deleted when they reach the front, or when more than half of all places are empty. Packets
-/// thus rarely move to other places, and the amortized cost per packet is constant.
+/// A packet can be removed from the middle, by place number or arrival time, and leaves an empty place. Empty places
+/// are deleted at the front, or when they are more than half. The amortized cost per packet is constant.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
     places: VecDeque<Place>,
     /// Number of the first place. Places have consecutive numbers.
     first: u64,
-    /// Lowest place number that is still valid. A packet with a lower number has moved to another place, and can be
-    /// found only by its arrival time.
+    /// Lowest valid place number. Packets with lower numbers are found by their arrival time.
     numbered_from: u64,
     /// Number of empty places.
     empty: usize,

@@ -1,17 +1,13 @@
 //! Active sensing: a discipline sends small packets through its own queue and over the link, and the far end sends them
 //! back. Their delay includes all queues on the path, even those below IP (Havey 2015, sections 4.3.2, 5.2 and 6.2).
 //!
-//! A sensing packet has the IP header of a packet of the flow, so that every classifier treats it like the flow. Its
-//! payload is a timestamp of 8 bytes, so its size in IPv4 is 28 bytes. After every 4th data packet, one sensing packet
-//! is sent. The far end swaps its addresses ([`turn`]), and the packet comes back like any other packet of the opposite
-//! direction.
+//! A sensing packet has the IP header of a packet of the flow, so that every classifier treats it like the flow, and a
+//! timestamp of 8 bytes. It follows every 4th data packet. The far end swaps its addresses ([`turn`]).
 //!
-//! **Deviations.** The dissertation does not say how sensing packets are identified. In this module they have protocol
-//! 253, which RFC 3692 reserves for experiments. The far end sets the top bit of the timestamp, so that no second far
-//! end sends the packet back again.
+//! **Deviations.** Sensing packets have protocol 253, which RFC 3692 reserves for experiments. The far end sets the top
+//! bit of the timestamp, so that no second far end returns the packet.
 //!
-//! **Hostile input.** A packet that comes back counts only if its timestamp is outstanding; any other packet is
-//! forwarded. At most 4,096 timestamps are outstanding; if there are more, the oldest count as lost.
+//! **Hostile input.** A packet counts only if its timestamp is one of at most 4,096 outstanding ones.
 
 use crate::PacketKind;
 use lopsided_core::packet::Addresses;
@@ -46,12 +42,10 @@ pub(crate) const FAR_END: &str = "Node that returns the discipline's probe packe
 /// Text of the key for the smoothing.
 pub(crate) const SMOOTHING: &str = "Smoothing of round-trip times: as in RFC 6298 (rfc6298), or as printed in the dissertation, where RTTVAR replaces the old SRTT (printed).";
 
-/// Each sample includes the base delay, which is the delay of the link without a queue. This setting determines whether
-/// the base delay is subtracted.
+/// How a sample treats the base delay: the delay of the link without a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
-    /// The smallest sample so far is subtracted from every sample. The result is the queueing delay, which is what the
-    /// text of the dissertation describes.
+    /// The smallest sample so far is subtracted, which gives the queueing delay.
     #[default]
     Subtract,
     /// Samples are used unchanged, as in the printed algorithm. A link with a long delay then always seems congested.
@@ -78,8 +72,7 @@ pub fn is_sensing(packet: &Packet) -> bool {
     stamp(packet).is_some()
 }
 
-/// Sends a sensing packet back from the far end of a link: swaps its addresses and sets the flag [`TURNED`]. Returns
-/// false and changes nothing if the packet is not a sensing packet, or has the flag already.
+/// Sends a sensing packet back: swaps its addresses and sets [`TURNED`]. Returns false for any other packet.
 pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     let Some(stamp) = stamp(packet).filter(|stamp| stamp & TURNED == 0) else { return false };
     let home = Addresses::new(packet.dst(), packet.src()).expect("both are of one version");
@@ -88,8 +81,7 @@ pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     })
 }
 
-/// Creates sensing packets, and recognizes them when they come back. `owner` is the number of the queue to which a
-/// sensing packet belongs.
+/// Creates sensing packets, and recognizes them when they return. `owner` is the number of a queue.
 #[derive(Debug, Default)]
 pub(crate) struct Sensor {
     /// Outstanding packets: timestamp and owner, in the order of the timestamps.
@@ -149,15 +141,13 @@ impl Sensor {
         self.made.take()
     }
 
-    /// Returns the owner of an outstanding sensing packet that has not reached the far end yet; `None` for any other
-    /// packet.
+    /// Returns the owner of an outstanding sensing packet on its way to the far end.
     pub fn owner(&self, packet: &Packet) -> Option<u32> {
         let place = self.out.binary_search_by_key(&stamp(packet)?, |(stamp, _)| *stamp).ok()?;
         Some(self.out[place].1)
     }
 
-    /// Handles a packet of the opposite direction. If it is an outstanding sensing packet, returns its owner and its
-    /// delay, without the base delay if the settings say so. `None` for any other packet.
+    /// Handles a packet of the opposite direction. Returns owner and delay of a returned sensing packet.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
         // Sensing packets of another discipline that are still on their way to their far end may pass here, too.
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
@@ -203,8 +193,8 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Time for which an estimate is valid after its last sample. The dissertation has no such limit. Without it, a
-    /// discipline would drop packets forever if the link stopped sending sensing packets back.
+    /// Time for which an estimate is valid after its last sample. The dissertation has no limit, so a discipline could
+    /// drop packets forever.
     pub const LASTS: Duration = Duration::from_secs(5);
 
     /// Adds a sample.

@@ -6,9 +6,8 @@ use lopsided_core::{Bytes, Count, Duration, Time};
 
 /// The statistics of one queue since the start.
 ///
-/// The area under the curve of the backlog is computed without an integral. A packet that arrives at `a` and leaves at
-/// `b` adds `b - a`. The area is thus the sum of departure times minus the sum of arrival times, plus the product of
-/// the current backlog and the current time. The sums wrap around, which is harmless because the area itself does not.
+/// A packet that arrives at `a` and leaves at `b` adds `b - a` to the area under the backlog's curve. Two sums of times
+/// are thus enough. They wrap around, which is harmless because the area does not.
 ///
 /// # Examples
 ///
@@ -50,8 +49,7 @@ pub struct QueueStats {
     sampled_sojourn: u64,
 }
 
-/// A sample of a queue: counts since the start, and sojourn times of the packets that departed since the previous
-/// sample.
+/// A sample of a queue: counts since the start, and sojourn times since the previous sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct QueueSample {
     /// Current backlog.
@@ -71,8 +69,7 @@ pub struct QueueSample {
 }
 
 impl QueueStats {
-    /// Records a packet that was offered at `now`. `backlog` is the backlog afterwards. Its difference from the
-    /// expected backlog is the number of packets dropped.
+    /// Records a packet that was offered at `now`. A smaller `backlog` than expected means drops.
     pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
         self.settle(now, backlog);
@@ -86,8 +83,8 @@ impl QueueStats {
         self.notice(self.backlog);
     }
 
-    /// Records in one call a packet that arrives at `now` and departs at `departs`. `backlog` is the backlog
-    /// immediately after the arrival, including the packet. The statistics must not be read before `departs`.
+    /// Records a packet that arrives at `now` and departs at `departs`. `backlog` includes the packet. The statistics
+    /// must not be read before `departs`.
     #[inline(always)]
     pub fn crossed(&mut self, now: Time, departs: Time, size: Bytes, backlog: Backlog) {
         self.notice(backlog);
@@ -103,8 +100,8 @@ impl QueueStats {
         self.sent(size, sojourn);
     }
 
-    /// Records packets that found the queue empty and departed at once. `largest` is the size of the largest packet. No
-    /// two packets may arrive at the same time, because the maximum backlog is recorded as one packet.
+    /// Records packets that found the queue empty and departed at once, none at the same time. `largest` is the largest
+    /// size.
     pub fn passed(&mut self, packets: Count, largest: Bytes) {
         if packets.packets > 0 {
             self.notice(Backlog { packets: 1, bytes: largest });
@@ -139,8 +136,7 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
-    /// Records the packets that the discipline dropped since the last call: the difference between the recorded backlog
-    /// and the current `backlog`.
+    /// Records the packets dropped since the last call: recorded minus current `backlog`.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {
         // In most calls no packet was dropped.

@@ -18,7 +18,7 @@ pub struct RedConfig {
     /// Average packet size in bytes. Together with `bandwidth` it determines how fast the average decays while the
     /// queue is idle.
     pub avpkt: Bytes,
-    /// Rate at which packets leave the queue. `None`: the rate is infinite, so the average is 0 after any idle time.
+    /// Rate at which packets leave the queue. `None`: infinite, so idle time resets the average.
     pub bandwidth: Option<BitRate>,
     /// True if the average decays while the queue is idle.
     pub idle_decay: bool,
@@ -39,7 +39,7 @@ pub struct RedConfig {
     pub marks: Marks,
     /// The packet that is dropped if the queue is full.
     pub victim: Victim,
-    /// True if the packet that ends an idle time counts as a sample with a backlog of 0, as in ns-2.
+    /// True if the packet that ends an idle time counts as a sample, as in ns-2.
     pub count_first: bool,
     /// While the backlog is smaller than this number of packets, every arriving packet is accepted without a mark.
     pub least: u32,
@@ -261,8 +261,8 @@ impl RedConfig {
     }
 }
 
-/// The maximum weight of the form 2^-n with which the average stays below `min` after a burst into an empty queue
-/// (Floyd and Jacobson 1993, equation 2). `None` if the burst is shorter than `min`.
+/// The maximum weight 2^-n that keeps the average below `min` after a burst (Floyd and Jacobson 1993, equation 2).
+/// `None` if the burst is below `min`.
 fn weight_for_burst(burst: f64, min: f64) -> Option<f64> {
     const SMALLEST: u32 = 31;
     let excess = burst + 1.0 - min;

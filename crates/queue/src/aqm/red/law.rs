@@ -3,8 +3,7 @@
 use crate::aqm::updates::Updates;
 use lopsided_core::{BitRate, Bytes, Duration, MarkReason, Rng, Time};
 
-/// A weighted average of the backlog, sampled at each arrival before the packet is enqueued. The average decays while
-/// the queue is idle.
+/// A weighted average of the backlog, sampled at each arrival. It decays while the queue is idle.
 #[derive(Clone, Debug)]
 pub(crate) struct Average {
     weight: f64,
@@ -16,7 +15,7 @@ pub(crate) struct Average {
     value: f64,
     /// Start of the idle time for which the average has not decayed yet. `None` while the queue has packets.
     idle_since: Option<Time>,
-    /// True if the packet that ends an idle time is a sample of the backlog, like any other packet.
+    /// True if the packet that ends an idle time counts as a sample.
     counts_first: bool,
     /// True if only the integer part of the average is subtracted from a sample.
     whole: bool,
@@ -36,9 +35,7 @@ impl Average {
         }
     }
 
-    /// Selects Linux's fixed-point arithmetic, in which a sample moves the average by the difference between the
-    /// backlog and the average's integer part. The mean of the average is then half a unit above the mean backlog. This
-    /// difference matters if the unit is a packet, but not if it is a byte.
+    /// Selects Linux's fixed-point arithmetic, which raises the average by half a unit.
     pub fn in_whole(self) -> Average {
         Average { whole: true, ..self }
     }
@@ -203,7 +200,7 @@ impl Slope {
 }
 
 /// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): adapts the probability at `max` so that the average stays
-/// in the middle of the range from `min` to `max`, at 40 % to 60 % of this range.
+/// between 40 % and 60 % of the range.
 #[derive(Clone, Debug)]
 pub(crate) struct Adaptation {
     low: f64,
@@ -229,8 +226,7 @@ impl Adaptation {
         Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, updates: Updates::every(Adaptation::INTERVAL) }
     }
 
-    /// Applies all periodic adaptations of the maximum probability that are due. Call this for each arriving packet,
-    /// before the packet updates the average.
+    /// Applies all adaptations that are due. Call this for each arriving packet, before it updates the average.
     pub fn catch_up(&mut self, slope: &mut Slope, average: &Average, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let value = average.at(at);

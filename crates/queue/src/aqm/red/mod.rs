@@ -2,15 +2,12 @@
 //! backlog (Floyd and Jacobson, Random Early Detection Gateways for Congestion Avoidance, 1993), with ECN (RFC 3168,
 //! section 7) and the gentle slope (Floyd, Recommendation on using the "gentle_" variant of RED, 2000).
 //!
-//! **The average** is exponentially weighted over arrivals: each arriving packet, enqueued or not, moves it by `weight`
-//! towards the backlog that the packet finds. An idle queue has no arrivals. The average therefore decays by `(1 -
-//! weight)^m` for an idle time, where m is the number of average packets that the line would have sent in that time
-//! (section 4). The idle time starts when the queue becomes empty. With thresholds in packets the average is in
-//! packets, with thresholds in bytes it is in bytes. The probability does not depend on a packet's size (the paper's
-//! byte mode is not implemented).
+//! **The average** moves at each arrival by `weight` towards the backlog. For an idle time it decays by `(1 -
+//! weight)^m`, where m is the number of average packets that the line would have sent (section 4). It has the unit of
+//! the thresholds. The paper's byte mode is not implemented.
 //!
-//! **The selection** is that of the paper's section 8: a random number sets the number of packets until the next drop
-//! or mark. This number is uniform over 1 to 1/p instead of geometric, which spreads drops and marks evenly.
+//! **The selection** is that of the paper's section 8: the number of packets until the next drop or mark is uniform
+//! over 1 to 1/p, which spreads drops and marks evenly.
 //!
 //! | average | plain | gentle |
 //! |---|---|---|
@@ -19,20 +16,16 @@
 //! | `max` to 2 `max` | all packets | p grows from `probability` to 1 |
 //! | above 2 `max` | all packets | all packets |
 //!
-//! With `ecn`, an ECN-capable packet is marked instead of dropped; ECT(0) and ECT(1) are treated equally (RFC 3168,
-//! section 5). Above the upper threshold, RFC 3168, section 7, requires drops. `harddrop` follows this; without it,
-//! ECN-capable packets are marked even there.
+//! With `ecn`, an ECN-capable packet is marked instead of dropped (RFC 3168, section 5). With `harddrop`, it is dropped
+//! above the upper threshold (section 7).
 //!
-//! **Linux's `sch_red`** (tc-red(8)) is the plain variant in bytes, with a power of two as its weight, and `harddrop`
-//! off by default. Settings of the same names give the same results, except that Linux uses fixed-point arithmetic.
-//! Under a shaper, Linux's RED never detects that it is idle: `tbf` peeks before it dequeues, and RED's idle time
-//! starts only when a dequeue finds no packet. The average then changes only with arrivals (`idle_decay = false`). Once
-//! the average is above `max`, RED drops hundreds of further packets that cannot be marked, such as SYNs and
-//! retransmissions, even if they arrive slowly.
+//! **Linux's `sch_red`** (tc-red(8)) is the plain variant in bytes, in fixed-point arithmetic. Under a shaper, Linux's
+//! RED never detects that it is idle, because `tbf` peeks before it dequeues. The average then changes only with
+//! arrivals (`idle_decay = false`).
 //!
 //! **As a gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1): with `marks` RED
-//! also marks ACKs, which are never ECN-capable, and with `victim` a full queue drops a random packet. In the paper the
-//! packet to mark is random, too; in this module it is the arriving one, as in the authors' code.
+//! also marks ACKs, and with `victim` a full queue drops a random packet. As in the authors' code, the arriving packet
+//! is marked.
 //!
 //! With `adaptive` the probability at `max` adapts to the average (Floyd, Gummadi and Shenker, Adaptive RED, 2001). See
 //! also [`crate::AredConfig`], which derives all thresholds as in that paper.
@@ -59,7 +52,7 @@ pub struct Red {
 }
 
 impl Red {
-    /// Creates an empty queue. No other component may use the random stream `rng`.
+    /// Creates an empty queue with its own random stream `rng`.
     ///
     /// # Errors
     ///
@@ -114,8 +107,7 @@ impl Red {
             }
     }
 
-    /// Drops random packets of the queue until a packet of `size` bytes fits. Drops nothing if such a packet can never
-    /// fit.
+    /// Drops random packets until a packet of `size` bytes fits, if it can fit at all.
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) {
         while !self.fifo.room().fits(size) && self.fifo.room().could_fit(size) {
             let place = self.rng.unit() * f64::from(self.fifo.backlog().packets);
@@ -125,9 +117,7 @@ impl Red {
         }
     }
 
-    /// Chooses the packet to drop. If `verdict` is `Hard` and the configured victim is `Random`, it is a random packet
-    /// among the queued packets and the arriving one; otherwise it is the arriving packet. Removes and returns a chosen
-    /// packet of the queue; `None` if the arriving packet was chosen.
+    /// Removes and returns a random packet of the queue; `None` if the arriving packet is to be dropped.
     fn pick(&mut self, verdict: Verdict) -> Option<Packet> {
         if self.config.victim == Victim::Tail || verdict != Verdict::Hard {
             return None;
@@ -193,8 +183,7 @@ impl Qdisc for Red {
         Some(removed)
     }
 
-    /// Calls `out` with the average backlog (`average`), in the unit of the thresholds. With `adaptive`, also calls
-    /// `out` with the current maximum probability (`probability`).
+    /// Calls `out` with the average backlog (`average`) and, with `adaptive`, the maximum probability (`probability`).
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("average", self.average.value());
         if self.adaptation.is_some() {

@@ -20,8 +20,8 @@ pub struct CakeConfig {
     pub rtt: Duration,
     /// Overhead of a packet on the line behind the shaper.
     pub framing: Framing,
-    /// Limit of all queues in bytes of IP packets. `None`: the bytes of 4 round trips at the bandwidth, at least 4 MiB
-    /// and at most 10,240 full frames. Without a bandwidth, it is 10,240 full frames.
+    /// Limit of all queues in bytes of IP packets. `None`: 4 round trips at the bandwidth, from 4 MiB to 10,240 full
+    /// frames.
     pub memlimit: Option<Bytes>,
 }
 

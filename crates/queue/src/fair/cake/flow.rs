@@ -33,17 +33,14 @@ pub(super) struct Flow {
     pub ring: PacketRing,
     pub cobalt: Cobalt,
     pub state: FlowState,
-    /// Number of bytes that the flow may still send. Negative after a packet that is larger than the rest of the
-    /// deficit.
+    /// Bytes that the flow may still send; negative after a packet larger than the rest.
     pub deficit: i64,
     /// True while the flow is skipping rounds.
     pub skips: bool,
-    /// Value of `Tin::shared` when this flow started to skip rounds: the service per busy flow of the source host and
-    /// of the destination host, in quanta.
+    /// `Tin::shared` at the time when this flow started to skip rounds.
     pub served: (f64, f64),
     pub source: Option<usize>,
     pub destination: Option<usize>,
-    /// Number of times that the flow has entered the list of decaying flows. A list entry with a smaller number is
-    /// outdated.
+    /// Number of times that the flow started to decay. List entries with smaller numbers are outdated.
     pub decays: u32,
 }

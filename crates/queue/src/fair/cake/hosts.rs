@@ -41,8 +41,7 @@ impl Choice for Isolation {
     ];
 }
 
-/// The hash that selects a packet's queue, and the hashes of its two hosts. A host's hash is `None` if the mode ignores
-/// that host.
+/// The hash that selects a packet's queue, and those of its hosts (`None` if the mode ignores a host).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub flow: u64,
@@ -111,8 +110,7 @@ impl Hosts {
         Hosts { ways: Ways::new(), hosts: vec![Host::default(); PLACES] }
     }
 
-    /// Finds the entry of a host, or assigns one. Increments the host's number of flows. Returns the index of the
-    /// entry.
+    /// Finds or assigns the entry of a host, and increments its number of flows. Returns its index.
     pub fn hold(&mut self, hash: u64) -> usize {
         let hosts = &self.hosts;
         let (place, _) = self.ways.place(hash, |place| hosts[place].flows == 0);
@@ -125,9 +123,8 @@ impl Hosts {
         self.hosts[host].flows -= 1;
     }
 
-    /// Increments or decrements the host's number of busy flows, from this round on. Returns true if a flow of the host
-    /// is skipping rounds and fewer than half of `most_busy` flows are still busy. Each busy flow then receives more
-    /// than twice the service per round that was assumed when the flow started to skip rounds.
+    /// Increments or decrements the host's number of busy flows. Returns true if it has fallen below half of
+    /// `most_busy` while flows skip rounds: their service per round has then more than doubled.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];
@@ -144,8 +141,7 @@ impl Hosts {
         host.skipping > 0 && 2 * host.busy < host.most_busy
     }
 
-    /// Updates the number of the host's flows that are skipping rounds: adds one flow if `skips` is true, otherwise
-    /// subtracts one.
+    /// Adds a flow that skips rounds, or removes one if `skips` is false.
     pub fn set_skipping(&mut self, host: usize, skips: bool) {
         let host = &mut self.hosts[host];
         if !skips {

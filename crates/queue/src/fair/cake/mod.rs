@@ -11,20 +11,17 @@
 //!
 //! If there is no room, the packet at the head of the longest queue is dropped.
 //!
-//! **Choice of a tin.** With a `bandwidth` each tin has a rate as its threshold. A tin below its threshold has
-//! priority; otherwise the tin that is nearest to its threshold is served. Without a `bandwidth` the tins share the
-//! link by deficit round robin in the same proportions.
+//! **Choice of a tin.** With a `bandwidth`, a tin below its threshold rate has priority; otherwise the tin nearest to
+//! its threshold is served. Without a `bandwidth` the tins share the link by deficit round robin.
 //!
-//! **Where documents and Linux differ**, this module follows Linux: in tc-cake(8) the voice tin of `diffserv3` has a
-//! shorter interval than the other tins, but in the kernel it has the same (`docs/fidelity/queues.md`).
+//! **Where documents and Linux differ**, this module follows Linux (`docs/fidelity/queues.md`).
 //!
-//! **Deviations.** `memlimit` counts bytes of IP, not the kernel's buffers. A host is kept as long as it has a flow in
-//! the table; Linux keeps it as long as one of its flows is busy. A flow's share of the quantum is computed as a
-//! fraction and rounded to a whole number of bytes at random. A flow with a large negative deficit skips most of the
-//! rounds in which it could not send (`turn_wheel.rs`).
+//! **Deviations.** `memlimit` counts bytes of IP, not the kernel's buffers. A host is kept while it has a flow in the
+//! table, not only while one is busy. Quanta are rounded at random. A flow skips rounds in which it could not send
+//! (`turn_wheel.rs`).
 //!
-//! Not modelled: the ACK filter, `ingress` mode and `autorate-ingress`, the failsafe clock (which only these two need),
-//! NAT look-ups, `wash`, `split-gso`, and overrides of tins and flows by firewall marks.
+//! Not modelled: the ACK filter, `ingress` mode, `autorate-ingress`, NAT look-ups, `wash`, `split-gso`, and firewall
+//! marks.
 
 mod config;
 mod flow;
@@ -70,14 +67,13 @@ pub struct Cake {
 #[derive(Debug)]
 struct Shaper {
     rate: BitRate,
-    /// Fraction of a nanosecond that is carried over to the next packet, in units of 1 / rate nanoseconds.
+    /// Fraction of a nanosecond carried over to the next packet, in 1 / rate nanoseconds.
     carry: u64,
     next: Time,
 }
 
 impl Cake {
-    /// Creates empty queues. `rng` perturbs the hash, rounds the quanta and decides BLUE's drops. No other component
-    /// may use this random stream.
+    /// Creates empty queues. `rng` perturbs the hash, rounds the quanta and decides BLUE's drops.
     ///
     /// # Errors
     ///

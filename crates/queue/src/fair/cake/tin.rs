@@ -1,8 +1,7 @@
 //! One tin: its flows, the order in which they are served, and its guaranteed rate.
 //!
-//! When a packet arrives at an empty flow, the flow is sparse: it has priority over busy flows until it has used its
-//! quantum. Then the flow is busy, and counts as a busy flow of its hosts. An empty flow is kept until COBALT's state
-//! has decayed.
+//! A new flow is sparse: it has priority over busy flows until it has used its quantum. An empty flow is kept until
+//! COBALT's state has decayed.
 
 use super::config::CakeConfig;
 use super::flow::{Flow, FlowState, List};
@@ -24,7 +23,7 @@ const TIN_QUANTUM: f64 = 1024.0;
 
 /// A flow skips rounds if it would need more turns than this until its deficit is positive.
 const MOST_EMPTY_TURNS: i64 = 16;
-/// Number of busy flows of a host above which a flow of the host skips rounds as soon as it needs more than one turn.
+/// Busy flows of a host above which its flows skip rounds.
 const MANY: u32 = 16;
 
 /// A tin.
@@ -38,7 +37,7 @@ pub(super) struct Tin {
     /// Time at which the tin's next packet is due at the tin's threshold rate.
     pub next: Time,
     rate: Option<BitRate>,
-    /// Quantum of a flow in bytes, before it is divided by the number of busy flows of its host.
+    /// Quantum of a flow in bytes, before the division by its host's busy flows.
     flow_quantum: u64,
     framing: Framing,
     cobalt: CobaltConfig,
@@ -88,8 +87,7 @@ impl Tin {
         }
     }
 
-    /// True if the tin has sparse or busy flows. Such a flow may be empty, because an empty flow is detected only in
-    /// its turn.
+    /// True if the tin has sparse or busy flows, some of which may be empty.
     pub fn has_flows(&self) -> bool {
         self.sparse + self.bulk > 0
     }
@@ -145,8 +143,8 @@ impl Tin {
         }
     }
 
-    /// Dequeues the next packet, and may drop and mark packets. Returns `None` if the flow whose turn it is has no
-    /// packet. If `first` is true, a decaying flow has its turn before all other flows; `first` is then set to false.
+    /// Dequeues the next packet, and may drop and mark packets. `first` gives a decaying flow precedence once. Returns
+    /// `None` if the flow at the head is empty.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
             // As in Linux, one decaying flow per dequeue has its turn, so that its state is cleared.
@@ -248,8 +246,7 @@ impl Tin {
         self.stats.dropped_bytes += size;
     }
 
-    /// Returns the flow whose turn it is, and the list that the flow is in. Sparse flows come first, then busy flows,
-    /// then decaying flows.
+    /// Returns the flow at the head, and its list. Sparse flows come first, then busy, then decaying ones.
     fn head(&mut self, decaying_first: bool, rng: &mut Rng) -> Option<(usize, List)> {
         // Skip outdated entries of flows that have become active again.
         while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
@@ -294,8 +291,7 @@ impl Tin {
         self.left_in_round = self.old.len();
     }
 
-    /// Makes a flow skip the rounds in which its deficit would stay negative. Afterwards its deficit is positive,
-    /// unless the number of busy flows of its hosts grows in the meantime.
+    /// Makes a flow skip the rounds in which its deficit would stay negative.
     fn skip_rounds(&mut self, at: usize, load: u32) {
         let deficit = -self.flows[at].deficit as u64;
         let rounds = deficit * u64::from(load) / self.flow_quantum + 1;
@@ -303,7 +299,7 @@ impl Tin {
         self.wheel.add(at, rounds.min(TurnWheel::MOST));
     }
 
-    /// Returns a flow to the busy flows, and credits it with the service of the rounds that it skipped.
+    /// Returns a flow to the busy flows, and credits it with the skipped rounds.
     fn resume(&mut self, at: usize, rng: &mut Rng) {
         self.grant_skipped(at, rng);
         self.set_skipping(at, false);
@@ -319,8 +315,7 @@ impl Tin {
         flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
     }
 
-    /// Returns the service, in quanta, that each busy flow of the flow's source host received before this round, and
-    /// the same for the destination host. If the mode ignores a host, the value is one quantum per round.
+    /// Returns the service, in quanta, of each busy flow of the source host and of the destination host so far.
     fn shared(&self, at: usize) -> (f64, f64) {
         let (flow, round) = (&self.flows[at], self.wheel.round());
         let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
@@ -342,7 +337,7 @@ impl Tin {
         }
     }
 
-    /// Ends the skipping of rounds for all flows, because some flows now receive much more service than was assumed.
+    /// Ends the skipping of rounds for all flows.
     fn resume_all(&mut self, rng: &mut Rng) {
         let mut early = 0;
         while let Some(at) = self.wheel.next_early(&mut early) {
@@ -350,8 +345,7 @@ impl Tin {
         }
     }
 
-    /// Handles a flow that has used its quantum. A sparse flow with packets becomes busy. A sparse flow without packets
-    /// waits for one turn among the busy flows.
+    /// Handles a flow that has used its quantum. A sparse flow becomes busy.
     fn turn_over(&mut self, at: usize, rng: &mut Rng) {
         if self.flows[at].state == FlowState::Sparse {
             if self.flows[at].ring.backlog().packets > 0 {
@@ -399,8 +393,7 @@ impl Tin {
         (self.flow_quantum as f64 / f64::from(load) + rng.unit()) as i64
     }
 
-    /// Returns the number of busy flows of the flow's source host or destination host, whichever number is larger; at
-    /// least 1.
+    /// Returns the busy flows of the source or destination host, whichever are more.
     fn load(&self, at: usize) -> u32 {
         let flow = &self.flows[at];
         let source = flow.source.map_or(0, |host| self.sources.load(host));
@@ -447,16 +440,14 @@ impl Tin {
         }
     }
 
-    /// Adds or removes a busy flow in the counts of its hosts. If other flows thereby receive much more service than
-    /// was assumed, all flows stop skipping rounds.
+    /// Adds or removes a busy flow in the counts of its hosts. May end the skipping of rounds.
     fn update_hosts(&mut self, at: usize, busy: bool, rng: &mut Rng) {
         if self.set_busy(at, busy) {
             self.resume_all(rng);
         }
     }
 
-    /// Updates the numbers of busy flows of this flow's source and destination hosts. Returns true if other flows
-    /// thereby receive more than twice the service that was assumed (see [`Hosts::set_busy`]).
+    /// Updates the busy flows of both hosts. Returns true as [`Hosts::set_busy`].
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];
@@ -472,8 +463,7 @@ impl Tin {
     }
 }
 
-/// COBALT's settings for a tin with this rate. As in Linux's `cake_set_rate`, the target is at least the transmission
-/// time of 1.5 full packets, and the interval grows by the same amount as the target.
+/// COBALT's settings for a tin with this rate (Linux's `cake_set_rate`): the target is at least 1.5 full packets.
 fn cobalt_for(rate: Option<BitRate>, rtt: Duration) -> CobaltConfig {
     let wanted = Duration::from_nanos(rtt.as_nanos() / 20);
     let mtu_time = rate.map_or(Duration::ZERO, |rate| rate.time_to_send(Bytes::new(MTU), 0).0);

@@ -33,7 +33,7 @@ impl Choice for TinMode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TinPlan {
     pub name: &'static str,
-    /// Fraction of the rate up to which the tin has priority. Without a shaper, the tin's weight in the round robin.
+    /// Fraction of the rate up to which the tin has priority, or its weight without a shaper.
     pub share: f64,
 }
 

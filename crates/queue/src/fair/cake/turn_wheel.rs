@@ -1,12 +1,10 @@
 //! A timer wheel for busy flows that skip the rounds in which they could not send.
 //!
-//! In each turn a flow receives a share of the quantum, which is divided by the number of busy flows of its host. With
-//! 1,000 flows the share is 1 or 2 bytes, but one packet makes the flow's deficit negative by up to 1,500 bytes. Linux
-//! visits such a flow about 700 times per packet. In this module the flow instead skips the rounds in which its deficit
-//! would stay negative. It then receives the service of all skipped rounds at once, computed from the number of its
-//! host's busy flows in each round. If the host loses half of its busy flows in the meantime, all flows return early.
+//! The flows of a host share its quantum. With 1,000 flows the share is 1 or 2 bytes, and Linux visits a flow about 700
+//! times per packet. In this module the flow skips these rounds, and receives their service at once. If the host loses
+//! half of its busy flows, all flows return early.
 //!
-//! The slots of the wheel are future rounds. Each slot has a list of the flows that return in that round.
+//! The slots of the wheel are future rounds.
 
 use super::ways::PLACES;
 
@@ -32,8 +30,7 @@ impl TurnWheel {
         self.round
     }
 
-    /// Maximum number of rounds that a flow can skip. One slot of the wheel is the current round, so the maximum is the
-    /// number of slots minus 1.
+    /// Maximum number of rounds that a flow can skip.
     pub const MOST: u64 = PLACES as u64 - 1;
 
     /// Makes a flow skip `rounds` rounds, at least one.
@@ -66,8 +63,7 @@ impl TurnWheel {
         }
     }
 
-    /// Removes and returns the next flow that is due in this round; `None` if there is none. Flows are due in the order
-    /// in which they were added.
+    /// Removes and returns the next flow that is due in this round, in the order of addition.
     pub fn next_due(&mut self) -> Option<usize> {
         if self.count == 0 {
             return None;
@@ -75,9 +71,8 @@ impl TurnWheel {
         self.take(TurnWheel::slot(self.round))
     }
 
-    /// Removes and returns the flow that is due next, before its round. `early` is the offset in rounds from the
-    /// current round to the slot that is searched first: pass 0 at the first call, and the updated value at each
-    /// further call.
+    /// Removes and returns the flow that is due next, before its round. `early` is where the search starts, in rounds
+    /// from now: pass 0 first, then the updated value.
     pub fn next_early(&mut self, early: &mut u64) -> Option<usize> {
         if self.count == 0 {
             return None;

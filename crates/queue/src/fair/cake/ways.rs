@@ -25,9 +25,8 @@ impl Ways {
         (0..WAYS).map(move |way| set + (first + way) % WAYS)
     }
 
-    /// Finds the entry for a key: its own entry; if it has none, a free entry of its set; if none is free, its
-    /// preferred entry, which it then shares with another key. Returns the index, and true if the entry was free or
-    /// belonged to another key.
+    /// Finds the entry for a key: its own, a free one of its set, or its preferred one, which is then shared. Returns
+    /// the index, and true if the entry was not its own.
     pub fn place(&mut self, hash: u64, is_free: impl Fn(usize) -> bool) -> (usize, bool) {
         if let Some(own) = Ways::set(hash).find(|place| self.tags[*place] == hash && !is_free(*place)) {
             return (own, false);

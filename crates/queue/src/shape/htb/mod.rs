@@ -10,17 +10,12 @@
 //! | not negative | negative | borrows from its parent, if the parent can send or borrow |
 //! | not negative | not negative | can send |
 //!
-//! A packet is charged after it is sent, so a bucket can become negative by one packet. The packet's class and all its
-//! ancestors are charged; classes below the lender are charged only at their ceiling.
+//! A sent packet is charged to its class and all ancestors; classes below the lender are charged only at their ceiling.
 //!
-//! Classes that need not borrow are served first, then classes that borrow from the deepest parents, and so on up to
-//! the root. Among these, classes with the lowest `prio` are served first. Classes with the same `prio` are served in
-//! turn, by deficit round robin with `quantum` bytes.
+//! Classes that need not borrow are served first, then those that borrow from the deepest parents. The lowest `prio`
+//! comes first; equal ones share by deficit round robin with `quantum` bytes.
 //!
-//! A leaf whose child delays packets leaves the round until the child is ready. Linux does not allow such a child.
-//!
-//! Not modelled: the queue for unclassified packets (`direct_qlen`), which go to a default class instead; Linux's
-//! coarser `hysteresis`, which is off by default; offload to hardware.
+//! Not modelled: the queue for unclassified packets (`direct_qlen`), Linux's `hysteresis`, and offload to hardware.
 
 mod config;
 mod wheel;
@@ -35,8 +30,7 @@ use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
 use lopsided_spec::{Fault, Part};
 use wheel::Wheel;
 
-/// Maximum number of tokens, in ns, that a bucket gains at once. A bucket never falls below the negative of this
-/// number.
+/// Maximum number of tokens, in ns, that a bucket gains at once, and of its debt.
 const LONGEST: i64 = 60_000_000_000;
 
 /// HTB: the tree and its leaves' queues.
@@ -50,8 +44,7 @@ pub struct Htb {
     overhead: Bytes,
     /// The nodes of each level.
     by_level: Vec<Vec<usize>>,
-    /// The classes that can send without borrowing. There is one row for each level (0 for leaves, the highest level
-    /// for roots) and priority.
+    /// The classes that can send without borrowing, by level (0 for leaves) and priority.
     rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
     /// One bit for each row, which is set if the row is not empty.
     occupied: u64,
@@ -105,7 +98,7 @@ struct Leaf {
     number: usize,
     prio: usize,
     quantum: i64,
-    /// For each level from which the leaf can borrow: the number of bytes that the leaf may still send in its turn.
+    /// Bytes that the leaf may still send in its turn, for each level from which it can borrow.
     deficit: [i64; HtbConfig::MOST_LEVELS],
     /// True while the leaf's discipline has a packet ready.
     active: bool,
@@ -130,7 +123,7 @@ struct Bucket {
     rate: BitRate,
     depth: i64,
     tokens: i64,
-    /// Cache for packets of the same size as the previous one: the size of the last packet, and its cost in tokens.
+    /// Size and token cost of the last packet.
     last: (Bytes, i64),
 }
 
@@ -161,8 +154,7 @@ impl Node {
         (now.saturating_since(self.counted).as_nanos()).min(LONGEST as u64) as i64
     }
 
-    /// Returns the mode that the class has after `waited` nanoseconds, and the number of nanoseconds from then until
-    /// the mode can improve.
+    /// Returns the mode after `waited` nanoseconds, and the time until it can improve.
     fn mode_after(&self, waited: i64) -> (Mode, i64) {
         let (rate, ceil) = (self.rate.tokens + waited, self.ceil.tokens + waited);
         if ceil < 0 {
@@ -255,8 +247,7 @@ impl Htb {
         }
     }
 
-    /// Adds a class with packets to the round robin in which it can send: to its row if it need not borrow, otherwise
-    /// to the round robin of its parent. The parent is then added in the same way.
+    /// Adds a class with packets to its row, or to its parent's round robin if it must borrow.
     fn attach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
@@ -315,8 +306,7 @@ impl Htb {
         self.nodes[node].better_at = (mode != Mode::Sends).then_some(better);
     }
 
-    /// Updates a leaf after an enqueue or a dequeue, or when its discipline has a packet ready after a delay. The leaf
-    /// is active while its discipline has a packet ready.
+    /// Updates a leaf, which is active while its discipline has a packet ready.
     fn update_leaf(&mut self, node: usize, now: Time) {
         let number = self.leaf(node).number;
         // The leaf's discipline may delay its packets, for example a `tbf`.

@@ -1,13 +1,13 @@
 //! A round robin over classes: its members, and the member that has the turn.
 
-/// A round robin in the order of class numbers. The round ends after the last member; `begin_again` starts a new one.
+/// A round robin in the order of class numbers. `begin_again` starts a new round.
 #[derive(Debug, Default)]
 pub(super) struct Wheel {
     /// The class numbers of the members, in ascending order. There are usually few members.
     members: Vec<usize>,
     /// The class that has the turn. `None` after the end of the round.
     turn: Option<usize>,
-    /// A class that was removed during its turn. If it returns before the next call of `turn`, it continues its turn.
+    /// A class that was removed during its turn, which may continue.
     left: Option<usize>,
 }
 
@@ -43,8 +43,7 @@ impl Wheel {
         self.drop_out(class);
     }
 
-    /// Removes a class temporarily. If the class has the turn and returns before the next call of `turn`, it continues
-    /// its turn.
+    /// Removes a class temporarily. If it returns before the next call of `turn`, its turn continues.
     pub fn remove_for_now(&mut self, class: usize) {
         if self.turn == Some(class) {
             (self.turn, self.left) = (None, Some(class));
