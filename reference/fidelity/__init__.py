@@ -7,22 +7,19 @@ does all of this.
 
 from __future__ import annotations
 
-import hashlib
 import random
 import tomllib
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lopsided.studies import compare
-from lopsided.studies.jobs import run_jobs, run_many
-from lopsided.worlds.base import Job
-from reference.fidelity.records import Measurement, Records, Values
+from reference.fidelity.cells import hash_of
+from reference.fidelity.records import Records, Values
 from reference.fidelity.stamps import Probe
 
 if TYPE_CHECKING:
-    from lopsided.scenario import Scenario
+    from lopsided.scenario import Run, Scenario
 
 FOLDER = Path(__file__).parent
 LINES = ((2400, 196), (3000, 1000), (3000, 100))
@@ -46,7 +43,7 @@ class Cell:
     """Keys and nominal values (rates in bit/s, delays in µs) that the seed changes by up to `VARIATION`. Linux and the
     simulator run with the same changed values."""
 
-    def scenario(self, seed: int) -> Scenario:
+    def scenario(self, seed: int = 1) -> Scenario:
         """The scenario for a run with the given seed."""
         from lopsided.scenario import Scenario
 
@@ -56,8 +53,11 @@ class Cell:
         """Returns a hash of everything that the stored values depend on: the scenario file, its settings, and the
         measured interval."""
         said = tomllib.loads((FOLDER / self.file).read_text())
-        varied = self.varied or ""
-        return hashlib.sha256(f"{said}{self.settings}{self.window}{varied}".encode()).hexdigest()[:16]
+        return hash_of(f"{said}{self.settings}{self.window}{self.varied or ''}")
+
+    def values_of(self, run: Run) -> Values:
+        """Returns the compared values of a run, over the measured interval."""
+        return compare.measure(run, self.window)
 
     def seeds(self, seeds: range) -> range:
         """Returns the seeds of this cell. A varied cell has twice the usual number of seeds, because its runs differ
@@ -120,33 +120,12 @@ def records(path: Path) -> Records:
     return Records(path, (cell.name for cell in CELLS))
 
 
-def runs(seeds: range) -> Iterator[tuple[Cell, int]]:
-    """Yields every cell with each of its seeds."""
-    return ((cell, seed) for cell in CELLS for seed in cell.seeds(seeds))
-
-
-def measure_linux(
-    known: Records, seeds: range, progress: Callable[[float], object] | None = None
-) -> Iterator[Measurement]:
-    """Measures the missing and outdated runs on Linux. Stores each run as soon as it is done, and yields it."""
-    missing = [(cell, seed) for cell, seed in runs(seeds) if known.needs(cell, seed, cell.scenario(seed))]
-    jobs = [Job(cell.scenario(seed), seed) for cell, seed in missing]
-    for number, run in run_many(jobs, world="kernel", progress=progress):
-        cell, seed = missing[number]
-        measurement = Measurement.of(cell, seed, run, compare.measure(run, cell.window))
-        known.add(measurement)
-        yield measurement
+def runs(seeds: range) -> list[tuple[Cell, int]]:
+    """Returns every cell with each of its seeds."""
+    return [(cell, seed) for cell in CELLS for seed in cell.seeds(seeds)]
 
 
 def probes() -> list[Probe]:
     """Returns a few runs whose digests show whether the page was written with the present simulator."""
     cells = (two_way(3000, 1000, 10), two_way(2400, 196, 20), two_way(3000, 100, 40))
     return [Probe(cell.name, cell.scenario(1)) for cell in cells]
-
-
-def simulate(seeds: range) -> dict[tuple[str, int], Values]:
-    """Returns the simulator's values for every cell and seed."""
-    wanted = list(runs(seeds))
-    jobs = [Job(cell.scenario(seed), seed) for cell, seed in wanted]
-    measured = run_jobs(jobs, lambda number, run: compare.measure(run, wanted[number][0].window))
-    return {(cell.name, seed): values for (cell, seed), values in zip(wanted, measured, strict=True)}

@@ -13,13 +13,10 @@ packet left on Linux. Every packet must have the same fate.
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import lzma
 import struct
 import sys
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -27,27 +24,24 @@ from pathlib import Path
 from statistics import median
 
 import lopsided as lop
-from lopsided.cli.terminal import print_line
 from lopsided.data import units
-from lopsided.papers.framework import claims
-from lopsided.settings import Tables, scenario_text
+from lopsided.settings import Tables
 from lopsided.studies.replay import Arrival, Fate
 from lopsided.studies.replay import replay as play
-from lopsided.worlds.kernel import GuestFailed, KernelUnavailable, backend, captures, cleanup, plan, translate
-from reference.fidelity import promises, stamps
+from lopsided.worlds.kernel import backend, captures, cleanup
+from reference.fidelity import kept, promises, queues, stamps
+from reference.fidelity.cells import OfTables
 from reference.fidelity.chance import Both
-from reference.fidelity.promises import Promise
-from reference.fidelity.records import Measurement, Records, Values
+from reference.fidelity.kept import Effort
+from reference.fidelity.records import DOCS, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, row
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "ack-filter.md"
 RULES = ("conservative", "aggressive")
 SEEDS = (1, 2, 3, 4)
 BOUNDS = {"down_bps": 0.03, "up_bps": 0.03, "ack_ratio": 0.05}
 """Largest deviation of the simulator's median from Linux's, as a fraction of Linux's."""
-TIMEOUT_S = 300
 
 
 def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, stack: Tables) -> Tables:
@@ -73,7 +67,7 @@ def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, sta
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(OfTables):
     """A line (rates in Mbit/s) and an ACK filter rule. As users configure it, `cake` shapes the uplink to the line's
     rate."""
 
@@ -90,37 +84,29 @@ class Cell:
     def name(self) -> str:
         return f"{self.line} {self.rule}"
 
-    @cached_property
+    @property
     def tables(self) -> Tables:
         cake = {"kind": "cake", "bandwidth": f"{self.up} Mbit/s"}
         return _tables(self.down, self.up, self.seconds, self.rule, cake, {})
 
-    @cached_property
-    def scenario(self) -> lop.Scenario:
-        return lop.Scenario.build(self.tables, f"{self.name}.toml")
-
-    def fingerprint(self) -> str:
-        return hashlib.sha256(scenario_text(self.tables).encode()).hexdigest()[:16]
+    def values_of(self, run: lop.Run) -> Values:
+        """Returns the goodput in bit/s, the number of ACKs that passed the filter per segment of the download, and the
+        number of ACKs that the filter removed."""
+        flows = {row["name"]: row for row in run.flows.rows()}
+        up = next(row for row in run.links.rows() if row["direction"] == "up")
+        acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
+        found = {
+            "down_bps": round(flows["download"]["goodput_bps"]),
+            "up_bps": round(flows["upload"]["goodput_bps"]),
+            "ack_ratio": round(acks / flows["download"]["data_segments_out"], 5),
+            "filtered": up["filtered_packets"],
+        }
+        return {("run", quantity): value for quantity, value in found.items()}
 
 
 CELLS = tuple(
     Cell(down, up, seconds, rule) for down, up, seconds in ((10, 0.8, 12), (50, 1, 8), (1000, 35, 2)) for rule in RULES
 )
-
-
-def values_of(run: lop.Run) -> Values:
-    """Returns the goodput in bit/s, the number of ACKs that passed the filter per segment of the download, and the
-    number of ACKs that the filter removed."""
-    flows = {row["name"]: row for row in run.flows.rows()}
-    up = next(row for row in run.links.rows() if row["direction"] == "up")
-    acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
-    found = {
-        "down_bps": round(flows["download"]["goodput_bps"]),
-        "up_bps": round(flows["upload"]["goodput_bps"]),
-        "ack_ratio": round(acks / flows["download"]["data_segments_out"], 5),
-        "filtered": up["filtered_packets"],
-    }
-    return {("run", quantity): value for quantity, value in found.items()}
 
 
 def records() -> Records:
@@ -130,7 +116,7 @@ def records() -> Records:
 
 def probes() -> list[Probe]:
     """Returns a few runs whose digests show whether the page was written with the present simulator."""
-    return [Probe(cell.name, cell.scenario) for cell in CELLS[:2]]
+    return [Probe(cell.name, cell.scenario()) for cell in CELLS[:2]]
 
 
 # --- By replay
@@ -182,35 +168,13 @@ class Seen:
 
 def capture(case: Case) -> list[Seen]:
     """Returns the packets that arrived at Linux's uplink queue, in virtual time, with their fates."""
-    resolved = case.scenario.resolved
-    recording = plan.Recording(
-        translate.nanoseconds(resolved["duration_s"]), modules=translate.modules(resolved), seed=1
-    )
-    job = plan.make_job(translate.layout(resolved), translate.flows(resolved, 1), recording)
-    queue = next(each for each in job.watched if (each.link, each.direction) == ("link", "up"))
-    macs = {(end.node, end.name): bytes.fromhex(end.mac.replace(":", "")) for veth in job.veths for end in veth.ends}
-    into, out_of = macs[queue.node, queue.way_in], macs[queue.node, queue.interface]
+    job = queues.job_of(case.scenario)
     with cleanup.folder() as folder:
-        backend.choose("timetravel").run(job, folder, TIMEOUT_S)
-        left = {
-            captures.identity(packet): at
-            for at, _, packet in captures.read(folder / f"{queue.file('out')}.pcap")
-            if packet[6:12] == out_of
-        }
-        came = [
-            (at, packet)
-            for at, _, packet in captures.read(folder / f"{queue.file('in')}.pcap")
-            if packet[:6] == into and packet[12:14] == captures.ETHERNET_IPV4
-        ]
-        origin = came[0][0]
-        return [
-            Seen(
-                at - origin,
-                _headers(packet),
-                None if (gone := left.get(captures.identity(packet))) is None else gone - origin,
-            )
-            for at, packet in came
-        ]
+        backend.choose("timetravel").run(job, folder, queues.TIMEOUT_S)
+        crossings = queues.crossings(job, folder, "up")
+        came = [each for each in crossings if each[1][12:14] == captures.ETHERNET_IPV4]
+    origin = came[0][0]
+    return [Seen(at - origin, _headers(packet), left and left[0] - origin) for at, packet, left in came]
 
 
 def _headers(packet: bytes) -> bytes:
@@ -382,11 +346,10 @@ def page(both: Both, recorded: Mapping[str, Sequence[Seen]]) -> str:
             rows.append(row([*place, label, *sides, percent(off[name], signed=True, bold=beyond)]))
         within += all(abs(off[name]) <= bound for name, bound in BOUNDS.items())
     promised = [
-        Promise(
-            "The same packets lead to the same removed ACKs.",
-            claims.at_most(0, [claims.number("captures with a different ACK removed", apart)]),
+        promises.none(
+            "The same packets lead to the same removed ACKs.", "captures with a different ACK removed", apart
         ),
-        Promise("Whole runs are within their bounds.", claims.at_least(len(known), [claims.number("cells", within)])),
+        promises.all_of(len(known), "Whole runs are within their bounds.", "cells", within),
     ]
     text = HEAD.format(promised="\n".join(promises.rows(promised))) + text
     return text + WHOLE.format(seeds=len(SEEDS), within=within, cells=len(known)) + "\n".join(rows) + "\n"
@@ -396,45 +359,22 @@ def _of(some: int, whole: int) -> str:
     return "all" if some == whole else f"{units.count(some)} of {units.count(whole)}"
 
 
-def to_measure(runs: Records) -> Iterator[tuple[Cell, int]]:
-    """Yields the missing runs, the lowest seeds first. All runs of the fast line come last: they take longest."""
-    for cells in (CELLS[:-2], CELLS[-2:]):
-        for seed, cell in product(SEEDS, cells):
-            if runs.needs(cell, seed, cell.scenario):
-                yield cell, seed
-
-
 def main() -> int:
     """Measures the missing runs, and writes the page."""
-    parser = argparse.ArgumentParser(prog="python -m reference.fidelity.ack_filter", description=__doc__)
-    parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux")
-    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
-    arguments = parser.parse_args()
+    arguments = kept.parser("reference.fidelity.ack_filter", __doc__, 60).parse_args()
     runs, recorded = records(), load(CAPTURES) if CAPTURES.exists() else {}
-    began = time.monotonic()
-    try:
-        for case in () if arguments.recorded else [case for case in CASES if case.name not in recorded]:
-            print_line(f"capturing {case.name}")
-            recorded[case.name] = capture(case)
-            save(CAPTURES, recorded)
-        for cell, seed in () if arguments.recorded else list(to_measure(runs)):
-            if time.monotonic() - began > 60 * arguments.minutes:
-                break
-            try:
-                run = cell.scenario.run(seed=seed, world="kernel")
-                runs.add(Measurement.of(cell, seed, run, values_of(run)))
-                print_line(f"{cell.name}, seed {seed}")
-            except GuestFailed as error:
-                # On a busy machine, runs on the fast line fail. Continue with the other runs.
-                print_line(f"{cell.name}, seed {seed}: {error}")
-    except KernelUnavailable as error:
-        print(f"drawing from the records alone: {error}", file=sys.stderr)
-    linux = [one for cell in CELLS for seed in SEEDS if (one := runs.get(cell, seed)) is not None]
+    # The lowest seeds come first, and all runs of the fast line come last: they take longest.
+    wanted = [(cell, seed) for cells in (CELLS[:-2], CELLS[-2:]) for seed, cell in product(SEEDS, cells)]
+    if not arguments.recorded:
+        with kept.on_linux("capturing"):
+            for case in (case for case in CASES if case.name not in recorded):
+                recorded[case.name] = capture(case)
+                save(CAPTURES, recorded)
+        kept.measure(runs, wanted, Effort.of(arguments.minutes, arguments.workers), None)
+    linux = runs.current(product(CELLS, SEEDS))
     cells = {cell.name: cell for cell in CELLS}
-    here = {(one.cell, one.seed): values_of(cells[one.cell].scenario.run(seed=one.seed)) for one in linux}
-    stamps.write(DOCS, PAGE.name, probes())
-    PAGE.write_text(page(Both(linux, here), recorded))
-    print_line(f"{PAGE}: {len(linux)} runs and {len(recorded)} captures of Linux")
+    here = kept.simulate([(cells[one.cell], one.seed) for one in linux])
+    stamps.publish(PAGE, page(Both(linux, here), recorded), probes())
     return 0
 
 

@@ -13,7 +13,6 @@ expires. Without a repaired ns-2, these cells keep their recorded values.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import shutil
 import sys
 import tempfile
@@ -40,16 +39,14 @@ from lopsided.papers.balakrishnan1999.setup import (
     Line,
     Scheme,
 )
-from lopsided.papers.framework import claims
 from lopsided.papers.framework.model import Case
-from reference.fidelity import promises, stamps
+from reference.fidelity import kept, promises, stamps
+from reference.fidelity.cells import hash_of
 from reference.fidelity.chance import Both, Value
-from reference.fidelity.promises import Promise
-from reference.fidelity.records import Measurement, Records, Values
+from reference.fidelity.records import DOCS, Measurement, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, table
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
 SCENARIO = Path(ns2.__file__).parent / "scenarios" / "hybrid.toml"
 BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_delivered": 0.10, "acks_filtered": 0.10}
@@ -109,21 +106,27 @@ class Cell:
         }
         return found | ({"window": 120, "edge": 10, "down": 10} if self.case == "B" else {})
 
-    def scenario(self, number: int) -> lop.Scenario:
+    def scenario(self, seed: int = 1) -> lop.Scenario:
         """Returns the scenario that corresponds to a run of ns-2."""
         changed = {
             **(CASE_B if self.case == "B" else {}),
             **self.line.overrides,
             **self.scheme.overrides(acks_alone=True),
         }
-        delay = {"link.up.delay": f"{self.delay_ms(number)} ms", "scenario.duration": f"{self.duration_s} s"}
+        delay = {"link.up.delay": f"{self.delay_ms(seed)} ms", "scenario.duration": f"{self.duration_s} s"}
         return lop.Scenario.load(SCENARIO).with_(**changed, **delay)
 
     def fingerprint(self) -> str:
         """Returns a hash of ns-2's script without its comments, and of its arguments."""
         lines = (line for line in ns2.SCRIPT.read_text().splitlines() if line.strip() and not line.startswith("#"))
         said = "\n".join(lines) + repr([self.settings(number) for number in self.numbers])
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        return hash_of(said)
+
+    def values_of(self, run: lop.Run) -> Values:
+        """Returns the simulator's values."""
+        found = measure.one_way(run, Case(SCENARIO.name, {}, {}))
+        rates = (found["throughput_bps"] / 1e6, found["cwnd_packets"], found["rtt_ms"])
+        return _values(*rates, found["acks_delivered"], found["acks_filtered"])
 
 
 CELLS = (
@@ -176,13 +179,6 @@ def round_trips(trace: Path) -> Iterator[float]:
                 highest = packet
                 if (since := sent.get(packet)) is not None:
                     yield float(at) - since
-
-
-def ours(cell: Cell, number: int) -> Values:
-    """Returns the simulator's values for the same run."""
-    found = measure.one_way(cell.scenario(number).run(seed=number), Case(SCENARIO.name, {}, {}))
-    rates = (found["throughput_bps"] / 1e6, found["cwnd_packets"], found["rtt_ms"])
-    return _values(*rates, found["acks_delivered"], found["acks_filtered"])
 
 
 def probes() -> list[Probe]:
@@ -259,9 +255,8 @@ def page(both: Both) -> str:
             cells += [_said(found.linux), _said(found.sim), percent(_off(found), signed=True, bold=not is_kept)]
         within += all_hold
         rows.append(cells)
-    promised = Promise(
-        "Every cell is within the bounds, or the range of the authors' runs.",
-        claims.at_least(len(rows), [claims.number("cells", within)]),
+    promised = promises.all_of(
+        len(rows), "Every cell is within the bounds, or the range of the authors' runs.", "cells", within
     )
     head = HEAD.format(within=within, cells=len(rows), promised="\n".join(promises.rows([promised])))
     return head + "\n".join(table(" | ".join(COLUMNS), rows))
@@ -298,11 +293,9 @@ def main() -> int:
     if not arguments.recorded:
         _measure(recorded, arguments.ns, arguments.jobs)
     cells = {cell.name: cell for cell in CELLS}
-    theirs = [one for cell in CELLS for number in cell.numbers if (one := recorded.get(cell, number)) is not None]
-    both = Both(theirs, {(one.cell, one.seed): ours(cells[one.cell], one.seed) for one in theirs})
-    stamps.write(DOCS, PAGE.name, probes())
-    PAGE.write_text(page(both))
-    print_line(f"{PAGE}: {len(both.cells)} cells")
+    theirs = recorded.current((cell, number) for cell in CELLS for number in cell.numbers)
+    both = Both(theirs, kept.simulate([(cells[one.cell], one.seed) for one in theirs]))
+    stamps.publish(PAGE, page(both), probes())
     return 0
 
 

@@ -12,36 +12,31 @@ the means in standard errors.
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import math
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 import lopsided as lop
 from lopsided.data import units
-from lopsided.papers.framework import claims
 from lopsided.settings import Tables, scenario_text, setting_text
 from lopsided.studies.aqm.disciplines import Discipline
 from lopsided.worlds import kernel
 from lopsided.worlds.kernel import build
-from reference.fidelity import promises, stamps
+from reference.fidelity import kept, promises, stamps
+from reference.fidelity.cells import hash_of
 from reference.fidelity.chance import STANDARD_ERRORS, Both, Value
 from reference.fidelity.promises import Promise
-from reference.fidelity.records import Measurement, Records, Values
+from reference.fidelity.records import DOCS, Measurement, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, table
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
-DOCS = Path(__file__).parents[2] / "docs" / "fidelity"
 RECORDS = DOCS / "disciplines.csv"
 _RED = {"kind": "red", "limit": "150 kB", "min": "15 kB", "max": "45 kB", "probability": 0.1, "avpkt": "1000 B"}
 _CHOKE = {"kind": "choke", "limit": "200 packets", "min": "20 packets", "max": "60 packets", "probability": 0.1}
@@ -113,7 +108,7 @@ class Cell:
         """The scenario without the discipline."""
         return line(self.rtt, 20 if self.rtt < 200 else 30)
 
-    def on_linux(self) -> Scenario:
+    def scenario(self, seed: int = 1) -> Scenario:
         """Returns the scenario that Linux runs. The version of the kernel world in the records depends on it."""
         ecn = {"stack.ecn": "on"} if self.ecn else {}
         queue = setting_text(QUEUES[self.queue])
@@ -121,8 +116,7 @@ class Cell:
 
     def fingerprint(self) -> str:
         """Returns a hash of the scenario. A recorded run with another hash is outdated."""
-        said = f"{scenario_text(self.line)}{QUEUES[self.queue]}{self.ecn}"
-        return hashlib.sha256(said.encode()).hexdigest()[:16]
+        return hash_of(f"{scenario_text(self.line)}{QUEUES[self.queue]}{self.ecn}")
 
 
 CELLS = tuple(Cell(queue, rtt, ecn) for rtt, ecn in GRID for queue in QUEUES if not (ecn and queue in WITHOUT_ECN))
@@ -161,7 +155,7 @@ def measured(world: str, cell: Cell, seed: int) -> Measurement:
         return Measurement(cell.name, seed, values_of_run)
     built = build.find_built()
     source = f"{built.version} (timetravel)" if built else ""
-    version = kernel.version_of(cell.on_linux(), seed)
+    version = kernel.version_of(cell.scenario(), seed)
     return Measurement(cell.name, seed, values_of_run, source, cell.fingerprint(), world=version)
 
 
@@ -184,7 +178,7 @@ def to_measure(known: Records) -> Iterator[tuple[Cell, int]]:
     for rtt, ecn in GRID:
         for seed in SEEDS:
             for cell in CELLS:
-                if (cell.rtt, cell.ecn) == (rtt, ecn) and known.needs(cell, seed, cell.on_linux()):
+                if (cell.rtt, cell.ecn) == (rtt, ecn) and known.needs(cell, seed, cell.scenario()):
                     yield cell, seed
 
 
@@ -231,9 +225,8 @@ def page(both: Both) -> str:
 
 def promised(apart: int) -> Promise:
     """Returns the statement that chance explains every value beyond its bound, and whether it holds."""
-    return Promise(
-        "Every cell is within its bounds, or chance explains the error.",
-        claims.at_most(0, [claims.number("cells that chance does not explain", apart)]),
+    return promises.none(
+        "Every cell is within its bounds, or chance explains the error.", "cells that chance does not explain", apart
     )
 
 
@@ -318,29 +311,22 @@ Linux's runs and the mean of {sim_seeds} simulator seeds, in standard errors, **
 
 def main() -> None:
     """Measures on Linux, simulates, and writes the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--recorded", action="store_true", help="measure nothing on Linux; read its values from the file"
-    )
-    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
-    parser.add_argument("--workers", type=int, help="processes of the simulator; default: one for each core")
-    arguments = parser.parse_args()
-    began, linux = time.monotonic(), records()
+    arguments = kept.parser("reference.fidelity.disciplines", __doc__, 60).parse_args()
+    linux, effort = records(), kept.Effort.of(arguments.minutes)
     for cell, seed in () if arguments.recorded else list(to_measure(linux)):
-        if time.monotonic() - began > 60 * arguments.minutes:
+        if effort.is_spent:
             break
         linux.add(measured("kernel", cell, seed))
         print("Linux:", cell.name, seed, flush=True)
     known = [one for cell in CELLS for one in linux.of(cell.name)]
     # Spawn instead of fork: the runs on Linux have started threads, and a forked process would never release the locks
     # that these threads hold.
-    with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         wanted = [(cell, seed) for cell in CELLS if linux.of(cell.name) for seed in SIM_SEEDS]
         sim = dict(pool.map(simulated, wanted, chunksize=4))
     notes = DOCS / "disciplines-causes.md"
-    text = page(Both(known, sim))
-    stamps.write(DOCS, "disciplines.md", probes())
-    (DOCS / "disciplines.md").write_text(text + ("\n" + notes.read_text() if notes.exists() else ""))
+    text = page(Both(known, sim)) + ("\n" + notes.read_text() if notes.exists() else "")
+    stamps.publish(DOCS / "disciplines.md", text, probes())
 
 
 if __name__ == "__main__":

@@ -7,21 +7,27 @@ part of the repository, which contains only the records.
 
 from __future__ import annotations
 
+import argparse
 import re
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from lopsided.cli.terminal import print_line, progress
 from lopsided.scenario import Run
 from lopsided.studies import packets as aligning
 from lopsided.studies.jobs import run_jobs
 from lopsided.worlds import kernel
 from lopsided.worlds.base import Job
-from reference.fidelity.records import Measurement, Named, Records, Values
+from lopsided.worlds.kernel import GuestFailed, KernelUnavailable
+from reference.fidelity.cells import Cell, Simulated
+from reference.fidelity.records import Measurement, Records, Values
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -66,14 +72,6 @@ class Wanted:
         return Run.load(folder) if self.is_kept(kept) else aligning.keep(self.scenario(), folder, seed=self.seed)
 
 
-class Cell(Named, Protocol):
-    """A cell that has the same scenario for every seed."""
-
-    def scenario(self) -> Scenario:
-        """Returns the scenario to run."""
-        ...
-
-
 C = TypeVar("C", bound=Cell)
 
 
@@ -100,15 +98,26 @@ def runs(
     wanted: Sequence[Wanted],
     effort: Effort,
     progress: Progress | None = None,
-    kept: Path = FOLDER,
+    kept: Path | None = FOLDER,
 ) -> Iterator[tuple[int, Run]]:
     """Yields the index in `wanted` and the run, for each run when it is done. Runs start in the order of `wanted`,
-    until the time limit has passed."""
+    until the time limit has passed.
+
+    If `kept` is `None`, runs are made without captures and are not stored. A run that fails is reported; the others go
+    on.
+    """
+
+    def made(one: Wanted) -> Run | None:
+        if effort.is_spent:
+            return None
+        try:
+            return one.run(kept) if kept else one.scenario().run(seed=one.seed, world="kernel")
+        except GuestFailed as error:
+            # On a busy machine, runs on fast lines fail.
+            return print_line(f"{one.name}, seed {one.seed}: {error}")
+
     with ThreadPoolExecutor(effort.workers) as pool:
-        begun = {
-            pool.submit(lambda one: None if effort.is_spent else one.run(kept), one): number
-            for number, one in enumerate(wanted)
-        }
+        begun = {pool.submit(made, one): number for number, one in enumerate(wanted)}
         try:
             for done, future in enumerate(as_completed(begun), 1):
                 run = future.result()
@@ -120,26 +129,51 @@ def runs(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+@contextmanager
+def on_linux(what: str) -> Generator[Progress | None]:
+    """Shows the progress of measurements on Linux. Without a kernel, the pages are written from the records alone."""
+    try:
+        with progress(what) as report:
+            yield report
+    except KernelUnavailable as error:
+        print(f"drawing from the records alone: {error}", file=sys.stderr)
+
+
 def measure(
     records: Records,
     wanted: Iterable[tuple[C, int]],
-    values_of: Callable[[Run], Values],
     effort: Effort,
-    progress: Progress | None = None,
-) -> Iterator[tuple[C, int, Run]]:
-    """Makes the missing and outdated runs on Linux, adds their values to the records, and yields the runs."""
-    missing = [(cell, seed) for cell, seed in wanted if records.needs(cell, seed, cell.scenario())]
-    on_linux = [Wanted(cell.name, cell.fingerprint(), seed, cell.scenario) for cell, seed in missing]
-    for number, run in runs(on_linux, effort, progress):
-        cell, seed = missing[number]
-        records.add(Measurement.of(cell, seed, run, values_of(run)))
-        yield cell, seed, run
+    kept: Path | None = FOLDER,
+    also: Callable[[C, Run], object] = lambda _cell, _run: None,
+) -> None:
+    """Makes the missing and outdated runs on Linux, adds their values to the records, and calls `also` with each
+    run."""
+    with on_linux("measuring on Linux") as report:
+        missing = [(cell, seed) for cell, seed in wanted if records.needs(cell, seed, cell.scenario(seed))]
+        due = [Wanted(cell.name, cell.fingerprint(), seed, partial(cell.scenario, seed)) for cell, seed in missing]
+        for number, run in runs(due, effort, report, kept):
+            cell, seed = missing[number]
+            records.add(Measurement.of(cell, seed, run, cell.values_of(run)))
+            print_line(f"{cell.name}, seed {seed}")
+            also(cell, run)
 
 
-def simulate(
-    wanted: Sequence[tuple[Cell, int]], values_of: Callable[[Run], Values], progress: Progress | None = None
-) -> dict[tuple[str, int], Values]:
+def simulate(wanted: Sequence[tuple[Simulated, int]]) -> dict[tuple[str, int], Values]:
     """Returns the simulator's values by cell and seed."""
-    jobs = [Job(cell.scenario(), seed) for cell, seed in wanted]
-    found = run_jobs(jobs, lambda _, run: values_of(run), progress=progress)
+    jobs = [Job(cell.scenario(seed), seed) for cell, seed in wanted]
+    with progress("simulating") as report:
+        found = run_jobs(jobs, lambda number, run: wanted[number][0].values_of(run), progress=report)
     return {(cell.name, seed): values for (cell, seed), values in zip(wanted, found, strict=True)}
+
+
+def parser(module: str, about: str | None, minutes: float | None = None) -> argparse.ArgumentParser:
+    """Returns a parser with the options of all commands that measure on Linux."""
+    made = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
+    made.add_argument(
+        "--recorded", action="store_true", help="measure nothing on Linux; write the pages from the records"
+    )
+    made.add_argument(
+        "--minutes", type=float, default=minutes, help="start no run on Linux after this number of minutes"
+    )
+    made.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="number of parallel runs on Linux")
+    return made

@@ -12,39 +12,25 @@ Linux 6.12 has neither `docsis-pie` nor `dualpi2`, so `pie` with the same target
 
 from __future__ import annotations
 
-import argparse
-import hashlib
 import math
 import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING
 
 from lopsided import _native
-from lopsided.cli.terminal import print_line
 from lopsided.data import units
-from lopsided.papers.framework import claims
-from lopsided.settings import Tables, scenario_text
-from lopsided.studies.jobs import run_jobs
-from lopsided.worlds.base import Job
-from lopsided.worlds.kernel import KernelUnavailable
-from reference.fidelity import promises, stamps
-from reference.fidelity.draw.measure import values_of
+from lopsided.settings import Tables
+from reference.fidelity import kept, promises, stamps
+from reference.fidelity.cells import OfTables
 from reference.fidelity.kept import Effort
-from reference.fidelity.promises import Promise
-from reference.fidelity.records import Measurement, Records, Values
+from reference.fidelity.records import DOCS, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, section, table
 
-if TYPE_CHECKING:
-    from lopsided.scenario import Scenario
-
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 PAGE, RECORDS = DOCS / "kernels.md", DOCS / "kernels.csv"
 STACKS = DOCS.parent / "stacks.md"
 MADE = re.compile(r"(<!-- made by reference.fidelity.kernels -->\n).*(\n<!-- end -->)", re.DOTALL)
@@ -77,7 +63,7 @@ def _flows(*kinds: str) -> list[Tables]:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Cell(OfTables):
     """One scenario with one release series of Linux: with its kernel, or with its profile in the simulator."""
 
     what: str
@@ -102,16 +88,6 @@ class Cell:
             "stack": stack,
             "flow": list(self.flows),
         }
-
-    def scenario(self) -> Scenario:
-        """Returns the scenario. Its profile also selects the kernel."""
-        from lopsided.scenario import Scenario
-
-        return Scenario.build(self.tables, self.what)
-
-    def fingerprint(self) -> str:
-        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
-        return hashlib.sha256(scenario_text(self.tables).encode()).hexdigest()[:16]
 
 
 def _lossy(link: Tables) -> Tables:
@@ -219,48 +195,20 @@ def probes() -> list[Probe]:
 
 def main() -> int:
     """Makes the missing and outdated runs on Linux, and writes the page."""
-    parser = argparse.ArgumentParser(prog="python -m reference.fidelity.kernels", description=__doc__)
-    parser.add_argument("--recorded", action="store_true", help="measure nothing on Linux")
-    parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
-    parser.add_argument("--workers", type=int, default=1, help="number of parallel runs on Linux")
-    arguments = parser.parse_args()
+    arguments = kept.parser("reference.fidelity.kernels", __doc__, 60).parse_args()
     known = records()
     if not arguments.recorded:
-        _measure(known, Effort.of(arguments.minutes, arguments.workers))
-    found = list(changes(known, _simulated(known)))
-    PAGE.write_text("\n".join(page(known, found)))
+        effort = Effort.of(arguments.minutes, arguments.workers)
+        kept.measure(known, [(cell, seed) for seed in SEEDS for cell in CELLS], effort, None)
+    found = list(changes(known, simulated(known)))
+    stamps.publish(PAGE, "\n".join(page(known, found)), probes())
     write_stacks(found)
-    stamps.write(DOCS, PAGE.name, probes())
-    print_line(str(PAGE))
     return 0
 
 
-def _measure(known: Records, effort: Effort) -> None:
-    """Makes the missing and outdated runs on Linux. The first seed of every cell comes first."""
-    wanted = [(cell, seed) for seed in SEEDS for cell in CELLS if known.needs(cell, seed, cell.scenario())]
-    with ThreadPoolExecutor(effort.workers) as pool:
-
-        def run(cell: Cell, seed: int) -> Measurement | None:
-            if effort.is_spent:
-                return None
-            found = cell.scenario().run(seed=seed, world="kernel")
-            return Measurement.of(cell, seed, found, values_of(found))
-
-        try:
-            for future in as_completed([pool.submit(run, cell, seed) for cell, seed in wanted]):
-                if (one := future.result()) is not None:
-                    known.add(one)
-                    print_line(f"{one.cell}, seed {one.seed}")
-        except KernelUnavailable as error:
-            pool.shutdown(wait=False, cancel_futures=True)
-            print(f"drawing from the records alone: {error}", file=sys.stderr)
-
-
-def _simulated(known: Records) -> dict[tuple[str, int], Values]:
+def simulated(known: Records) -> dict[tuple[str, int], Values]:
     """Returns the simulator's values for the cells that Linux has run."""
-    jobs = [(cell, seed) for cell in CELLS for seed in SIM_SEEDS if known.of(cell.name)]
-    found = run_jobs([Job(cell.scenario(), seed) for cell, seed in jobs], lambda _, run: values_of(run))
-    return {(cell.name, seed): values for (cell, seed), values in zip(jobs, found, strict=True)}
+    return kept.simulate([(cell, seed) for cell in CELLS for seed in SIM_SEEDS if known.of(cell.name)])
 
 
 @dataclass(frozen=True)
@@ -338,13 +286,12 @@ _HEADS = "Linux 6.1 | 6.12 | change | profile 6.1 | 6.12 | change"
 
 def page(known: Records, found: Sequence[Change]) -> list[str]:
     """Returns the page, line by line."""
-    runs = [one for cell in CELLS for seed in SEEDS if (one := known.get(cell, seed)) is not None]
+    runs = known.current((cell, seed) for cell in CELLS for seed in SEEDS)
     sources = sorted({one.source for one in runs})
     off = sum(one.is_off for one in found)
     bounds = f"{percent(BOUND)} or {STANDARD_ERRORS:g} standard errors"
-    promise = Promise(
-        f"The profiles change a value as the kernels do, within {bounds}.",
-        claims.at_most(0, [claims.number("values that change otherwise", off)]),
+    promise = promises.none(
+        f"The profiles change a value as the kernels do, within {bounds}.", "values that change otherwise", off
     )
     heads = f"scenario | flow | quantity | {_HEADS} | profiles without kernels"
     names = {cell.what for cell in ACCESS}

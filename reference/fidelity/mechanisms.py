@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lopsided.cli.terminal import print_line
-from lopsided.papers.framework import claims
 from lopsided.scenario import Scenario
 from lopsided.studies import packets
 from lopsided.worlds.kernel import KernelUnavailable
@@ -558,14 +557,8 @@ def _cells(one: Held) -> tuple[str, ...]:
 def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
     """Returns two checks: each mechanism acts in its scenario, and all packets are equal."""
     return [
-        Promise(
-            "The mechanism acts in every scenario.",
-            claims.at_least(scenarios, [claims.number("scenarios in which it acts", acted)]),
-        ),
-        Promise(
-            "The packets are the same to the end.",
-            claims.at_least(scenarios, [claims.number("scenarios with equal packets", whole)]),
-        ),
+        promises.all_of(scenarios, "The mechanism acts in every scenario.", "scenarios in which it acts", acted),
+        promises.all_of(scenarios, "The packets are the same to the end.", "scenarios with equal packets", whole),
     ]
 
 
@@ -595,9 +588,7 @@ def main() -> int:
         print_line(str(reason))
         return 1
     if not given.only:
-        page = given.docs / PAGE
-        page.write_text(render(held), encoding="utf-8")
-        stamps.write(page.parent, page.name, probes())
+        stamps.publish(given.docs / PAGE, render(held), probes())
     return 0
 
 

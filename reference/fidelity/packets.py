@@ -21,6 +21,7 @@ from lopsided.studies.options import PACKETS_APART_S
 from lopsided.worlds.base import Job
 from reference import fidelity
 from reference.fidelity import promises, variants
+from reference.fidelity.cells import Runnable
 from reference.fidelity.kept import FOLDER, Effort, Wanted
 from reference.fidelity.kept import runs as runs_on_linux
 from reference.fidelity.promises import Promise
@@ -50,39 +51,34 @@ class Cell:
     name: str
     group: str
     control: str
-    scenario: Callable[[], Scenario]
-    mark: str
-    """Hash of the scenario on Linux. The simulator's run is identified by its digest."""
+    of: Runnable
+    instead: str = ""
+    """A congestion control that replaces that of `of`; empty to keep it."""
+
+    def scenario(self, seed: int = SEED) -> Scenario:
+        """Returns the scenario, ready to run."""
+        scenario = self.of.scenario(seed)
+        return scenario.with_(**{"stack.cc": self.instead}) if self.instead else scenario
 
     def fingerprint(self) -> str:
-        """Returns the fingerprint that the records store."""
-        return self.mark
+        """Returns a hash of the scenario on Linux. The simulator's run is identified by its digest."""
+        return f"{self.of.fingerprint()}-{self.instead}" if self.instead else self.of.fingerprint()
 
     @property
     def wanted(self) -> Wanted:
         """The run on Linux that is aligned."""
-        return Wanted(self.name, self.mark, SEED, self.scenario)
+        return Wanted(self.name, self.fingerprint(), SEED, self.scenario)
 
 
 def cells() -> list[Cell]:
     """Returns the cells of both pages, and cells with two-way traffic of further congestion controls."""
-    found = [_of_page(cell) for cell in fidelity.CELLS]
+    found = [
+        Cell(cell.name, "alone" if cell.file == "alone.toml" else "two-way", "reno", cell) for cell in fidelity.CELLS
+    ]
     for control in PLAIN[1:]:
-        for buffer in MORE_BUFFERS:
-            cell = fidelity.two_way(3000, 1000, buffer)
-            changed = {"stack.cc": control}
-
-            def made(cell: fidelity.Cell = cell, changed: dict[str, str] = changed) -> Scenario:
-                return cell.scenario(SEED).with_(**changed)
-
-            found.append(Cell(f"{control}, {cell.name}", "two-way", control, made, f"{cell.fingerprint()}-{control}"))
-    found += [Cell(cell.name, cell.traffic, cell.control, cell.scenario, cell.fingerprint()) for cell in variants.CELLS]
-    return found
-
-
-def _of_page(cell: fidelity.Cell) -> Cell:
-    group = "alone" if cell.file == "alone.toml" else "two-way"
-    return Cell(cell.name, group, "reno", lambda: cell.scenario(SEED), cell.fingerprint())
+        for cell in (fidelity.two_way(3000, 1000, buffer) for buffer in MORE_BUFFERS):
+            found.append(Cell(f"{control}, {cell.name}", "two-way", control, cell, control))
+    return found + [Cell(cell.name, cell.traffic, cell.control, cell) for cell in variants.CELLS]
 
 
 def records(path: Path, names: Iterable[str] | None = None) -> Records:
@@ -185,7 +181,7 @@ def measurement(
 def render(records: Records) -> str:
     """Returns the page as Markdown: medians by kind of traffic and by congestion control, then every cell."""
     wanted = cells()
-    found = {cell.name: one for cell in wanted if (one := records.get(cell, SEED)) is not None}
+    found = {one.cell: one for one in records.current((cell, SEED) for cell in wanted)}
     groups = {
         (group, control or "all"): [
             found[cell.name]

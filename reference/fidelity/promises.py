@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lopsided.data import units
-from lopsided.papers.framework import text
+from lopsided.papers.framework import claims, text
 from lopsided.papers.framework.model import Measured, Verdict
 from reference.fidelity.tables import section, table
 
@@ -32,6 +32,16 @@ class Promise:
         found = "; ".join((*map(_told, self.verdict.measured), *self.verdict.notes))
         sign = " %" if any(one.unit == "percent" for one in self.verdict.measured) else ""
         return self.statement, self.verdict.criterion + sign, found, KEPT if self.verdict.holds else BROKEN
+
+
+def none(statement: str, what: str, count: int) -> Promise:
+    """Returns the promise that nothing is counted, such as a value beyond its bound."""
+    return Promise(statement, claims.at_most(0, [claims.number(what, count)]))
+
+
+def all_of(total: int, statement: str, what: str, count: int) -> Promise:
+    """Returns the promise that the count is the total number."""
+    return Promise(statement, claims.at_least(total, [claims.number(what, count)]))
 
 
 def _told(one: Measured) -> str:

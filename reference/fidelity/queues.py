@@ -25,7 +25,6 @@ from pathlib import Path
 from statistics import mean, stdev
 
 from lopsided.cli.terminal import print_line
-from lopsided.papers.framework import claims
 from lopsided.scenario import Scenario
 from lopsided.settings import Tables
 from lopsided.studies.replay import Arrival, Fate, datagram
@@ -34,6 +33,7 @@ from lopsided.worlds.kernel import backend, captures, cleanup, flow_results, pla
 from lopsided.worlds.kernel.guest.job import Job, Watched
 from reference.fidelity import promises
 from reference.fidelity.promises import Promise
+from reference.fidelity.records import DOCS
 from reference.fidelity.tables import row
 
 LINK, DIRECTION = "link", "down"
@@ -52,8 +52,7 @@ the discipline."""
 CREDIT_NS = 2_048
 """Credit of the kernel world's serializer in ns (`plan.CREDIT_NS`), rounded up to a multiple of Linux's unit of 64 ns.
 """
-FIDELITY = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
-RECORDS, PAGE = FIDELITY / "queues.xz", FIDELITY / "queues.md"
+RECORDS, PAGE = DOCS / "queues.xz", DOCS / "queues.md"
 
 
 @dataclass(frozen=True)
@@ -232,39 +231,49 @@ def measure(case: Case, seed: int = 1) -> list[Seen]:
 
 
 def _job(case: Case, seed: int) -> Job:
-    resolved = case.linux_scenario.resolved
-    recording = plan.Recording(
-        translate.nanoseconds(resolved["duration_s"]), modules=translate.modules(resolved), seed=seed
-    )
-    flows = [
-        replace(flow, sender_tos=flow.sender_tos | stream.ect)
-        for flow, stream in zip(translate.flows(resolved, seed), STREAMS, strict=True)
-    ]
-    job = plan.make_job(translate.layout(resolved), flows, recording)
-    queue = _watched(job)
+    job = job_of(case.linux_scenario, seed, [stream.ect for stream in STREAMS])
+    queue = _watched(job, DIRECTION)
     taps = [tap for tap in job.taps if tap.file in (queue.file("in"), queue.file("out"))]
     # Run without the world's self-checks: their packets would change the state of the queue.
     return replace(job, checks=[], taps=taps)
 
 
-def _watched(job: Job) -> Watched:
-    return next(queue for queue in job.watched if (queue.link, queue.direction) == (LINK, DIRECTION))
+def job_of(scenario: Scenario, seed: int = 1, ects: Sequence[int] = ()) -> Job:
+    """Returns the job of a scenario for the kernel world; `ects` are the ECN codepoints of the flows."""
+    resolved = scenario.resolved
+    recording = plan.Recording(
+        translate.nanoseconds(resolved["duration_s"]), modules=translate.modules(resolved), seed=seed
+    )
+    flows = translate.flows(resolved, seed)
+    marked = [replace(flow, sender_tos=flow.sender_tos | ect) for flow, ect in zip(flows, ects, strict=False)]
+    return plan.make_job(translate.layout(resolved), marked or flows, recording)
 
 
-def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
-    queue = _watched(job)
+def _watched(job: Job, direction: str) -> Watched:
+    return next(queue for queue in job.watched if (queue.link, queue.direction) == (LINK, direction))
+
+
+def crossings(job: Job, folder: Path, direction: str) -> Iterator[tuple[int, bytes, tuple[int, bytes] | None]]:
+    """Yields the packets that arrived at the queue of a direction, in ns and octets: each as it arrived, and as it
+    departed (`None` if it did not)."""
+    queue = _watched(job, direction)
     macs = {(end.node, end.name): bytes.fromhex(end.mac.replace(":", "")) for veth in job.veths for end in veth.ends}
     into, out_of = macs[queue.node, queue.way_in], macs[queue.node, queue.interface]
     left = {
-        captures.identity(packet): (time, packet[15] & ECN_MASK == CE)
+        captures.identity(packet): (time, packet)
         for time, _, packet in captures.read(folder / f"{queue.file('out')}.pcap")
         if packet[6:12] == out_of
     }
     for time, _, packet in captures.read(folder / f"{queue.file('in')}.pcap"):
         if packet[:6] == into:
-            port = int.from_bytes(packet[36:38], "big")
-            gone, marked = left.get(captures.identity(packet), (None, False))
-            yield Seen(time + shift, port - translate.FIRST_PORT, None if gone is None else gone + shift, marked)
+            yield time, packet, left.get(captures.identity(packet))
+
+
+def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
+    for time, packet, left in crossings(job, folder, DIRECTION):
+        port = int.from_bytes(packet[36:38], "big")
+        gone, marked = (left[0] + shift, left[1][15] & ECN_MASK == CE) if left else (None, False)
+        yield Seen(time + shift, port - translate.FIRST_PORT, gone, marked)
 
 
 def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> list[Fate]:
@@ -485,13 +494,15 @@ def render(recorded: dict[str, list[Seen]]) -> str:
 def promised(apart: int, far: int) -> list[Promise]:
     """Returns the page's checks: equal fates for disciplines without random numbers, equal counts for the others."""
     return [
-        Promise(
+        promises.none(
             "Given only the arrivals, every packet meets the same fate as on Linux.",
-            claims.at_most(0, [claims.number("disciplines with a difference", apart)]),
+            "disciplines with a difference",
+            apart,
         ),
-        Promise(
+        promises.none(
             "Numbers of random drops and marks are consistent with Linux's.",
-            claims.at_most(0, [claims.number("numbers beyond three standard deviations", far)]),
+            "numbers beyond three standard deviations",
+            far,
         ),
     ]
 

@@ -21,6 +21,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
+"""The folder of the pages and of the recorded values."""
+
 Key = tuple[str, str]
 """Names a value: the part of the run (a flow, a link direction), and the quantity."""
 Values = dict[Key, float]
@@ -126,6 +129,10 @@ class Records:
     def of(self, cell: str) -> list[Measurement]:
         """Returns all measurements of a cell, by seed, including those of an earlier scenario."""
         return [self._found[key] for key in sorted(self._found) if key[0] == cell]
+
+    def current(self, runs: Iterable[tuple[Named, int]]) -> list[Measurement]:
+        """Returns the measurements of these runs whose scenarios have not changed."""
+        return [found for cell, seed in runs if (found := self.get(cell, seed)) is not None]
 
     def measured(self) -> list[tuple[str, int]]:
         """Returns the name and seed of every measurement, including those of an earlier scenario."""

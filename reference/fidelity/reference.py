@@ -7,8 +7,7 @@ flows and drop-tail queues each run is chaotic, and the spread between the runs 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, stdev
@@ -16,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from lopsided.data.table import number
 from lopsided.studies import compare
-from lopsided.studies.jobs import run_jobs
-from lopsided.worlds.base import Job
-from reference.fidelity.records import Records
+from reference.fidelity import kept
+from reference.fidelity.chance import Both, Value
+from reference.fidelity.records import Records, Values
 from reference.fidelity.tables import percent, section, table
 
 if TYPE_CHECKING:
-    from lopsided.scenario import Run
+    from lopsided.scenario import Run, Scenario
 
 SCENARIO = Path(__file__).parent / "reference.toml"
 SEEDS = range(1, 17)
@@ -41,41 +40,37 @@ QUANTITIES = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One buffer size: the values of all runs of Linux and of the simulator."""
+    """One buffer size, in packets."""
 
     buffer: int
-    linux: dict[str, list[float]]
-    simulated: dict[str, list[float]]
 
-    def error(self, quantity: str) -> float:
-        """Relative error of the simulator's mean against Linux's mean, as a fraction."""
-        return mean(self.simulated[quantity]) / mean(self.linux[quantity]) - 1
+    @property
+    def name(self) -> str:
+        """The name in the records."""
+        return f"{self.buffer} packets"
+
+    def scenario(self, seed: int = 1) -> Scenario:
+        """Returns the scenario, ready to run."""
+        from lopsided.scenario import Scenario
+
+        return Scenario.load(SCENARIO, **{"link.up.queue.limit": self.name})
+
+    def values_of(self, run: Run) -> Values:
+        """Returns the values over the time in which both flows are active."""
+        found = compare.measure(run, _both_active(run))
+        return {("run", quantity): found[flow, name] * scale for quantity, (flow, name, scale) in QUANTITIES.items()}
 
 
-def cell_name(buffer: int) -> str:
-    """The name of a cell in the records."""
-    return f"{buffer} packets"
-
-
-def cells(recorded: Path, seeds: range = SEEDS) -> list[Cell]:
-    """Returns the recorded values of Linux and the simulator's values for the same buffer sizes."""
-    from lopsided.scenario import Scenario
-
-    records = Records(recorded, map(cell_name, BUFFERS))
-    linux = {
-        buffer: {quantity: [one.values["run", quantity] for one in runs] for quantity in QUANTITIES}
-        for buffer in BUFFERS
-        if (runs := records.of(cell_name(buffer)))
+def values(recorded: Path, seeds: range = SEEDS) -> dict[int, dict[str, Value]]:
+    """Returns the recorded values of Linux and the simulator's, by buffer size and quantity."""
+    cells = [Cell(buffer) for buffer in BUFFERS]
+    records = Records(recorded, (cell.name for cell in cells))
+    simulated = kept.simulate([(cell, seed) for cell in cells for seed in seeds])
+    both = Both((one for cell in cells for one in records.of(cell.name)), simulated)
+    return {
+        cell.buffer: {name: both.value(cell.name, ("run", name), all_seeds=True) for name in QUANTITIES}
+        for cell in cells
     }
-    wanted = [(buffer, seed) for buffer in linux for seed in seeds]
-    scenarios = {buffer: Scenario.load(SCENARIO, **{"link.up.queue.limit": f"{buffer} packets"}) for buffer in linux}
-    jobs = [Job(scenarios[buffer], seed) for buffer, seed in wanted]
-    found = run_jobs(jobs, lambda _, run: compare.measure(run, _both_active(run)))
-    simulated: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for (buffer, _), values in zip(wanted, found, strict=True):
-        for quantity, (flow, name, scale) in QUANTITIES.items():
-            simulated[buffer][quantity].append(values[flow, name] * scale)
-    return [Cell(buffer, linux[buffer], simulated[buffer]) for buffer in sorted(linux)]
 
 
 def _both_active(run: Run) -> tuple[float, float]:
@@ -83,15 +78,14 @@ def _both_active(run: Run) -> tuple[float, float]:
     return start, start + TOGETHER_S
 
 
-def shown(found: list[Cell]) -> str:
+def shown(found: Mapping[int, Mapping[str, Value]]) -> str:
     """Returns the comparison as Markdown."""
 
-    def columns(cell: Cell) -> Iterator[object]:
-        yield cell.buffer
+    def columns(buffer: int) -> Iterator[object]:
+        yield buffer
         for quantity in ("download_goodput_kbps", "upload_goodput_kbps", "download_rtt_mean_ms"):
-            yield _spread(cell.linux[quantity])
-            yield _spread(cell.simulated[quantity])
-            yield percent(cell.error(quantity), signed=True)
+            value = found[buffer][quantity]
+            yield from (_spread(value.linux), _spread(value.sim), percent(value.error, signed=True))
 
     heads = "download Linux | sim | off by | upload Linux | sim | off by | RTT Linux | sim | off by"
     lines = section(
@@ -100,11 +94,11 @@ def shown(found: list[Cell]) -> str:
         f"following {TOGETHER_S:.0f} s for four runs on Linux 6.1 and for {len(SEEDS)} simulator seeds, with the\n"
         "standard deviation between runs in brackets. Goodput is in kbit/s (here rates include the Ethernet header),\n"
         "and round-trip times are in ms. The results of Linux are in `docs/fidelity/reference.csv`.",
-        table(f"buffer | {heads}", (tuple(columns(cell)) for cell in found)),
+        table(f"buffer | {heads}", map(tuple, map(columns, found))),
     )
     return "\n".join(lines)
 
 
-def _spread(values: list[float]) -> str:
+def _spread(values: Sequence[float]) -> str:
     digits = 0 if mean(values) >= 1000 else 1
     return f"{mean(values):,.{digits}f} ({stdev(values):.{digits}f})"

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lopsided.worlds import kernel
-from reference.fidelity.records import Measurement, Named, Records
+from reference.fidelity.cells import Runnable
+from reference.fidelity.records import Measurement, Records
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -37,7 +38,7 @@ class Old:
     """A recorded run that an older version of the kernel world made."""
 
     file: str
-    cell: Named
+    cell: Runnable
     seed: int
     scenario: Scenario
     recorded: Measurement

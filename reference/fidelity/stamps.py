@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lopsided.cli.terminal import print_line
 from lopsided.studies.jobs import run_jobs
 from lopsided.worlds.base import Job
 
@@ -54,6 +55,13 @@ def write(data: Path, page: str, probes: Sequence[Probe]) -> None:
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(("page", "run", "digest"))
         writer.writerows((page, *each) for page in sorted(found) for each in found[page].items())
+
+
+def publish(page: Path, text: str, probes: Sequence[Probe]) -> None:
+    """Writes a page of `docs/fidelity`, and the digests of its probes."""
+    page.write_text(text, encoding="utf-8")
+    write(page.parent, page.name, probes)
+    print_line(str(page))
 
 
 def is_stale(data: Path, page: str, probes: Sequence[Probe]) -> bool:

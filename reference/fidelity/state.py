@@ -17,10 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lopsided.cli.terminal import print_line
-from lopsided.studies import compare
 from reference import fidelity
 from reference.fidelity import (
     ack_filter,
@@ -36,16 +34,11 @@ from reference.fidelity import (
     stamps,
     variants,
 )
-from reference.fidelity.draw.measure import values_of as of_whole_run
+from reference.fidelity.cells import Cell, Runnable
 from reference.fidelity.kept import Wanted
-from reference.fidelity.records import Measurement, Named, Records, Values, is_old
+from reference.fidelity.records import DOCS, Measurement, Records, is_old
 from reference.fidelity.renew import Old
 from reference.fidelity.stamps import Probe
-
-if TYPE_CHECKING:
-    from lopsided.scenario import Run, Scenario
-
-DATA = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 
 
 @dataclass(frozen=True)
@@ -90,12 +83,12 @@ part of the project.
 """
 
 
-def pages(data: Path = DATA) -> list[Path]:
+def pages(data: Path = DOCS) -> list[Path]:
     """All pages, sorted by name."""
     return sorted(path for path in (*data.glob("*.md"), data.parent / "fidelity.md") if path.exists())
 
 
-def stale(data: Path = DATA) -> Iterator[str]:
+def stale(data: Path = DOCS) -> Iterator[str]:
     """Yields the pages that were written with an older or unknown version of the simulator."""
     aligned = packets.records(data / "packets.csv")
     for name, page in PAGES.items():
@@ -108,52 +101,14 @@ def stale(data: Path = DATA) -> Iterator[str]:
             yield name
 
 
-Runs = Callable[[int], "Scenario"]
-"""A function from a seed to the scenario of a cell."""
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """A file of recorded Linux runs: the command that measures the file, its records, its cells with their scenarios,
-    and a function that makes one run again."""
-
-    command: str
-    records: Callable[[Path], Records]
-    cells: Callable[[], Iterable[tuple[Named, Runs]]]
-    again: Callable[[Old], Measurement]
-
-
-def _same(scenario: Callable[[], Scenario]) -> Runs:
-    """Returns a cell's scenario as a function of the seed, for cells that have the same scenario for every seed."""
-    return lambda _: scenario()
-
-
-def _measured(values_of: Callable[[Run], Values]) -> Callable[[Old], Measurement]:
-    """Runs a scenario on Linux and reads its values."""
-
-    def again(old: Old) -> Measurement:
-        run = old.scenario.run(seed=old.seed, world="kernel")
-        return Measurement.of(old.cell, old.seed, run, values_of(run))
-
-    return again
-
-
-def _captured(values_of: Callable[[Run], Values]) -> Callable[[Old], Measurement]:
-    """Runs a scenario on Linux with captures, and reads its values. The recorded run had captures too, and capturing
-    takes time in the guest."""
-
-    def again(old: Old) -> Measurement:
-        with tempfile.TemporaryDirectory() as folder:
-            wanted = Wanted(old.cell.name, old.cell.fingerprint(), old.seed, lambda: old.scenario)
-            run = wanted.run(Path(folder))
-            return Measurement.of(old.cell, old.seed, run, values_of(run))
-
-    return again
-
-
-def _of_window(old: Old) -> Measurement:
-    assert isinstance(old.cell, fidelity.Cell)
-    return _measured(partial(compare.measure, window=old.cell.window))(old)
+def _again(old: Old, *, captured: bool = False) -> Measurement:
+    """Runs a scenario on Linux and reads its values: with captures if the recorded run had captures too, because
+    capturing takes time in the guest."""
+    assert isinstance(old.cell, Cell)
+    with tempfile.TemporaryDirectory() as folder:
+        wanted = Wanted(old.cell.name, old.cell.fingerprint(), old.seed, lambda: old.scenario)
+        run = wanted.run(Path(folder)) if captured else old.scenario.run(seed=old.seed, world="kernel")
+        return Measurement.of(old.cell, old.seed, run, old.cell.values_of(run))
 
 
 def _aligned(old: Old) -> Measurement:
@@ -168,54 +123,31 @@ def _discipline(old: Old) -> Measurement:
     return disciplines.measured("kernel", old.cell, old.seed)
 
 
-def _in_packets(path: Path) -> Records:
-    return packets.records(path)
+def _records(path: Path) -> Records:
+    return packets.records(path) if path.name == "packets.csv" else Records(path, ())
 
 
-def _plain(path: Path) -> Records:
-    return Records(path, ())
+@dataclass(frozen=True)
+class Recorded:
+    """A file of recorded Linux runs: the command that measures the file, its cells, and a function that makes one run
+    again."""
+
+    command: str
+    cells: Callable[[], Iterable[Runnable]]
+    again: Callable[[Old], Measurement] = _again
 
 
+_captured = partial(_again, captured=True)
 RECORDED: Mapping[str, Recorded] = {
-    "linux.csv": Recorded(
-        "reference.fidelity", _plain, lambda: [(cell, cell.scenario) for cell in fidelity.CELLS], _of_window
-    ),
-    "variants.csv": Recorded(
-        "reference.fidelity --variants ''",
-        _plain,
-        lambda: [(cell, _same(cell.scenario)) for cell in variants.CELLS],
-        _captured(variants.values_of),
-    ),
-    "packets.csv": Recorded(
-        "reference.fidelity --packets ''",
-        _in_packets,
-        lambda: [(cell, _same(cell.scenario)) for cell in packets.cells()],
-        _aligned,
-    ),
-    "ack-filter.csv": Recorded(
-        "reference.fidelity.ack_filter",
-        _plain,
-        lambda: [(cell, _same(partial(getattr, cell, "scenario"))) for cell in ack_filter.CELLS],
-        _measured(ack_filter.values_of),
-    ),
-    "disciplines.csv": Recorded(
-        "reference.fidelity.disciplines",
-        _plain,
-        lambda: [(cell, _same(cell.on_linux)) for cell in disciplines.CELLS],
-        _discipline,
-    ),
-    "kernels.csv": Recorded(
-        "reference.fidelity.kernels",
-        _plain,
-        lambda: [(cell, _same(cell.scenario)) for cell in kernels.CELLS],
-        _measured(of_whole_run),
-    ),
+    "linux.csv": Recorded("reference.fidelity", lambda: fidelity.CELLS),
+    "variants.csv": Recorded("reference.fidelity --variants ''", lambda: variants.CELLS, _captured),
+    "packets.csv": Recorded("reference.fidelity --packets ''", packets.cells, _aligned),
+    "ack-filter.csv": Recorded("reference.fidelity.ack_filter", lambda: ack_filter.CELLS),
+    "disciplines.csv": Recorded("reference.fidelity.disciplines", lambda: disciplines.CELLS, _discipline),
+    "kernels.csv": Recorded("reference.fidelity.kernels", lambda: kernels.CELLS),
     **{
         f"draw-{seed}.csv": Recorded(
-            f"reference.fidelity.draw --draw {seed} {options}",
-            _plain,
-            partial(lambda seed: [(one, _same(one.scenario)) for one in draw.draw(seed)], seed),
-            _captured(of_whole_run),
+            f"reference.fidelity.draw --draw {seed} {options}", partial(draw.draw, seed), _captured
         )
         for seed, options in _DRAWS.items()
     },
@@ -223,18 +155,18 @@ RECORDED: Mapping[str, Recorded] = {
 """Files of recorded Linux runs, by name relative to the folder of the pages."""
 
 
-def known(name: str, data: Path = DATA) -> Iterator[Old]:
+def known(name: str, data: Path = DOCS) -> Iterator[Old]:
     """Yields the runs of a file whose scenarios have not changed since they were recorded. No page shows the other
     runs."""
     recorded = RECORDED[name]
-    found = recorded.records(data / name)
-    cells = {cell.name: (cell, scenario) for cell, scenario in recorded.cells()}
+    found = _records(data / name)
+    cells = {cell.name: cell for cell in recorded.cells()}
     for what, seed in found.measured():
-        if what in cells and (one := found.get(cells[what][0], seed)) is not None:
-            yield Old(name, cells[what][0], seed, cells[what][1](seed), one)
+        if (cell := cells.get(what)) is not None and (one := found.get(cell, seed)) is not None:
+            yield Old(name, cell, seed, cell.scenario(seed), one)
 
 
-def old(data: Path = DATA) -> Iterator[tuple[str, int, int]]:
+def old(data: Path = DOCS) -> Iterator[tuple[str, int, int]]:
     """Yields, for each file with runs of an older kernel world, its name, the number of these runs, and the number of
     all its runs."""
     for name in RECORDED:
@@ -243,12 +175,12 @@ def old(data: Path = DATA) -> Iterator[tuple[str, int, int]]:
             yield name, count, len(runs)
 
 
-def renewed(count: int, minutes: float, data: Path = DATA) -> Iterator[str]:
+def renewed(count: int, minutes: float, data: Path = DOCS) -> Iterator[str]:
     """Makes a sample of `count` outdated runs again, for at most `minutes`, and updates the groups that the sample
     shows to be unchanged. Yields one line per run and per group."""
 
     def records(file: str) -> Records:
-        return RECORDED[file].records(data / file)
+        return _records(data / file)
 
     until = time.monotonic() + 60 * minutes
     runs = [one for name in RECORDED for one in known(name, data) if is_old(one.recorded, one.scenario)]
@@ -260,7 +192,7 @@ def renewed(count: int, minutes: float, data: Path = DATA) -> Iterator[str]:
         yield f"{group}: {number} runs are renewed"
 
 
-def broken(data: Path = DATA) -> Iterator[tuple[str, str]]:
+def broken(data: Path = DOCS) -> Iterator[tuple[str, str]]:
     """Yields the failing checks of each page."""
     for path in pages(data):
         for statement, kept in promises.read(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lopsided.papers.balakrishnan1999.setup import ACC_SA_CODE, AF_ALONE, AF_AR, Scheme
-from reference.fidelity import authors
+from reference.fidelity import authors, kept
 from reference.fidelity.chance import Both
 
 RECORDS = authors.records()
@@ -18,7 +18,7 @@ def test_every_run_is_recorded_for_the_script_as_it_is():
 @pytest.mark.parametrize("scheme", [AF_ALONE, AF_AR], ids=["af", "af_ar"])
 def test_a_deterministic_cell_matches_the_authors_code(scheme: Scheme):
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is scheme]
-    expected, found = RECORDS.get(cell, 1), authors.ours(cell, 1)
+    expected, found = RECORDS.get(cell, 1), cell.values_of(cell.scenario(1).run(seed=1))
     assert expected is not None
     for name in authors.BOUNDS:
         key = ("download", name)
@@ -28,8 +28,8 @@ def test_a_deterministic_cell_matches_the_authors_code(scheme: Scheme):
 def test_marked_acks_with_forward_loss_match_the_authors_code():
     """Compares medians of ten seeds each, because single runs differ by up to 8 %."""
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA_CODE]
-    expected = [one for number in cell.numbers if (one := RECORDS.get(cell, number)) is not None]
-    both = Both(expected, {(one.cell, one.seed): authors.ours(cell, one.seed) for one in expected})
+    expected = RECORDS.current((cell, number) for number in cell.numbers)
+    both = Both(expected, kept.simulate([(cell, one.seed) for one in expected]))
     for name, bound in authors.BOUNDS.items():
         theirs, ours = both.value(cell.name, ("download", name)).medians
         assert ours == pytest.approx(theirs, rel=bound), name

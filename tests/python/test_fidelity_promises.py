@@ -51,8 +51,8 @@ def test_a_page_is_stale_if_the_digest_of_a_run_changes(tmp_path: Path, probe: P
 
 
 def test_every_page_has_its_command():
-    known = {path.name for path in state.DATA.glob("*.md")} - {"packetdrill.md", "queues.md"}
-    assert known - {path.name for path in state.DATA.glob("*causes.md")} == set(state.PAGES) - {"../fidelity.md"}
+    known = {path.name for path in state.DOCS.glob("*.md")} - {"packetdrill.md", "queues.md"}
+    assert known - {path.name for path in state.DOCS.glob("*causes.md")} == set(state.PAGES) - {"../fidelity.md"}
 
 
 def test_few_equal_packets_break_the_promise():

@@ -1,31 +1,25 @@
 """The grid of congestion controls: the records, the page, and the simulator's errors in the quick cells."""
 
 import math
-from pathlib import Path
 from statistics import median
 
 import pytest
 
-from lopsided.studies.jobs import run_jobs
-from lopsided.worlds.base import Job
-from reference.fidelity import variants
-from reference.fidelity.records import Measurement
+from reference.fidelity import kept, variants
+from reference.fidelity.records import DOCS, Measurement, Values
 from reference.fidelity.variants import page, windows
 
 pytestmark = pytest.mark.slow
 
-DATA = Path(__file__).parents[2] / "docs" / "fidelity"
-RECORDS = variants.records(DATA / "variants.csv")
+RECORDS = variants.records(DOCS / "variants.csv")
 SLOW_LINES = variants.LINES[:2]
 
 
 @pytest.fixture(scope="module")
-def simulated() -> dict[tuple[str, int], variants.Values]:
+def simulated() -> dict[tuple[str, int], Values]:
     """Simulates every recorded cell of the two slow lines, without and with other traffic."""
-    wanted = [(cell, seed) for cell, seed in variants.runs() if cell.line in SLOW_LINES and RECORDS.get(cell, seed)]
-    jobs = [Job(cell.scenario(), seed) for cell, seed in wanted]
-    values = run_jobs(jobs, lambda _, run: variants.values_of(run))
-    return {(cell.name, seed): found for (cell, seed), found in zip(wanted, values, strict=True)}
+    runs = variants.runs()
+    return kept.simulate([(cell, seed) for cell, seed in runs if cell.line in SLOW_LINES and RECORDS.get(cell, seed)])
 
 
 @pytest.mark.parametrize("line", SLOW_LINES, ids=lambda line: line.name)
@@ -76,7 +70,7 @@ def test_the_page_marks_values_beyond_the_bounds():
 
 
 def test_every_control_has_its_window_drawn_over_linux():
-    curves = windows.Windows(DATA / "windows.csv")
+    curves = windows.Windows(DOCS / "windows.csv")
     missing = [control for control in variants.CONTROLS if curves.get(windows.CURVES[control]) is None]
     assert missing == []
     assert set(windows.CURVES) == {*variants.CONTROLS, *variants.OTHERS}

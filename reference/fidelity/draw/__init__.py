@@ -21,17 +21,13 @@ Left out: UDP, several hosts, and everything that Linux lacks.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from lopsided.settings import Tables, scenario_text
+from reference.fidelity.cells import OfTables
 from reference.fidelity.stamps import Probe
-
-if TYPE_CHECKING:
-    from lopsided.scenario import Scenario
 
 COUNT = 40
 """Number of scenarios of a draw."""
@@ -67,7 +63,7 @@ SHORTEST_S, LONGEST_S, ROUND_TRIPS = 10, 60, 60
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawn(OfTables):
     """One scenario of a draw."""
 
     draw: int
@@ -83,16 +79,6 @@ class Drawn:
     def text(self) -> str:
         """The scenario as TOML."""
         return scenario_text(self.tables)
-
-    def fingerprint(self) -> str:
-        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
-        return hashlib.sha256(self.text.encode()).hexdigest()[:16]
-
-    def scenario(self) -> Scenario:
-        """Returns the scenario, ready to run."""
-        from lopsided.scenario import Scenario
-
-        return Scenario.build(self.tables, self.name)
 
 
 def probes(seed: int) -> list[Probe]:

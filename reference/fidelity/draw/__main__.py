@@ -21,30 +21,24 @@ from lopsided.cli.terminal import print_line, progress
 from lopsided.errors import LopsidedError
 from lopsided.studies import shards
 from lopsided.studies.shards import Shard
-from lopsided.worlds.kernel import KernelUnavailable
-from reference.fidelity import packets, stamps
+from reference.fidelity import kept, packets, stamps
 from reference.fidelity.draw import COUNT, Drawn, draw, page, probes
-from reference.fidelity.draw.measure import values, values_of
-from reference.fidelity.kept import SIDE_BY_SIDE, Effort, measure, simulate
+from reference.fidelity.draw.measure import values
+from reference.fidelity.kept import Effort
 from reference.fidelity.records import Records
 
 
 def main() -> int:
     """Measures on Linux, simulates, and writes the page."""
-    parser = argparse.ArgumentParser(prog="python -m reference.fidelity.draw", description=__doc__)
+    parser = kept.parser("reference.fidelity.draw", __doc__)
     parser.add_argument("--draw", type=int, required=True, metavar="SEED", help="seed of the draw")
     parser.add_argument("--count", type=int, default=COUNT, help="number of scenarios")
     parser.add_argument("--seeds", type=int, default=3, help="number of runs of each scenario on Linux")
     parser.add_argument("--sim-seeds", type=int, default=24, help="number of runs of each scenario in the simulator")
     parser.add_argument("--show", type=int, metavar="NUMBER", help="print this scenario of the draw, and exit")
     parser.add_argument(
-        "--recorded", action="store_true", help="measure nothing on Linux; write the pages from the records"
-    )
-    parser.add_argument(
         "--shard", metavar="I/N", help="make one part of Linux's runs, as `lopsided sweep --shard` does"
     )
-    parser.add_argument("--minutes", type=float, help="start no run on Linux after this number of minutes")
-    parser.add_argument("--workers", type=int, default=SIDE_BY_SIDE, help="number of parallel runs on Linux")
     parser.add_argument("--folder", type=Path, default=Path("docs/fidelity"), help="folder of the page and the records")
     arguments = parser.parse_args()
     drawn = draw(arguments.draw, arguments.count)
@@ -65,26 +59,24 @@ def main() -> int:
     join(records, arguments.folder, arguments.draw, drawn)
     try:
         if not arguments.recorded:
-            _measure(records, wanted_of(drawn, seeds), Effort.of(arguments.minutes, arguments.workers))
-        with progress("simulating") as report:
-            wanted = [(one, seed) for one in drawn for seed in range(1, 1 + arguments.sim_seeds)]
-            simulated = simulate(wanted, values_of, report)
+            kept.measure(records, wanted_of(drawn, seeds), Effort.of(arguments.minutes, arguments.workers))
+        simulated = kept.simulate([(one, seed) for one in drawn for seed in range(1, 1 + arguments.sim_seeds)])
     except LopsidedError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     aligned = packets.records(arguments.folder / f"draw-{arguments.draw}-packets.csv", (one.name for one in drawn))
     _align(aligned, drawn)
     found = values(records, drawn, seeds, simulated)
-    told = [one for drawing in drawn for seed in seeds if (one := records.get(drawing, seed)) is not None]
+    told = records.current((one, seed) for one in drawn for seed in seeds)
     kernels = sorted({one.source for one in told})
     target = arguments.folder / f"draw-{arguments.draw}.md"
-    alike = [one for cell in _cells(drawn) if (one := aligned.get(cell, packets.SEED)) is not None]
+    alike = aligned.current((cell, packets.SEED) for cell in _cells(drawn))
     runs = [sum(records.get(drawing, seed) is not None for seed in seeds) for drawing in drawn]
-    target.write_text(page.render(drawn, found, kernels, runs, arguments.sim_seeds, alike))
     page.write_values(arguments.folder / f"draw-{arguments.draw}-values.csv", found)
-    stamps.write(arguments.folder, target.name, probes(arguments.draw))
     print_line(page.summary(found))
-    print_line(f"{target}: {len(told)} of {len(drawn) * len(seeds)} runs on Linux")
+    print_line(f"{len(told)} of {len(drawn) * len(seeds)} runs on Linux")
+    text = page.render(drawn, found, kernels, runs, arguments.sim_seeds, alike)
+    stamps.publish(target, text, probes(arguments.draw))
     return 0
 
 
@@ -117,30 +109,21 @@ def _part(arguments: argparse.Namespace, drawn: list[Drawn], seeds: range) -> in
     records = part_of(arguments.folder, arguments.draw, drawn, shard)
     wanted = wanted_of(drawn, seeds)
     mine = [wanted[number] for number in shard.numbers(len(wanted))]
-    _measure(records, mine, Effort.of(arguments.minutes, arguments.workers))
+    kept.measure(records, mine, Effort.of(arguments.minutes, arguments.workers))
     made = sum(records.get(*one) is not None for one in mine)
     print_line(f"shard {shard.number} of {shard.count}: {made} of {len(mine)} runs on Linux")
     return int(made < len(mine))
 
 
-def _measure(records: Records, wanted: list[tuple[Drawn, int]], effort: Effort) -> None:
-    try:
-        with progress("measuring on Linux") as report:
-            for one, seed, _ in measure(records, wanted, values_of, effort, report):
-                print_line(f"{one.name}, seed {seed}")
-    except KernelUnavailable as error:
-        print(f"drawing from the records alone: {error}", file=sys.stderr)
-
-
 def _cells(drawn: list[Drawn]) -> list[packets.Cell]:
-    return [packets.Cell(one.name, "draw", "", one.scenario, one.fingerprint()) for one in drawn]
+    return [packets.Cell(one.name, "draw", "", one) for one in drawn]
 
 
 def _align(records: Records, drawn: list[Drawn]) -> None:
     """Aligns the packets of the scenarios whose Linux captures are stored on this machine. Does not run Linux."""
-    kept = [cell for cell in _cells(drawn) if cell.wanted.is_kept()]
+    captured = [cell for cell in _cells(drawn) if cell.wanted.is_kept()]
     with progress("aligning packets") as report:
-        for _ in packets.measure(records, kept, Effort(), report):
+        for _ in packets.measure(records, captured, Effort(), report):
             pass
 
 

@@ -11,9 +11,10 @@ from statistics import fmean, median
 
 from lopsided.papers.framework import claims
 from reference.fidelity import packets, promises
+from reference.fidelity.cells import COUNTED
 from reference.fidelity.chance import BOUND, STANDARD_ERRORS, Value, percentile
 from reference.fidelity.draw import Drawn
-from reference.fidelity.draw.measure import COUNTED, JUDGED, Key
+from reference.fidelity.draw.measure import JUDGED, Key
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement
 from reference.fidelity.tables import percent, section, table
@@ -82,9 +83,10 @@ def promised(judged: Mapping[Key, Value]) -> list[Promise]:
     off = sum(value.off for value in judged.values())
     beyond = percentile([value.beyond_chance() for value in judged.values()], 0.95)
     return [
-        Promise(
+        promises.none(
             f"No value is off by more than {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors.",
-            claims.at_most(0, [claims.number(f"values off, of {len(judged)}", off)]),
+            f"values off, of {len(judged)}",
+            off,
         ),
         Promise(
             "The errors are those of chance.",

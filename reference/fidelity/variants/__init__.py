@@ -7,7 +7,6 @@ including slow start. Linux is measured once, and its values are stored.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import tomllib
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lopsided.studies import compare
+from reference.fidelity.cells import hash_of
 from reference.fidelity.records import Records, Values
 from reference.fidelity.stamps import Probe
 
@@ -129,7 +129,7 @@ class Cell:
             settings[f"flow.{flow}.app.size"] = f"{kbps * line.duration_s // (8 * 6)} kB"
         return settings
 
-    def scenario(self) -> Scenario:
+    def scenario(self, seed: int = 1) -> Scenario:
         """Returns the scenario, ready to run."""
         from lopsided.scenario import Scenario
 
@@ -138,7 +138,16 @@ class Cell:
     def fingerprint(self) -> str:
         """Returns a hash of the scenario. A recorded run with another hash is outdated."""
         said = tomllib.loads((FOLDER / self.file).read_text())
-        return hashlib.sha256(f"{said}{sorted(self.settings.items())}".encode()).hexdigest()[:16]
+        return hash_of(f"{said}{sorted(self.settings.items())}")
+
+    def values_of(self, run: Run) -> Values:
+        """Returns the compared values of every flow over the whole run."""
+        found = compare.measure(run, (0.0, run.scenario.duration_s))
+        return {
+            (flow, quantity): found.get((flow, quantity), math.nan)
+            for flow in run.scenario.flow_names
+            for quantity in QUANTITIES
+        }
 
 
 def _grid() -> Iterator[Cell]:
@@ -173,13 +182,3 @@ def probes() -> list[Probe]:
     """Returns a few runs whose digests show whether the page was written with the present simulator."""
     chosen = (cell for cell in CELLS if cell.line == LINES[0] and cell.buffer == 1 and cell.traffic == "cross")
     return [Probe(cell.name, cell.scenario()) for cell in chosen]
-
-
-def values_of(run: Run) -> Values:
-    """Returns the compared values of every flow over the whole run."""
-    found = compare.measure(run, (0.0, run.scenario.duration_s))
-    return {
-        (flow, quantity): found.get((flow, quantity), math.nan)
-        for flow in run.scenario.flow_names
-        for quantity in QUANTITIES
-    }

@@ -1,0 +1,90 @@
+"""Cells of the pages: scenarios that run with several seeds, on Linux and in the simulator, and the values of a run."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from statistics import fmean
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from lopsided.settings import Tables, scenario_text
+from reference.fidelity.records import Named, Values
+
+if TYPE_CHECKING:
+    from lopsided.scenario import Run, Scenario
+
+COUNTED = ("retransmits", "timeouts")
+"""Quantities in a separate table: small counts, whose relative error means little."""
+FLOW = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", *COUNTED)
+
+
+class Runnable(Named, Protocol):
+    """A cell with the scenario that Linux runs."""
+
+    def scenario(self, seed: int = 1) -> Scenario:
+        """Returns the scenario of the run with this seed; most cells have one scenario for all seeds."""
+        ...
+
+
+class Simulated(Protocol):
+    """A scenario with a name, whose values are read from a run."""
+
+    @property
+    def name(self) -> str:
+        """The name of the cell in the records."""
+        ...
+
+    def scenario(self, seed: int = 1) -> Scenario:
+        """Returns the scenario of the run with this seed."""
+        ...
+
+    def values_of(self, run: Run) -> Values:
+        """Returns the compared values of a run."""
+        ...
+
+
+@runtime_checkable
+class Cell(Runnable, Simulated, Protocol):
+    """A cell whose values are read from a run, on Linux and in the simulator alike."""
+
+
+class _HasTables(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def tables(self) -> Tables: ...
+
+
+class OfTables:
+    """The methods of a cell whose scenario is given as TOML tables."""
+
+    def fingerprint(self: _HasTables) -> str:
+        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
+        return hash_of(scenario_text(self.tables))
+
+    def scenario(self: _HasTables, seed: int = 1) -> Scenario:
+        """Returns the scenario, ready to run."""
+        from lopsided.scenario import Scenario
+
+        return Scenario.build(self.tables, self.name)
+
+    def values_of(self, run: Run) -> Values:
+        """Returns the values of every flow and link direction over the whole run; NaN for a missing value."""
+        found = {(flow["name"], quantity): _number(flow[quantity]) for flow in run.flows.rows() for quantity in FLOW}
+        times: dict[int, list[float]] = {}
+        for transfer in run.transfers.rows():
+            times.setdefault(transfer["flow"], []).append(transfer["completion_s"])
+        names = dict(zip(run.flows["flow"], run.flows["name"], strict=True))
+        found |= {(names[flow], "completion_s"): fmean(took) for flow, took in times.items()}
+        for link in run.links.rows():
+            found[link["direction"], "utilisation"] = _number(link["utilisation"])
+        return found
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def hash_of(said: str) -> str:
+    """Returns the hash that records store of a text."""
+    return hashlib.sha256(said.encode()).hexdigest()[:16]
