@@ -79,7 +79,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Connection:
-    """One connection of the flow, named after its opening port."""
+    """One connection of the flow, identified by the port of the end that opened it."""
 
     port: int
     episodes: list[Episode]

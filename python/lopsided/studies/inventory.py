@@ -1,6 +1,6 @@
 """All names that a scenario or a command accepts, with descriptions.
 
-Most of them come from the native module's declarations, through the JSON Schema.
+Most come from the native module through the JSON Schema.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lopsided.errors import UsageError
 
 @dataclass(frozen=True)
 class Entry:
-    """A name; `text` describes it and names the source of the description, if there is one."""
+    """A name; `text` has its description and, if there is one, the source."""
 
     name: str
     text: str = ""
@@ -37,12 +37,12 @@ ACK_POLICIES: Mapping[str, str] = {
     "growing": "Each ACK covers one segment more than the last, up to max_delack (Altman and Jimenez 2003).",
     "tack": "Four ACKs per round trip (after TACK, Li et al. 2020).",
 }
-"""Descriptions of the receivers' ACK policies, by name."""
+"""The receivers' ACK policies."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """All names of one kind; `use` shows the option that accepts them."""
+    """All names of one kind; `use` shows their option."""
 
     name: str
     text: str
@@ -51,7 +51,7 @@ class Group:
 
 
 def check_preset(name: str) -> None:
-    """Raises UsageError if there is no access line with the given name."""
+    """Raises UsageError if there is no such access line."""
     known = [known for known, *_ in _native.presets()]
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
@@ -60,7 +60,7 @@ def check_preset(name: str) -> None:
 
 
 def groups() -> list[Group]:
-    """Returns all non-empty groups except the papers, because that package may not be imported from here."""
+    """Returns all groups but the papers, whose package may not be imported here."""
     found = [
         Group(
             "controls",
@@ -97,7 +97,7 @@ def groups() -> list[Group]:
 
 
 def _words(table: str, key: str) -> tuple[Entry, ...]:
-    """Returns the allowed values of a key in the schema, with their descriptions."""
+    """Returns a key's allowed values with descriptions."""
     tables = cast("Mapping[str, Any]", json.loads(_native.schema())["$defs"])
     found = cast("Mapping[str, Any]", tables.get(table, {}).get("properties", {}).get(key, {}))
     words = cast("list[str]", found.get("enum", []))

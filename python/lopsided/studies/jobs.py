@@ -1,5 +1,4 @@
-"""Executes many runs, in parallel threads if the world supports it, and yields each result as soon as it is
-available."""
+"""Executes many runs, in threads if the world allows it, and yields each result at once."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
-"""Largest number of runs in a sweep or repetition; also the limit for `[sweep]` in a scenario file."""
+"""Most runs of a sweep or repetition, also for `[sweep]` in a scenario."""
 Progress = Callable[[float], object]
 
 
@@ -31,7 +30,7 @@ _elsewhere: ContextVar[Runner | None] = ContextVar("_elsewhere", default=None)
 
 @contextmanager
 def elsewhere(runner: Runner) -> Generator[None]:
-    """Within the block, `runner` executes all runs, for example on the workers of a cluster."""
+    """Inside the block, `runner` executes all runs, for example on a cluster."""
     before = _elsewhere.set(runner)
     try:
         yield
@@ -41,13 +40,12 @@ def elsewhere(runner: Runner) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Divided:
-    """Marks the runs of a study that can be divided into shards. Their measurements must be plain JSON."""
+    """Marks runs that can be divided into shards. Their measurements must be plain JSON."""
 
     what: str
-    """Identifies the measurement that is taken of the runs, such as the goals of a search."""
+    """Identifies what is measured, such as a search's goals."""
     goes_on: bool = False
-    """True if later runs of the study depend on the results of these runs. Each shard then needs the measurements of
-    all shards."""
+    """True if later runs depend on these. Each shard then needs all measurements."""
 
 
 Kept = Callable[[Sequence[Job], Callable[[Sequence[int]], Iterator[tuple[int, Any]]], Divided], list[Any]]
@@ -56,10 +54,10 @@ _kept: ContextVar[Kept | None] = ContextVar("_kept", default=None)
 
 @contextmanager
 def kept_by(keep: Kept) -> Generator[None]:
-    """Within the block, `keep` decides which runs of a divided study this process executes.
+    """Inside the block, `keep` decides which divided runs this process executes.
 
-    `keep(jobs, made, divided)` returns the measurement of each job; `made(numbers)` executes the runs with these
-    numbers and yields each number with its measurement.
+    `keep(jobs, made, divided)` returns each job's measurement. `made(numbers)` executes these runs and yields each
+    number with its measurement.
     """
     before = _kept.set(keep)
     try:
@@ -69,8 +67,7 @@ def kept_by(keep: Kept) -> Generator[None]:
 
 
 def part_of(progress: Progress | None, begun: float, share: float) -> Progress | None:
-    """Returns a progress function for part of the work: `begun` is the fraction completed before it, `share` the
-    fraction that the part makes up."""
+    """Returns a progress function for a part that begins at `begun` and makes up `share`."""
     return None if progress is None else (lambda done: progress(begun + done * share))
 
 
@@ -83,10 +80,10 @@ def run_many(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[int, Run]]:
-    """Runs all jobs and yields each job's number and run as it finishes, so that only few runs are in memory.
+    """Runs all jobs and yields each number and run as it finishes, so that few runs are in memory.
 
-    `kernel` names the kernel of the kernel world (default: the best available one), `ours` the hosts that use the
-    simulator's TCP in the live world. Raises UsageError for an invalid number of workers.
+    `kernel` is the kernel of that world (default: the best available). `ours` are the hosts with the simulator's TCP in
+    the live world. Raises UsageError for an invalid number of workers.
     """
     if workers is not None and not 1 <= workers <= MOST_THREADS:
         raise UsageError(f"cannot run on {workers} workers: must be from 1 to {MOST_THREADS:,}")
@@ -112,9 +109,9 @@ def run_jobs(
     progress: Progress | None = None,
     divided: Divided | None = None,
 ) -> list[T]:
-    """Runs all jobs and returns `reduce(number, run)` of each, in the order of the jobs.
+    """Runs all jobs and returns `reduce(number, run)` of each in order.
 
-    If `divided` is given, these runs may be divided into shards (`studies.shards`).
+    `divided` allows shards (`studies.shards`).
     """
 
     def made(numbers: Sequence[int]) -> Iterator[tuple[int, T]]:
@@ -130,8 +127,7 @@ def run_jobs(
 
 
 def seeds(first: int, times: int) -> range:
-    """Returns the seeds of `times` repetitions. Raises UsageError if there are too many, or if a seed exceeds 64
-    bits."""
+    """Returns `times` seeds. Raises UsageError if there are too many, or one exceeds 64 bits."""
     if times < 1:
         raise UsageError(f"cannot repeat a run {times} times")
     check_count(times)
@@ -148,8 +144,7 @@ def check_count(runs: int) -> None:
 
 
 def repeated(scenarios: Sequence[Scenario], first: int, times: int) -> list[Job]:
-    """Returns each scenario with `times` consecutive seeds, starting at `first`. Raises UsageError if there are too
-    many runs."""
+    """Returns each scenario with `times` seeds from `first`. Raises UsageError for too many runs."""
     of_seeds = seeds(first, times)
     check_count(len(scenarios) * times)
     return [Job(scenario, seed) for scenario in scenarios for seed in of_seeds]
@@ -166,6 +161,6 @@ def run_repeated(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> list[Run]:
-    """Runs the scenario with `times` consecutive seeds, starting at `seed` (default: the scenario's)."""
+    """Runs the scenario with `times` seeds from `seed` (default: the scenario's)."""
     jobs = repeated([scenario], scenario.seed if seed is None else seed, times)
     return run_jobs(jobs, lambda _, run: run, world=world, kernel=kernel, ours=ours, workers=workers, progress=progress)

@@ -1,7 +1,7 @@
-"""Options of studies: names and defaults, shared by Python and the command line.
+"""Names and defaults of options, shared by Python and the command line.
 
-Rates, times and shares are text with a unit, or numbers in bit/s, in seconds and as a fraction of 1. The docstring of a
-field is the option's help.
+Rates, times and shares are text with a unit, or numbers in bit/s, seconds and fractions of 1. A field's docstring is
+the option's help.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ AQM_QUEUES = "fifo,codel,fq_codel,pie,cake"
 SIZE_QUEUES = "unmanaged,fifo,codel,fq_codel,pie,cake"
 """Disciplines that `lopsided size` compares by default."""
 USUAL_INTERFACE = "eth0"
-"""Default name, in printed commands, of the network interface towards the line."""
+"""Default network interface in printed commands."""
 ACKPATH_REMEDIES = (
     "none,filter,cake_filter,acks_first,acc,few_acks,bursts,reconstruct,"
     "filter+bursts,filter+reconstruct,filter+acks_first,acc+bursts"
@@ -39,17 +39,17 @@ METRIC_COLUMNS = {
     "jain": "jain",
     "performance": "performance",
 }
-"""The column of each metric except goodput. Every numeric column of the table is also a metric, under its own name."""
+"""Columns of the metrics except goodput. A table's numeric columns are metrics too."""
 METRICS = ("goodput", *METRIC_COLUMNS)
-"""The named metrics of a sweep; the numeric columns of its table are metrics too."""
+"""Named metrics of a sweep."""
 CHECK_LINES_TRIED = ("adsl2plus-16-1", "docsis30-100-10", "lte-50-15", "wifi5-400-400")
-"""Access lines on which `check` compares two builds by default."""
+"""Access lines on which `check` compares two builds."""
 CHECK_METRIC = "time"
 """The metric that `check` compares by default."""
 CHECK_REPEAT = 5
 """Default number of pairs per line."""
 CHECK_MARGIN = 0.02
-"""Default margin: the fraction of the baseline's mean by which a candidate may be worse."""
+"""Default margin, a fraction of the baseline's mean."""
 CHECK_LIMIT = "60s"
 """Default time limit of one run."""
 COMPARED_WORLDS = ("sim", "kernel")
@@ -57,7 +57,7 @@ COMPARED_WORLDS = ("sim", "kernel")
 COMPARED_RUNS = 3
 """Default number of runs per world."""
 PACKETS_APART_S = 100e-6
-"""Default tolerance in seconds for a packet's time, which counts from its connection's SYN."""
+"""Default tolerance in seconds for a packet's time since its SYN."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Compares two runs packet by packet: the first difference, the fields that differ, and the consequences.
+"""Compares two runs packet by packet.
 
     found = packets.compare(Scenario.load("adsl.toml"))
     found.first        # the earliest difference at any host
@@ -7,16 +7,14 @@
     kept = packets.keep(Scenario.load("adsl.toml"), Path("kept/adsl"), seed=1)     # once, on Linux
     found = packets.against(Run.load("kept/adsl"))                                 # as often as the simulator changes
 
-The captures of both runs at each host are aligned by connection and direction: the n-th packet with the n-th packet.
-Times, sequence numbers, acknowledgement numbers and timestamps are relative to the connection's first SYN. Two packets
-differ if any field differs (`FIELDS`); their times differ if they are more than the tolerance apart.
+At each host, the n-th packet of a connection and direction is compared with the n-th. Times and numbers count from the
+connection's first SYN. Packets differ if a field differs (`FIELDS`), or if their times differ by more than the
+tolerance.
 
-Why a tolerance: the kernel's clock advances by 256 ns at each reading, and its shapers round transmission times to
-nanoseconds. In a queue these errors add up to a few microseconds. A real difference in behaviour (a timer, an
-additional ACK) shifts a packet by at least one packet's transmission time: 0.12 ms at 100 Mbit/s. So the default
-tolerance is 0.1 ms. A missing mechanism causes much larger differences, or differences in other fields.
+The default tolerance is 0.1 ms. The kernel's clock and shapers cause errors of a few microseconds. A real difference
+shifts a packet by at least one transmission time, 0.12 ms at 100 Mbit/s.
 
-Left out: UDP, and connections that exist in only one of the runs (only their number is reported).
+Left out: UDP, and connections of only one run, which are counted.
 """
 
 from __future__ import annotations
@@ -43,23 +41,21 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
-"""The fields of a packet that are compared; see `crates/trace/src/align.rs`."""
+"""Compared fields of a packet; see `crates/trace/src/align.rs`."""
 
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
-"""Number of packets printed before and after the divergence, number of packets drawn before it, and number of
-intervals in the table of the time drift."""
+"""Packets printed before and after the divergence, packets drawn before it, and intervals of the drift table."""
 
 CAPTURES = "pcap"
-"""Name of the subfolder of a run folder that contains the captures."""
+"""Subfolder of a run with the captures."""
 
 FINE_S = 0.02
-"""Longest sampling interval in seconds for runs made by this module, so that the endpoints' states are known close
-to a divergence."""
+"""Longest sampling interval in seconds, so that states close to a divergence are known."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two runs, and the folder of its captures."""
+    """One of the runs, and its captures' folder."""
 
     name: str
     run: Run
@@ -68,94 +64,90 @@ class Side:
 
 @dataclass(frozen=True)
 class Divergence:
-    """The first packet that differs between the two runs."""
-
     host: str
     flow: str
     connection: int
-    """Index of the connection among the flow's connections, from 0."""
+    """Index of the flow's connection, from 0."""
     time_s: float
-    """Time of the packet in seconds since the start of the first run."""
+    """Seconds since the start of the first run."""
     since_syn_s: float
     sender: bool
-    """True if the packet was sent by the host that sends the flow's data."""
+    """True if the data's sender sent the packet."""
     number: int
-    """Number of packets that this host sent earlier on the connection."""
+    """Packets that this host sent before on the connection."""
     packets: int
-    """Number of earlier TCP packets in the first run's capture at the host."""
+    """Earlier TCP packets at the host in the first run."""
     fields: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class AtHost:
-    """One flow as the captures at one of its hosts show it."""
+    """One flow in the captures of one host."""
 
     host: str
     flow: str
     sends: bool
-    """True if the flow's data is sent by this host."""
+    """True if this host sends the data."""
     connections: tuple[int, int]
     pairs: list[dict[str, Any]] = field(repr=False)
-    """The result of `_native.align` for each of the flow's connections."""
+    """`_native.align` of each connection."""
     first: Divergence | None
     parted: Divergence | None
 
     def pair(self, at: Divergence | None) -> dict[str, Any] | None:
-        """Returns the connection of a divergence, or else the first connection; `None` if there is no connection."""
+        """Returns the divergence's connection, or else the first, or `None`."""
         return self.pairs[at.connection if at else 0] if self.pairs else None
 
     @property
     def packets(self) -> tuple[int, int]:
-        """Number of the flow's packets at this host, in each run."""
+        """The flow's packets at this host in each run."""
         return sum(pair["packets"][0] for pair in self.pairs), sum(pair["packets"][1] for pair in self.pairs)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A divergence with the packets and the sender states around it."""
+    """A divergence with the packets and states around it."""
 
     at: AtHost
     divergence: Divergence
     states: dict[str, dict[str, float | str | None]]
-    """Each run's last sample of the flow before the divergence: TCP_INFO, or the simulator's equivalent of it."""
+    """Each run's last sample before the divergence: TCP_INFO, or the simulator's equivalent."""
     context: list[dict[str, Any]]
-    """The packets before the divergence and the first differing packets, in pairs."""
+    """Pairs of packets, up to the first differing ones."""
     then: list[list[dict[str, Any]]]
-    """The packets of each capture from the divergence on."""
+    """Each capture's packets from the divergence on."""
     around: list[list[dict[str, Any]]]
     standing: list[dict[str, tuple[int, int]]]
-    """For each capture and each end, the bytes sent and the bytes acknowledged before the divergence."""
+    """Bytes sent and acknowledged before the divergence, per capture and end."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the scene as plain values for JSON."""
         told = {name: getattr(self, name) for name in ("states", "standing", "context", "then")}
         return {**vars(self.divergence), "fields": list(self.divergence.fields), **told}
 
 
 @dataclass(frozen=True)
 class Packets:
-    """Two runs of the same flows, with their packets aligned."""
+    """Two runs of the same flows with aligned packets."""
 
     sides: tuple[Side, Side]
     tolerance_s: float
     ignored: tuple[str, ...]
     found: tuple[AtHost, ...]
     totals: dict[str, tuple[int, int]]
-    """Number of TCP packets in each run, by host."""
+    """TCP packets in each run, by host."""
 
     @property
     def first(self) -> AtHost | None:
-        """The flow and host with the earliest difference; `None` if all compared fields agree."""
+        """The flow and host with the earliest difference, if any."""
         return _earliest(self.found, lambda one: one.first)
 
     @property
     def parted(self) -> AtHost | None:
-        """The flow and host with the earliest packet of different content: other data, another acknowledgement
-        number, or an additional or missing packet."""
+        """The flow and host with the earliest packet of different content, or an additional or missing packet."""
         return _earliest(self.found, lambda one: one.parted)
 
     def scenes(self) -> list[Scene]:
-        """Returns the first difference and the first packet with different content, each with the packets around it.
+        """Returns the first difference and the first different content, each with its context.
 
         If both are the same packet, it is returned once.
         """
@@ -172,11 +164,10 @@ class Packets:
 
     @cached_property
     def chance(self) -> str | None:
-        """Returns a sentence about the random number that explains the first difference; `None` if none does.
+        """Returns a sentence on the random number behind the first difference, or `None`.
 
-        Two worlds, or two seeds, use different random numbers. These explain a difference if a packet is missing at the
-        far end of a path with random losses, or if BBR has just chosen at random its first phase of `probe bandwidth`
-        (tcp_bbr.c, bbr_reset_probe_bw_mode).
+        Worlds and seeds differ in random numbers. They explain a packet missing after random losses, and BBR's random
+        first phase of `probe bandwidth` (tcp_bbr.c, bbr_reset_probe_bw_mode).
         """
         at = self.first
         if at is None or at.first is None or _share_draws(*(side.run for side in self.sides)):
@@ -184,12 +175,10 @@ class Packets:
         return _drawn_loss(self, at, at.first) or _drawn_phase(self.sides, at.first)
 
     def figure(self) -> Figure | None:
-        """Plots time and sequence numbers of both runs around the first packet with different content; `None` if
-        there is none."""
+        """Plots both runs' sequence numbers around the first different content; `None` without one."""
         return filled_in("Packets.figure")(self)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns all results as plain values for JSON."""
         return {
             "runs": [{"name": side.name, "world": side.run.world, "seed": side.run.seed} for side in self.sides],
             "tolerance_s": self.tolerance_s,
@@ -216,7 +205,7 @@ class Packets:
 
 
 def compare(scenario: Scenario, worlds: Sequence[str] = COMPARED_WORLDS, **options: Any) -> Packets:
-    """Runs the scenario in two different worlds and aligns the packets; `options` are those of `compare_arms`."""
+    """Runs the scenario in two worlds and aligns the packets, with the options of `compare_arms`."""
     return compare_arms(in_worlds(scenario, worlds), **options)
 
 
@@ -230,10 +219,9 @@ def compare_arms(
     keep: Path | None = None,
     progress: Progress | None = None,
 ) -> Packets:
-    """Runs each of two arms once, with captures at the hosts, and aligns them.
+    """Runs two arms once, with captures at the hosts, and aligns them.
 
-    If `keep` is given, the captures are stored in this folder, in a subfolder per arm. Raises UsageError unless there
-    are exactly two arms.
+    `keep` stores the captures, a subfolder per arm. Raises UsageError unless there are two arms.
     """
     check(tolerance_s, ignored)
     if len(arms) != 2:
@@ -255,9 +243,9 @@ def compare_arms(
 
 
 def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
-    """Aligns the captures in two run folders, as written by `lopsided run --pcap hosts`.
+    """Aligns the captures of two folders of `lopsided run --pcap hosts`.
 
-    Raises FolderError if a folder has no captures.
+    Raises FolderError if one has no captures.
     """
     sides: list[Side] = []
     for run in (one, other):
@@ -268,10 +256,9 @@ def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ig
 
 
 def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Packets:
-    """Simulates the scenario of a run folder with the folder's seed, and aligns the result with the folder's captures.
+    """Simulates a run folder's scenario with its seed, and aligns the result with its captures.
 
-    `rules` are the options of `align`. So the run on Linux has to be made only once. Raises FolderError if the run was
-    not saved.
+    So the run on Linux happens only once. `rules` are options of `align`. Raises FolderError if the run was not saved.
     """
     if kept.folder is None:
         raise FolderError("a run that was not saved has no captures")
@@ -283,7 +270,7 @@ def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Pac
 
 
 def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") -> Run:
-    """Runs the scenario with captures at its hosts and keeps the run folder for `against`."""
+    """Runs the scenario with captures and keeps the folder for `against`."""
     with folders.writing(folder) as staged:
         run = finely_sampled(scenario).run(seed=seed, world=world, pcap=staged / CAPTURES, pcap_at=("hosts",))
         run.write(staged, report=False)
@@ -292,9 +279,9 @@ def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") 
 
 
 def kept_in(folder: Path) -> list[Path]:
-    """Returns the run folders with captures inside a folder, by name; or the folder itself if it is such a run folder.
+    """Returns the run folders with captures inside a folder, or the folder itself.
 
-    Raises FolderError if there is no such run folder.
+    Raises FolderError if there is none.
     """
     if (folder / CAPTURES).is_dir():
         return [folder]
@@ -305,7 +292,7 @@ def kept_in(folder: Path) -> list[Path]:
 
 
 def check(tolerance_s: float, ignored: Sequence[str]) -> None:
-    """Raises UsageError if the tolerance is negative or a field is unknown."""
+    """Raises UsageError for a negative tolerance or an unknown field."""
     if unknown := set(ignored) - set(FIELDS):
         raise UsageError(f"packets have no field {sorted(unknown)[0]!r}; there are {', '.join(FIELDS)}")
     if tolerance_s < 0:
@@ -313,9 +300,9 @@ def check(tolerance_s: float, ignored: Sequence[str]) -> None:
 
 
 def align(one: Side, other: Side, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
-    """Aligns the captures of two runs at their hosts; flows are matched by name.
+    """Aligns two runs' captures at their hosts, with flows matched by name.
 
-    Raises UsageError if the runs have no TCP flow in common, and FolderError if there are no captures.
+    Raises UsageError without a common TCP flow, and FolderError without captures.
     """
     check(tolerance_s, ignored)
     these = {listed.flow: listed for listed in captures.read_index(one.captures)}
@@ -382,7 +369,7 @@ def _earliest(found: Sequence[AtHost], of: Callable[[AtHost], Divergence | None]
 
 
 def finely_sampled(scenario: Scenario) -> Scenario:
-    """Returns the scenario with a sampling interval of at most `FINE_S`."""
+    """Limits the sampling interval to `FINE_S`."""
     interval = scenario.interval_s
     if interval is not None and interval <= FINE_S:
         return scenario
@@ -390,20 +377,18 @@ def finely_sampled(scenario: Scenario) -> Scenario:
 
 
 def _share_draws(one: Run, other: Run) -> bool:
-    """True if both runs use the same random numbers."""
     return one.world == other.world == "sim" and one.seed == other.seed
 
 
 DRAWING = ("red", "pie", "fq_pie", "choke", "docsis-pie", "dualpi2")
-"""Queue disciplines that drop packets at random."""
+"""Disciplines that drop at random."""
 CYCLES = 8
-"""BBR chooses its first phase of `probe bandwidth` at random. The choice explains only differences that follow within
-this number of smallest RTTs, which is the number of phases (tcp_bbr.c, CYCLE_LEN)."""
+"""BBR's random first phase explains only differences within this many smallest RTTs: the number of phases (tcp_bbr.c,
+CYCLE_LEN)."""
 
 
 def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
-    """Returns a sentence if only one of the runs lost a packet that both runs sent, and the path drops packets at
-    random."""
+    """Returns a sentence if one run lost a packet of both, on a path with random drops."""
     if first.sender == at.sends:
         return None
     sent = next((one for one in found.found if one.flow == at.flow and one.host != at.host), None)
@@ -418,7 +403,7 @@ def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
 
 
 def _places_of_loss(run: Run) -> list[str]:
-    """The link directions that lose packets at random."""
+    """Link directions with random loss."""
     return [
         f"{link['name']}.{way}"
         for link in run.scenario.resolved["links"]
@@ -435,7 +420,7 @@ def _draws(queue: Mapping[str, Any]) -> bool:
 
 
 def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
-    """Returns a sentence if a simulated flow with BBR chose its first phase at random shortly before the difference."""
+    """Returns a sentence if a simulated BBR flow chose its first phase shortly before."""
     run = next((side.run for side in sides if side.run.world == "sim"), None)
     flows = {} if run is None else {row["flow"]: row["name"] for row in run.flows.rows() if row["cc"] == "bbr"}
     if run is None or not flows:

@@ -1,14 +1,11 @@
-"""A measuring sender and its sink for real networks, modelled on the programs in merritt2010's appendices B and C.
+"""A measuring sender and its sink for real networks, modelled on merritt2010's appendices B and C.
 
-`serve` is the sink. `run` connects to the sink and sends and receives bulk data on several connections. It returns the
-TCP_INFO of each sender, sampled at a fixed interval, and the number of bytes that each receiving application read. The
-sender of a download is the sink, so its log is fetched at the end.
+`serve` is the sink. `run` sends and receives bulk data, and returns each sender's sampled TCP_INFO and each receiver's
+bytes. Downloads are sent by the sink, so their log is fetched at the end. Either end may use the simulator's TCP
+(`Stack`, needs root). A connection begins with a line of JSON.
 
-Either end may send with the simulator's TCP instead of the kernel's (`Stack`), on ports that the kernel does not handle
-during the measurement. This requires root. The peer may use any TCP.
-
-A connection begins with one line of JSON that describes it. Left out: encryption and passwords, because a sink is
-started for an experiment, on a trusted network. The sink limits the duration, the number of connections and its memory.
+Left out: encryption and passwords, because sinks run for experiments on trusted networks, with limited duration,
+connections and memory.
 """
 
 from __future__ import annotations
@@ -37,20 +34,17 @@ INTERVAL_S = 0.02
 LONGEST_S = 3600.0
 MOST_CONNECTIONS = 64
 MOST_FROM_ONE = 40
-"""Limits of the connections that the sink serves in parallel: in total, and per address, so that one client cannot
-use all of them."""
+"""Limits of parallel connections at the sink: in total, and per address."""
 PATIENCE_S = 15.0
-"""Time in seconds that either side waits for the peer's next message, and that the sink waits for a complete request.
-"""
+"""Seconds to wait for the peer's next message, and for a complete request."""
 
 _SILENCE_S = 30.0
-"""An upload is ended after this time in seconds without data. The time is longer than `PATIENCE_S`, because a line may
-stall."""
+"""Seconds without data that end an upload. A line may stall for longer than `PATIENCE_S`."""
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
 _MOST_SAMPLES = 20_000
-"""Largest number of samples per flow that the sink sends; longer flows are sampled less often."""
+"""Most samples per flow that the sink sends. Longer flows are sampled less often."""
 _MOST_KEPT = MOST_CONNECTIONS * _MOST_SAMPLES
-"""Largest number of samples that the sink stores until a client fetches them: a few hundred MB."""
+"""Most samples that the sink stores for clients: a few hundred MB."""
 _REPORT_BYTES = _MOST_SAMPLES * 512
 """Largest size of a flow's report, in bytes."""
 _REPORT_S = 120.0
@@ -58,19 +52,18 @@ _SHORTEST_INTERVAL_S = 0.001
 _CHUNK = bytes(1 << 17)
 _RESET = struct.pack("ii", 1, 0)
 _LINGER_S = 10.0
-"""Time in seconds that the connections of the simulator's TCP may take to close."""
+"""Seconds for the simulator's connections to close."""
 _BEGAN_S = time.time() - time.monotonic()
 
 
 def _wall_s() -> float:
-    """Returns the wall-clock time, advanced by the monotonic clock since the start of this process, so that changes of
-    the system clock have no effect."""
+    """Wall-clock time of the process's start plus monotonic time: steps of the clock have no effect."""
     return _BEGAN_S + time.monotonic()
 
 
 @dataclass(frozen=True)
 class Stack:
-    """The TCP implementation of this end: the kernel's, or the simulator's if a profile is given."""
+    """This end's TCP: the kernel's, or the simulator's with a profile."""
 
     profile: str | None = None
     """Stack profile of the simulator's TCP, such as linux-6.1; `None` for the kernel's TCP."""
@@ -80,7 +73,7 @@ class Stack:
             raise UsageError(f"no TCP profile is called {self.profile!r}; there are {', '.join(_native.PROFILES)}")
 
     def check(self, cc: str | None) -> None:
-        """Raises UsageError if the simulator's TCP is used and does not have the given congestion control."""
+        """Raises UsageError if the simulator's TCP lacks the congestion control."""
         if self.profile is not None and cc is not None and cc not in _native.CONGESTION_CONTROLS:
             known = ", ".join(_native.CONGESTION_CONTROLS)
             raise UsageError(f"lopsided's TCP has no congestion control {cc!r}; it has {known}")
@@ -93,8 +86,7 @@ DEFAULT_CC = "cubic"
 
 @dataclass(frozen=True)
 class Flow:
-    """One connection: `up` sends to the sink, `down` receives from it. The flow ends after `duration_s` seconds, or
-    after `size` bytes if `size` is not 0."""
+    """One connection: `up` to the sink, `down` from it. It ends after `duration_s`, or after `size` bytes if not 0."""
 
     name: str
     direction: str
@@ -106,8 +98,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Sample:
-    """A sender's state. Times are in seconds since 1970, unaffected by later steps of the system clock; windows in
-    bytes, rates in bit/s."""
+    """A sender's state: times in seconds since 1970, windows in bytes, rates in bit/s."""
 
     time_s: float
     rtt_us: int
@@ -117,12 +108,12 @@ class Sample:
     receive_window_bytes: int | None
     send_window_bytes: int | None
     bandwidth_window_bytes: int | None
-    """The delivery rate times the RTT, in bytes: Linux's counterpart of BSD's bandwidth-limited window."""
+    """Delivery rate times RTT in bytes, like BSD's bandwidth-limited window."""
     throughput_bps: float
-    """Bytes written to the socket so far, divided by the time since the first write, in bit/s."""
+    """Bytes written so far, divided by the time since the first write, in bit/s."""
     retransmits: int
     state: str | None = None
-    """Congestion state, such as recovery; `None` if an older sink does not report it."""
+    """Congestion state, such as recovery; `None` from an older sink."""
     in_flight_bytes: int | None = None
 
 
@@ -133,15 +124,15 @@ class Log:
     flow: Flow
     samples: list[Sample] = field(default_factory=list[Sample])
     received: int = 0
-    """Number of bytes that the receiving application read."""
+    """Bytes that the receiving application read."""
     seconds: float = 0.0
-    """Time in seconds from the first received byte to the last."""
+    """Seconds from the first to the last received byte."""
     port: int = 0
-    """Local port of an upload over the kernel's TCP; 0 for other flows."""
+    """Local port of an upload over the kernel's TCP; else 0."""
 
     @property
     def goodput_bps(self) -> float:
-        """Received bytes divided by the receiving time, in bit/s."""
+        """Received bytes over receiving time, in bit/s."""
         return 8 * self.received / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -153,8 +144,7 @@ def serve(
     stack: Stack = KERNEL,
     cc: str | None = None,
 ) -> None:
-    """Runs the sink until it is interrupted or `stop` is set. `cc` is the default congestion control of the
-    simulator's TCP."""
+    """Runs the sink until it is interrupted or `stop` is set. `cc` is the simulator's default."""
     stack.check(cc)
     sink = _Sink(note)
     with (
@@ -169,7 +159,7 @@ def serve(
             except (TimeoutError, BlockingIOError):
                 continue
             except OSError as error:
-                # No file descriptor is left: wait until a connection ends.
+                # No file descriptor is left.
                 note(f"a connection was not accepted: {error.strerror or error}")
                 time.sleep(0.2)
                 continue
@@ -185,11 +175,10 @@ def run(
     every_write: bool = False,
     stack: Stack = KERNEL,
 ) -> list[Log]:
-    """Runs the flows against a sink and returns the log of each, in their order.
+    """Runs flows against a sink and returns their logs in order.
 
-    If `every_write` is true, senders write 1,460 bytes at a time and are sampled after each write, as in merritt2010's
-    program; means over rows then give more weight to busy periods. After `_MOST_SAMPLES` rows, samples are taken at the
-    interval.
+    `every_write` samples each write of 1,460 bytes, as merritt2010's program does; busy periods then weigh more. After
+    `_MOST_SAMPLES` rows, the interval applies again.
     """
     for flow in flows:
         stack.check(flow.cc)
@@ -230,7 +219,7 @@ def _run(way: _Way, flows: list[Flow], interval_s: float, every_write: bool) -> 
 
 
 def frame(logs: list[Log]) -> pl.DataFrame:
-    """Returns all samples as one table. Raises RunError if there are no samples."""
+    """Returns all samples as a table. Raises RunError without samples."""
     import polars as pl
 
     rows = [
@@ -244,15 +233,17 @@ def frame(logs: list[Log]) -> pl.DataFrame:
 
 
 THESIS_EPOCH_S = 1_267_500_000
-"""Offset in seconds that the thesis's program subtracts from the clock before it logs a time (MER-M15)."""
+"""Seconds that the thesis's program subtracts from the clock (MER-M15)."""
 _THESIS_WRITE = 1460
 """Size of each write of the thesis's program, in bytes."""
 THESIS_COLUMNS = ("Time", "RTT", "RTT_Var", "SSTHRESH", "CWND", "Rcv_Wnd", "Snd_Wnd", "Snd_BW_Wnd", "Throughput")
 
 
 def thesis_lines(log: Log) -> list[str]:
-    """Returns the lines of appendix C's log: tab-separated, times in seconds since `THESIS_EPOCH_S`, round trips in
-    microseconds, windows in bytes, throughput in bit/s."""
+    """Returns the lines of appendix C's log, tab-separated.
+
+    Times count seconds since `THESIS_EPOCH_S`, RTTs microseconds, windows bytes, throughput bit/s.
+    """
     lines = ["\t".join(THESIS_COLUMNS)]
     for one in log.samples:
         windows = (one.ssthresh_bytes, one.cwnd_bytes, one.receive_window_bytes, one.send_window_bytes)
@@ -272,8 +263,7 @@ def thesis_lines(log: Log) -> list[str]:
 
 
 class _Connection(Protocol):
-    """One end of a connection over the kernel's or the simulator's TCP. Methods raise `TimeoutError` or
-    `BlockingIOError` on a timeout."""
+    """One end of a connection. Methods raise `TimeoutError` or `BlockingIOError` on a timeout."""
 
     def send(self, octets: bytes, timeout_s: float) -> int: ...
     def recv(self, most: int, timeout_s: float) -> bytes: ...
@@ -283,12 +273,12 @@ class _Connection(Protocol):
         ...
 
     def give_up(self) -> None:
-        """Closes the connection and discards the data that is still in the socket."""
+        """Closes the connection and discards its unsent data."""
         ...
 
     def sample(self, throughput_bps: float) -> Sample: ...
     def port(self) -> int:
-        """Returns the local port if it is known, else 0."""
+        """Returns the local port, or 0."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -296,12 +286,12 @@ class _Connection(Protocol):
 
 
 class _Way(Protocol):
-    """Opens connections to the sink over one TCP implementation."""
+    """Opens connections to the sink over one TCP."""
 
     host: str
     port: int
     chooses: bool
-    """True if the request also selects the congestion control of the download's sender."""
+    """True if the request selects the download's congestion control."""
 
     def connect(self, cc: str | None, *, ours: bool = True) -> _Connection: ...
 
@@ -417,7 +407,7 @@ class _KernelWay:
 
 
 class _OurWay:
-    """Opens connections of the simulator's TCP. Reports, which are not measured, use the kernel's TCP."""
+    """Opens connections of the simulator's TCP. Reports use the kernel's."""
 
     chooses = False
 
@@ -492,7 +482,7 @@ def _taken(take: Callable[[], _native.TcpHost]) -> _native.TcpHost:
 
 
 class _Sink:
-    """Handles the sink's connections, and stores each report until a client fetches it."""
+    """Handles connections, and keeps reports until a client fetches them."""
 
     def __init__(self, note: Callable[[str], object]) -> None:
         self._note = note
@@ -501,7 +491,7 @@ class _Sink:
         self._reports: dict[str, dict[str, Any]] = {}
 
     def handle(self, connection: _Connection, peer: str) -> None:
-        """Handles one connection from its first line on. Errors are logged and do not stop the sink."""
+        """Handles one connection. Errors are logged and do not stop the sink."""
         with connection:
             if not self._enter(peer):
                 return
@@ -537,7 +527,7 @@ class _Sink:
         log = Log(flow)
         self._note(f"{peer}: {printable(flow.name)}, {flow.direction}")
         if flow.direction == "up":
-            # Limit silence, because an idle client would otherwise occupy one of the few connections.
+            # An idle client would occupy one of the few connections.
             _receive(connection, log, _SILENCE_S, flow.duration_s)
         else:
             _send(connection, log, _interval(wish.get("interval_s"), flow), bool(wish.get("every_write")))
@@ -549,7 +539,7 @@ class _Sink:
             flows = self._reports.setdefault(token, {})
             if len(flows) < MOST_CONNECTIONS or log.flow.name in flows:
                 flows[log.flow.name] = report
-            # Discard reports that no client has fetched, oldest first; then the newest flows of this client's report.
+            # Discard unfetched reports, oldest first; then this client's newest flows.
             while len(self._reports) > MOST_CONNECTIONS or (len(self._reports) > 1 and self._samples() > _MOST_KEPT):
                 self._reports.pop(next(each for each in self._reports if each != token))
             while len(flows) > 1 and self._samples() > _MOST_KEPT:
@@ -560,7 +550,7 @@ class _Sink:
 
 
 def printable(text: str) -> str:
-    """Returns a peer's text as one line without terminal escapes, at most 200 characters."""
+    """Returns a peer's text without terminal escapes, at most 200 characters."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
 
 
@@ -577,7 +567,7 @@ def _number(value: object, what: str, least: float, most: float) -> float:
 
 
 def _wished(value: object) -> Flow:
-    """Parses and validates the flow that a client requests."""
+    """Parses and validates a requested flow."""
     if not isinstance(value, dict):
         raise ValueError("the request has no flow")
     wish = cast("dict[str, object]", value)
@@ -596,12 +586,12 @@ def _wished(value: object) -> Flow:
 
 
 def _interval(value: object, flow: Flow) -> float:
-    """Returns the sampling interval in seconds, long enough for at most `_MOST_SAMPLES` samples."""
+    """Returns an interval in seconds that gives at most `_MOST_SAMPLES` samples."""
     return max(_number(value, "interval", _SHORTEST_INTERVAL_S, LONGEST_S), flow.duration_s / _MOST_SAMPLES)
 
 
 def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: bool) -> None:
-    """Runs one flow on the side that requested it."""
+    """Runs one flow on the requesting side."""
     flow = log.flow
     with way.connect(flow.cc) as connection:
         wished = flow if way.chooses else replace(flow, cc=None)
@@ -621,8 +611,8 @@ def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: 
 
 
 def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
-    """Fetches the sink's report: the samples of its downloads and the byte counts of its uploads."""
-    # The sink may detect the end of a flow slightly later than this side.
+    """Fetches the sink's report: samples of downloads, byte counts of uploads."""
+    # The sink may see the end slightly later.
     time.sleep(0.2)
     with way.connect(None, ours=False) as connection:
         _send_all(connection, json.dumps({"role": "report", "token": token}).encode() + b"\n")
@@ -637,7 +627,7 @@ def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
 
 
 def _read_report(connection: _Connection, flows: int) -> bytes:
-    """Reads the sink's answer. Raises OSError if it is larger or takes longer than any valid report."""
+    """Reads the sink's answer. Raises OSError if it is larger or slower than any valid report."""
     most = _REPORT_BYTES * (1 + flows)
     until = time.monotonic() + _REPORT_S
     found = bytearray()
@@ -655,7 +645,7 @@ def _table(value: object, what: str) -> dict[str, object]:
 
 
 def _fill_in(log: Log, report: dict[str, object]) -> None:
-    """Validates the sink's report on a flow and adds it to the log."""
+    """Validates the sink's report on a flow and adds it."""
     if log.flow.direction == "up":
         log.received = int(_number(report.get("received"), "count of bytes", 0, 2**60))
         log.seconds = _number(report.get("seconds"), "time", 0, 2 * LONGEST_S)
@@ -664,7 +654,7 @@ def _fill_in(log: Log, report: dict[str, object]) -> None:
     if not isinstance(samples, list) or len(cast("list[object]", samples)) > _MOST_SAMPLES + 1:
         raise ValueError("the samples are not a list, or too many")
     names = {each.name for each in fields(Sample)}
-    # An older sink does not send these two fields.
+    # Older sinks lack these fields.
     needed = names - {"state", "in_flight_bytes"}
     log.samples = []
     for each in cast("list[object]", samples):
@@ -689,8 +679,7 @@ def _send_all(connection: _Connection, octets: bytes) -> None:
 
 
 def _send(connection: _Connection, log: Log, interval_s: float, every_write: bool = False) -> None:
-    """Keeps the socket full until the flow ends, and takes a sample at each interval or after each write of 1,460
-    bytes."""
+    """Keeps the socket full, and samples at each interval or after each write of 1,460 bytes."""
     flow = log.flow
     if flow.cc is not None:
         connection.set_cc(flow.cc)
@@ -714,12 +703,12 @@ def _send(connection: _Connection, log: Log, interval_s: float, every_write: boo
         connection.end()
         connection.recv(1, PATIENCE_S + flow.duration_s)
     else:
-        # Discard the data in the socket, because a slow line could need minutes to send it.
+        # A slow line could need minutes for the socket's data.
         connection.give_up()
 
 
 def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: float | None = None) -> None:
-    """Reads and counts bytes until the sender ends, for at most `longest_s` plus `PATIENCE_S` seconds."""
+    """Counts bytes until the sender ends, for at most `longest_s` plus `PATIENCE_S`."""
     first = last = time.monotonic()
     until = None if longest_s is None else first + longest_s + PATIENCE_S
     try:
@@ -733,8 +722,7 @@ def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: fl
 
 
 def _read_line(connection: _Connection) -> dict[str, Any]:
-    """Reads the first line byte by byte, because data follows the line. Raises ValueError after `PATIENCE_S`
-    seconds."""
+    """Reads the first line byte by byte, because data follows. Raises ValueError after `PATIENCE_S`."""
     line, until = b"", time.monotonic() + PATIENCE_S
     while not line.endswith(b"\n"):
         octet = connection.recv(1, max(1e-3, until - time.monotonic()))
@@ -757,10 +745,10 @@ def plan(
     size: int = 0,
     cc: str | None,
 ) -> list[Flow]:
-    """Plans `down` downloads and `up` uploads that end together. Uploads start `upload_after_s` after the downloads,
-    and flows of one direction start `stagger_s` apart.
+    """Plans downloads and uploads that end together.
 
-    Raises UsageError if there is no flow, if there are too many, or if a flow would start after the end.
+    Uploads start `upload_after_s` after the downloads, flows of one direction `stagger_s` apart. Raises UsageError for
+    no flow, too many flows, or a start after the end.
     """
     if down < 0 or up < 0 or down + up == 0 or down + up > MOST_CONNECTIONS // 2:
         raise UsageError(f"{down + up} flows: must be from 1 to {MOST_CONNECTIONS // 2}")
@@ -778,8 +766,7 @@ def plan(
 
 @dataclass(frozen=True)
 class Field:
-    """The field procedure of merritt2010 section 6.4: its measurements, and the buffer that inequality 6.6 returns
-    for them."""
+    """The field procedure of merritt2010 section 6.4: measurements, and the buffer of inequality 6.6."""
 
     rtt_ms: float
     max_cwnd_down_bytes: int
@@ -791,16 +778,15 @@ class Field:
 def field_procedure(
     host: str, *, port: int = PORT, up_bps: float | None, alone_s: float = 30.0, both_s: float = 30.0
 ) -> Field:
-    """Measures the RTT of a download alone, then the largest windows of a download and an upload that run in parallel.
+    """Measures the RTT of a download alone, then both flows' largest windows in parallel.
 
-    If the uplink's rate is not given, the upload's goodput is used as the rate. Raises RunError if a flow has no
-    samples.
+    By default, the uplink's rate is the upload's goodput. Raises RunError if a flow has no samples.
     """
     flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
     down, up = run(host, flows, port=port)
     if not down.samples or not up.samples:
         raise RunError("a flow gave no samples")
-    # Use the sink's clock for the start of the upload, because this machine's clock may differ from it.
+    # The sink's clock may differ from this machine's.
     joined = down.samples[0].time_s + alone_s - 1.0
     alone = [sample.rtt_us for sample in down.samples if sample.time_s < joined] or [down.samples[0].rtt_us]
     largest_down, largest_up = (max(one.cwnd_bytes for one in log.samples) for log in (down, up))

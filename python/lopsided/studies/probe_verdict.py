@@ -1,7 +1,7 @@
-"""Sentences about a probe of a real line: how load affects the RTT, and how uploads affect downloads.
+"""Sentences on a probed line: the effect of load on the RTT, and of uploads on downloads.
 
-The idle RTT is the smallest RTT that any sender measured, because a probe's first segments find an empty queue. Left
-out: whether the queue is on this line or beyond it, because senders cannot measure the location.
+The idle RTT is the smallest of any sender: a probe's first segments find an empty queue. Senders cannot see whether the
+queue is on this line.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from lopsided.studies.probe import Log
 
 _SHORT_MS = 20.0
-"""An increase of the RTT by less than this, in milliseconds, does not disturb a call."""
+"""Increase of the RTT in ms below which a call is undisturbed."""
 _LONG_MS = 100.0
 _FELL = 0.8
-"""A download counts as slowed if its rate with uploads is below this fraction of its rate without uploads."""
+"""Rate with uploads, relative to the rate without, below which a download was slowed."""
 _LEAST_S = 1.0
-"""Minimum time in seconds that a comparison needs before, and also after, the start of the first upload."""
+"""Seconds that a comparison needs before and after the first upload's start."""
 
 
 def verdict(logs: Sequence[Log]) -> list[str]:
-    """Returns the verdict as sentences; empty if no RTT was measured."""
+    """Returns the verdict; empty if no RTT was measured."""
     return [*_round_trips(logs), *_downloads(logs)]
 
 
@@ -52,7 +52,7 @@ def _round_trips(logs: Sequence[Log]) -> list[str]:
 
 
 def _downloads(logs: Sequence[Log]) -> list[str]:
-    """Compares the rate of each download before and after the start of the first upload."""
+    """Compares each download before and after the first upload's start."""
     starts = [log.flow.start_s for log in logs if log.flow.direction == "up"]
     begun = min((log.samples[0].time_s - log.flow.start_s for log in logs if log.samples), default=None)
     if not starts or begun is None:
@@ -63,7 +63,7 @@ def _downloads(logs: Sequence[Log]) -> list[str]:
         if log.flow.direction != "down" or not log.samples or joined - log.samples[0].time_s < _LEAST_S:
             continue
         first = log.samples[0].time_s
-        # Bytes written to the socket so far; see `Sample.throughput_bps`.
+        # Bytes written so far; see `Sample.throughput_bps`.
         sent = [(sample.time_s, sample.throughput_bps * (sample.time_s - first)) for sample in log.samples]
         alone = max((one for one in sent if one[0] <= joined), default=sent[0])
         end = sent[-1]

@@ -1,12 +1,11 @@
-"""Replays recorded packet arrivals into a link of a scenario, to compare its queue with the queue at which they were
-recorded.
+"""Replays recorded packet arrivals into a scenario's link, to compare queues.
 
     arrivals = [replay.Arrival(at_ns, replay.datagram(1500, port=7)) for at_ns in range(0, 10**9, 10**6)]
     fates = replay.replay(scenario, "link", "down", arrivals)
     [fate.left_ns for fate in fates]
 
-Every packet arrives at its original time, even if earlier packets are dropped: no sender reacts. So two queue
-disciplines, or one here and one in a router, get the same packets and can be compared packet by packet.
+Packets arrive at their original times whatever was dropped, because no sender reacts. So two disciplines can be
+compared packet by packet, also with a router's.
 """
 
 from __future__ import annotations
@@ -24,19 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arrival:
-    """A packet that arrives at a queue. `octets` are its headers, from the IP header to the end of the TCP or UDP
-    header."""
+    """A packet that arrives at a queue. `octets` are its headers, from IP to the end of TCP or UDP."""
 
     at_ns: int
     octets: bytes
     flow: int = 0
-    """The flow number that the rules of a classifier refer to."""
+    """Flow number for the rules of a classifier."""
 
 
 @dataclass(frozen=True)
 class Fate:
-    """The outcome for a packet: it departed at `left_ns` as number `place` of all packets, or was dropped for
-    `reason`."""
+    """A packet departed at `left_ns` as number `place`, or was dropped for `reason`."""
 
     left_ns: int | None = None
     place: int | None = None
@@ -55,11 +52,10 @@ def replay(
     credit_ns: int = 0,
     seed: int = 1,
 ) -> list[Fate]:
-    """Replays packets, in the order of their arrival times, into one direction of a link.
+    """Replays packets, by arrival time, into one direction of a link.
 
-    If `instants` is given, the line's rate is ignored: one packet is dequeued at each of these times, for example at
-    the departure times of another queue. If `credit_ns` is given, the line sends the first packet of a busy period as
-    if it had arrived that much earlier, as in the kernel world.
+    `instants` replaces the line's rate: one packet is dequeued at each of these times. `credit_ns` makes a busy
+    period's first packet count as that much earlier, as in the kernel world.
     """
     packets = [(arrival.at_ns, arrival.flow, arrival.octets) for arrival in arrivals]
     times = None if instants is None else list(instants)
@@ -70,6 +66,6 @@ def replay(
 
 
 def datagram(size: int, port: int, tos: int = 0) -> bytes:
-    """Returns the headers of a UDP packet of `size` bytes with the given source and destination ports."""
+    """Returns a UDP packet's headers, with one port at both ends."""
     ip = struct.pack("!BBHHHBBHII", 0x45, tos, size, 0, 0x4000, 64, 17, 0, 0x0A000001, 0x0A000002)
     return ip + struct.pack("!HHHH", port, port, size - 20, 0)

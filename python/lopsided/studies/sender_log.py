@@ -1,8 +1,7 @@
-"""Sender logs in the format of merritt2010's program, and the results that the scripts in its appendices compute from
-them.
+"""Sender logs of merritt2010's program, and the results of the scripts in its appendices.
 
-All rows have the same weight, as in the scripts. A log with one row per write therefore gives more weight to busy
-periods. The formulas are those of `lopsided.metrics`. Left out: the scripts' output files with one row per buffer size.
+All rows have the same weight, as in the scripts, so a log with one row per write weighs busy periods more. The formulas
+are those of `lopsided.metrics`. Left out: the scripts' files per buffer size.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TIME, _RTT, _CWND = (THESIS_COLUMNS.index(name) for name in ("Time", "RTT", "CW
 
 @dataclass(frozen=True)
 class SenderLog:
-    """A log's columns: times in s, round trips in microseconds, windows in bytes."""
+    """A log's columns: times in s, RTTs in microseconds, windows in bytes."""
 
     path: Path
     time_s: Array
@@ -35,7 +34,7 @@ class SenderLog:
 
 @dataclass(frozen=True)
 class Rates:
-    """The rates of the line in bit/s; `None` if unknown."""
+    """The line's rates in bit/s, if known."""
 
     down_bps: float | None
     up_bps: float | None
@@ -43,7 +42,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Figure:
-    """One result: its name, the appendix that contains its script, its value and unit."""
+    """One result: name, appendix of its script, value and unit."""
 
     name: str
     appendix: str
@@ -52,19 +51,17 @@ class Figure:
 
     @property
     def shown(self) -> str:
-        """Formats the value with a unit prefix."""
         scale, unit = {"bit/s": (1e-3, "kbit/s"), "byte": (1e-3, "kB"), "us": (1e-3, "ms")}.get(
             self.unit, (1, self.unit)
         )
         return f"{self.value * scale:,.4g} {unit}".strip()
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the result as plain values for JSON."""
         return asdict(self)
 
 
 def read(path: Path) -> SenderLog:
-    """Reads a log. Raises UsageError with the line number if a row does not have nine numbers."""
+    """Reads a log. Raises UsageError with the line number of a row without nine numbers."""
     rows: list[list[float]] = []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -96,10 +93,10 @@ def _is_number(cell: str) -> bool:
 
 
 def figures(download: SenderLog, upload: SenderLog | None, split_s: float | None, rates: Rates) -> list[Figure]:
-    """Returns the results of all scripts for the given logs, in the order of appendices E to J.
+    """Returns the results of all scripts, in the order of appendices E to J.
 
-    `split_s` is the time, in seconds after the download's first row, at which the log is split into before and after;
-    default: the time of the upload's first row. The log is not split if there is no upload.
+    `split_s` splits the log, in seconds after its first row; default: the upload's first row. Without an upload there
+    is no split.
     """
     begin = float(download.time_s[0])
     at = begin + split_s if split_s is not None else float(upload.time_s[0]) if upload is not None else None
@@ -177,8 +174,7 @@ def _both(download: SenderLog, upload: SenderLog, at: float | None, rates: Rates
 
 
 def write_bdp(log: SenderLog, rates: Rates, path: Path) -> None:
-    """Writes time, window and bandwidth-delay product of each row (appendix D). Raises UsageError if the rate is
-    unknown."""
+    """Writes each row's time, window and BDP (appendix D). Raises UsageError without a rate."""
     if rates.down_bps is None:
         raise UsageError("the bandwidth-delay product needs the downlink's rate: --down 2.4M")
     products = log.rtt_us / 8e6 * rates.down_bps

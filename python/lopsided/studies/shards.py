@@ -1,14 +1,11 @@
-"""Runs a study on many machines without a scheduler: each machine executes one shard of the runs, and `merge` joins the
-shards.
+"""Runs a study on many machines without a scheduler: each executes a shard, and `merge` joins them.
 
-Shard i of n executes the runs i, i + n, i + 2n, ... of a study. For each run it writes the study's measurement as one
-line of JSON to the shard's file in a shared folder. The merge repeats the study with these lines instead of runs, so
-that its table and digests are the same as on one machine. A shard that was lost or interrupted continues where its file
-ends.
+Shard i of n executes the runs i, i + n, i + 2n, ... and writes each measurement as a line of JSON to a shared folder.
+The merge repeats the study with these lines instead of runs, so tables and digests are as on one machine. A shard
+continues where its file ends.
 
-A study can be sharded if it executes its runs with `run_jobs(..., divided=Divided(...))` and its measurements are plain
-JSON. If later runs depend on the results of earlier runs, as in a search, the study has several stages. Each shard then
-reads the files of all shards after a stage, and waits for the shards that are still running.
+A study must use `run_jobs(..., divided=Divided(...))` with plain JSON measurements. If later runs depend on earlier
+results, as in a search, shards wait for each other after each stage.
 """
 
 from __future__ import annotations
@@ -35,12 +32,12 @@ from lopsided.worlds.base import Job
 MOST_SHARDS = 100_000
 _KIND = "lopsided shard 2"
 WAIT_S = 600.0
-"""A shard waits for the other shards until they have made no progress for this time, in seconds."""
+"""Seconds without progress after which a shard stops waiting for others."""
 _LOOKS_EVERY_S = 0.5
 _SHARD = re.compile(r"(?:(\d+|auto)/)?(\d+)")
 
 INDICES = {"SLURM_ARRAY_TASK_ID": 0, "JOB_COMPLETION_INDEX": 1}
-"""Environment variables that contain the number of a task, and the offset that makes the first number 1."""
+"""Environment variables with a task's number, and the offset to count from 1."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +52,13 @@ class Shard:
         return range(self.number - 1, runs, self.count)
 
     def file(self, folder: Path) -> Path:
-        """This shard's file in the shared folder."""
         return folder / f"shard-{self.number:05}-of-{self.count:05}.jsonl"
 
 
 def parse(text: str, environment: Mapping[str, str] = os.environ) -> Shard | int:
-    """Parses `3/64`; `auto/64`, which takes the number from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX; or only a
-    number of shards.
+    """Parses `3/64`, or a number of shards, or `auto/64`: SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX.
 
-    Raises UsageError for anything else.
+    Raises UsageError for other text.
     """
     match = _SHARD.fullmatch(text.strip())
     if match is None:
@@ -89,35 +84,35 @@ def _from_environment(environment: Mapping[str, str]) -> int:
 
 
 class Finished(Exception):
-    """Raised when a shard has executed its runs. The study ends here: other shards execute the remaining runs."""
+    """Raised after a shard's last run. Other shards execute the remaining runs."""
 
     def __init__(self, made: int, found: int, runs: int) -> None:
         super().__init__(f"{made} of {runs} runs")
         self.made = made
         """Runs made now."""
         self.found = found
-        """Number of runs that were in the shard's file before."""
+        """Runs that the shard's file had before."""
         self.runs = runs
         """Number of runs of the whole study."""
 
 
 class Behind(Exception):
-    """Raised if this shard's next runs depend on runs that other shards have not finished."""
+    """Raised if this shard needs unfinished runs of others."""
 
     def __init__(self, missing: Sequence[int], runs: int) -> None:
         super().__init__(f"shards {array_of(missing)} are behind")
         self.missing = missing
-        """Numbers of the shards whose runs are missing."""
+        """Shards with missing runs."""
         self.runs = runs
-        """Number of runs that this shard has executed this time."""
+        """Runs of this shard this time."""
 
 
 @contextmanager
 def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT_S) -> Generator[None]:
-    """Within the block, a study executes only this shard's runs. `Finished` is raised after the last of them.
+    """Inside the block, a study executes only this shard's runs, then raises `Finished`.
 
-    `command` is the command that `merge` repeats. Raises `Behind` if needed runs of other shards are missing and these
-    shards make no progress for `wait_s` seconds, and FolderError if the folder contains shards of another study.
+    `command` is repeated by `merge`. Raises `Behind` if other shards make no progress for `wait_s` seconds, and
+    FolderError if the folder has another study's shards.
     """
     path = shard.file(folder)
     header = {"kind": _KIND, "lopsided": _native.__version__, "command": list(command), "shards": shard.count}
@@ -139,7 +134,7 @@ def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT
             file = file or opened.enter_context(_opened(path, header))
             file.seek(0)
             there, end = _read(path, file.read())
-            # The last line may be incomplete after an interruption.
+            # An interruption may leave an incomplete line.
             file.truncate(end)
             if there is not None and len(there.stages) > number:
                 _check_same(path, stage, there.stages[number])
@@ -163,7 +158,7 @@ def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT
 
 @contextmanager
 def _opened(path: Path, header: Mapping[str, Any]) -> Generator[BinaryIO]:
-    """Opens and locks a shard's file. Writes the header of a new file, and checks the header of an existing file."""
+    """Opens and locks a shard's file. Writes or checks its header."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         try:
@@ -182,7 +177,7 @@ def _opened(path: Path, header: Mapping[str, Any]) -> Generator[BinaryIO]:
 
 
 def _of_all(folder: Path, number: int, stage: _Stage, count: int, wait_s: float, made: int) -> list[Any]:
-    """Returns the measurements of all shards in a stage. Waits for shards that are still running."""
+    """Returns all shards' measurements in a stage, and waits for running shards."""
     size, until = -1, math.inf
     while True:
         whole = read(folder)
@@ -201,10 +196,10 @@ def _of_all(folder: Path, number: int, stage: _Stage, count: int, wait_s: float,
 
 @dataclass(frozen=True)
 class _Stage:
-    """Runs of a study whose results do not depend on each other."""
+    """Runs that do not depend on each other."""
 
     study: str
-    """Fingerprint of the scenarios, the seeds, the version, and the measurement."""
+    """Fingerprint of scenarios, seeds, version and measurement."""
     runs: int
     measured: dict[int, Any]
 
@@ -225,14 +220,13 @@ class Whole:
     shards: int
     stages: list[_Stage]
     missing: tuple[int, ...]
-    """Shards that have not executed all their runs."""
+    """Shards with missing runs."""
     size: int
-    """Total size of the files in bytes."""
+    """Total size in bytes."""
 
 
 def read(folder: Path) -> Whole:
-    """Reads the shards in a folder. Raises FolderError if there are no shards, or if they belong to different
-    studies."""
+    """Reads a folder's shards. Raises FolderError if there are none, or of different studies."""
     with output.told(folder, "read"):
         paths = sorted(folder.glob("shard-*-of-*.jsonl"))
         texts = [(path, path.read_bytes()) for path in paths]
@@ -254,7 +248,6 @@ def read(folder: Path) -> Whole:
 
 
 def _lacking(stages: Sequence[_Stage], count: int) -> list[int]:
-    """The numbers of the shards whose runs are incomplete."""
     return [
         number
         for number in range(1, count + 1)
@@ -264,10 +257,9 @@ def _lacking(stages: Sequence[_Stage], count: int) -> list[int]:
 
 @contextmanager
 def merged(whole: Whole) -> Generator[None]:
-    """Within the block, the study of these shards uses their measurements instead of executing runs.
+    """Inside the block, a study uses the shards' measurements instead of runs.
 
-    Raises FolderError if the block runs a different study, because the scenario or the version of lopsided differs.
-    Raises `Behind` if the shards have not executed all runs.
+    Raises FolderError for a different scenario or version, and `Behind` if runs are missing.
     """
     stages = iter(whole.stages)
 
@@ -299,7 +291,6 @@ def array_of(numbers: Sequence[int]) -> str:
 
 
 def _fingerprint(jobs: Sequence[Job], what: str) -> str:
-    """Returns a hash of scenarios, seeds, version, and the measurement."""
     found = hashlib.blake2b(f"{_native.__version__}\0{what}\0".encode(), digest_size=16)
     scenario, text = None, b""
     for job in jobs:
@@ -325,7 +316,7 @@ def _line(value: Any) -> bytes:
 
 
 def _read(path: Path, octets: bytes) -> tuple[Part | None, int]:
-    """Returns the complete lines of a file and the position of their end; None if the first line is incomplete."""
+    """Returns a file's complete lines and their end; None without a complete first line."""
     end = octets.rfind(b"\n") + 1
     if end == 0:
         return None, 0

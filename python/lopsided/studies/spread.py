@@ -12,19 +12,19 @@ INTERVAL = Heading("95 %", "half width of the mean's 95 % interval (Student's t 
 ARROW = Heading("", "down: towards the client; up: away from it", numeric=False)
 ARROWS = {"down": "↓", "up": "↑"}
 ALIKE = "nothing in them is random; `--start-jitter 1s` varies the start times of flows"
-"""The reason that is printed instead of an interval if all runs have the same digest."""
+"""The printed reason instead of an interval if all digests are equal."""
 
 _WIDE = 0.5
-"""A half-width above this fraction of the mean makes the mean uncertain."""
+"""Relative half-width above which a mean is uncertain."""
 
 
 def all_alike(digests: Iterable[str]) -> bool:
-    """True if all runs were identical, so that an interval over them would have no meaning."""
+    """True if all runs were identical: an interval would be meaningless."""
     return len(set(digests)) == 1
 
 
 def uncertain(intervals: Iterable[metrics.Interval]) -> str:
-    """Returns a remark if the half-width of an interval is more than half of its mean; empty if there is none."""
+    """Returns a remark if a half-width exceeds half of its mean."""
     known = [each for each in intervals if each.of > 1]
     wide = sum(each.half_width > _WIDE * abs(each.mean) for each in known)
     if not wide:
@@ -35,8 +35,7 @@ def uncertain(intervals: Iterable[metrics.Interval]) -> str:
 
 
 def spread(column: Column, values: Sequence[float | None], alike: bool) -> tuple[str, str]:
-    """Returns the mean and its 95 % confidence half-width as text; a dash instead of the half-width if all runs are
-    identical."""
+    """Returns the mean with its 95 % half-width; a dash if all runs are identical."""
     found = metrics.mean_interval(values)
     if found.of == 0:
         return "–", "–"

@@ -1,8 +1,7 @@
 """Start times that vary with the seed, so that repeated runs differ.
 
-If nothing in a scenario is random, all seeds give the same run, and an interval over them has no meaning. Such a run is
-also a special case, because flows that start at the same instant are synchronised. So commands that repeat runs delay
-the start of each flow by a short random time, which depends on the seed.
+Without randomness, all seeds give the same run, and intervals are meaningless. Flows that start together are also
+synchronised, a special case. So repeated runs delay each flow by a short random time.
 """
 
 from __future__ import annotations
@@ -21,35 +20,33 @@ if TYPE_CHECKING:
 
 USUAL_JITTER_S = 1.0
 _SHARE_OF_RUN = 0.05
-"""Range of the random start offset in a short run, as a fraction of the run's duration."""
+"""Range of the random offset in short runs, as a fraction of the duration."""
 MOST_TRIALS = 24
-"""Number of a study's scenarios that are checked for randomness."""
+"""Scenarios of a study that are checked for randomness."""
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Scenarios to repeat, with the range of their flows' random start offset in seconds."""
+    """Scenarios to repeat, and their random start offset's range in seconds."""
 
     scenarios: list[Scenario]
     jitter_s: float | None = None
     asked: bool = False
-    """True if the user set this range."""
 
     @property
     def unasked_s(self) -> float | None:
-        """The range in seconds, if it is the default range; `None` if the user set the range or if starts do not
-        vary."""
+        """The default range in seconds; `None` if the user set it or starts do not vary."""
         return None if self.asked else self.jitter_s
 
     @property
     def said(self) -> str:
-        """A sentence about the default range and the option that sets it; empty if no default applies."""
+        """A sentence on the default range and its option, if it applies."""
         said = varies(self.unasked_s)
         return " ".join([*said, "--start-jitter sets another time, 0s none."]) if said else ""
 
 
 def varies(jitter_s: float | None) -> list[str]:
-    """Returns the sentence about a default range of start offsets, for verdicts; empty if the range is `None`."""
+    """Returns the sentence on a default range, if any, for verdicts."""
     if not jitter_s:
         return []
     return [
@@ -60,11 +57,10 @@ def varies(jitter_s: float | None) -> list[str]:
 def varied(
     scenarios: Sequence[Scenario], repeat: int, jitter: str | float | None = None, workers: int | None = None
 ) -> Starts:
-    """Returns the scenarios with flows that start up to `jitter` later (a time; 0 for none). If `jitter` is `None`, a
-    default applies if two seeds of a scenario give the same run.
+    """Returns scenarios whose flows start up to `jitter` later (a time; 0 for none).
 
-    The start times vary in all scenarios or in none, so that the scenarios remain comparable. Raises UsageError if the
-    time is invalid.
+    `None` means a default, which applies if two seeds of a scenario give the same run. Starts vary in all scenarios or
+    in none. Raises UsageError for an invalid time.
     """
     shortest_s = min(scenario.duration_s for scenario in scenarios)
     chosen_s = chosen(scenarios, shortest_s, repeat, jitter, workers)
@@ -80,9 +76,10 @@ def chosen(
     jitter: str | float | None = None,
     workers: int | None = None,
 ) -> float:
-    """Returns the range of start offsets for `varied`, in seconds; 0 means no offset. `shortest_s` is the duration of
-    the study's shortest run; `scenarios` may be only the first few of the study. Raises UsageError if the requested
-    range is invalid."""
+    """Returns the range for `varied` in seconds; 0 for none. `scenarios` may be only the study's first few.
+
+    `shortest_s` is the shortest run. Raises UsageError for an invalid range.
+    """
     if jitter is not None:
         wanted = units.parse_time(jitter)
         if not 0 <= wanted < shortest_s:
@@ -103,5 +100,5 @@ def _jitters(scenario: Scenario) -> bool:
 
 
 def within(scenario: Scenario, jitter_s: float) -> Scenario:
-    """Returns the scenario with each flow's start delayed by a random time up to `jitter_s`."""
+    """Delays each flow's start by a random time up to `jitter_s`."""
     return scenario.with_(**{"flow.*.start_jitter": f"{jitter_s:.9g} s"})

@@ -1,7 +1,7 @@
-"""The result of a study: the base of `Sweep`, `Sizing`, `Aqm`, `AckPath`, `Matrix`, `Search`, `SuiteResult` and others.
+"""The base of all studies' results.
 
-A subclass provides the tables, sentences, figures and report blocks. The code for saving, reporting and printing is the
-same for all studies (`lopsided.views.study`, `lopsided.cli.study`).
+A subclass provides tables, sentences, figures and report blocks. Saving, reporting and printing is the same for all
+(`lopsided.views.study`, `lopsided.cli.study`).
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Headline:
-    """The title of a part of a report, with details in small print. If there is no title, a console shows the
-    details in bold."""
+    """A part's title, with details in small print. Without a title, a console shows the details in bold."""
 
     title: str
     details: str = ""
     level: int = 2
-    """Heading level on an HTML page: 2 for a section, 3 for a subsection."""
+    """Heading level on a page: 2 for a section, 3 for a subsection."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Source:
-    """A complete text, such as a scenario file: shown in full on a console, folded on a page."""
+    """A text such as a scenario file: in full on a console, folded on a page."""
 
     name: str
     text: str
@@ -56,7 +55,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure on a page: `plot(kind)` of this study, or of the study or run in `of`."""
+    """A figure on a page: `plot(kind)` of this study, or of `of`."""
 
     kind: str
     title: str
@@ -72,18 +71,18 @@ class Note:
 
 
 Block: TypeAlias = str | View | Headline | Terms | Source | Drawing | Note
-"""One block of a report. A string is a paragraph, with `code` in backticks and **bold** in double asterisks."""
+"""One block of a report. A string is a paragraph with `code` and **bold**."""
 
 
 class Study:
     """The result of a study, as tables, sentences and figures."""
 
     kind: ClassVar[str]
-    """The name of the command, also in the manifest of a saved study."""
+    """The command's name, also in the manifest."""
     figures: ClassVar[Mapping[str, str]] = {}
-    """Titles of the figures, by the `kind` argument of `plot`."""
+    """Titles of the figures, by `kind`."""
     footer: ClassVar[str] = ""
-    """The last line of the page, which names the files that contain the numbers."""
+    """The page's last line, which names the files with the numbers."""
 
     # --- defined by subclasses ----------------------------------------------------------------------------------------
 
@@ -94,43 +93,43 @@ class Study:
 
     @property
     def details(self) -> str:
-        """World, seeds and digest in one line; empty if the console shows no title."""
+        """World, seeds and digest; empty if the console shows no title."""
         return ""
 
     def conclusions(self) -> list[str]:
-        """The sentences at the top of the printed result and of the report. An empty string starts a new paragraph."""
+        """The opening sentences. An empty string starts a new paragraph."""
         return []
 
     def conditions(self) -> list[tuple[str, str]]:
-        """Names and values of the conditions that the report lists: world, duration, seeds, digest."""
+        """The report's conditions: world, duration, seeds, digest."""
         return []
 
     def identity(self) -> dict[str, Any]:
-        """The manifest's entries after version and kind: settings and digest."""
+        """The manifest's further entries: settings and digest."""
         return {}
 
     def results(self) -> dict[str, Any]:
-        """The results that `to_dict` returns in addition to the manifest."""
+        """`to_dict`'s results besides the manifest."""
         return {}
 
     def files(self) -> Mapping[str, Table | str]:
-        """Tables and texts of a saved study, by file name."""
+        """A saved study's tables and texts, by file name."""
         return {}
 
     def parts(self) -> Mapping[str, Study]:
-        """The studies inside this study, each saved in a subfolder with this name."""
+        """Inner studies, each saved in a subfolder with its name."""
         return {}
 
     def drawn(self) -> Iterable[str]:
-        """The kinds of figures that are saved with a study."""
+        """The saved kinds of figures."""
         return self.figures
 
     def shown(self) -> Iterable[Block]:
-        """The blocks that a console shows after the sentences."""
+        """A console's blocks after the sentences."""
         return ()
 
     def page(self) -> Iterable[Block]:
-        """The blocks of the report after the sentences and conditions."""
+        """The report's blocks after sentences and conditions."""
         return ()
 
     # --- common to all studies ----------------------------------------------------------------------------------------
@@ -141,7 +140,7 @@ class Study:
         Raises
         ------
         UsageError
-            If the study has no figure of this kind, or has no data to plot.
+            If the study has no such figure, or no data.
         """
         if kind and kind not in self.figures:
             raise UsageError(f"no figure of {self.kind} is called {kind!r}; {choices(kind, self.figures)}")
@@ -149,11 +148,11 @@ class Study:
         return draw(self, kind) if kind and len(self.figures) > 1 else draw(self)
 
     def manifest(self) -> dict[str, Any]:
-        """The fingerprint of the study: version, kind, settings and digest."""
+        """The study's fingerprint: version, kind, settings and digest."""
         return {"lopsided": _native.__version__, "kind": self.kind, **self.identity()}
 
     def to_dict(self) -> dict[str, Any]:
-        """The manifest and the results as plain values for JSON."""
+        """The manifest and results as plain values for JSON."""
         return {**self.manifest(), **self.results()}
 
     def report(self) -> str:
@@ -189,7 +188,7 @@ class Study:
 
 
 def paragraphs(sentences: Iterable[str]) -> list[str]:
-    """Joins sentences to paragraphs; an empty string starts a new paragraph."""
+    """Joins sentences to paragraphs, which an empty string separates."""
     found: list[list[str]] = [[]]
     for sentence in sentences:
         if sentence:
@@ -200,5 +199,5 @@ def paragraphs(sentences: Iterable[str]) -> list[str]:
 
 
 def digest_of(digests: Iterable[str]) -> str:
-    """The digest of a study, computed from the digests of its runs in their order."""
+    """A study's digest, from its runs' digests in order."""
     return hashlib.blake2b("".join(digests).encode(), digest_size=8).hexdigest()

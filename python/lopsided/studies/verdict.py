@@ -1,7 +1,7 @@
-"""The verdict on a run: a few sentences from its numbers.
+"""The verdict on a run in a few sentences.
 
-The native module writes the sentences (crate `verdict`), so the command line, reports, notebooks and the page show the
-same ones. Left out: TCP's internal causes, which `lopsided explain` reports.
+The native module writes them (crate `verdict`), so that commands, reports, notebooks and the page agree. Left out:
+TCP's internal causes, which `lopsided explain` reports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def verdict(run: Run) -> list[str]:
-    """Returns the first sentences of the run's report; empty for a run without flows."""
+    """Returns the report's first sentences; empty without flows."""
     names = [str(name) for name in run.flows.values("name")]
 
     def goodput(flow: int, start_s: float, stop_s: float) -> float:
@@ -26,13 +26,12 @@ def verdict(run: Run) -> list[str]:
 
 
 def difference(before: Run, after: Run) -> list[str]:
-    """Returns sentences about the changes of at least 5 % from one run to another in goodput, RTT and queueing."""
+    """Returns sentences on changes of at least 5 % in goodput, RTT and queueing."""
     return _native.difference(_account(before), _account(after))
 
 
 def _account(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Returns one row per flow, with the kind of its application, and one row per link direction, with the kind of its
-    queue."""
+    """Returns one row per flow with its application, and one per link direction with its queue."""
     kinds = {flow["name"]: flow["app"]["kind"] for flow in run.scenario.resolved["flows"]}
     queues = {
         (link["name"], way): link[way]["queue"]["kind"]

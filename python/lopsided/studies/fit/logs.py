@@ -1,8 +1,8 @@
-"""Reads logs of other measurements on the line of a capture: Flent, irtt and cake-autorate.
+"""Reads logs of other measurements on a capture's line: Flent, irtt and cake-autorate.
 
-A log provides the rate of a direction that carries no load in the capture, and the shortest RTT. Sources of the
-formats: Flent's documentation, "The Data File Format"; the manual page irtt-client(1), "Output"; the headers that
-cake-autorate writes into its log (`DATA_HEADER`, `LOAD_HEADER`).
+A log provides the shortest RTT, and the rate of a direction without load in the capture. Formats: Flent's "The Data
+File Format"; the manual page irtt-client(1), "Output"; the headers in cake-autorate's log (`DATA_HEADER`,
+`LOAD_HEADER`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from lopsided.studies.fit.line import ACK, PACKET, Way
 MOST_BYTES = 64 << 20
 """Largest log in bytes after decompression."""
 PAYLOAD = 1448
-"""Payload bytes of a full packet with timestamps, which test tools count as throughput."""
+"""Payload bytes of a full packet with timestamps. Test tools count them as throughput."""
 BUSY = 0.8
-"""If a shaper's load is at least this fraction of its rate, the throughput counts as the rate of the line."""
+"""Load of a shaper, relative to its rate, from which throughput counts as the line's rate."""
 LEAST_SAMPLES = 5
 """Least number of samples from which a rate is computed."""
 _FLENT: Mapping[Way, str] = {"down": "download", "up": "upload"}
@@ -37,7 +37,7 @@ _FLOW = re.compile(r"TCP (?P<way>download|upload)(?P<rest>.*)")
 
 @dataclass(frozen=True)
 class Log:
-    """The findings of a log about the line."""
+    """A log's findings on the line."""
 
     kind: str
     """`Flent`, `irtt` or `cake-autorate`."""
@@ -46,13 +46,13 @@ class Log:
     floor_ms: float | None
     """Shortest RTT to the host, in ms."""
     host: str
-    """Address or name of the host to which the RTT was measured; empty if unknown."""
+    """Address or name of the RTT's far end; empty if unknown."""
 
 
 def read_log(path: Path) -> Log:
-    """Reads a log, which may be compressed with gzip.
+    """Reads a log, plain or compressed with gzip.
 
-    Raises UsageError if the file cannot be read, is too large, or is not a log of a known kind.
+    Raises UsageError if the file cannot be read, is too large, or is of an unknown kind.
     """
     text = _text(path)
     if text.lstrip()[:1] == "{":
@@ -90,7 +90,7 @@ def _flent(path: Path, found: Mapping[str, Any]) -> Log:
             for key, values in found["results"].items()
             if (match := _FLOW.fullmatch(str(key))) and match["way"] == name
         }
-        # Flent stores the sum next to the flows, and per-flow counters under names with `::`.
+        # Flent stores the sum next to the flows, and counters under names with `::`.
         single = {key: each for key, each in series.items() if re.fullmatch(r"(::\d+)?|(?!avg|sum)[^:]*", key)}
         total = [_typical(each) for each in ([series["sum"]] if "sum" in series else single.values())]
         known = [each for each in total if each is not None]
@@ -98,7 +98,7 @@ def _flent(path: Path, found: Mapping[str, Any]) -> Log:
             goodput[way] = 1e6 * sum(known)
     rates: dict[Way, float] = {way: each * PACKET / PAYLOAD for way, each in goodput.items()}
     if len(goodput) == 2:
-        # The ACKs of one direction load the other: one ACK per two packets (RFC 9293, section 3.8.6.3).
+        # One direction's ACKs load the other: one per two packets (RFC 9293, section 3.8.6.3).
         down, up = goodput["down"], goodput["up"]
         rates = {"down": rates["down"] + _acks(up), "up": rates["up"] + _acks(down)}
     pings = [_numbers(values) for key, values in found["results"].items() if str(key).startswith("Ping (ms)")]
@@ -133,7 +133,7 @@ def _cake_autorate(path: Path, text: str) -> Log:
     rates: dict[Way, float] = {
         way: 1e3 * float(np.median(each)) for way, each in achieved.items() if len(each) >= LEAST_SAMPLES
     }
-    # These RTTs are to reflectors on other paths, so they are not used.
+    # These RTTs are to reflectors on other paths.
     return _checked(path, Log("cake-autorate", rates, None, ""))
 
 
@@ -165,7 +165,7 @@ def _numbers(values: Any) -> list[float]:
 
 
 def _typical(values: list[float]) -> float | None:
-    """Returns the median while a flow ran, without slow start and the idle time around the test."""
+    """Returns the median while a flow ran, without slow start and idle time."""
     most = float(np.quantile(values, 0.95)) if len(values) >= LEAST_SAMPLES else 0.0
     busy = [value for value in values if value >= most / 2]
     return float(np.median(busy)) if most > 0 else None

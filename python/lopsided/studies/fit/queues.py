@@ -1,17 +1,11 @@
-"""Measures the rate, the framing and the buffer of a line directly from the packets of a capture near one of its ends.
+"""Measures a line's rate, framing and buffer from the packets of a capture near one end.
 
-Behind the line, the capture shows when packets leave the queue. While the queue holds packets, the gap before a packet
-is its transmission time. The rate, and the bytes that the framing adds, follow from the gaps before packets of several
-sizes.
+Behind the line, packets are seen to leave the queue. The gap before a packet that waited is its transmission time. Gaps
+before packets of several sizes give rate and framing. In front of the line, packets are seen to enter, and ACK
+timestamps (RFC 7323) show their arrival. The measured rate is the one that agrees best.
 
-In front of the line, the capture shows when packets enter the queue. Their departures follow from the rate, and
-timestamps (RFC 7323) of the ACKs show when the packets arrived. The measured rate is the rate with which these
-departures and arrivals agree best.
-
-Data and ACKs of both directions are counted in each queue, so two-way traffic does not disturb these measurements. The
-arrivals of packets are taken from the capture, so no assumption about TCP is needed.
-
-Left out: captures in the middle of the path, captures without timestamps, and packets that a network card merged.
+Data and ACKs of both directions count, so two-way traffic does not disturb. No assumption about TCP is needed. Left
+out: captures in the middle, without timestamps, or with merged packets.
 """
 
 from __future__ import annotations
@@ -36,56 +30,58 @@ if TYPE_CHECKING:
     Flags: TypeAlias = NDArray[np.bool_]
 
 MOST_PACKETS = 300_000
-"""Number of TCP packets at the beginning of a capture that are used."""
+"""TCP packets used from the start of a capture."""
 TICK_S = 1e-3
 """Resolution of timestamps of Linux, BSD and Windows in seconds."""
 CLOCK = 2.0
-"""A timestamp clock is used if it seems faster or slower than `TICK_S` by less than this factor. A queue that fills
-during the capture makes the clock seem slower."""
+"""Factor by which a usable timestamp clock may seem faster or slower than `TICK_S`.
+
+A queue that fills makes the clock seem slower.
+"""
 LARGEST = 1600
-"""Largest plausible IP packet on the line in bytes; larger ones were merged by a network card."""
+"""Largest plausible IP packet in bytes. Network cards merged larger ones."""
 LEAST_GAPS = 20
 """Least number of gaps for a packet size to be used."""
 LEAST_ACKS = 100
-"""Least number of ACKs that show when data arrived."""
+"""Least number of ACKs that show arrivals."""
 WINDOW_S = 0.5
-"""Length in seconds of the windows for the first estimate of a rate."""
+"""Seconds per window of the first rate estimate."""
 CAP_S = 0.02
-"""Upper limit of the difference between a computed and a measured arrival, so that a few delayed ACKs do not matter."""
+"""Largest counted difference of arrivals in seconds, so that a few delayed ACKs do not matter."""
 AGREE_S = 4e-3
-"""Computed and measured arrivals agree if they differ by less than this on average."""
+"""Mean difference of arrivals in seconds up to which they agree."""
 MOST_OVERHEAD = 60
 """Largest plausible framing in bytes per packet."""
 SURE_BYTES = 0.25
-"""The framing is known if its standard error is at most this number of bytes."""
+"""Largest standard error, in bytes, of a known framing."""
 CELL, CELL_PAYLOAD = 53, 48
 """Bytes of an ATM cell and of its payload (ITU-T I.361)."""
 MOST_AHEAD = 1.2
-"""A line has a shaper with a bucket if packets leave earlier than its rate permits by more than this number of full
-packets."""
+"""Full packets ahead of the rate from which a line has a shaper with a bucket."""
 OFTEN_AHEAD = 5
-"""Number of packets that must leave earlier than the rate permits."""
+"""Packets that must leave early."""
 BUCKETS = (3_000, 6_000, 12_000, 24_000)
-"""Buckets of shapers in bytes that are tried in front of the line if the other direction does not show one."""
+"""Buckets in bytes to try in front of the line if the other direction shows none."""
 BETTER = 0.8
-"""A guessed bucket is accepted if the mean difference of arrivals is less than this fraction of the difference without
-a bucket."""
+"""Largest mean difference of an accepted bucket, relative to no bucket."""
 LEAST_DROPS = 3
-"""Least number of drops that show the discipline of a queue."""
+"""Least number of drops that show a discipline."""
 ALIKE = 0.1
-"""Lengths of a queue that differ by at most this fraction count as equal."""
+"""Relative difference up to which queue lengths count as equal."""
 OFTEN = 0.3
-"""A queue is drop-tail only if it was full at this fraction of its drops or more."""
+"""Least fraction of drops at which a drop-tail queue was full."""
 WAITED = 0.9
-"""A queue is an AQM only if packets waited in it at this fraction of its drops or more."""
+"""Least fraction of drops at which packets waited in an AQM."""
 SAME_DROPS, OTHER_DROPS = 0.5, 1.0
-"""Packets that a simulated drop-tail queue treats differently from the real queue, per dropped packet. Up to the first
-number the real queue is drop-tail, above the second number it is not."""
+"""Packets treated differently by a simulated drop-tail queue, per drop.
+
+The real queue is drop-tail up to the first number, and not above the second.
+"""
 
 
 @dataclass(frozen=True)
 class _Log:
-    """TCP packets between the two sides of the line, in order of time."""
+    """TCP packets across the line, by time."""
 
     time_s: Floats
     size_bytes: Floats
@@ -95,17 +91,17 @@ class _Log:
     is_down: Flags
     connection: Integers
     stamp_s: Floats
-    """Timestamp of the sender's clock; each connection has its own offset."""
+    """The sender's timestamp clock, with an offset per connection."""
 
     def of(self, wanted: Flags) -> _Log:
         return _Log(**{name: values[wanted] for name, values in vars(self).items()})
 
 
 def observed(path: str | Path, clients: Collection[str], servers: Collection[str], place: str) -> dict[Way, Observed]:
-    """Returns the measured queue of each direction that the capture shows.
+    """Returns each direction's queue, if the capture shows it.
 
-    `clients` and `servers` are the addresses on the two sides of the line. `place` is where the capture was taken:
-    `server`, `client` or `link`. Directions without a result are missing.
+    `clients` and `servers` are the addresses on both sides. `place` is where the capture was taken: `server`, `client`
+    or `link`.
     """
     if place == "link":
         return {}
@@ -140,9 +136,9 @@ def _read(path: str | Path, clients: Collection[str], servers: Collection[str]) 
     used = (is_down | (inside[source] & outside[target])) & (column["is_syn"] == 0)
     if not used.any() or column["size_bytes"][used].max() > LARGEST:
         return None
-    # Both directions of a connection have the same number.
+    # One number for both directions of a connection.
     connection = np.minimum(source, target) * len(ends) + np.maximum(source, target)
-    # TSval wraps at 32 bits, so it is counted from the connection's first timestamp in each direction.
+    # TSval wraps at 32 bits, so count from each direction's first timestamp.
     stamp = np.full(len(source), np.nan)
     for one in np.unique(connection[used] * 2 + is_down[used]):
         mine = used & (connection * 2 + is_down == one) & ~np.isnan(column["timestamp"])
@@ -168,13 +164,13 @@ def _read(path: str | Path, clients: Collection[str], servers: Collection[str]) 
 
 
 def _behind(log: _Log) -> Observed | None:
-    """Measures a direction whose packets were captured behind the line."""
+    """Measures a direction from packets behind the line."""
     log = log.of(~np.isnan(log.stamp_s))
     if len(log.time_s) < LEAST_GAPS:
         return None
     entered, is_fifo = _entries(log)
     entered += float(np.min(log.time_s - entered))
-    # A packet that entered before the packet ahead of it left has waited, so the gap is its transmission time.
+    # A packet that entered before its predecessor left has waited.
     waited = entered[1:] < log.time_s[:-1] - 2 * TICK_S
     sizes, gaps, errors = _gaps(log.size_bytes[1:][waited], np.diff(log.time_s)[waited])
     if not len(sizes):
@@ -184,11 +180,11 @@ def _behind(log: _Log) -> Observed | None:
     rate = float((framing or Framing()).on_wire(sizes[largest]) * 8 / gaps[largest])
     octets = (framing or Framing()).on_wire(log.size_bytes)
     burst = _burst(log.time_s, octets, rate)
-    # The packet with the smallest delay did not wait; its delay is its transmission time.
+    # The packet with the smallest delay did not wait.
     transmission = octets * 8 / rate if burst is None else 0.0
     entered += float(np.min(log.time_s - transmission - entered))
     places = np.arange(len(entered))
-    # The length includes the packet itself and the packet in transmission.
+    # Counts the packet itself and the one in transmission.
     length = places + 1 - np.searchsorted(log.time_s, entered, side="right")
     lengths = _lengths_at_holes(log, length) if is_fifo else np.zeros(0)
     discipline, buffer = _left_discipline(lengths, length, transmitting=burst is None)
@@ -198,9 +194,8 @@ def _behind(log: _Log) -> Observed | None:
 def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool) -> tuple[str, int | None]:
     """Returns `drop_tail`, `aqm` or `unknown`, and the buffer of a drop-tail queue in packets.
 
-    A drop-tail queue is full at each drop, and is never longer. The buffer excludes the packet in transmission; a
-    shaper with a bucket has no such packet. If a retransmission was lost too, the packets around the hole in the
-    sequence numbers did not enter at the same time as the lost packet.
+    A drop-tail queue is full at each drop, and never longer. The buffer excludes the packet in transmission, which a
+    shaper with a bucket lacks. Around lost retransmissions, neighbours in sequence did not enter together.
     """
     if len(at_drops) < LEAST_DROPS:
         return "unknown", None
@@ -213,11 +208,10 @@ def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool)
 
 
 def _entries(log: _Log) -> tuple[Floats, bool]:
-    """Returns the times at which packets entered the queue, on one clock for all connections, and true if packets leave
-    in the order in which they entered.
+    """Returns when packets entered, on one clock, and true if the queue keeps their order.
 
-    Each connection's timestamps have their own offset. Two successive packets of different connections entered in the
-    order in which they left, which bounds the difference of the offsets.
+    Each connection has its own offset. Successive packets of different connections entered in order, which bounds the
+    difference of their offsets.
     """
     entered = log.stamp_s.copy()
     numbers, counts = np.unique(log.connection, return_counts=True)
@@ -234,7 +228,7 @@ def _entries(log: _Log) -> tuple[Floats, bool]:
                 entered[mine] += (low + high) / 2
                 continue
             is_fifo = False
-        # If no order is known, assume that each connection found the queue empty at least once.
+        # Without a known order, assume that each connection found the queue empty once.
         entered[mine] += float(
             np.min((log.time_s - log.stamp_s)[mine]) - np.min((log.time_s - log.stamp_s)[log.connection == base])
         )
@@ -242,37 +236,36 @@ def _entries(log: _Log) -> tuple[Floats, bool]:
 
 
 def _burst(left: Floats, octets: Floats, rate: float) -> int | None:
-    """Returns the bucket of a shaper in bytes: the largest number of bytes by which the packets of any period exceed
-    the rate. `None` for a line without a bucket, which exceeds its rate by one packet at most."""
+    """Returns a shaper's bucket in bytes: the most bytes by which any period exceeds the rate.
+
+    `None` without a bucket: a line then exceeds its rate by one packet at most.
+    """
     sums, passed = np.cumsum(octets), left * rate / 8
     least = sums - octets - passed
-    # Take the minimum over the last 256 packets. In a longer period, a small error of the rate would look like a
-    # bucket.
+    # The minimum is over 256 packets. Over more, a small error of the rate looks like a bucket.
     for step in 2 ** np.arange(8):
         least[step:] = np.minimum(least[step:], least[:-step])
     ahead = sums - passed - least
-    # A few packets may be captured late for other reasons, and the packets behind them then seem early, so ignore the
-    # largest values.
+    # A late capture of one packet makes the packets behind it seem early, so ignore the largest values.
     most = float(np.sort(ahead)[-min(OFTEN_AHEAD, len(ahead))])
     return round(most) if most >= MOST_AHEAD * float(octets.max()) else None
 
 
 def _gaps(sizes: Floats, gaps: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns the packet sizes with enough gaps, the median gap of each, and the standard error of the median."""
+    """Returns packet sizes with enough gaps, and each median gap with its standard error."""
     found: list[tuple[float, float, float]] = []
     for size in np.unique(sizes):
         of_size = gaps[sizes == size]
         if len(of_size) >= LEAST_GAPS:
             middle = float(np.median(of_size))
-            # Normal distribution: standard deviation = 1.48 median deviations; the median's error is 1.25 times the
-            # mean's.
+            # Normal distribution: 1 sigma = 1.48 median deviations; the median's error is 1.25 times the mean's.
             error = 1.25 * 1.48 * float(np.median(np.abs(of_size - middle))) / np.sqrt(len(of_size))
             found.append((float(size), middle, float(error)))
     return tuple(np.array(column) for column in zip(*found, strict=True)) if found else (np.zeros(0),) * 3  # pyright: ignore[reportReturnType]
 
 
 def _framing(sizes: Floats, gaps: Floats, errors: Floats) -> Framing | None:
-    """Returns the framing from the transmission times of packets of several sizes; `None` if they do not show it."""
+    """Returns the framing from packets of several sizes, or `None`."""
     if np.ptp(sizes) < LARGEST / 4:
         return None
     weights = 1 / np.maximum(errors, 1e-9)
@@ -283,7 +276,7 @@ def _framing(sizes: Floats, gaps: Floats, errors: Floats) -> Framing | None:
     whole = round(overhead)
     residuals = np.abs((sizes + whole) * slope - gaps) / slope
     linear = float(np.max(residuals))
-    # A real framing adds a whole number of bytes, or fills whole cells.
+    # Real framings add whole bytes, or fill whole cells.
     if abs(overhead - whole) <= SURE_BYTES and 0 <= whole <= MOST_OVERHEAD and linear <= 1.0:
         return Framing(whole)
     found: tuple[float, int] | None = None
@@ -297,9 +290,9 @@ def _framing(sizes: Floats, gaps: Floats, errors: Floats) -> Framing | None:
 
 
 def _lengths_at_holes(log: _Log, length: Integers) -> Floats:
-    """Returns the length of the queue in packets when a data packet was dropped.
+    """Returns the queue length in packets at each dropped data packet.
 
-    The packet was dropped between the entries of the packets before and after the hole in the sequence numbers.
+    The drop is between the entries of the packets around the hole in sequence.
     """
     found: list[float] = []
     for number in np.unique(log.connection):
@@ -321,10 +314,9 @@ def _unwrapped(seq: Integers) -> Integers:
 
 
 def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collection[int | None]) -> Observed | None:
-    """Measures a direction whose packets were captured in front of the line.
+    """Measures a direction from packets in front of the line.
 
-    Timestamps are too coarse to show the framing and the bucket. So the framing and the bucket of the other direction
-    are tried, and buckets of usual sizes.
+    Timestamps are too coarse for framing and bucket, so those of the other direction and usual buckets are tried.
     """
     data, back = log.of(log.is_down == is_down), log.of(log.is_down != is_down)
     if not (data.payload_bytes > 0).any():
@@ -339,7 +331,7 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
         for burst in dict.fromkeys(bursts):
             octets = np.where(dropped, 0.0, framing.on_wire(data.size_bytes))
             found = _agreeing_rate(data.time_s, octets, burst or 0, places, stamps, numbers)
-            # A guessed bucket must make a clear difference.
+            # A guessed bucket must clearly differ.
             share = BETTER if burst in BUCKETS and len(bursts) > 2 else 1.0
             if found is not None and (best is None or found[1] < share * best[0]):
                 best = (found[1], found[0], framing, burst)
@@ -347,14 +339,14 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
         return None
     apart, rate, framing, burst = best
     octets, burst_s = framing.on_wire(data.size_bytes), (burst or 0) * 8 / rate
-    # Data that was never acknowledged may have been dropped without being retransmitted.
+    # Unacknowledged data may have been dropped without a retransmission.
     judged = (data.payload_bytes > 0) & (np.arange(len(dropped)) <= places.max())
     discipline, limit = _entered_discipline(data.time_s, octets * 8 / rate, burst_s, judged, dropped & judged)
     if limit is not None:
-        # The capture does not show dropped ACKs, but the simulated queue does. They were not transmitted.
+        # Dropped ACKs are visible only in the simulated queue.
         passed = np.where(dropped | _drops(data.time_s, octets * 8 / rate, burst_s, limit), 0.0, octets)
         rate, apart = _agreeing_rate(data.time_s, passed, burst or 0, places, stamps, numbers) or (rate, apart)
-    # A shaper with a bucket has no packet in transmission.
+    # A bucket's shaper has no packet in transmission.
     buffer = None if limit is None else limit - int(burst is None)
     error = RATE_ERROR * max(apart / TICK_S, 2.0)
     return Observed(rate, framing if of_other else None, buffer, discipline, burst, sure=True, error=error)
@@ -363,8 +355,8 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
 def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
     """Returns two values:
 
-    - a flag for each packet: true if its data was sent again later, so the packet is assumed to be dropped
-    - the indices of the packets, by connection and by the sequence number after the packet's last byte
+    - a flag per packet, true if its data was sent again and the packet therefore counts as dropped;
+    - the packets' indices, by connection and end sequence number.
     """
     dropped = np.zeros(len(data.time_s), dtype=bool)
     ends: dict[tuple[int, int], list[int]] = {}
@@ -378,9 +370,9 @@ def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
 
 
 def _arrivals(data: _Log, back: _Log, ends: Mapping[tuple[int, int], list[int]]) -> tuple[Integers, Floats, Integers]:
-    """Returns the packets whose arrival an ACK shows: their indices, the timestamps of the ACKs, and the connections.
+    """Returns packets whose arrival an ACK shows: indices, ACK timestamps, and connections.
 
-    Only ACKs of at most two packets that were sent once are used: a receiver sends such ACKs at once (RFC 9293, section
+    Only ACKs of at most two packets without retransmission count. Receivers send these at once (RFC 9293, section
     3.8.6.3).
     """
     found: list[tuple[int, float, int]] = []
@@ -398,9 +390,11 @@ def _arrivals(data: _Log, back: _Log, ends: Mapping[tuple[int, int], list[int]])
 
 
 def _departures(entered: Floats, transmission: Floats, burst_s: float = 0.0) -> Floats:
-    """Returns when packets leave a first-in first-out queue (Lindley's recursion): the transmission of a packet begins
-    when the packet has entered and the packet ahead of it has left. A bucket lets packets leave up to `burst_s`
-    earlier."""
+    """Returns departures from a first-in first-out queue (Lindley's recursion).
+
+    Transmission begins when a packet has entered and its predecessor has left. A bucket allows departures up to
+    `burst_s` earlier.
+    """
     busy = np.cumsum(transmission)
     left = busy + np.maximum.accumulate(entered - (busy - transmission))
     return np.maximum(left - burst_s, entered) if burst_s else left
@@ -409,8 +403,10 @@ def _departures(entered: Floats, transmission: Floats, burst_s: float = 0.0) -> 
 def _agreeing_rate(
     entered: Floats, octets: Floats, burst: int, places: Integers, stamps: Floats, numbers: Integers
 ) -> tuple[float, float] | None:
-    """Returns the rate in bit/s with which computed departures agree best with measured arrivals, and the mean
-    difference in seconds; `None` if no rate does."""
+    """Returns the rate in bit/s that agrees best with measured arrivals, and the mean difference in seconds.
+
+    `None` if no rate agrees.
+    """
     rate = _first_rate(octets, places, stamps, numbers)
     if rate is None:
         return None
@@ -431,18 +427,18 @@ def _agreeing_rate(
             rate, least = float(rates[int(np.argmin(found))]), min(found)
         return least, rate
 
-    # If the queue was busy for long, only rates very close to the true one agree, and the first estimate is exact. If
-    # it was busy for short times, the first estimate is up to 15 % too low.
+    # A queue that was busy for long gives an exact first estimate, and only close rates agree. With short busy times,
+    # the estimate is up to 15 % too low.
     fine = ((0.002, 41), (0.0002, 21))
     least, rate = min(closest(rate, ((0.03, 61), *fine)), closest(rate, ((0.15, 41), (0.008, 17), *fine)))
-    # If the queue was almost always empty, all rates agree.
+    # If the queue was nearly always empty, all rates agree.
     if least > AGREE_S or min(apart(rate * 0.98), apart(rate * 1.02)) < 1.2 * least + TICK_S / 10:
         return None
     return rate, least
 
 
 def _first_rate(octets: Floats, places: Integers, stamps: Floats, numbers: Integers) -> float | None:
-    """Returns the highest rate at which data arrived for half a second; `None` without such a window."""
+    """Returns the highest rate of arriving data over half a second, or `None`."""
     sums = np.cumsum(octets)
     rates: list[Floats] = []
     for number in np.unique(numbers):
@@ -459,11 +455,10 @@ def _first_rate(octets: Floats, places: Integers, stamps: Floats, numbers: Integ
 def _entered_discipline(
     entered: Floats, transmission: Floats, burst_s: float, judged: Flags, dropped: Flags
 ) -> tuple[str, int | None]:
-    """Returns `drop_tail`, `aqm` or `unknown`, and the number of packets that a drop-tail queue holds, including the
-    packet in transmission.
+    """Returns `drop_tail`, `aqm` or `unknown`, and a drop-tail queue's size, with the packet in transmission.
 
-    A drop-tail queue that receives these packets drops the same data. The queue is simulated, because its length cannot
-    be counted: the capture does not show which ACKs were dropped.
+    A drop-tail queue with these arrivals drops the same data. It is simulated, because dropped ACKs are invisible and
+    its length cannot be counted.
     """
     if dropped.sum() < LEAST_DROPS:
         return "unknown", None
@@ -478,14 +473,13 @@ def _entered_discipline(
     share = wrong[best] / dropped.sum()
     if share <= SAME_DROPS:
         return "drop_tail", best
-    # An AQM drops while packets wait. A line with random losses also loses packets while its queue is empty.
+    # An AQM drops while packets wait. Random loss also hits an empty queue.
     waited = float(np.mean(lengths >= 2)) >= WAITED
     return ("aqm" if share > OTHER_DROPS and waited else "unknown"), None
 
 
 def _drops(entered: Floats, transmission: Floats, burst_s: float, limit: int) -> Flags:
-    """Returns the packets that are dropped by a drop-tail queue that holds `limit` packets, including the packet in
-    transmission."""
+    """Returns the drops of a drop-tail queue of `limit` packets, including one in transmission."""
     leaving: deque[float] = deque()
     found = np.zeros(len(entered), dtype=bool)
     last = 0.0

@@ -1,5 +1,4 @@
-"""The effect of each remedy on the fitted line: queue disciplines, buffers, remedies for ACKs, and another
-congestion control."""
+"""The effect of each remedy on the fitted line."""
 
 from __future__ import annotations
 
@@ -24,15 +23,15 @@ REPEAT = 3
 """Number of seeds per remedy."""
 LINK = "link"
 ACKS = ("cake_filter", "acks_first", "few_acks")
-"""Remedies for ACKs to try: one for routers, one for modems, one for TCP."""
+"""Remedies for ACKs: one for routers, one for modems, one for TCP."""
 QUEUES = ("fq_codel", "cake", "pie")
 ALIKE = 0.03
-"""Changes smaller than this fraction count as no change."""
+"""Relative change below which nothing changed."""
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A remedy: its name, its description, and the scenario with the remedy."""
+    """A remedy: name, description and scenario."""
 
     name: str
     meaning: str
@@ -40,8 +39,7 @@ class Arm:
 
 
 def arms(scenario: Scenario, loaded: Sequence[Way]) -> list[Arm]:
-    """Returns the unchanged scenario, and the scenario with each remedy that applies to a direction that carries
-    data."""
+    """Returns the unchanged scenario, and one per remedy for a loaded direction."""
     found = [Arm("none", "the line as it is", scenario)]
     links = scenario.resolved["links"]
     line = next(each for each in links if each["name"] == LINK)
@@ -69,7 +67,7 @@ def _product(scenario: Scenario, way: Way) -> str:
 
 
 def measure(run: Run) -> Row:
-    """Returns the goodput by direction, and the delay, of a run."""
+    """Returns a run's goodput by direction, and its delay."""
     rows = list(run.flows.rows())
     found: Row = {}
     for way in WAYS:
@@ -84,11 +82,11 @@ def measure(run: Run) -> Row:
 def remedies(
     scenario: Scenario, loaded: Sequence[Way], *, workers: int | None = None, progress: Progress | None = None
 ) -> Table:
-    """Runs the scenario with each remedy and returns a table, best remedy first.
+    """Runs the scenario with each remedy and returns a table, best first.
 
-    Remedies are sorted by goodput divided by delay (the power of Kleinrock 1979), relative to the unchanged line.
+    The order is goodput over delay (the power of Kleinrock 1979), relative to the unchanged line.
     """
-    # In a resolved scenario, the link and each flow have names that settings can refer to.
+    # Resolved links and flows have names for settings.
     resolved = Scenario.from_text(scenario.to_toml(), scenario.name)
     starts = varied([resolved], REPEAT, workers=workers)
     chosen = arms(starts.scenarios[0], loaded)

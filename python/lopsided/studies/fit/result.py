@@ -1,4 +1,4 @@
-"""The result of a fit: the scenario, intervals and choices, and measured next to simulated packets."""
+"""The result of a fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCENARIO = "fit.toml"
 CLEAR = 1.0
-"""Simulated packets count as close to the measured ones up to this distance."""
+"""Largest distance at which simulated packets count as close."""
 _NAMES = {
     "rate.down": "rate down",
     "rate.up": "rate up",
@@ -39,7 +39,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Fit(Study):
-    """The line on which a capture was taken, as a scenario."""
+    """The line of a capture, as a scenario."""
 
     kind: ClassVar[str] = "fit"
     figures: ClassVar[Mapping[str, str]] = {"measured": "Measured and fitted"}
@@ -53,24 +53,22 @@ class Fit(Study):
     scenario: Scenario
     """The fitted scenario."""
     distance: float
-    """Distance between the simulated packets and the capture; 1 means that the statistics differ by one tolerance on
-    average."""
+    """Distance between simulated and captured packets. 1 means one tolerance on average."""
     parameters: Table
-    """Value and 95 % interval of each numeric parameter of the line."""
+    """Value and 95 % interval of each parameter."""
     choices: Table
-    """The queue disciplines and congestion controls that were tried, each with the distance of its best simulation
-    from the capture."""
+    """The tried disciplines and congestion controls, each with its smallest distance."""
     timeline: Table
-    """Goodput, RTT and bytes in flight over time, measured and fitted."""
+    """Measured and fitted goodput, RTT and bytes in flight over time."""
     trials: Table
     """All simulated scenarios."""
     remedies: Table
-    """The effect of each remedy; empty if no remedy was tried."""
+    """The effect of each remedy, if any was tried."""
     seed: int
     notes: Sequence[str] = ()
-    """The assumptions of the fit and the aspects that it leaves out."""
+    """The fit's assumptions and omissions."""
     complete: bool = True
-    """False if the fit was interrupted before all trials."""
+    """False if the fit was interrupted."""
 
     @property
     def title(self) -> str:
@@ -82,19 +80,21 @@ class Fit(Study):
 
     @property
     def toml(self) -> str:
-        """The scenario as a short TOML file without defaults."""
+        """The scenario as TOML without defaults."""
         return self.scenario.source[0]
 
     def value(self, parameter: str) -> Row:
-        """Returns the row of a parameter, such as `rate.down`. Raises KeyError if the line has no such parameter."""
+        """Returns a parameter's row, such as `rate.down`. Raises KeyError if there is none."""
         for row in self.parameters.rows():
             if row["parameter"] == parameter:
                 return row
         raise KeyError(parameter)
 
     def possible(self, choice: str) -> list[str]:
-        """Returns the possible names for a choice such as `queue.down` or `cc.down`, best first; empty if the
-        packets do not show it."""
+        """Returns the possible names of a choice such as `queue.down` or `cc.down`, best first.
+
+        The list is empty if the packets do not show the choice.
+        """
         return [row["name"] for row in self.choices.rows() if row["choice"] == choice and row["status"] != "rejected"]
 
     def conclusions(self) -> list[str]:
@@ -204,7 +204,7 @@ class Fit(Study):
 
 
 def amount(value: float | None, unit: str) -> str:
-    """Returns a value with its unit as readable text."""
+    """Returns a value with its unit as text."""
     if value is None:
         return "–"
     return {"bit/s": units.rate, "ms": units.millis, "B": units.size, "share": units.percent}[unit](value)

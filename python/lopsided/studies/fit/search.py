@@ -1,12 +1,9 @@
-"""Searches for the structure and the numeric parameters of a line: it tries the structures, then runs CMA-ES, then
-samples around the best trial.
+"""Searches for a line's structure and parameters, in three stages:
 
-The search has three stages:
-
-1. Queue disciplines, congestion controls and random loss are tried, one direction after the other. If data shares its
-   queue with ACKs of other flows, the buffers are scanned first.
-2. CMA-ES (Hansen 2016) refines the parameters of the best structures. Then all these structures are compared with the
-   best parameters.
+1. Queue disciplines, congestion controls and random loss are tried per direction. If data and ACKs share a queue, the
+   buffers are scanned first.
+2. CMA-ES (Hansen 2016) refines the parameters of the best structures. These are then compared with the best
+   parameters.
 3. Trials around the best one are sampled. A linear regression on their statistics gives intervals (Beaumont et al.
    2002, approximate Bayesian computation).
 """
@@ -29,54 +26,53 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 USUAL = ("cubic", "bbr")
-"""Congestion controls to try with every queue discipline."""
+"""Congestion controls to try with every discipline."""
 KEPT = 6
-"""Number of structures that are compared again with slightly different parameters."""
+"""Structures that are compared again with nearby parameters."""
 NUDGES = (0.3, -0.3, 0.1, -0.1)
-"""Offsets from the starting values, in units of the spread, at which structures are compared again."""
+"""Offsets for this comparison, in spreads."""
 NEIGHBOURS = 4
-"""Number of nearest trials whose scores also count when the best trial is chosen."""
+"""Nearest trials whose scores count when the best is chosen."""
 FINALISTS = 6
-"""Number of structures (queue disciplines plus congestion controls) whose parameters are refined."""
+"""Structures whose parameters are refined."""
 TRIED = 2
-"""Number of queue disciplines that are tried with every congestion control."""
+"""Disciplines that are tried with every congestion control."""
 FURTHER = 2.5
 CLOSE = 1.5
-"""A structure stays in the search if its distance is at most this multiple of the best one's, before and after
-refinement."""
+"""Largest distance of a kept structure, relative to the best."""
 SCAN = 13
-"""Number of values at which an unknown rate is scanned."""
+"""Values for the scan of an unknown rate."""
 BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
-"""Positions, in units of the spread, at which the buffers are scanned if flows run in both directions."""
+"""Positions in spreads for the scan of buffers, if flows run in both directions."""
 CALM = 0.3
-"""If a trial's score is below this, its closeness is not attributed to chance."""
+"""Score below which a trial is not close by chance."""
 ROUND = 3
-"""Number of CMA-ES generations between two decisions to drop structures."""
+"""CMA-ES generations between decisions to drop structures."""
 AROUND = 0.2
-"""Fraction of the trials that are samples around the best trial."""
+"""Fraction of the trials for samples around the best."""
 RADII = (1.0, 0.5, 0.25)
-"""Distances of these samples from the best trial, in units of the spread."""
+"""Distances of these samples from the best, in spreads."""
 LEAST_SAMPLES = 8
 """Least number of trials for a regression."""
 POPULATION = 8
 BOUND = 4.0
-"""Largest distance from the starting value, in units of the spread."""
+"""Largest distance from a starting value, in spreads."""
 SHOWN = 0.5
-"""A parameter is reported as unknown if the statistics explain less than this fraction of its variance."""
+"""Explained fraction of the variance below which a parameter is unknown."""
 WIDTH = 1.96
-"""Half-width of a 95 % interval, in standard deviations."""
+"""Half-width of a 95 % interval in standard deviations."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """The fitted value of a parameter, and the bounds of its 95 % interval (`None` if unbounded)."""
+    """A fitted value and its 95 % bounds (`None` if unbounded)."""
 
     parameter: Parameter
     value: float
     low: float | None
     high: float | None
     explained: float
-    """Fraction of the parameter's variance that the statistics explain."""
+    """Fraction of the variance that the statistics explain."""
 
     @property
     def known(self) -> bool:
@@ -86,41 +82,35 @@ class Interval:
 
 @dataclass
 class _Arm:
-    """A structure whose parameters are being refined."""
-
     structure: Structure
     optimiser: CMA
     score: float = float("inf")
-    """Mean score of the better half of the last generation. The best single trial is not used, because it can be
-    close by chance."""
+    """Mean score of the last generation's better half. A single trial can be close by chance."""
 
 
 @dataclass
 class Search:
-    """The search for the structure and the parameters of a draft."""
-
     runner: Runner
     structure: Structure
     trials: int
     seed: int
     _begins: dict[str, float] = field(default_factory=dict[str, float])
-    """Starting positions of the parameters that all structures share, by parameter; 0 for all others."""
+    """Starting positions shared by all structures, by parameter; default 0."""
     _settled: str | None = None
-    """Key of the structure that was closest on average over several trials; `None` before this comparison, and if each
-    structure has only one trial."""
+    """Key of the closest structure on average over several trials; `None` without such a comparison."""
 
     _final: Trial | None = None
-    """The best trial with its unknown parameters at their starting values; `None` before the end."""
+    """At the end: the best trial with unknown parameters at their starting values."""
 
     def distances(self, choice: str) -> dict[str, float]:
-        """Returns the smallest distance per name that was tried for a choice such as `queue.down`."""
+        """Returns the smallest distance per name of a choice such as `queue.down`."""
         return _closest(self.runner.made, choice)
 
     def best(self) -> Trial | None:
         """The best trial so far.
 
-        If flows in both directions interact, a small change of a parameter changes which packets are lost. A trial can
-        then be close by chance, so the mean score of the nearest trials counts as much as its own score.
+        With interacting directions, small changes decide which packets are lost, so a trial can be close by chance. The
+        mean score of the nearest trials therefore counts as much as its own.
         """
         if self._final is not None:
             return self._final
@@ -140,7 +130,7 @@ class Search:
         return same[min(range(len(same)), key=local)]
 
     def run(self) -> None:
-        """Runs all trials; the runner stores their results."""
+        """Runs all trials. The runner stores their results."""
         found = self._structures()
         self._refine(
             [_Arm(each, self._optimiser(each, start)) for each, start in zip(found, self._scanned(found), strict=True)]
@@ -154,11 +144,10 @@ class Search:
     # --- structures ---------------------------------------------------------------------------------------------------
 
     def _structures(self) -> list[Structure]:
-        """Returns the structures with the smallest distances, best first."""
+        """Returns the closest structures, best first."""
         data = dict.fromkeys(WAYS, 0)
         for traffic in self.runner.draft.traffic:
             data[traffic.way] += traffic.flow.row["acked_bytes"] or 0
-        # Sort the directions by their data, largest first.
         loaded: list[Way] = sorted((way for way in WAYS if data[way]), key=lambda way: -data[way])
         chosen, ranked = self.structure, [self.structure]
         if len(loaded) > 1:
@@ -171,17 +160,16 @@ class Search:
         return [each for each in ranked[:FINALISTS] if self._mean(each) <= FURTHER * best + 0.05]
 
     def _scan_buffers(self, ways: Sequence[Way]) -> None:
-        """Sets the starting positions of the buffers, one direction after the other.
+        """Sets the buffers' starting positions, one direction after the other.
 
-        A buffer that data and ACKs share can be far from its guess, and a wrong buffer hides the right structure.
+        A buffer with data and ACKs can be far from its guess, and hides the right structure.
         """
         guesses = list(dict.fromkeys([*(self.structure.controls[way] for way in ways), *USUAL]))
         base = self.structure
         for way in ways:
             base = base.with_queue(way, "fifo")
         structures = [base.with_control("down", name).with_control("up", name) for name in guesses]
-        # From the last direction to the first, because the slow uplink, which carries the download's ACKs, matters
-        # most.
+        # The last direction first: the slow uplink, which carries the download's ACKs, matters most.
         for way in reversed(ways):
             name = f"buffer.{way}"
             seen = self.runner.draft.ways[way]
@@ -196,8 +184,7 @@ class Search:
                 self._begins[name] = BUFFERS[best // len(structures)]
 
     def _of_ways(self, base: Structure, ways: Sequence[Way]) -> list[Structure]:
-        """Tries queue disciplines and controls, the same ones in all the given directions, and returns the best
-        structures."""
+        """Tries the same disciplines and controls in all given directions, and returns the best structures."""
 
         def changed(queue: str, control: str, *, lossy: bool = False) -> Structure:
             found = base
@@ -218,7 +205,7 @@ class Search:
         return sorted(self._ranked(tried)[:KEPT], key=self._mean)
 
     def _ranked(self, structures: Sequence[Structure]) -> list[Structure]:
-        """Returns the structures, sorted by their distance with their starting values."""
+        """Returns the structures by their distance at starting values."""
         distinct = list({each.key: each for each in structures}.values())
         made = self.runner.run([(each, self._start(each)) for each in distinct])
         order = sorted(range(len(distinct)), key=lambda number: made[number].score)
@@ -233,9 +220,10 @@ class Search:
         return [self._begins.get(each.name, 0.0) for each in self.runner.draft.parameters(structure)]
 
     def _mean(self, structure: Structure, places: Sequence[float] | None = None) -> float:
-        """Returns the mean distance at the given positions (default: the starting values) and at slightly different
-        positions. A single run can be close or far by chance, because each change of a parameter changes which packets
-        are lost."""
+        """Returns the mean distance at the given and at nearby positions. Default: the starting values.
+
+        Each change decides which packets are lost, so a single run can be close by chance.
+        """
         places = list(places or self._start(structure))
         signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)
         nearby = [places, *(list(np.array(places) + signs * share) for share in self._nudges)]
@@ -244,10 +232,10 @@ class Search:
     # --- numbers ------------------------------------------------------------------------------------------------------
 
     def _scanned(self, structures: Sequence[Structure]) -> list[list[float]]:
-        """Returns starting positions for each structure.
+        """Returns starting positions per structure.
 
-        If only ACKs use a direction, its true rate can be far from the guess, and all rates above some value have the
-        same effect. So the whole range of the rate is scanned with the best structure.
+        If only ACKs use a direction, its rate can be far from the guess, and all high rates are alike. The best
+        structure therefore scans the whole range.
         """
         best = structures[0]
         guesses = {
@@ -268,11 +256,10 @@ class Search:
         return list(zip(self.runner.draft.parameters(structure), self._start(structure), strict=True))
 
     def _compare(self, structures: Sequence[Structure]) -> None:
-        """Runs each structure with the best parameters found, so that none loses only because its own parameters were
-        refined less.
+        """Runs each structure with the best parameters, in case its own were refined less.
 
-        The best queue disciplines are tried with every congestion control. With flows in both directions, a single
-        trial can be close by chance, so the closest structures are compared by the mean of equally many trials.
+        The best disciplines are tried with every congestion control. With two-way flows, the closest structures are
+        compared by the mean of several trials.
         """
         best = self.best()
         if best is None or not np.isfinite(best.distance):
@@ -289,8 +276,7 @@ class Search:
         self._settled = min(means, key=lambda key: means[key])
 
     def _converted(self, best: Trial, structure: Structure) -> list[float]:
-        """Returns the positions at which a structure has the values of a trial. Structures can have different starting
-        values and spreads."""
+        """Returns a trial's positions for another structure, with its own starting values and spreads."""
         values = self.runner.values(best.structure, best.positions)
         found: list[float] = []
         for each, start in self._started(structure):
@@ -304,7 +290,7 @@ class Search:
         return CMA(mean=middle, sigma=0.7, bounds=bounds, seed=self.seed % 2**32, population_size=POPULATION)
 
     def _refine(self, arms: list[_Arm]) -> None:
-        """Minimises the distance over the parameters of each structure, and drops structures that fall behind."""
+        """Minimises the distance of each structure, and drops those that fall behind."""
         end = int(self.trials * (1 - AROUND))
         while arms and len(self.runner.made) + POPULATION * len(arms) <= end:
             for _ in range(ROUND):
@@ -323,10 +309,9 @@ class Search:
             arm.score = float(np.mean(sorted(scores)[: POPULATION // 2]))
 
     def _around(self, best: Trial, trials: int) -> None:
-        """Samples trials around the best trial, and moves to the point at which a regression on the samples predicts
-        the capture's statistics.
+        """Samples around the best trial, and moves to where a regression predicts the capture's statistics.
 
-        Because the regression is linear, one step covers only a part of the distance.
+        The regression is linear, so one step covers only part of the distance.
         """
         rng = np.random.default_rng(self.seed)
         for number, radius in enumerate(RADII):
@@ -342,10 +327,9 @@ class Search:
                 best = step
 
     def _reset_unknown(self) -> None:
-        """Sets the parameters that the packets do not determine back to their starting values, if the simulated packets
-        stay close.
+        """Resets undetermined parameters to their starting values, if the packets stay close.
 
-        The search moves such a parameter at random. A rate that is far too low for ACKs would spoil predictions.
+        The search moves them at random. A far too low rate for ACKs would spoil predictions.
         """
         best = self.best()
         if best is None or not np.isfinite(best.distance):
@@ -359,7 +343,7 @@ class Search:
     # --- intervals ----------------------------------------------------------------------------------------------------
 
     def intervals(self, best: Trial) -> list[Interval]:
-        """Returns the parameters of the best structure, with their intervals."""
+        """Returns the best structure's parameters with intervals."""
         found: list[Interval] = []
         samples = self._samples(best)
         for parameter, at, sample in zip(
@@ -381,7 +365,7 @@ class Search:
         return found
 
     def _samples(self, best: Trial) -> list[_Estimate]:
-        """Regresses each parameter of the best structure on the statistics of the nearby trials."""
+        """Regresses each parameter on the statistics of nearby trials."""
         near = [
             trial
             for trial in self.runner.made
@@ -395,17 +379,17 @@ class Search:
 
 @dataclass(frozen=True)
 class _Estimate:
-    """The position of a parameter at which the regression predicts the capture's statistics."""
+    """The position at which the regression predicts the capture's statistics."""
 
     estimate: float
     error: float
-    """Standard deviation of the leave-one-out prediction error."""
+    """Standard deviation of the leave-one-out error."""
     explained: float
     """Fraction of the variance that the statistics explain."""
 
 
 def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _Estimate:
-    """Predicts, by ridge regression, the position at which all statistics agree with the observed ones."""
+    """Ridge regression: the position at which all statistics agree with the observed ones."""
     if len(positions) < LEAST_SAMPLES or positions.std() == 0:
         return _Estimate(0.0, float("inf"), 0.0)
     scale = apart.std(axis=0)
@@ -419,7 +403,7 @@ def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _E
     for ridge in np.geomspace(1e-3, 1e4, 15):
         shrink = singular**2 / (singular**2 + ridge)
         fitted = left @ (shrink * (left.T @ target))
-        # The leave-one-out prediction error of each trial.
+        # Each trial's leave-one-out error.
         leverage = np.sum(left**2 * shrink, axis=1) + 1 / len(target)
         left_out = (target - fitted) / np.maximum(1 - leverage, 0.05)
         deviation = math.sqrt(float(left_out @ left_out) / len(left_out))
@@ -430,7 +414,7 @@ def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _E
 
 
 def _closest(trials: Sequence[Trial], key: str) -> dict[str, float]:
-    """Returns the smallest distance over all trials, for each name of a choice such as `queue.down`."""
+    """Returns the smallest distance per name of a choice."""
     kind, _, way = key.partition(".")
     found: dict[str, float] = {}
     for trial in trials:

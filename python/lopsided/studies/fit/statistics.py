@@ -1,6 +1,6 @@
-"""Statistics of a capture's flows over time, and the distance between the statistics of two captures.
+"""Statistics of a capture's flows over time, and the distance between two captures.
 
-Each statistic is divided by its tolerance, so that a difference of 1 is typical between two runs on the same line.
+Each statistic is divided by its tolerance, the typical difference of two runs on one line.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from lopsided.studies.analyze import Capture
 
 Key: TypeAlias = tuple[str, int, str, int]
-"""A flow in a capture: address and port of its sender, then address and port of its receiver."""
+"""A flow: address and port of its sender, then of its receiver."""
 Series: TypeAlias = "Mapping[str, NDArray[np.float64]]"
-"""Metrics of a flow over time, by column of the timeline of `lopsided analyze`."""
+"""Metrics over time, by column of `lopsided analyze`'s timeline."""
 
 COLUMNS = (
     "time_s", "width_s", "sent_bytes", "acked_bytes", "retransmitted_packets", "acks", "rtt_mean_ms", "rtt_max_ms",
@@ -29,22 +29,22 @@ COLUMNS = (
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 SHARE = 0.03
-"""Tolerance of fractions (absolute), and of times and amounts (relative)."""
+"""Tolerance: absolute for fractions, relative for times and amounts."""
 WAIT_SHARE = 0.05
-"""Relative tolerance of the time that packets wait in queues, in addition to the tolerance of the RTT."""
+"""Relative tolerance of queueing times, on top of the RTT's."""
 LEAST_MS = 0.5
-"""Least tolerance of a time in ms, because timestamps count milliseconds (RFC 7323)."""
+"""Least tolerance in ms: timestamps count milliseconds (RFC 7323)."""
 FAR = 4.0
-"""Above this difference, a statistic counts linearly instead of by its square."""
+"""Difference from which a statistic counts linearly, not squared."""
 MOST = 24.0
-"""Upper limit of a statistic's difference; also used for a missing statistic."""
+"""Upper limit of a difference, also for a missing statistic."""
 LAGS = (1, 2, 4, 8)
-"""Lags, in intervals, at which the autocorrelation of the RTT reveals the period of its sawtooth."""
+"""Lags in intervals at which the RTT's autocorrelation shows its sawtooth."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """The data in one direction of a connection, as a capture shows it."""
+    """One direction of a connection in a capture."""
 
     row: Row
     """The flow's row in the table `directions`."""
@@ -53,13 +53,12 @@ class Flow:
 
     @property
     def key(self) -> Key:
-        """Address and port of sender and receiver."""
         row = self.row
         return row["from"], row["from_port"], row["to"], row["to_port"]
 
 
 def flows(capture: Capture) -> list[Flow]:
-    """Returns the flows of a capture, those with the most data first."""
+    """Returns a capture's flows, most data first."""
     directions = capture.timeline.numbers("direction")
     columns = {name: capture.timeline.numbers(name) for name in COLUMNS}
     found: list[Flow] = []
@@ -71,7 +70,7 @@ def flows(capture: Capture) -> list[Flow]:
 
 @dataclass(frozen=True)
 class Measure:
-    """The units in which the statistics of one flow are measured, taken from the observed flow."""
+    """The units of a flow's statistics: RTT, sending time, acknowledged bytes and segment size of the observed flow."""
 
     rtt_ms: float
     duration_s: float
@@ -80,13 +79,12 @@ class Measure:
 
     @classmethod
     def of(cls, flow: Flow) -> Measure:
-        """Returns the units, taken from an observed flow: its median RTT, sending time, acknowledged bytes and segment
-        size."""
+        """Returns the units of an observed flow."""
         row = flow.row
         whole = flow.bins["rtt_mean_ms"]
         whole = whole[~np.isnan(whole)]
         return cls(
-            # Use the RTT of the whole path, because near the receiver the RTT to the receiver alone is short.
+            # The RTT of the whole path: near the receiver, the receiver's own part is short.
             rtt_ms=float(np.median(whole)) if len(whole) else max(_or(row["rtt_p50_ms"], 1.0), 1.0),
             duration_s=max(_or(row["sending_s"], 0.1), 0.1),
             data_bytes=max(_or(row["acked_bytes"], 1.0), 1.0),
@@ -94,8 +92,7 @@ class Measure:
         )
 
     def of_flow(self, flow: Flow) -> dict[str, float]:
-        """Returns the statistics of a flow by name, in units of their tolerances; NaN for statistics that the flow
-        does not show."""
+        """Returns a flow's statistics by name, in tolerances; NaN if the flow does not show one."""
         row, bins = flow.row, flow.bins
         found: dict[str, float] = {
             "goodput": _log(row["goodput_bps"]) / 0.02,
@@ -131,7 +128,7 @@ class Measure:
         return found
 
     def _progress(self, bins: Series) -> dict[str, float]:
-        """The fraction of the data that was acknowledged by each of five points in time."""
+        """Fraction of the data acknowledged by each of five times."""
         if not len(bins["time_s"]):
             return {}
         times = bins["time_s"] + bins["width_s"] - bins["time_s"][0]
@@ -141,8 +138,7 @@ class Measure:
 
 
 def distance(observed: Mapping[str, float], simulated: Mapping[str, float]) -> float:
-    """Returns the mean distance over the observed statistics: a pseudo-Huber loss, so that no single statistic
-    dominates."""
+    """Returns the mean pseudo-Huber distance, so that no single statistic dominates."""
     found: list[float] = []
     for name, value in observed.items():
         if np.isnan(value):
@@ -154,7 +150,7 @@ def distance(observed: Mapping[str, float], simulated: Mapping[str, float]) -> f
 
 
 def vector(observed: Mapping[str, float], simulated: Mapping[str, float]) -> NDArray[np.float64]:
-    """Returns the differences of the observed statistics, each limited to the range from -`MOST` to `MOST`."""
+    """Returns the differences, each from -`MOST` to `MOST`."""
     apart = [simulated.get(name, np.nan) - value for name, value in observed.items() if not np.isnan(value)]
     return np.clip(np.nan_to_num(np.array(apart), nan=MOST), -MOST, MOST)
 
@@ -176,7 +172,7 @@ def _sawtooth(rtt_ms: NDArray[np.float64]) -> dict[str, float]:
 
 
 def _times(ms: Any, share: float, least_ms: float) -> Any:
-    """Returns times in units of their tolerance, which is `share` of each time plus `least_ms`.
+    """Returns times in tolerances: `share` of each time plus `least_ms`.
 
     The scale is logarithmic, because two-way traffic makes the longest RTT 50 times the median.
     """
@@ -193,11 +189,11 @@ def _log(value: Any) -> float:
 
 
 def _root(count: Any) -> float:
-    # The square root of a Poisson count has a standard deviation of 0.5, whatever the mean.
+    # A Poisson count's square root has a standard deviation of 0.5.
     return 2.0 * float(np.sqrt(_or(count, 0.0)))
 
 
 def weights(of_flows: Sequence[Flow]) -> NDArray[np.float64]:
-    """Returns the weight of each flow: the square root of its fraction of the data."""
+    """Returns each flow's weight: the square root of its fraction of the data."""
     roots = np.sqrt([max(_or(flow.row["acked_bytes"], 0.0), 1.0) for flow in of_flows])
     return np.asarray(roots / roots.sum())

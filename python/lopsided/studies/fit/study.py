@@ -5,8 +5,8 @@
     found.parameters          # value and 95 % interval of rates, RTT, buffers and losses
     found.save("line")        # fit.toml, tables and report.html
 
-`lopsided analyze` provides the starting values. Simulated packets are analysed like the capture, and the search
-minimises the distance between the two results.
+`lopsided analyze` provides the starting values. The search analyses simulated packets like the capture and minimises
+the distance.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.trials import Trial
 
 _SEARCH_SHARE = 0.9
-"""Progress reported when the search ends and the remedies begin."""
+"""Progress at the end of the search."""
 
 
 class Fitter:
-    """A fit in progress: `run` executes it, and `result` can be called at any time."""
+    """A fit in progress. `result` can be called at any time."""
 
     def __init__(
         self,
@@ -121,11 +121,11 @@ class Fitter:
 
     @property
     def begun(self) -> bool:
-        """True if at least one trial was run, so that a result exists."""
+        """True if a trial has run, so that a result exists."""
         return self.search.best() is not None
 
     def result(self) -> Fit:
-        """Returns the result so far. At least one trial must have been run."""
+        """Returns the result so far, after at least one trial."""
         best = self.search.best()
         assert best is not None
         scenario = self.runner.scenario(best)
@@ -145,8 +145,7 @@ class Fitter:
 
     def _parameters(self, best: Trial) -> list[Row]:
         found: list[Row] = []
-        # The intervals are valid only if the scenario can produce the capture's packets, which a distant scenario
-        # cannot.
+        # A distant scenario cannot produce the capture's packets, so its intervals are invalid.
         close = best.distance <= CLEAR
         logged = {f"rate.{way}" for way in WAYS if self.draft.ways[way].logged}
         for each in self.search.intervals(best):
@@ -169,7 +168,7 @@ class Fitter:
                     "explained": max(each.explained, 0.0),
                 }
             )
-        # If a queue never filled, the search has no parameter for its buffer, but the table needs a row for it.
+        # A queue that never filled has no parameter, but needs a row.
         for way in WAYS:
             if best.structure.queues[way] == "fifo" and not self.draft.ways[way].loaded:
                 found.append({"parameter": f"buffer.{way}", "unit": "B", "status": "unknown", "explained": 0.0})
@@ -232,50 +231,48 @@ def fit(
     log: str | Path | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fit:
-    """Finds the line on which a capture was taken, as the scenario whose simulated packets are closest to the
-    capture's.
+    """Finds the scenario whose simulated packets are closest to a capture's.
 
     Parameters
     ----------
     capture
         A pcap or pcapng file, as for `analyze`.
     other
-        A second capture of the same flows at another point of the path. Both captures have the same weight.
+        A second capture of the same flows at another point, with the same weight.
     flow
-        Number of one direction in the table of `analyze`: fit only this flow. Default: all flows with at least 2 % of
-        the largest flow's data, at most 12.
+        Fit only the direction with this number in `analyze`. Default: at most 12 flows, each with at least 2 % of the
+        largest flow's data.
     trials
         Number of scenarios that are simulated.
     remedies
         Also try remedies on the fitted line.
     seed
-        Seed of the search and of the simulations. The same seed gives the same result on any number of workers.
+        Seed of search and simulations. It determines the result on any number of workers.
     workers
         Number of threads; default: the number of cores.
     log
-        A log of another measurement on the same line, taken at the subscriber's side: a data file of Flent, the JSON of
-        irtt, or a log of cake-autorate. It provides the rate of a direction that carries no load in the capture.
+        A log of another measurement at the subscriber's side: a data file of Flent, irtt's JSON, or a log of
+        cake-autorate. It provides the rate of a direction without load in the capture.
     progress
         Called with the completed fraction of the work, 0 to 1.
 
     Returns
     -------
     Fit
-        The scenario, and the values with 95 % intervals: rates in bit/s of IP packets, times in ms, buffers in bytes.
-        A value that the packets do not determine is marked as unknown.
+        The scenario, and values with 95 % intervals: rates in bit/s of IP packets, times in ms, buffers in bytes.
+        Undetermined values are marked as unknown.
 
     Raises
     ------
     UsageError
-        If a file is not a capture or not a known log, if no connection has acknowledged data, or for an impossible
-        number of trials.
+        If a file is no capture or known log, if no data was acknowledged, or for an invalid number of trials.
     """
     fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)
     return fitter.run(progress, remedies=remedies)
 
 
 def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) -> View:
-    """Returns the second capture with the first capture's flows, in the same order."""
+    """Returns the second capture's flows in the first's order."""
     found = {flow.key: flow for flow in flows(analyze(other))}
     same = [found.get(flow.key) for flow in of_flows]
     known = [flow for flow in same if flow is not None]
@@ -287,12 +284,12 @@ def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) ->
 
 
 def _rated(choice: str, best: Trial, distances: dict[str, float]) -> list[Row]:
-    """The rows of a choice. A name is possible if its distance is about as small as the best one's."""
+    """A choice's rows. A name is possible if its distance is near the smallest."""
     kind, _, way = choice.partition(".")
     chosen = (best.structure.queues if kind == "queue" else best.structure.controls)[way]  # pyright: ignore[reportArgumentType]
     found: list[Row] = []
     for name, distance in sorted(distances.items(), key=lambda each: (each[0] != chosen, each[1])):
-        # A distant fit distinguishes fewer names, so all names that would stay in the search are listed as possible.
+        # A distant fit distinguishes less, so more names are possible.
         near = distance <= best.distance * (1.1 if best.distance <= CLEAR else CLOSE) + 0.02
         status = "best" if name == chosen else "possible" if near else "rejected"
         found.append({"choice": choice, "name": name, "distance": distance, "status": status})

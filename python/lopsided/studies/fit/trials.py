@@ -1,4 +1,4 @@
-"""Runs scenarios of a fit and measures the distance of their packets from the capture's."""
+"""Runs a fit's scenarios and measures their distance from the capture."""
 
 from __future__ import annotations
 
@@ -23,25 +23,22 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.line import Draft, Structure
 
 PULL = 0.001
-"""Weight of the distance from the starting values: so small that it affects only parameters that the packets do not
-determine."""
+"""Weight of the distance from the starting values, for undetermined parameters only."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One capture as the fit uses it: its place in the scenario, and its flows with their statistics."""
+    """One capture: its place in the scenario, and its flows with their statistics."""
 
     place: str
     """Where the capture was taken: `server`, `client` or `link`."""
     flows: Sequence[Flow | None]
-    """The capture's flows, in the order of the draft's traffic; `None` for a flow that this capture does not
-    contain."""
+    """The flows in the draft's order; `None` if this capture lacks one."""
     measures: Sequence[Measure]
     observed: Sequence[Mapping[str, float]]
 
     @classmethod
     def of(cls, place: str, of_flows: Sequence[Flow | None], measures: Sequence[Measure]) -> View:
-        """Computes the statistics of a capture's flows."""
         observed = [
             {} if flow is None else measure.of_flow(flow) for flow, measure in zip(of_flows, measures, strict=True)
         ]
@@ -50,25 +47,25 @@ class View:
 
 @dataclass(frozen=True)
 class Trial:
-    """A simulated scenario: its structure, the positions of its parameters, and its distance from the capture."""
+    """A simulated scenario: structure, positions and distance from the capture."""
 
     number: int
     structure: Structure
     positions: tuple[float, ...]
-    """Positions of the parameters on their logarithmic scales, in units of their spreads."""
+    """Positions of the parameters in spreads."""
     distance: float
     apart: NDArray[np.float64] = field(repr=False)
-    """Differences of all statistics, in units of their tolerances."""
+    """Differences of all statistics in tolerances."""
 
     @property
     def score(self) -> float:
-        """The distance plus the weighted distance from the starting values; the search minimises this score."""
+        """The distance plus the weighted distance from the starting values, which the search minimises."""
         return self.distance + PULL * float(np.sum(np.square(self.positions)))
 
 
 @dataclass
 class Runner:
-    """Runs trials on several threads. The results do not depend on the number of threads."""
+    """Runs trials on threads. Results do not depend on their number."""
 
     draft: Draft
     views: Sequence[View]
@@ -77,23 +74,21 @@ class Runner:
     made: list[Trial] = field(default_factory=list[Trial])
     """All trials so far, in order."""
     on_trial: Callable[[int], object] | None = None
-    """Called with the number of finished trials after each trial."""
+    """Called with the number of finished trials."""
     _known: dict[tuple[str, tuple[float, ...]], Trial] = field(
         default_factory=dict[tuple[str, tuple[float, ...]], Trial]
     )
 
     def values(self, structure: Structure, positions: Sequence[float]) -> dict[str, float]:
-        """Returns the values of a structure's parameters at the given positions."""
+        """Returns the parameters' values at these positions."""
         parameters = self.draft.parameters(structure)
         return {each.name: each.value(place) for each, place in zip(parameters, positions, strict=True)}
 
     def scenario(self, trial: Trial) -> Scenario:
-        """Returns the scenario of a trial."""
         return self.draft.scenario(trial.structure, self.values(trial.structure, trial.positions))
 
     def run(self, wanted: Sequence[tuple[Structure, Sequence[float]]]) -> list[Trial]:
-        """Runs scenarios and returns their trials, in order. A scenario that was simulated before is not simulated
-        again."""
+        """Runs scenarios and returns their trials in order. None is simulated twice."""
         keys = [(structure.key, tuple(float(place) for place in positions)) for structure, positions in wanted]
         missing = {key: each for key, each in zip(keys, wanted, strict=True) if key not in self._known}
         with ThreadPoolExecutor(self.workers) as pool:
@@ -115,8 +110,7 @@ class Runner:
             scenario = self.draft.scenario(structure, self.values(structure, positions), sampled=False)
             seen = self.seen(scenario)
         except LopsidedError:
-            # The run failed, for example because the scenario rejected the values. With an infinite distance, the
-            # search avoids these values.
+            # Infinite distance, for example of rejected values, which the search then avoids.
             return float("inf"), np.full(1, np.nan)
         total, apart = 0.0, list[np.ndarray]()
         for view, found in zip(self.views, seen, strict=True):
@@ -132,7 +126,7 @@ class Runner:
         return total, np.concatenate(apart)
 
     def seen(self, scenario: Scenario) -> list[list[Flow | None]]:
-        """Runs a scenario and returns its flows as a capture at each place would show them."""
+        """Runs a scenario and returns its flows as captures at each place show them."""
         with tempfile.TemporaryDirectory(prefix="lopsided-fit-") as folder:
             places = {view.place for view in self.views}
             points = [point for point, of in (("links", {"link"}), ("hosts", {"server", "client"})) if places & of]
@@ -143,8 +137,7 @@ class Runner:
 
 
 def in_order(capture: Capture, wanted: Sequence[tuple[str, int]]) -> list[Flow | None]:
-    """Returns a capture's flows in the order of the given receivers; if a receiver has several flows, the flow with the
-    most data first."""
+    """Returns a capture's flows by receiver; of several, the one with the most data first."""
     found = flows(capture)
     receivers = [(flow.row["to"], flow.row["to_port"]) for flow in found]
     return [found[receivers.index(each)] if each in receivers else None for each in wanted]

@@ -1,4 +1,4 @@
-"""Searches for the settings that maximise or minimise metrics, under constraints: call `search`."""
+"""Searches for the best settings under constraints: call `search`."""
 
 from __future__ import annotations
 

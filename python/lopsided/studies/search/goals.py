@@ -1,9 +1,8 @@
-"""The metrics of a search: the goals to maximise or minimise, and the limits to satisfy.
+"""The metrics of a search: goals, and limits to satisfy.
 
-A metric is a name, followed by a dot and the flows: `goodput.download` for the flow `download`, `goodput.down` for all
-downloads, `goodput` for all flows. The name is a metric of `sweep` or a numeric column of the table `flows`. A column
-of `links` needs the link and its direction: `sojourn_p95_ms.link.up`. For several flows, rates and counts are summed;
-other columns are averaged.
+`goodput.download` is for one flow, `goodput.down` for all downloads, `goodput` for all flows. A name is a metric of
+`sweep` or a numeric column of `flows`. Columns of `links` need link and direction: `sojourn_p95_ms.link.up`. Over
+several flows, rates and counts are summed, others averaged.
 """
 
 from __future__ import annotations
@@ -41,18 +40,18 @@ _SIGNS = re.compile(r"\s*([^<>=\s][^<>=]*?)\s*(<=|>=|<|>)\s*([^<>=].*?)\s*")
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a run has: a column of a table, for some flows or for one link."""
+    """A number of a run: a column, for some flows or one link."""
 
     text: str
     table: Literal["flows", "links", "run"]
     column: str
     whose: str = ""
-    """The flow, group or direction, or the link and its direction; empty for all flows."""
+    """The flow, group or direction, or link and direction; empty for all flows."""
     unit: str = "number"
 
     @classmethod
     def of(cls, text: str, scenario: Scenario) -> Metric:
-        """Parses a metric. Raises UsageError if the scenario has no such flow or link."""
+        """Parses a metric. Raises UsageError without such a flow or link."""
         name, _, whose = (part.strip() for part in text.strip().partition("."))
         flows, links = run_tables()["flows"], run_tables()["links"]
         if name in _OF_RUNS:
@@ -74,7 +73,7 @@ class Metric:
         raise UsageError(f"no metric {name!r}; {meant}")
 
     def of_run(self, run: Run) -> float | None:
-        """The metric's value in a run; `None` for example for the completion time of an incomplete transfer."""
+        """The value in a run; `None` for example for an incomplete transfer."""
         if self.table == "run":
             together = sweeps.together_goodput(run)
             if self.column == "performance":
@@ -99,7 +98,7 @@ class Metric:
 
     @property
     def stored(self) -> Column:
-        """The goal's column in the tables of trials. The column name ends in the unit."""
+        """The goal's column in tables of trials."""
         ending = {"bps": "_bps", "ms": "_ms", "s": "_s", "bytes": "_bytes"}.get(self.unit, "")
         name = self.text if not ending or self.text.endswith(ending) else f"{self.text}{ending}"
         return Column(name, self.unit, self.text, "Mean over the seeds.")  # pyright: ignore[reportArgumentType]
@@ -111,13 +110,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Goal:
-    """A metric to maximise or to minimise."""
+    """A metric to maximise or minimise."""
 
     metric: Metric
     maximise: bool
 
     def better(self, one: float, other: float) -> bool:
-        """True if `one` is better than `other`."""
         return one > other if self.maximise else one < other
 
     def __str__(self) -> str:
@@ -126,7 +124,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Limit:
-    """An upper or lower bound for a metric's mean over the seeds."""
+    """A bound for a metric's mean over the seeds."""
 
     metric: Metric
     sign: str
@@ -135,7 +133,7 @@ class Limit:
 
     @classmethod
     def of(cls, text: str, scenario: Scenario) -> Limit:
-        """Parses a constraint such as `loss.upload < 2 %`. Raises UsageError if the text is not a constraint."""
+        """Parses a constraint such as `loss.upload < 2 %`. Raises UsageError for other text."""
         found = _SIGNS.fullmatch(text)
         if not found:
             raise UsageError(
@@ -146,15 +144,13 @@ class Limit:
         return cls(metric, found[2], _bound(metric, found[3], text), " ".join(text.split()))
 
     def excess(self, value: float) -> float:
-        """The amount by which the value violates the bound, relative to the bound; 0 or negative if the value
-        satisfies the bound."""
+        """Relative violation of the bound; at most 0 if it is satisfied."""
         beyond = value - self.bound if "<" in self.sign else self.bound - value
         beyond /= abs(self.bound) or 1.0
-        # A value that equals the bound satisfies `<=` and `>=`, but not `<` and `>`.
+        # Only `<=` and `>=` allow the bound itself.
         return math.ulp(1.0) if beyond == 0 and "=" not in self.sign else beyond
 
     def kept(self, value: float) -> bool:
-        """True if the value satisfies the bound."""
         return self.excess(value) <= 0
 
     def __str__(self) -> str:
@@ -162,8 +158,7 @@ class Limit:
 
 
 def goals_of(scenario: Scenario, maximise: Sequence[str], minimise: Sequence[str]) -> tuple[Goal, ...]:
-    """Returns the metrics to maximise, then those to minimise. Raises UsageError if a metric is invalid or if there
-    is none."""
+    """Returns the metrics to maximise, then those to minimise. Raises UsageError without any, or for an invalid one."""
     found = [
         Goal(Metric.of(text, scenario), up) for texts, up in ((maximise, True), (minimise, False)) for text in texts
     ]
@@ -185,7 +180,7 @@ def _is_link(whose: str, scenario: Scenario) -> bool:
 
 
 def _check_flow(text: str, whose: str, scenario: Scenario) -> None:
-    """Raises UsageError if the text is not the name of a flow, of a group of flows, or of a direction with flows."""
+    """Raises UsageError unless the text names a flow, a group or a direction."""
     flows = scenario.resolved["flows"]
     ways = [way for way in ("down", "up") if any(flow["direction"] == way for flow in flows)]
     known = [*dict.fromkeys([*(flow["name"] for flow in flows), *(flow["group"] for flow in flows), *ways])]

@@ -1,8 +1,7 @@
-"""Stores the finished runs of a search, so that the search can continue after it was interrupted or killed.
+"""Stores finished runs, so that an interrupted search can continue.
 
-A hidden folder next to the result folder holds the finished runs in `runs.parquet`, which is replaced atomically after
-each batch. The result folder is written when the search ends or is interrupted. A fingerprint identifies the search:
-its scenario, keys, goals and limits. The fingerprint does not include the number of trials.
+A hidden folder next to the result has `runs.parquet`, replaced atomically after each batch. The result is written at
+the end or at an interruption. A fingerprint covers scenario, keys, goals and limits, but not the number of trials.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ RUNS = "runs.parquet"
 
 @dataclass(frozen=True)
 class Kept:
-    """The state of the result folder: the number of finished runs, and whether its content may be replaced."""
+    """The finished runs, and whether the folder may be replaced."""
 
     runs: int
     replace: bool
@@ -39,8 +38,7 @@ class Kept:
 def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generator[Kept]:
     """Stores finished runs next to `place` while the block runs.
 
-    Raises FolderError if `place` contains anything but this search. If `overwrite` is true, `place` may contain another
-    search.
+    Raises FolderError if `place` has anything but this search. `overwrite` also allows another search.
     """
     mark = searcher.fingerprint()
     there = _mark_of(place) == mark
@@ -61,27 +59,27 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
         try:
             yield Kept(len(searcher.done), overwrite or there)
         finally:
-            # If there is no result folder, the finished runs stay in the hidden folder.
+            # Without a result folder, the runs stay hidden.
             if not searcher.done or _mark_of(place) == mark:
                 shutil.rmtree(beside, ignore_errors=True)
-                # `rmdir` fails if the folder is not empty; such a folder must be kept.
+                # `rmdir` keeps folders that are not empty.
                 with suppress(OSError):
                     for parent in missing:
                         parent.rmdir()
 
 
 def hidden(place: Path) -> Path:
-    """The folder that holds the finished runs until the result is written."""
+    """The folder of finished runs before the result is written."""
     return place.parent / f".{place.name}.lopsided-search"
 
 
 def write_runs(folder: Path, searcher: Searcher) -> None:
-    """Writes the finished runs into the result folder while it is being written."""
+    """Writes finished runs into an unfinished result folder."""
     _frame(searcher, searcher.done).write_parquet(folder / RUNS)
 
 
 def _mark_of(folder: Path) -> str | None:
-    """Returns the fingerprint of the search in the folder; `None` if the folder contains no search."""
+    """Returns the fingerprint of a folder's search, if any."""
     try:
         manifest = json.loads((folder / folders.MANIFEST).read_text(encoding="utf-8"))
         return str(manifest["fingerprint"]) if manifest["kind"] == "search" else None

@@ -5,6 +5,5 @@ from __future__ import annotations
 TRIALS = 100
 """Default number of trials."""
 BATCH = 8
-"""Number of trials in a batch. A larger batch uses more workers; in a smaller batch each trial benefits from more
-results."""
+"""Trials per batch. Larger batches use more workers; smaller ones learn from more results."""
 MOST_TRIALS = 100_000

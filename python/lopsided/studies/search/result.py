@@ -1,4 +1,4 @@
-"""The result of a search: trials, the best of them, sentences and report."""
+"""The result of a search."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Settings = tuple[tuple[str, str], ...]
 
 
 class Done(NamedTuple):
-    """A finished run: its digest, and its value for each metric of the search."""
+    """A finished run: digest, and the value of each metric."""
 
     digest: str
     values: tuple[float | None, ...]
@@ -59,23 +59,23 @@ Key = tuple[Settings, int]
 
 @dataclass
 class Trial:
-    """One combination of settings, with its runs."""
+    """One combination of settings with its runs."""
 
     number: int
     labels: Mapping[str, str]
     settings: Mapping[str, str]
     runs: list[Done] = field(default_factory=list[Done])
     checks: list[Done] = field(default_factory=list[Done])
-    """Runs with seeds that the search itself did not use."""
+    """Runs with seeds beyond those of the search."""
     refused: str = ""
-    """The reason for which the scenario rejects the settings; empty if it accepts them."""
+    """Why the scenario rejects the settings; empty if not."""
 
     def interval(self, metric: int, *, checked: bool = False) -> Interval:
-        """The metric's mean over the seeds, with its 95 % interval."""
+        """The metric's mean over the seeds with its 95 % interval."""
         return mean_interval(run.values[metric] for run in (self.checks if checked else self.runs))
 
     def mean(self, metric: int) -> float | None:
-        """The metric's mean over the seeds; `None` if a run has no value."""
+        """The metric's mean; `None` if a run has no value."""
         values = [run.values[metric] for run in self.runs]
         if not values or any(value is None for value in values):
             return None
@@ -83,7 +83,7 @@ class Trial:
 
 
 class Search(Study):
-    """The result of a search: `trials`, the `front` of the best trials, and the `best` trial if there is one goal."""
+    """The result of a search: `trials`, the `front`, and the `best` if there is one goal."""
 
     kind: ClassVar[str] = "search"
     figures: ClassVar[Mapping[str, str]] = FIGURES
@@ -113,20 +113,20 @@ class Search(Study):
         """Requested number of trials."""
         self.repeat = repeat
         self.start_jitter_s = start_jitter_s
-        """Range of the random start offset in seconds that the search added; `None` if it added none."""
+        """Range of the added random start offset in seconds; `None` without one."""
         self.whole = whole
-        """True if every combination of values was tried."""
+        """True if every combination was tried."""
         self.baseline, *self.tried = trials
-        """The unchanged scenario, and the trials in their order."""
+        """The unchanged scenario, then the trials."""
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics of the goals, then the metrics of limits that are not goals."""
+        """The metrics of goals, then of other limits."""
         return metrics_of(self.goals, self.limits)
 
     @cached_property
     def front(self) -> list[Trial]:
-        """The Pareto front of the trials that satisfy all limits, sorted by the first goal."""
+        """The Pareto front within all limits, by the first goal."""
         fit = [trial for trial in self.tried if self.keeps(trial)]
         found = [one for one in fit if not any(self._betters(other, one) for other in fit)]
         first = self.goals[0]
@@ -134,42 +134,42 @@ class Search(Study):
 
     @property
     def best(self) -> Trial | None:
-        """The best trial by the first goal; `None` if no trial satisfies the limits."""
+        """The best trial by the first goal, within the limits."""
         return self.front[0] if self.front else None
 
     @property
     def nearest(self) -> Trial | None:
-        """The trial that violates the limits least."""
+        """The trial with the smallest violation."""
         known = [trial for trial in self.tried if trial.runs and None not in self.means(trial)]
         return min(known, key=lambda trial: sum(max(0.0, each) for each in self.excesses(trial)), default=None)
 
     def keeps(self, trial: Trial) -> bool:
-        """True if a trial has a value for every metric and satisfies every limit."""
+        """True if a trial has every value and satisfies every limit."""
         return bool(trial.runs) and None not in self.means(trial) and all(each <= 0 for each in self.excesses(trial))
 
     def means(self, trial: Trial) -> list[float | None]:
-        """The mean over the seeds of each metric."""
+        """Each metric's mean over the seeds."""
         return [trial.mean(number) for number in range(len(self.metrics))]
 
     def value(self, trial: Trial, goal: int) -> float:
-        """The mean over the seeds of a goal's metric; NaN if there is no value."""
+        """Mean of a goal's metric; NaN without a value."""
         mean = trial.mean(goal)
         return math.nan if mean is None else mean
 
     def excesses(self, trial: Trial) -> list[float]:
-        """The amount by which a trial violates each limit, relative to the limit."""
+        """Relative violation of each limit."""
         means = dict(zip((metric.text for metric in self.metrics), self.means(trial), strict=True))
         return [limit.excess(or_else(means[limit.metric.text], math.inf)) for limit in self.limits]
 
     def _betters(self, one: Trial, other: Trial) -> bool:
         pairs = [(goal, self.value(one, number), self.value(other, number)) for number, goal in enumerate(self.goals)]
         if all(a == b for _, a, b in pairs):
-            # If trials have equal results, the first one is kept.
+            # The first of equal trials counts.
             return one.number < other.number
         return not any(goal.better(b, a) for goal, a, b in pairs)
 
     def scenario_of(self, trial: Trial | int) -> Scenario:
-        """Returns the scenario with the settings of a trial. Raises UsageError if the trial does not exist."""
+        """Returns a trial's scenario. Raises UsageError without such a trial."""
         found = trial if isinstance(trial, Trial) else next((t for t in self.tried if t.number == trial), None)
         if found is None:
             raise UsageError(f"there is no trial {trial}; there are {len(self.tried)}, numbered from 1")
@@ -177,9 +177,7 @@ class Search(Study):
 
     @cached_property
     def trials(self) -> Table:
-        """One row per trial: its settings, the mean of each metric with its 95 % confidence half-width, whether the
-        trial satisfies the limits and is on the front, and, for trials that were checked, the means with other
-        seeds."""
+        """One row per trial: settings, means with 95 % half-widths, limits, front, and means of the check."""
         front = {trial.number for trial in self.front}
         columns = self._setting_columns()
         rows: list[dict[str, Any]] = []
@@ -198,7 +196,6 @@ class Search(Study):
         return Table.of(rows, self.spec())
 
     def spec(self) -> TableSpec:
-        """The columns of `trials`."""
         settings = [_setting(key, name, values.values()) for key, (name, values) in self._setting_columns().items()]
         measured = [
             each
@@ -221,7 +218,7 @@ class Search(Study):
         )
 
     def _setting_columns(self) -> dict[str, tuple[str, dict[str, float | int | str]]]:
-        """Returns, for each key, the column and its entry for each value of the key."""
+        """Returns each key's column, and its entry per value."""
         found: dict[str, tuple[str, dict[str, float | int | str]]] = {}
         for key in self.space.keys:
             labels = list(dict.fromkeys(trial.labels[key.key] for trial in self.tried if key.key in trial.labels))
@@ -230,7 +227,6 @@ class Search(Study):
 
     @property
     def digest(self) -> str:
-        """A digest of all runs."""
         digests = [run.digest for trial in (self.baseline, *self.tried) for run in (*trial.runs, *trial.checks)]
         return digest_of(digests)
 
@@ -281,8 +277,7 @@ class Search(Study):
         return {"scenario.toml": self.scenario.to_toml(), **tables, **scenarios}
 
     def best_files(self) -> dict[str, int]:
-        """Returns the scenario files of the best trials, with the trials' numbers: one file if there is one goal,
-        else the whole front."""
+        """Returns scenario files and trial numbers: the best trial for one goal, else the front."""
         if len(self.goals) == 1:
             return {} if self.best is None else {"best.toml": self.best.number}
         digits = len(str(len(self.tried)))
@@ -292,10 +287,10 @@ class Search(Study):
         return ["front" if len(self.goals) > 1 else "progress", "settings"]
 
     def plot(self, kind: str = "") -> Figure:
-        """Plots `front` (the goals against each other), `progress` (the best value so far, over the trials) or
-        `settings` (the first goal over each key). Default: the front if there are several goals, else the progress.
+        """Plots `front` (goals against each other), `progress` (best value over trials) or `settings` (first goal over
+        each key).
 
-        Raises UsageError if no trial has a value.
+        Default: the front for several goals, else the progress. Raises UsageError without any value.
         """
         return super().plot(kind or ("front" if len(self.goals) > 1 else "progress"))
 
@@ -320,7 +315,6 @@ class Search(Study):
 
 
 def answer(found: Search) -> list[str]:
-    """The result in sentences."""
     wanted = f"Goals: {' and '.join(map(str, found.goals))}{_under(found)}."
     said: list[str] = []
     if found.best is None:
@@ -344,13 +338,12 @@ def answer(found: Search) -> list[str]:
 
 
 def settings(trial: Trial) -> str:
-    """The settings of a trial, in words for a sentence."""
+    """A trial's settings, in words."""
     return ", ".join(f"{key} {label}" for key, label in trial.labels.items())
 
 
 def best(found: Search) -> View:
-    """The table of the unchanged scenario and the front; if there is one goal, of the best trials instead of the
-    front."""
+    """The unchanged scenario, and the front or (for one goal) the best trials."""
     trials = found.front[:_MOST]
     more = f"and {len(found.front) - _MOST} more on the front" if len(found.front) > _MOST else ""
     if len(found.goals) == 1:
@@ -361,7 +354,7 @@ def best(found: Search) -> View:
 
 
 def ranked(found: Search) -> list[Trial]:
-    """The trials that satisfy the limits, sorted by the first goal."""
+    """Trials within the limits, by the first goal."""
     sign = -1 if found.goals[0].maximise else 1
     return sorted((t for t in found.tried if found.keeps(t)), key=lambda t: (sign * found.value(t, 0), t.number))
 
@@ -441,7 +434,7 @@ def _none(found: Search) -> list[str]:
 
 
 def _doubts(found: Search) -> list[str]:
-    """Returns warnings about the result, as sentences."""
+    """Returns warnings about the result."""
     said: list[str] = []
     refused = sum(bool(trial.refused) for trial in found.tried)
     if refused:
@@ -470,18 +463,16 @@ def _keeps_checked(found: Search, trial: Trial) -> bool:
 
 
 def _setting(key: str, name: str, values: Iterable[float | int | str]) -> Column:
-    """The table column of a searched key."""
     types = {type(value) for value in values}
     kind: Kind = "text" if str in types or not types else "float" if float in types else "integer"
     return Column(name, "text" if kind == "text" else "label", key, "A searched key.", kind)
 
 
 def metrics_of(goals: Sequence[Goal], limits: Sequence[Limit]) -> list[Metric]:
-    """The metrics of goals, then the metrics of limits that are not goals."""
+    """The metrics of goals, then of other limits."""
     found = {each.metric.text: each.metric for each in (*goals, *limits)}
     return list(found.values())
 
 
 def or_else(value: float | None, other: float) -> float:
-    """Returns the value, or `other` if the value is `None`."""
     return other if value is None else value

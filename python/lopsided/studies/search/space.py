@@ -1,15 +1,15 @@
-"""The search space: scenario keys, and the values of each.
+"""The search space: scenario keys and their values.
 
-The values use the syntax of a sweep's axis, or one of these additional forms:
+Values have a sweep axis's syntax, or one of these forms:
 
     link.up.queue.kind=fifo|codel|fq_codel    one of these values; commas work too
     link.up.queue.limit=5..100 packets        any value in between; integers if the key takes only integers
     link.up.queue.limit=5..100:5 packets      a value of the grid
     link.up.rate=100..10000:log kbit/s        any value in between, with equal weight for each decade
 
-A key that a chosen kind does not have, such as the target of a `fifo`, is omitted for this kind.
+Keys that a chosen kind lacks, such as a `fifo`'s target, are omitted.
 
-Left out: other dependencies between keys. Settings that the scenario rejects are reported and need no run.
+Left out: other dependencies between keys. Rejected settings are reported without a run.
 """
 
 from __future__ import annotations
@@ -29,37 +29,34 @@ if TYPE_CHECKING:
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(?::\s*(log|{_NUMBER}))?\s*([^0-9\s].*?)?\s*")
 _DIGITS = 4
-"""Number of significant digits of a value that is chosen from a range."""
+"""Significant digits of values from a range."""
 _MOST_CHOICES = 1000
 _NOT_HERE = re.compile(r"`[^`]+` belongs to ")
-"""Matches the error message of a scenario for a key that the chosen kind does not have."""
+"""Matches the error for a key that the chosen kind lacks."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A key with a list of values, each of which may consist of several settings."""
+    """A key with a list of values, each with one or more settings."""
 
     key: str
     arms: tuple[sweeps.Arm, ...]
 
     @property
     def labels(self) -> list[str]:
-        """The labels of the values."""
         return [arm.label for arm in self.arms]
 
     @property
     def size(self) -> int | None:
-        """The number of values."""
         return len(self.arms)
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Empty: a list has no ends beyond which better values could exist."""
+        """Empty: better values cannot exist beyond a list's ends."""
         return ()
 
     @property
     def told(self) -> str:
-        """The values as text."""
         return " | ".join(self.labels)
 
     def suggest(self, trial: Any) -> str:
@@ -67,7 +64,6 @@ class Choice:
         return trial.suggest_categorical(self.key, self.labels)
 
     def settings(self, label: str) -> Mapping[str, str]:
-        """Returns the settings of a value."""
         return next(arm.settings for arm in self.arms if arm.label == label)
 
     def of_finite(self) -> list[str]:
@@ -75,13 +71,13 @@ class Choice:
         return self.labels
 
     def parameter(self, label: str) -> Any:
-        """Returns the value in the form of the trial's parameter."""
+        """Returns the value as the trial's parameter."""
         return label
 
 
 @dataclass(frozen=True)
 class Range:
-    """A key with numbers from `first` to `last`: integers, a grid, or any numbers."""
+    """A key with numbers from `first` to `last`: integers, a grid, or any."""
 
     key: str
     first: float
@@ -93,24 +89,22 @@ class Range:
 
     @property
     def size(self) -> int | None:
-        """The number of values; `None` if the range is continuous."""
+        """Number of values; `None` if continuous."""
         if self.step is not None:
             return math.floor((self.last - self.first) / self.step + 1e-9) + 1
         return round(self.last - self.first) + 1 if self.whole else None
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The two ends of the range, beyond which better values may exist."""
+        """The range's ends, beyond which better values may exist."""
         return self.of(self.first), self.of(self.last)
 
     @property
     def told(self) -> str:
-        """The range as text."""
         by = f", in steps of {self.of(self.step)}" if self.step else ", as many in each decade" if self.log else ""
         return f"{self.of(self.first)} to {self.of(self.last)}{by}"
 
     def suggest(self, trial: Any) -> str:
-        """Returns the value that Optuna's trial takes."""
         if self.step is not None:
             return self.of(self.first + trial.suggest_int(self.key, 0, (self.size or 1) - 1) * self.step)
         if self.whole:
@@ -118,16 +112,14 @@ class Range:
         return self.of(trial.suggest_float(self.key, self.first, self.last, log=self.log))
 
     def settings(self, label: str) -> Mapping[str, str]:
-        """Returns the settings of a value."""
         return {self.key: label}
 
     def of_finite(self) -> list[str]:
-        """Every value, if the number of values is finite."""
+        """Every value of a finite range."""
         step = self.step or 1.0
         return [self.of(self.first + number * step) for number in range(self.size or 0)]
 
     def parameter(self, label: str) -> Any:
-        """Returns the value in the form of the trial's parameter."""
         value = float(label.removesuffix(self.unit).strip())
         if self.step is not None:
             return round((value - self.first) / self.step)
@@ -144,13 +136,13 @@ class Range:
 
 @dataclass(frozen=True)
 class Space:
-    """The keys to search. Keys with lists of values come first, because other keys may depend on them."""
+    """The keys to search, those with lists first, because others may depend on them."""
 
     keys: tuple[Choice | Range, ...]
 
     @classmethod
     def of(cls, over: Mapping[str, str | Iterable[Any]], scenario: Scenario) -> Space:
-        """Parses a search space. Raises an error with the reason if a value is invalid in every combination."""
+        """Parses a search space. Raises if a value is invalid in every combination."""
         if not over:
             raise UsageError(
                 "nothing to search over: name a key and its values, such as link.up.queue.limit=5..100 packets"
@@ -164,14 +156,14 @@ class Space:
 
     @property
     def size(self) -> int | None:
-        """The largest number of combinations; `None` if a range is continuous."""
+        """Largest number of combinations; `None` if continuous."""
         sizes = [key.size for key in self.keys]
         return math.prod(size for size in sizes if size is not None) if None not in sizes else None
 
     def chosen(self, trial: Any, scenario: Scenario) -> tuple[dict[str, str], dict[str, str]]:
-        """Returns the labels of a trial, and their settings, without the keys that the chosen kinds do not have.
+        """Returns a trial's labels and settings, without keys that the chosen kinds lack.
 
-        Raises ScenarioError if the scenario rejects the combination.
+        Raises ScenarioError if the scenario rejects them.
         """
         labels: dict[str, str] = {}
         settings: dict[str, str] = {}
@@ -185,7 +177,7 @@ class Space:
 
 
 def _applies(scenario: Scenario, settings: Mapping[str, str]) -> bool:
-    """True if the key of the last setting exists, given the choices in the settings before it."""
+    """True if the last setting's key exists, given the settings before it."""
     try:
         scenario.with_(**settings)
     except ScenarioError as error:
@@ -230,7 +222,7 @@ def _range(key: str, text: str, found: re.Match[str]) -> Range:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """Splits a text at separators that are not inside brackets or quotes."""
+    """Splits at separators outside of brackets and quotes."""
     parts, depth, quote = [""], 0, ""
     for sign in text:
         if quote:
@@ -247,7 +239,7 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[str, str]]:
-    """Returns combinations of the listed values in which each value occurs at least once.
+    """Returns combinations in which each listed value occurs.
 
     Raises the scenario's error if a value is invalid in every combination.
     """
@@ -259,7 +251,7 @@ def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[st
             if not fitting:
                 scenario.with_(**{**met[0], **arm.settings})
             grown += fitting
-        # If the choices so far exclude this key, continue without the key.
+        # Earlier choices exclude this key.
         met = [*grown, *(each for each in met if not any(each.items() <= both.items() for both in grown))]
         met = met[:_MOST_CHOICES]
     return met
@@ -274,8 +266,7 @@ def _stands(scenario: Scenario, settings: Mapping[str, str]) -> bool:
 
 
 def _fitted(key: Range, scenario: Scenario, met: Sequence[dict[str, str]]) -> Range:
-    """Returns the range, limited to integers if its key accepts only integers. Both ends are checked with every
-    listed choice."""
+    """Returns the range, as integers if its key requires them. Both ends are checked with every choice."""
     places = [each for each in met if _applies(scenario, {**each, key.key: key.of(key.first)})] or list(met[:1])
     for value in (key.first, key.last):
         if not any(_stands(scenario, {**each, key.key: key.of(value)}) for each in places):

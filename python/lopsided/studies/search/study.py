@@ -1,16 +1,11 @@
-"""A search: runs the trials that Optuna proposes on all cores, and returns the best.
+"""A search: simulates the trials that Optuna proposes on all cores, and returns the best.
 
-Optuna's Tree-structured Parzen Estimator proposes settings (by Pareto fronts if there are several goals), one batch at
-a time, so that the result does not depend on the number of workers. If the space has at most as many combinations as
-trials, all combinations are simulated. A trial's result is the mean over `repeat` seeds, which are the same for all
-trials. No combination is simulated twice. The best trials are repeated with other seeds, because the best of many
-trials is partly luck.
+Optuna's Tree-structured Parzen Estimator proposes one batch at a time, so that results do not depend on the workers. If
+combinations are fewer than trials, all are simulated. A trial's result is the mean over `repeat` seeds, the same for
+all trials. The best trials are repeated with other seeds, because the best of many is partly luck.
 
-Every finished run is written to a log. A repeated search with this log makes the same proposals and simulates only the
-missing runs. So an interrupted search can continue, and a finished search can be extended by more trials.
-
-Left out: pruning of unpromising runs, and dependencies between settings other than those of kinds
-(`lopsided.studies.search.space`).
+Every finished run is logged. A repeated search makes the same proposals and simulates only missing runs. So a search
+can continue, and be extended. Left out: pruning of unpromising runs.
 """
 
 from __future__ import annotations
@@ -38,15 +33,15 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 CHECKED = 20
-"""Number of best trials that are repeated with other seeds."""
+"""Best trials that are repeated with other seeds."""
 _LEAST_CHECKS = 3
 _ASKS = 50
-"""If Optuna proposes already tried settings this number of times in a row, the space counts as exhausted."""
+"""Known proposals in a row after which the space is exhausted."""
 
 
 @dataclass
 class Searcher:
-    """A search in progress: `run` executes it, and `result` returns the result so far at any time."""
+    """A search in progress. `result` can be called at any time."""
 
     scenario: Scenario
     space: Space
@@ -56,11 +51,11 @@ class Searcher:
     repeat: int = 1
     batch: int = BATCH
     done: dict[Key, Done] = field(default_factory=dict[Key, Done])
-    """Runs that are already finished, by settings and seed."""
+    """Finished runs by settings and seed."""
     workers: int | None = None
     start_jitter_s: float | None = None
     log: Callable[[Mapping[Key, Done]], object] | None = None
-    """Called with all finished runs after each batch, and if the search is interrupted."""
+    """Called with all finished runs after each batch, and at an interruption."""
 
     def __post_init__(self) -> None:
         if self.trials < 1 or self.batch < 1:
@@ -72,7 +67,7 @@ class Searcher:
             raise UsageError(f"cannot repeat a run {self.repeat} times")
         if self.trials > MOST_TRIALS or self.trials * self.repeat > MOST_RUNS:
             raise UsageError(f"{self.trials:,} trials were requested; at most {MOST_TRIALS:,} are made")
-        # The seeds of the search come first, then the seeds that repeat the best trials.
+        # The search's seeds, then those of the check.
         self._seeds = seeds(self.scenario.seed, self.repeat + max(self.repeat, _LEAST_CHECKS))
         self._found = [Trial(0, {}, {})]
         self._tried: dict[Settings, Trial] = {}
@@ -81,11 +76,10 @@ class Searcher:
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics that are measured in each run."""
         return metrics_of(self.goals, self.limits)
 
     def fingerprint(self) -> str:
-        """Identifies the search. It does not depend on the number of trials."""
+        """Identifies the search, whatever the number of trials."""
         said = [
             self.scenario.to_toml(),
             self.scenario.seed,
@@ -97,7 +91,6 @@ class Searcher:
         return hashlib.blake2b(json.dumps(said).encode(), digest_size=16).hexdigest()
 
     def result(self) -> Search:
-        """Returns the result so far."""
         known = [trial for trial in self._found if trial.runs or trial.refused or trial.number == 0]
         return Search(
             self.scenario,
@@ -112,7 +105,6 @@ class Searcher:
         )
 
     def run(self, progress: Progress | None = None) -> Search:
-        """Runs all trials and returns the result."""
         try:
             self._search(progress)
         finally:
@@ -133,14 +125,14 @@ class Searcher:
             progress(1.0)
 
     def _without_values(self) -> None:
-        """Raises an error if no trial has a value, because then no trial is better than another."""
+        """Raises if no trial has a value."""
         runs = [trial for trial in self._found if trial.runs]
         for number, metric in enumerate(self.metrics):
             if len(runs) > self.batch // 2 and all(trial.mean(number) is None for trial in runs):
                 raise UsageError(f"{metric.text} has no value in any of {len(runs)} trials: choose another metric")
 
     def _batches(self) -> Iterable[list[Trial]]:
-        """Yields batches of trials, and reports each batch to Optuna after its runs."""
+        """Yields batches. Optuna gets each batch's results after its runs."""
         if (size := self.space.size) is not None and size <= self.trials:
             yield from _in_batches(self._all(), self.batch)
             self._whole = True
@@ -163,7 +155,7 @@ class Searcher:
                 return
 
     def _proposed(self, study: Any, asked: list[tuple[Any, Trial | None]]) -> Trial | None:
-        """Returns the next trial with new settings; `None` if Optuna proposes none."""
+        """Returns the next new trial; `None` if Optuna proposes none."""
         for _ in range(_ASKS):
             proposal = study.ask()
             labels, settings, refused = self._chosen(proposal)
@@ -190,7 +182,6 @@ class Searcher:
         return trial
 
     def _all(self) -> Iterable[Trial]:
-        """Yields every combination, in order."""
         for labels in itertools.product(*(key.of_finite() for key in self.space.keys)):
             fixed = {key.key: key.parameter(label) for key, label in zip(self.space.keys, labels, strict=True)}
             found, settings, refused = self._chosen(self._optuna.trial.FixedTrial(fixed))
@@ -225,7 +216,7 @@ class Searcher:
         *,
         checks: bool = False,
     ) -> None:
-        """Simulates the missing runs of the trials, and adds all runs to their trials."""
+        """Simulates missing runs, and adds all runs to their trials."""
         wanted = [(trial, seed) for trial in trials for seed in of_seeds]
         missing = [(trial, seed) for trial, seed in wanted if (_key(trial.settings), seed) not in self.done]
         jobs = [Job(self.scenario.with_(**trial.settings), seed) for trial, seed in missing]
@@ -235,7 +226,7 @@ class Searcher:
         def reduce(number: int, run: Run) -> Done:
             trial, seed = missing[number]
             found = Done(run.digest, tuple(metric.of_run(run) for metric in self.metrics))
-            # Store each run immediately, so that an interrupted search keeps its finished runs.
+            # An interrupted search keeps this run.
             self.done[_key(trial.settings), seed] = found
             return found
 
@@ -262,15 +253,13 @@ def search(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Search:
-    """Searches for the settings that maximise or minimise metrics: simulates `trials` proposals, each with `repeat`
-    seeds.
+    """Searches for the best settings: simulates `trials` proposals with `repeat` seeds each.
 
-    `over` maps keys to values: `{"link.up.queue.limit": "5..100 packets", "link.up.queue.kind": "fifo|codel"}`.
-    Examples of metrics are `goodput.download`, `rtt.down` and `sojourn_p95_ms.link.up`; an example of a constraint is
-    `loss.upload < 2 %`, which applies to the mean over the seeds. A search with the same seed has the same result on
-    any number of workers.
+    `over` maps keys to values: `{"link.up.queue.limit": "5..100 packets", "link.up.queue.kind": "fifo|codel"}`. Metrics
+    are, for example, `goodput.download`, `rtt.down` and `sojourn_p95_ms.link.up`. A constraint such as `loss.upload <
+    2 %` applies to the mean over the seeds. The same seed gives the same result on any number of workers.
 
-    Raises UsageError if Optuna is not installed (`pip install 'lopsided[search]'`), or if an argument is invalid.
+    Raises UsageError if an argument is invalid, or without Optuna (`pip install 'lopsided[search]'`).
     """
     if seed is not None:
         scenario = scenario.with_(**{"scenario.seed": seed})
@@ -289,7 +278,7 @@ def prepared(
     **rest: Any,
 ) -> Searcher:
     """Prepares a search. Raises UsageError if an argument is invalid."""
-    # The check uses several seeds, even if the search uses only one.
+    # The check uses several seeds in any case.
     starts = varied([scenario], _LEAST_CHECKS)
     (scenario,) = starts.scenarios
     goals = goals_of(scenario, _listed(maximise), _listed(minimise))
@@ -317,7 +306,7 @@ def _in_batches(trials: Iterable[Trial], size: int) -> Iterable[list[Trial]]:
 
 
 def _optuna() -> Any:
-    """Imports Optuna. It has no complete types."""
+    """Optuna has no complete types."""
     try:
         found = importlib.import_module("optuna")
     except ImportError:

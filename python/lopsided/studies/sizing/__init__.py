@@ -1,4 +1,4 @@
-"""Finds the size of the uplink buffer for a line, and the queue discipline that serves the line best."""
+"""Finds the uplink buffer and the queue discipline for a line."""
 
 from lopsided.studies.sizing.curve import TOLERANCE, Measured, Model
 from lopsided.studies.sizing.line import PACKET_BYTES, Line, default_sizes, line_of

@@ -1,4 +1,4 @@
-"""The runs of all buffer sizes, and the buffer size that the sweep and Merritt's model each recommend."""
+"""The runs of all buffer sizes, and the recommendations of sweep and model."""
 
 from __future__ import annotations
 
@@ -22,15 +22,14 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCE = 0.05
-"""A buffer is good if its performance is at most this fraction below the best performance."""
+"""Relative distance from the best performance up to which a buffer is good."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """The buffer that inequality 6.6 recommends. `packets` is the buffer size at which the model's estimate equals the
-    configured size (figure 6.2), rounded down; `None` if there is no such size.
+    """The buffer by inequality 6.6, rounded down: where the estimate equals the configured size (figure 6.2).
 
-    The windows are those of the tested buffer that is closest to `packets`.
+    `packets` is `None` if there is none. The windows are those of the closest tested buffer.
     """
 
     packets: int | None
@@ -42,10 +41,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """The buffer that the sweep recommends.
-
-    `knee_packets` is the largest buffer before performance falls. `falls` is true if performance falls anywhere.
-    """
+    """The buffer by the sweep. `knee_packets` is the largest before performance falls, `falls` is true if it falls."""
 
     best_packets: int
     best_performance: float
@@ -57,7 +53,7 @@ class Measured:
 
 @dataclass
 class Curve:
-    """The runs of all buffers: the rows that `field` runs and `sweep` runs measured."""
+    """The runs of all buffers, as rows of `field` and `sweep`."""
 
     line: Line
     plan: Plan
@@ -66,7 +62,7 @@ class Curve:
     progress: Progress | None
 
     def whole(self, sizes: Sequence[int]) -> list[Row]:
-        """Executes the runs of the field procedure and of the sweep separately, for every buffer and seed."""
+        """Runs field procedure and sweep separately, for every buffer and seed."""
         field = self.line.scenario(FIELD_ALONE_S, FIELD_BOTH_S)
         swept = self.line.scenario(self.plan.alone_s, self.plan.both_s)
         due = [
@@ -84,10 +80,9 @@ class Curve:
         return run_jobs(jobs, reduce, workers=self.workers, progress=self.progress)
 
     def estimate(self, sizes: Sequence[int], *, chosen: bool) -> list[Row]:
-        """Simulates a coarse grid of buffers, then a finer grid around the knee, then more seeds until the runs near
-        the knee agree.
+        """Simulates a coarse grid, a finer one around the knee, then more seeds until runs agree.
 
-        If the user chose sizes, exactly these sizes are simulated.
+        Sizes that the user chose are simulated exactly.
         """
         plan = self.plan
         first = list(sizes) if chosen else _spaced(sizes, plan.coarse)
@@ -128,13 +123,13 @@ def _key(packets: int, repetition: int, run: Run) -> Row:
 
 
 def _spaced(sizes: Sequence[int], count: int) -> list[int]:
-    """Returns at most `count` of the sizes, including the first and the last."""
+    """Returns at most `count` sizes, with the first and the last."""
     places = np.linspace(0, len(sizes) - 1, min(count, len(sizes)))
     return sorted({sizes[round(float(place))] for place in places})
 
 
 def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """True if more seeds would hardly move the knee: the performance around the knee is known precisely enough."""
+    """True if more seeds would hardly move the knee."""
     curve = curve_of(rows)
     tried = [row["buffer_packets"] for row in curve]
     place = tried.index(measured(curve).knee_packets)
@@ -148,7 +143,7 @@ def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _field_row(run: Run) -> Row:
-    """The three measurements of the field procedure (MER-M23), and the estimate from them."""
+    """The field procedure's measurements (MER-M23) and estimate."""
     flows = {row["name"]: row for row in run.flows.rows()}
     start, stop = series.both_active(run)
     rtt_ms = series.rtt_between(run, "download", 0.0, start)

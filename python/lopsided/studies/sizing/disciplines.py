@@ -1,8 +1,8 @@
-"""Compares queue disciplines, configured for a line, under the traffic of a household.
+"""Compares queue disciplines, configured for a line, under a household's traffic.
 
-Settings depend on the rate of each direction, as the manual pages recommend: CoDel's target is at least the time of 1.5
-full packets, PIE's target at least that of 2 full packets, and the interval is at least the round trip. CAKE derives
-its settings from its shaper, whose rate is the line's. Left out: priorities by DSCP, except the disciplines' defaults.
+Settings follow the manual pages. CoDel's target is at least 1.5 full packets' time, PIE's at least 2, and the interval
+at least the RTT. CAKE derives its settings from its shaper at the line's rate. Left out: priorities by DSCP beyond the
+defaults.
 """
 
 from __future__ import annotations
@@ -26,31 +26,30 @@ if TYPE_CHECKING:
     from lopsided.studies.jobs import Progress
 
 UNMANAGED_PACKETS = 1000
-"""The limit of an unmanaged queue in packets, as in Linux's FIFO."""
+"""An unmanaged queue's limit in packets, as in Linux's FIFO."""
 KEPT_GOODPUT = 0.8
-"""A candidate is acceptable if its use of the line is at least this fraction of the best candidate's."""
+"""Least use of the line by an acceptable candidate, relative to the best."""
 
 _FRAME_BYTES = 1514
 _LONGEST_FRAME_MS = 10_000.0
-"""If a full packet takes longer to send than this, in milliseconds, no discipline can be configured: a discipline's
-times are at most one minute."""
+"""A full packet's sending time in ms from which nothing can be configured: times are at most one minute."""
 _SETTLED = ("codel", "fq_codel", "pie", "fq_pie", "cake")
-"""The disciplines whose settings are derived from the line."""
+"""Disciplines whose settings depend on the line."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """The recommended discipline, its settings in each direction, and the results of all candidates."""
+    """The recommended discipline with settings per direction, and all results."""
 
     recommended: str
     settings: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]
-    """The queues of each candidate, for downlink and uplink."""
+    """Each candidate's queues, downlink and uplink."""
     candidates: Table
     digest: str
 
 
 def check(names: Sequence[str], rates_bps: tuple[int, int], rtt_s: float) -> None:
-    """Raises UsageError before the first run if a discipline cannot be configured for the line."""
+    """Raises UsageError before the first run if a discipline does not suit the line."""
     packet = QueueLimit(1, "packets")
     for name in names:
         _settings(name, rates_bps, rtt_s, (packet, packet))
@@ -68,7 +67,7 @@ def advise(
     workers: int | None,
     progress: Progress | None,
 ) -> Advice:
-    """Compares the candidates on the line. `buffers` are the FIFO limits of downlink and uplink."""
+    """Compares the candidates. `buffers` are the FIFO limits, downlink and uplink."""
     settings = {name: _settings(name, rates_bps, rtt_s, buffers) for name in dict.fromkeys(names)}
     arms = [Discipline(name, setting_text(down), setting_text(up)) for name, (down, up) in settings.items()]
     found = aqm(scenario, arms, workload="home", repeat=repeat, seed=seed, workers=workers, progress=progress)
@@ -98,7 +97,7 @@ def _worst(*values: float | None) -> float | None:
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The discipline with the fastest pages, among the disciplines that use the line nearly as well as the best one."""
+    """The discipline with the fastest pages, among those that use the line well."""
     most = max(row["use"] for row in rows)
     worth = [row for row in rows if row["use"] >= KEPT_GOODPUT * most]
     return min(worth, key=lambda row: row["page_s"] if row["page_s"] is not None else float("inf"))["queue"]
@@ -121,8 +120,7 @@ def _settings(
 
 
 def managed(name: str, rate_bps: int, rtt_s: float) -> Mapping[str, Any]:
-    """Returns the settings of a discipline for one direction. Raises UsageError if the line is too slow for any
-    discipline."""
+    """Returns a discipline's settings for one direction. Raises UsageError if the line is too slow."""
     frame_ms = metrics.drain_time_s(1, rate_bps) * 1e3 * _FRAME_BYTES / metrics.FULL_PACKET_BYTES
     rtt_ms = max(100.0, rtt_s * 1e3)
     if frame_ms > _LONGEST_FRAME_MS:

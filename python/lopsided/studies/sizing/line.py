@@ -1,4 +1,4 @@
-"""The access line whose buffer is to be sized, and the buffer sizes to test."""
+"""The access line to size, and the buffer sizes to test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKET_BYTES = int(metrics.FULL_PACKET_BYTES)
 
 @dataclass(frozen=True)
 class Line:
-    """The access line whose buffer is to be sized. `rtt_s` is the round-trip time without queueing."""
+    """The access line to size. `rtt_s` excludes queueing."""
 
     down_bps: int
     up_bps: int
@@ -30,9 +30,9 @@ class Line:
     cc: str
     stack: str
     preset: str | None
-    """The preset that defines the line's medium and framing."""
+    """The preset with the line's medium and framing."""
     framing: str | None = None
-    """The framing of packets on the line, by its name in scenarios."""
+    """The line's framing, by name."""
 
     @cached_property
     def framings(self) -> tuple[Any, Any]:
@@ -42,15 +42,15 @@ class Line:
 
     @property
     def wire_s(self) -> float:
-        """The time in seconds that the uplink takes to send a full packet."""
+        """Seconds per full packet on the uplink."""
         return device_configs.Shaped(self.up_bps, self.framings[1]).wire_bytes * 8 / self.up_bps
 
     def packets_within(self, delay_s: float) -> int:
-        """The largest buffer, in full packets, that the uplink drains within `delay_s`, but at least one packet."""
+        """The largest buffer in full packets that drains within `delay_s`, at least one."""
         return max(1, math.floor(delay_s / self.wire_s + 1e-9))
 
     def scenario(self, alone_s: float, both_s: float) -> Scenario:
-        """The scenario of a download alone, or of a download and an upload. The seed delays each start by up to 1 s."""
+        """A download alone, or with an upload. The seed delays each start by up to 1 s."""
         jitter_s = min(1.0, (alone_s + both_s) / 10)
         down, up = (
             {"rate": f"{rate} bit/s", "queue": {"kind": "fifo", "limit": limit}}
@@ -79,7 +79,7 @@ def line_of(
     rtt: str | float | None,
     asked: SizeOptions = USUAL,
 ) -> Line:
-    """The line that the options describe. Raises UsageError if rates, round trip or preset are invalid or missing."""
+    """The line of these options. Raises UsageError for invalid or missing ones."""
     if asked.preset is not None:
         usual = _preset_rates(asked.preset)
         if usual[0] is None or usual[1] is None:
@@ -97,7 +97,7 @@ def line_of(
 
 
 def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
-    """The downlink and uplink rates of a preset, if it has any, and its round-trip time."""
+    """A preset's rates, if any, and RTT."""
     link = _preset_link(name)
     return link["down"]["rate_bps"], link["up"]["rate_bps"], link["down"]["delay_s"] + link["up"]["delay_s"]
 
@@ -109,10 +109,9 @@ def _preset_link(name: str) -> Any:
 
 
 def default_sizes(line: Line, count: int = 14) -> list[int]:
-    """Buffer sizes to test: small sizes are closer together, and the largest is twice the model's upper bound, at least
-    50 packets.
+    """Buffer sizes to test, denser at small sizes, up to twice the model's bound and at least 50 packets.
 
-    The download's window is at most its BDP plus its buffer. Half of this sum is the upper bound for inequality 6.6.
+    The download's window is at most its BDP plus its buffer. Half of this bounds inequality 6.6.
     """
     pipe = metrics.bandwidth_delay_product_bytes(line.down_bps, line.rtt_s)
     queue = line.queue_down.count * (PACKET_BYTES if line.queue_down.unit == "packets" else 1)
@@ -123,7 +122,7 @@ def default_sizes(line: Line, count: int = 14) -> list[int]:
 
 
 def round_size(size: float) -> int:
-    """Rounds a size to a number that is easy to remember: integers below 20, then multiples of 5, 10, ..."""
+    """Rounds a size: integers below 20, then multiples of 5, 10, ..."""
     if size < 20:
         return round(size)
     grain = 5 * 10 ** max(0, math.floor(math.log10(size)) - 1)

@@ -1,5 +1,4 @@
-"""The result of `lopsided size`: the buffer size that each rule gives, the recommended discipline, the reasons and the
-commands."""
+"""The result of `lopsided size`."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 @dataclass(frozen=True)
 class Sizing(Study):
-    """The result. `curve` has one row per buffer size (medians over the repetitions), `runs` one per run."""
+    """The result. `curve` has one row per buffer, with medians, `runs` one per run."""
 
     kind: ClassVar[str] = "size"
     figures: ClassVar[Mapping[str, str]] = {"curve": "Performance against the uplink buffer"}
@@ -36,11 +35,9 @@ class Sizing(Study):
 
     line: Line
     model: Model
-    """The model's buffer, computed from the largest windows of the whole procedure, as in the thesis. These windows
-    are often the overshoot of the first slow start."""
+    """The model's buffer by the largest windows of a whole run, as in the thesis. Slow start often overshoots."""
     model_both: Model
-    """The model's buffer, computed from the download's largest window while both flows are active, which excludes
-    that overshoot."""
+    """The model's buffer by the largest window with both flows, without that overshoot."""
     measured: Measured
     curve: Table
     runs: Table
@@ -48,47 +45,44 @@ class Sizing(Study):
     both_s: float
     digest: str
     advice: Advice | None = None
-    """The queue discipline that serves the line best; `None` if no disciplines were compared."""
+    """The best discipline for the line, if any were compared."""
     plan: Plan | None = None
-    """The planned runs: their number and their simulated time."""
+    """The number of planned runs, and their simulated time."""
     interface: str = USUAL_INTERFACE
-    """Name of the Linux interface towards the line, in `configs`."""
+    """Linux interface towards the line, in `configs`."""
     target_delay_s: float | None = None
-    """Upper bound, in seconds, of the delay that a full buffer adds to a packet, if the user set one."""
+    """The user's upper bound for a full buffer's delay in seconds, if any."""
 
     @property
     def target_packets(self) -> int | None:
-        """The largest buffer that drains within the target delay, in packets, but at least one packet."""
+        """The largest buffer in packets within the target delay, at least one."""
         return None if self.target_delay_s is None else self.line.packets_within(self.target_delay_s)
 
     @property
     def packets(self) -> int:
-        """The recommended uplink buffer in packets: the largest buffer that keeps the performance and, if the user
-        set one, the target delay."""
+        """The recommended uplink buffer in packets: the largest with good performance and within the target delay."""
         return min(self.measured.knee_packets, self.target_packets or self.measured.knee_packets)
 
     @property
     def assumed(self) -> str:
-        """The assumptions of the recommendation, as a paragraph."""
+        """The recommendation's assumptions, as a paragraph."""
         return _assumed(self)
 
     @property
     def rule_of_thumb_packets(self) -> float:
-        """The rule of thumb B = RTT C for the uplink, in packets (merritt2010 eq 2.2), with the line's propagation
-        RTT."""
+        """The rule of thumb B = RTT C in packets (merritt2010 eq 2.2), with the propagation RTT."""
         return metrics.one_bdp_buffer_packets(self.line.up_bps, self.line.rtt_s)
 
     def many_flows_packets(self, flows: int) -> float:
-        """The rule for many flows B = RTT C / sqrt(N) for the uplink, in packets (merritt2010 eq 2.3)."""
+        """The rule for many flows B = RTT C / sqrt(N) in packets (merritt2010 eq 2.3)."""
         return metrics.many_flow_buffer_packets(self.line.up_bps, self.line.rtt_s, flows)
 
     def drain_s(self, packets: float) -> float:
-        """The time in seconds that a full buffer of `packets` takes to drain into the uplink, with the framing of
-        the line."""
+        """Seconds in which a full buffer of `packets` drains into the uplink."""
         return packets * self.line.wire_s
 
     def performance_at(self, packets: float | None) -> float | None:
-        """Median performance at a buffer size, interpolated between the tested sizes; `None` outside their range."""
+        """Interpolated median performance at a buffer; `None` outside the tested sizes."""
         tried = self.curve.numbers("buffer_packets")
         if packets is None or not tried[0] <= packets <= tried[-1]:
             return None
@@ -96,7 +90,7 @@ class Sizing(Study):
 
     @property
     def configs(self) -> tuple[device_configs.DeviceConfig, ...]:
-        """The commands for the recommended discipline or uplink buffer, for Linux, Cisco IOS and OpenWrt."""
+        """The commands for Linux, Cisco IOS and OpenWrt."""
         if self.advice is None or self.advice.recommended in ("fifo", "unmanaged"):
             return device_configs.configs(self._shaped[1], self.packets, self.interface)
         chosen = self.advice.recommended
@@ -112,14 +106,13 @@ class Sizing(Study):
 
     @property
     def shaped_bps(self) -> tuple[int, int]:
-        """The rates for shapers on downlink and uplink, in bit/s: below the line's rates, counted in Ethernet
-        frames."""
+        """Shaper rates in bit/s, downlink and uplink: below the line's, in Ethernet frames."""
         down, up = self._shaped
         return down.frames_bps, up.frames_bps
 
     @property
     def why(self) -> str:
-        """The reason for the recommendation, as a paragraph with this line's numbers."""
+        """The reason, as a paragraph with this line's numbers."""
         return _why(self)
 
     @property
@@ -271,7 +264,7 @@ def _limit(model: Model) -> str:
 
 
 def _felt(advice: Advice) -> str:
-    """The delays of calls and pages that a user notices, with the current queue and with the recommended one."""
+    """Delays of calls and pages, with the current and the recommended queue."""
     rows = {row["queue"]: row for row in advice.candidates.rows()}
     now = rows.get("unmanaged") or rows.get("fifo")
     then = rows[advice.recommended]
@@ -285,12 +278,12 @@ def _felt(advice: Advice) -> str:
 
 
 def _under(queue: str) -> str:
-    """The phrase that names a queue discipline in a sentence about its delay."""
+    """Names a discipline in a sentence on its delay."""
     return "in an unmanaged queue" if queue == "unmanaged" else f"with {queue}"
 
 
 def _answer(found: Sizing) -> str:
-    """A sentence with the recommended buffer and its delay."""
+    """The recommended buffer and its delay, as a sentence."""
     full = units.millis(found.drain_s(found.packets) * 1e3)
     said = f"Set the uplink buffer to {found.packets} packets: {full} when full."
     if found.target_delay_s is None or found.target_packets is None:
@@ -316,7 +309,7 @@ def _advised(queue: str) -> str:
 
 
 def _answers(found: Sizing) -> View:
-    """Returns the buffer size that each rule gives, with its delay and performance."""
+    """Each rule's buffer, with delay and performance."""
     measured, model = found.measured, found.model
     rows: list[list[str]] = []
 

@@ -1,13 +1,11 @@
-"""Finds the uplink buffer for a line, by Merritt's model and by a measured sweep.
+"""Finds the uplink buffer for a line by Merritt's model and by a measured sweep.
 
-The model is inequality 6.6 of merritt2010. Its inputs are measured by the thesis's field procedure (section 6.4) in the
-simulator: a download runs alone for 30 s, which determines the RTT; then an upload runs in parallel for 30 s, and the
-largest congestion windows of both flows are measured. Each configured buffer leads to one estimate. The largest buffer
-that keeps the two flows out of phase is the one whose estimate equals its configured size (figure 6.2). The measurement
-is a sweep over the same buffers: min-normalised goodput (equation 1.2) while both flows are active. Left out: more than
-one flow in each direction, and traffic other than bulk transfers.
+The model is inequality 6.6 of merritt2010. The thesis's field procedure (section 6.4) measures its inputs: a download
+alone for 30 s gives the RTT, then 30 s with an upload give both largest windows. Each configured buffer leads to an
+estimate; the answer is the one that equals its estimate (figure 6.2). The sweep measures the min-normalised goodput
+(equation 1.2) over the same buffers. Left out: more flows, and other traffic than bulk.
 
-In addition to the buffer, `disciplines` finds the queue discipline that serves the line best.
+`disciplines` finds the best queue discipline.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from lopsided.studies.study import digest_of
 
 _ADVICE_SEEDS = 3
 _CURVE_SHARE = 0.8
-"""Fraction of the progress bar for the simulation of the buffers."""
+"""Fraction of the progress for the buffers."""
 
 
 def size(
@@ -56,7 +54,7 @@ def size(
 ) -> Sizing:
     """Finds the uplink buffer and the queue discipline for a line: `size("2.4M", "196k", "200ms")`.
 
-    On a fast line, runs are shorter and fewer buffers are tested (`lopsided.studies.sizing.plan`).
+    On fast lines, runs are shorter and buffers fewer (`lopsided.studies.sizing.plan`).
 
     Parameters
     ----------
@@ -67,7 +65,7 @@ def size(
     sizes
         Buffers to try, in packets; default: chosen for the line.
     queues
-        Disciplines to compare under a household's traffic; an empty list compares none.
+        Disciplines to compare under a household's traffic.
     workers
         Number of threads; default: the number of cores.
     progress
@@ -102,7 +100,7 @@ def size(
         raise UsageError(f"no buffer keeps a target delay of {target_s:g} s: write --target-delay 100ms")
     given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
     if target_s is not None and given is None:
-        # Also simulate the buffer for the target delay, so that its performance is not interpolated.
+        # Simulated, so that the performance at the target delay is not interpolated.
         sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")

@@ -1,8 +1,8 @@
-"""The scores of Cloudflare's Aggregated Internet Measurement (AIM), for a run that has the phases of an AIM test.
+"""The scores of Cloudflare's Aggregated Internet Measurement (AIM).
 
-The scenario sends datagrams in both directions as pings, and has three phases of the same length: idle, downloads only,
-and uploads only. The time span of a check is the idle phase. The point scales are those of the open speed test
-(cloudflare/speedtest, `internalConfig`). Left out: the classification of several tests together.
+The scenario sends datagrams both ways as pings, in three equal phases: idle, downloads, uploads. A check's time span is
+the idle phase. The scales are those of the open speed test (cloudflare/speedtest, `internalConfig`). Left out: the
+classification of several tests together.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ SCALES: Mapping[str, tuple[Sequence[float], Sequence[int]]] = {
     "jitter_ms": ((10, 20, 100, 500), (10, 5, 0, -10, -20)),
     "download_bps": ((1e6, 10e6, 50e6, 100e6), (0, 5, 10, 20, 30)),
 }
-"""For each metric, the limits between its classes and the points for each class."""
+"""Per metric: the limits of its classes, and their points."""
 USES: Mapping[str, Sequence[str]] = {
     "streaming": ("latency_ms", "loss", "download_bps", "increase_ms"),
     "gaming": ("latency_ms", "loss", "increase_ms"),
     "rtc": ("latency_ms", "jitter_ms", "loss", "increase_ms"),
 }
-"""The metrics that count for each kind of use, such as streaming or gaming."""
+"""The metrics that count for each use."""
 PINGS = ("ping-down", "ping-up")
 
 
 def points(use: str, metrics: Mapping[str, float]) -> int:
-    """The points for one kind of use, at least 0."""
+    """The points for one use, at least 0."""
     return max(0, sum(_scaled(name, metrics[name]) for name in USES[use]))
 
 
@@ -46,7 +46,7 @@ def _scaled(name: str, value: float) -> int:
 
 
 def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
-    """The metrics of the test: idle and loaded latency, jitter, loss of the pings, download rate."""
+    """Idle and loaded latency, jitter, loss of the pings, download rate."""
     length = idle[1] - idle[0]
     loads = [(idle[1], idle[1] + length), (idle[1] + length, idle[1] + 2 * length)]
     latency = _latency(run, idle)
@@ -63,12 +63,12 @@ def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
 
 
 def _latency(run: Run, span: tuple[float, float]) -> float:
-    """The sum of the mean delays of the forward and the reverse path, in ms."""
+    """Sum of both directions' mean delays in ms."""
     return sum(series.rtt_between(run, name, *span) for name in PINGS)
 
 
 def _jitter(run: Run, span: tuple[float, float]) -> float:
-    """Mean difference of consecutive samples of the pings, in ms."""
+    """Mean difference of consecutive ping samples in ms."""
     found = 0.0
     for name in PINGS:
         curve = series.rtt(run, name)

@@ -1,4 +1,4 @@
-"""Suites as data: a suite is a folder with `suite.toml`, which lists its cases, and the scenarios that they run.
+"""A suite is a folder with scenarios and `suite.toml`, which lists the cases:
 
     title, source       what the suite is, and the text that it follows
     subject             "control": the flows whose names begin with `test` are tested; "queue": the bottleneck's queue
@@ -11,7 +11,7 @@
                         chosen with a result in view (it is shown and not judged); none without a threshold
     [[left_out]]        section, title and reason of what cannot be simulated
 
-A suite of your own is such a folder; its path stands for its name.
+Your own suite is such a folder, named by its path.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ class Check:
 
     measure: str
     of: tuple[str, ...] = ()
-    """Prefixes of the names of the flows to measure; default: the flows under test."""
+    """Name prefixes of the measured flows; default: the flows under test."""
     since_s: float = 0.0
     until_s: float | None = None
     """End of the time span in seconds; default: the end of the run."""
     level: float | None = None
-    """The level at which the measures `reach_s` and `settle_s` end."""
+    """The level for `reach_s` and `settle_s`."""
     states: tuple[str, ...] = ()
-    """Prefixes of the state names of a congestion control, for the measures of states."""
+    """Prefixes of congestion control states, for measures of states."""
     at_least: float | None = None
     at_most: float | None = None
     origin: Literal["source", "ours", "fitted", ""] = ""
     compared: bool = False
-    """True if the number is divided by the same number of the case's baseline run."""
+    """True if the number is relative to the baseline run."""
     why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A scenario of a suite, and the numbers to measure when it runs."""
+    """A scenario of a suite, and the numbers to measure."""
 
     key: str
     title: str
@@ -73,13 +73,13 @@ class Case:
     link: str | None = None
     beside: tuple[str, ...] = ()
     reverse: bool = True
-    """True if the case is meaningful on a line with a narrow reverse path."""
+    """True if the case makes sense with a narrow reverse path."""
     why: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A test case of the source that cannot be simulated."""
+    """A test case that cannot be simulated."""
 
     section: str
     title: str
@@ -100,8 +100,8 @@ class SuiteSpec:
     left_out: tuple[LeftOut, ...] = ()
 
     def chosen(self, keys: tuple[str, ...]) -> tuple[Case, ...]:
-        """Returns the cases with the given keys, or all cases. A key also selects its sub-cases: `8.2` selects 8.2.1
-        and 8.2.6-1. Raises UsageError if a key is unknown."""
+        """Returns the cases with these keys, or all. `8.2` includes 8.2.1 and 8.2.6-1. Raises UsageError for an unknown
+        key."""
         found: list[Case] = []
         for key in keys:
             under = [each for each in self.case if f"{each.key}.".replace("-", ".").startswith(_below(key))]
@@ -113,7 +113,6 @@ class SuiteSpec:
         return tuple(found) or self.case
 
     def scenario(self, case: Case, controllers: Controllers | None = None) -> Scenario:
-        """The scenario of a case, with the settings of the case applied."""
         return Scenario.load(self.folder / case.file, controllers, **case.set)
 
 
@@ -127,8 +126,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str | Path) -> SuiteSpec:
-    """Returns the suite with the given name or in the given folder. Raises UsageError if there is no such suite, or if
-    its file contains an error."""
+    """Returns the suite of this name or folder. Raises UsageError if it is missing or has an error."""
     folder = HOME / str(name)
     if str(name) not in names():
         folder = Path(name)
@@ -152,7 +150,7 @@ def load(name: str | Path) -> SuiteSpec:
 
 
 def _tables(table: dict[str, Any], key: str, where: str) -> list[dict[str, Any]]:
-    """Removes the list of tables under the given key from `table` and returns it."""
+    """Removes and returns the list of tables under a key."""
     found = table.pop(key, [])
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in cast("list[Any]", found)):
         raise UsageError(f"{where}: `{key}` is a list of tables: [[{key}]]")
@@ -186,7 +184,7 @@ def _check(table: dict[str, Any], where: str) -> Check:
 
 
 def _made(kind: type[T], table: Mapping[str, Any], where: str) -> T:
-    """Builds a dataclass from a TOML table; lists become tuples. Raises an error for unknown and missing keys."""
+    """Builds a dataclass from a TOML table, lists as tuples. Raises for unknown and missing keys."""
     known = fields(cast("Any", kind))
     names = [each.name for each in known]
     if unknown := [key for key in table if key not in names]:

@@ -1,7 +1,6 @@
-"""The numbers that suites judge, each computed from one run.
+"""The numbers that suites judge, each from one run.
 
-A check names a measure, its flows and a time span. The sampling interval (`[record] interval`) limits the time
-resolution, so the scenarios of a suite must sample often enough for their measures.
+A check names a measure, flows and a time span. The sampling interval (`[record] interval`) limits the resolution.
 """
 
 from __future__ import annotations
@@ -27,47 +26,45 @@ if TYPE_CHECKING:
     from lopsided.studies.suite.cases import Check
 
 UNDER_TEST = "test"
-"""Prefix of the names of the flows under test."""
+"""Name prefix of the flows under test."""
 _HOLD_S = 1.0
-"""`settle_s` requires the queueing delay to stay below the level for at least this long, in seconds."""
+"""Seconds for which `settle_s` requires a delay below the level."""
 _WINDOW_S = 0.2
 _REACHED = 4
-"""`reach_s` requires this number of consecutive samples at the level, so that a single burst does not count."""
+"""Consecutive samples that `reach_s` requires, so that one burst does not count."""
 
 
 @dataclass(frozen=True)
 class View:
-    """The part of a run that a check covers: the flows, the time span and the bottleneck."""
+    """A check's part of a run: flows, time span and bottleneck."""
 
     run: Run
     check: Check
     link: str
     way: str
     tested: str = UNDER_TEST
-    """Prefix of the names of the flows under test."""
+    """Name prefix of the flows under test."""
 
     @cached_property
     def span(self) -> tuple[float, float]:
-        """Start and end of the time span, in seconds."""
+        """Start and end in seconds."""
         end = self.run.scenario.duration_s if self.check.until_s is None else self.check.until_s
         return self.check.since_s, end
 
     @cached_property
     def flows(self) -> list[str]:
-        """The names of the flows."""
         wanted = self.check.of or (self.tested,)
         return [name for name in self.run.flows.values("name") if name.startswith(wanted)]
 
     def rows(self) -> list[Mapping[str, Any]]:
-        """The flows' rows in the table `flows`."""
         return [row for row in self.run.flows.rows() if row["name"] in self.flows]
 
     def goodputs(self, names: Sequence[str] | None = None) -> list[float]:
-        """Goodput of each flow, in bit/s."""
+        """Each flow's goodput in bit/s."""
         return [series.goodput_between(self.run, name, *self.span) for name in names or self.flows]
 
     def samples(self, column: str) -> tuple[Floats, Floats]:
-        """Times and values of a sampled column within the time span, for all of the flows."""
+        """Times and values of a sampled column in the time span."""
         curves = [series.flow_column(self.run, name, column) for name in self.flows]
         none: Floats = np.empty(0)
         time = np.concatenate([none, *(curve.time_s for curve in curves)])
@@ -76,20 +73,19 @@ class View:
         return time[within], value[within]
 
     def queue(self, column: str) -> tuple[Floats, Floats]:
-        """Times and values of a sampled column of the bottleneck's queue, within the time span."""
+        """Times and values of a queue column in the time span."""
         curve = series.queue_column(self.run, self.link, self.way, column)
         within = (curve.time_s > self.span[0]) & (curve.time_s <= self.span[1] + 1e-9)
         return curve.time_s[within], curve.value[within]
 
     def grown(self, column: str) -> float:
-        """The increase of a counter of the bottleneck's queue over the time span."""
+        """Increase of a queue counter in the time span."""
         curve = series.queue_column(self.run, self.link, self.way, column)
         first, last = np.interp(self.span, curve.time_s, curve.value, left=0.0)
         return float(last - first)
 
     def sojourns(self) -> tuple[Floats, Floats]:
-        """For each sampling interval, the mean sojourn time in the bottleneck's queue in ms, and the number of
-        packets."""
+        """Per sampling interval: mean sojourn time in ms, and packet count."""
         curve = series.queue_column(self.run, self.link, self.way, "sojourn_mean_ms")
         sent = series.queue_column(self.run, self.link, self.way, "sent_packets")
         packets = np.diff(sent.value, prepend=0.0)
@@ -97,7 +93,7 @@ class View:
         return curve.value[within], packets[within]
 
     def phases(self) -> pl.DataFrame:
-        """The states that the flows' congestion controls entered within the time span, in order."""
+        """The congestion control states entered in the time span, in order."""
         import polars as pl
 
         told = self.run.tcp_events.to_polars()
@@ -115,7 +111,7 @@ def _goodput(view: View) -> float:
 
 
 def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Total goodput of all flows in bins of 200 ms, the interval at which ns-3 samples throughput."""
+    """Total goodput in bins of 200 ms, ns-3's sampling interval."""
 
     def measure(view: View) -> float | None:
         curves = [series.goodput(view.run, name, _WINDOW_S) for name in view.flows]
@@ -127,8 +123,10 @@ def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float
 
 
 def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """DCTCP's estimate alpha of the fraction of marked bytes (RFC 8257, section 3.3), from the bottleneck's counters:
-    once per RTT, alpha moves by 1/16 of the difference towards the fraction of bytes that were marked in this RTT."""
+    """DCTCP's estimate alpha of the marked fraction (RFC 8257, section 3.3), from the bottleneck's counters.
+
+    Once per RTT, alpha moves by 1/16 towards this RTT's fraction.
+    """
 
     def measure(view: View) -> float | None:
         time, marked = (
@@ -163,7 +161,7 @@ def _jain(view: View) -> float | None:
 
 
 def _least_share(view: View) -> float | None:
-    """Goodput of the slowest flow, relative to an equal share of the total."""
+    """The slowest flow's goodput, relative to an equal share."""
     rates = view.goodputs()
     return min(rates) * len(rates) / sum(rates) if sum(rates) else 0.0
 
@@ -205,7 +203,7 @@ def _rtt_mean(view: View) -> float | None:
 
 
 def _completion(view: View) -> float | None:
-    """Completion time of the slowest flow in seconds; `None` if a flow has not completed its transfer."""
+    """The slowest completion in seconds; `None` if a transfer is incomplete."""
     rows = view.rows()
     if not rows or any(not row["transfers"] for row in rows):
         return None
@@ -237,7 +235,7 @@ def _extreme(column: str, pick: Callable[[Floats], Any], scale: float = 1.0) -> 
 
 
 def _sent_rate(view: View) -> float:
-    """Rate in bit/s at which the flows sent, including retransmissions."""
+    """Sending rate in bit/s, with retransmissions."""
     since, until = view.span
     total = 0.0
     for name in view.flows:
@@ -248,7 +246,7 @@ def _sent_rate(view: View) -> float:
 
 
 def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Bytes in flight, relative to the bottleneck's rate times the shortest RTT of the run."""
+    """Bytes in flight, relative to bottleneck rate times shortest RTT."""
 
     def measure(view: View) -> float | None:
         _, value = view.samples("in_flight_bytes")
@@ -262,7 +260,7 @@ def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | No
 
 
 def _reach(view: View) -> float | None:
-    """Time in seconds from the start of the time span until the goodput reaches the level; `None` if it never does."""
+    """Seconds until the goodput reaches the level, if ever."""
     curves = [series.flow_column(view.run, name, "delivered_bytes") for name in view.flows]
     time = curves[0].time_s
     total = sum(np.interp(time, curve.time_s, curve.value) for curve in curves)
@@ -276,8 +274,7 @@ def _reach(view: View) -> float | None:
 
 
 def _settle(view: View) -> float | None:
-    """Time in seconds from the start of the time span until the queueing delay stays below the level; `None` if it
-    does not."""
+    """Seconds until the delay stays below the level, if ever."""
     time, value = view.queue("sojourn_max_ms")
     below = np.isnan(value) | (value <= (view.check.level or 0.0))
     for place in range(len(time)):
@@ -288,7 +285,7 @@ def _settle(view: View) -> float | None:
 
 
 def _states_in_order(view: View) -> float:
-    """The fraction of the named states that were entered in the given order; 1 if all were."""
+    """Fraction of the named states entered in order."""
     met, wanted = 0, view.check.states
     for state in view.phases()["to"].to_list():
         if met < len(wanted) and state.startswith(wanted[met]):
@@ -301,7 +298,7 @@ def _entered(view: View) -> float:
 
 
 def _longest_state(view: View) -> float | None:
-    """The longest uninterrupted time in one of the states, in seconds."""
+    """Longest uninterrupted seconds in one of the states."""
     phases = view.phases()
     times = [*phases["time_s"].to_list(), view.span[1]]
     stays = [
@@ -313,7 +310,7 @@ def _longest_state(view: View) -> float | None:
 
 
 def _first_state(view: View) -> float | None:
-    """Time in seconds from the start of the time span until one of the states is first entered."""
+    """Seconds until one of the states is entered, if ever."""
     phases = view.phases()
     for time, state in phases.select("time_s", "to").iter_rows():
         if state.startswith(view.check.states):
@@ -326,21 +323,20 @@ def _aim(use: str) -> Callable[[View], float]:
 
 
 SEGMENT = 1448
-"""Payload bytes of a full segment with timestamps, to convert windows to segments."""
+"""Payload bytes of a full segment with timestamps."""
 
 _Function = Callable[[View], "float | None"]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number that is computed from a run: its unit, its description and the function."""
+    """A number of a run: unit, description and function."""
 
     unit: Unit
     text: str
     of: _Function
 
     def said(self, value: float | None) -> str:
-        """Formats the value for readers."""
         return Column("", self.unit, "").text(value)
 
 
@@ -382,4 +378,3 @@ MEASURES: Mapping[str, Measure] = {
     "aim_rtc": Measure("count", "points of Cloudflare's AIM for calls", _aim("rtc")),
     "first_state_s": Measure("s", "time until one of the states is entered", _first_state),
 }
-"""Every measure by its name."""

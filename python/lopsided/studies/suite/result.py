@@ -1,4 +1,4 @@
-"""The result of a suite: the verdict on each case, sentences, tables and report."""
+"""The result of a suite."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Verdict = Literal["pass", "fail", "no threshold"]
 
 @dataclass(frozen=True)
 class SuiteResult(Study):
-    """The result of a suite. `checks` has one row per check of each case on each line."""
+    """The result of a suite. `checks` has one row per check, case and line."""
 
     kind: ClassVar[str] = "suite"
     footer: ClassVar[str] = (
@@ -47,17 +47,17 @@ class SuiteResult(Study):
     seed: int
     checks: Table
     runs: Mapping[tuple[str, str], Run]
-    """Runs with the first seed, for the first few cases and lines."""
+    """First-seed runs of the first few cases and lines."""
     digest: str
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines that the cases ran on, in order."""
+        """The lines of the cases, in order."""
         return tuple(dict.fromkeys(self.checks.values("line")))
 
     @cached_property
     def _verdicts(self) -> Mapping[tuple[str, str], Verdict]:
-        """The verdict on each case on each line: a case fails if one of its checks fails."""
+        """The verdict per case and line. One failed check fails the case."""
         found: dict[tuple[str, str], set[str]] = {}
         for row in self.checks.rows():
             found.setdefault((row["case"], row["line"]), set()).add(row["verdict"])
@@ -67,17 +67,17 @@ class SuiteResult(Study):
         }
 
     def verdict(self, case: str, line: str) -> Verdict | None:
-        """The verdict on a case; `None` if the case was not run on the given line."""
+        """The verdict on a case; `None` if it was not run on the line."""
         return self._verdicts.get((case, line))
 
     @property
     def failed(self) -> list[tuple[str, str]]:
-        """The cases that fail, each with the line on which it fails."""
+        """The failed cases, each with its line."""
         return [key for key, verdict in self._verdicts.items() if verdict == "fail"]
 
     @property
     def tested(self) -> str:
-        """The congestion control and the queue discipline under test, such as `bbr3` or `cubic, fq_codel`."""
+        """The tested congestion control and discipline, such as `bbr3` or `cubic, fq_codel`."""
         return ", ".join(name for name in (self.cc, self.queue) if name) + (
             " over QUIC" if self.transport == "quic" else ""
         )
@@ -92,11 +92,11 @@ class SuiteResult(Study):
 
     @property
     def is_forward(self) -> bool:
-        """True if the cases were run on the source's own lines."""
+        """True if the cases ran on the source's own lines."""
         return self.lines == (reverse.FORWARD,)
 
     def conclusions(self) -> list[str]:
-        """The sentences about the cases that pass and that fail, and about the line on which most cases fail."""
+        """Sentences on passed and failed cases, and on the line with the most failures."""
         counts = Counter(self.verdict(case.key, line) for line in self.lines for case in self.cases)
         said = [f"{_cases(counts['pass'])} pass, {units.count(counts['fail'])} fail"]
         if counts["no threshold"]:
@@ -181,7 +181,7 @@ def _cases(count: int) -> str:
 
 
 def checks(found: SuiteResult, line: str) -> View:
-    """The table of every check of the cases on one line."""
+    """Every check on one line."""
     rows = _one_digest_per_run([row for row in found.checks.rows() if row["line"] == line])
     columns = [name for name in _COLUMNS if name != "line" and (name != "of" or any(row["of"] for row in rows))]
     plain = view(found.checks, columns, rows=rows, keys=1, most=len(rows))
@@ -196,26 +196,25 @@ def checks(found: SuiteResult, line: str) -> View:
 
 
 def _one_digest_per_run(rows: list[Row]) -> list[Row]:
-    """Removes the digest from all checks of a run but the first. The tables in files keep it in each row."""
+    """Keeps each run's digest only in its first check."""
     before = ["", *(row["digest"] for row in rows)]
     return [row | {"digest": ""} if row["digest"] == last else row for row, last in zip(rows, before, strict=False)]
 
 
 def grid(found: SuiteResult) -> View:
-    """The table of verdicts, cases by lines."""
+    """Verdicts, cases by lines."""
     headings = [Heading("case", numeric=False), *(Heading(line, numeric=False) for line in found.lines)]
     rows = [[case.key, *(_MARKS[found.verdict(case.key, line)] for line in found.lines)] for case in found.cases]
     return View(headings, rows, keys=1)
 
 
 def left_out(parts: Sequence[LeftOut]) -> View:
-    """The table of the source's parts that cannot be simulated, with the reasons."""
+    """The source's parts that cannot be simulated, with reasons."""
     headings = [Heading(name, numeric=False) for name in ("section", "left out", "because")]
     return View(headings, [[part.section, part.title, part.reason] for part in parts], keys=1)
 
 
 def listed(specs: Sequence[SuiteSpec]) -> View:
-    """The table of all suites."""
     headings = [
         Heading("suite", numeric=False),
         Heading("cases"),

@@ -1,9 +1,8 @@
-"""The reverse path: runs a case on lines with a narrow reverse direction, idle or loaded, with all ACKs or with fewer.
+"""Runs a case on lines with a narrow reverse path, idle or loaded, with all or fewer ACKs.
 
-The sources of the suites do not define a narrow reverse path, so these lines are ours: the bottleneck has 10, 25 or 50
-times the rate of the reverse direction, which has a FIFO of 200 ms (at least 10 full packets) and, if loaded, one CUBIC
-upload. ACKs are thinned to one in four (`ack_thinning`), or filtered like CAKE does (`ack_filter`, rule
-`conservative`).
+The sources define no such lines, so these are ours. The bottleneck has 10, 25 or 50 times the reverse rate. The reverse
+direction has a FIFO of 200 ms (at least 10 full packets) and, if loaded, one CUBIC upload. ACKs are thinned to one in
+four (`ack_thinning`), or filtered like CAKE does (`ack_filter`, rule `conservative`).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Remedy = Literal["", "thinned", "filter"]
 RATIOS = (10, 25, 50)
 REMEDIES: tuple[Remedy, ...] = ("", "thinned", "filter")
 LOAD = "reverse-load"
-"""The name of the flow that loads the reverse direction."""
+"""Name of the loading flow."""
 _WAIT_S = 0.2
 _LEAST_BYTES = 15_000
 
@@ -31,8 +30,7 @@ FORWARD = "as in the source"
 
 @dataclass(frozen=True)
 class Line:
-    """A reverse path: how many times faster the forward bottleneck is, the load on the reverse path, and the remedy for
-    ACKs."""
+    """A reverse path: the ratio of the rates, its load, and its remedy for ACKs."""
 
     ratio: int
     loaded: bool
@@ -49,10 +47,9 @@ LINES = tuple(Line(ratio, loaded, remedy) for ratio in RATIOS for loaded in (Fal
 
 
 def lines(chosen: str | None) -> tuple[Line, ...]:
-    """Returns the reverse paths whose names contain every word of the text, such as `"25:1 loaded"`; all if the text is
-    empty.
+    """Returns the reverse paths whose names contain every word, such as `"25:1 loaded"`.
 
-    `plain` selects the lines on which no ACKs are removed. Raises UsageError if no line matches.
+    Empty text selects all, `plain` those that keep all ACKs. Raises UsageError if none matches.
     """
     words = (chosen or "").replace(",", " ").split()
     found = tuple(line for line in LINES if all(_fits(line, word) for word in words))
@@ -66,16 +63,15 @@ def _fits(line: Line, word: str) -> bool:
 
 
 def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenario:
-    """Returns the resolved scenario with the given reverse path at the bottleneck `link`, whose data flows in direction
-    `way`.
+    """Returns the resolved scenario with a reverse path at the bottleneck `link`, for data in direction `way`.
 
-    Raises UsageError if the link has no rate, or if no flow crosses the link.
+    Raises UsageError if the link has no rate or no flow.
     """
     back: Direction = "up" if way == "down" else "down"
     rates = next(each for each in scenario.resolved["links"] if each["name"] == link)
     direction = cast("Mapping[str, Any]", rates[way])
     access: Mapping[str, Any] = direction["access"] or {}
-    # If the rate changes over time, the highest rate counts.
+    # The highest value of a varying rate counts.
     rate = max(float(each["rate_bps"] or 0) for each in [direction, *access.get("steps", [])])
     if not rate:
         raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: so no reverse path can be narrower")
@@ -94,7 +90,7 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
 
 
 def _load(scenario: Scenario, link: str, way: str) -> dict[str, Any]:
-    """An upload between the ends of the first flow that crosses the bottleneck."""
+    """An upload between the ends of the bottleneck's first flow."""
     for flow in scenario.resolved["flows"]:
         if (link, way) in scenario.paths[flow["name"]]:
             return {"name": LOAD, "from": flow["to"], "to": flow["from"], "stack": {"cc": "cubic"}}

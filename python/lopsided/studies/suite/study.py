@@ -1,11 +1,11 @@
-"""Runs every case of a suite, on the source's line or on lines with a narrow reverse path, and judges the results.
+"""Runs every case of a suite and judges the results.
 
     found = suite("rfc9743", cc="bbr3")
     found.checks            # a row for each number: expected, measured, verdict
     found.failed            # the cases with a check that fails
 
-A congestion control under test runs in the flows whose names begin with `test`. A queue discipline under test is placed
-at the bottleneck of each case. If there are several seeds, each number is the median over the seeds.
+A tested congestion control runs in the flows whose names begin with `test`, a tested discipline at each bottleneck.
+Numbers are medians over the seeds.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _MOST_KEPT = 60
-"""Largest number of runs that are kept in memory for the report's figures."""
+"""Most runs in memory for the report's figures."""
 
 
 @dataclass(frozen=True)
 class _Planned:
-    """A case on one line: its run, and the baseline run if the case has one."""
+    """A case on one line, with its baseline run, if any."""
 
     case: Case
     line: str
@@ -80,8 +80,7 @@ def suite(
     cases
         Keys of cases. A key also selects its sub-cases.
     line
-        Selects lines with a narrow reverse path to run the cases on: words of their names, such as "25:1" or "loaded
-        plain", or "" for all of them.
+        Selects lines with a narrow reverse path by words of their names, such as "25:1" or "loaded plain"; "" for all.
 
     Raises
     ------
@@ -119,7 +118,7 @@ def suite(
     ]
 
     kept: dict[tuple[str, str], Run] = {}
-    # If a discipline is under test, all flows are measured.
+    # All flows are measured if a discipline is tested.
     tested = UNDER_TEST if spec.subject == "control" else ""
 
     def reduce(job: int, run: Run) -> tuple[str, list[float | None]]:
@@ -151,7 +150,7 @@ def suite(
 
 
 def _check_measures(spec: SuiteSpec) -> None:
-    """Raises UsageError if a check names an unknown measure."""
+    """Raises UsageError for an unknown measure."""
     for case in spec.case:
         for check in case.check:
             if check.measure not in MEASURES:
@@ -178,7 +177,6 @@ def _plan(
     forward: bool,
     controllers: Controllers | None,
 ) -> list[_Planned]:
-    """Plans every case on every line."""
     way = WAYS[case.direction][0]
     plain = spec.scenario(case, controllers)
     link = case.link or bottleneck(plain, way)
@@ -211,7 +209,7 @@ def _plan(
 
 
 def _tested(scenario: Scenario, prefix: str, cc: str | None, transport: str) -> Scenario:
-    """Returns the scenario with the given congestion control and transport in the flows under test."""
+    """Sets congestion control and transport of the flows under test."""
     flows = scenario.resolved["flows"]
     groups = dict.fromkeys(flow["group"] for flow in flows if flow["name"].startswith(prefix))
     settings: dict[str, Any] = {}
@@ -256,16 +254,14 @@ def _rows(
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = list(values)
-    # If a transfer does not complete under one of the seeds, there is no median: without that seed, the median would
-    # hide the failure.
+    # A median without the failed seeds would hide the failure.
     return None if None in known else float(median(value for value in known if value is not None))
 
 
 def judged(check: Check, value: float | None) -> Verdict:
-    """True if the value is within the check's bounds. A missing value, for example because a transfer never ends,
-    fails.
+    """True if the value is within the bounds. A missing value fails.
 
-    A fitted threshold is not judged, because a result was known when the threshold was chosen.
+    A fitted threshold is not judged: it was chosen with a result in view.
     """
     if check.origin in ("", "fitted"):
         return "no threshold"
@@ -275,14 +271,13 @@ def judged(check: Check, value: float | None) -> Verdict:
 
 
 def said(check: Check, value: float | None) -> str:
-    """Formats the value for readers."""
     if value is None:
         return "never"
     return f"{value:.3g} × baseline" if check.compared else MEASURES[check.measure].said(value)
 
 
 def expected(check: Check) -> str:
-    """Formats the bounds for readers, with the measure and its time span."""
+    """Formats the bounds with measure and time span."""
     low, high = check.at_least, check.at_most
     bounds = "no threshold"
     if low is not None and high is not None:

@@ -1,4 +1,4 @@
-"""Sweeps: runs every combination of values of a scenario's settings, with several seeds."""
+"""Runs every combination of settings' values, with several seeds."""
 
 from lopsided.studies.sweep.axes import Arm, Axes, arms_of, axes_of, axis_column, axis_columns, axis_label, axis_words
 from lopsided.studies.sweep.measures import flow_rows, performance_of, together_goodput

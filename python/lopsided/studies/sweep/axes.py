@@ -1,4 +1,4 @@
-"""The axes of a sweep: values of settings, and the names of their columns."""
+"""A sweep's axes: values of settings, and column names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arm:
-    """One value of an axis: its label, and the settings that it stands for."""
+    """A value of an axis: its label and settings."""
 
     label: str
     settings: Mapping[str, str]
@@ -28,15 +28,15 @@ Axes = Mapping[str, str | Iterable[Any]]
 
 
 def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
-    """The axes of the scenario's `[sweep]` and its repetitions."""
+    """The axes of `[sweep]`, and the repetitions."""
     axes, repeat = scenario.native.axes()
     return {name: [Arm(label, dict(settings)) for label, settings in arms] for name, arms in axes}, repeat
 
 
 def arms_of(name: str, values: str | Iterable[Any]) -> list[Arm]:
-    """Returns the arms of an axis, given as `5..50:5 packets`, as `a,b,c`, or as a list of values or of dictionaries.
+    """Returns an axis's arms from `5..50:5 packets`, `a,b,c`, or a list of values or dictionaries.
 
-    Raises UsageError if the axis has no values.
+    Raises UsageError without values.
     """
     if isinstance(values, str):
         _, arms = _native.axis(f"{name}={values}")
@@ -60,8 +60,7 @@ _QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([^0-9\
 
 
 def axis_column(setting: str, values: Sequence[str]) -> tuple[str, dict[str, float | int | str]]:
-    """Returns the name of an axis's column, and the entry for each value: a number if all values have the same unit,
-    else text."""
+    """Returns an axis's column name, and the entry per value: a number if all units are equal, else text."""
     matches = [_QUANTITY.fullmatch(value) for value in values]
     units = {match[2] or "" for match in matches if match}
     if not all(matches) or len(units) != 1:
@@ -79,9 +78,9 @@ _WITH_UNIT = re.compile(
 
 
 def axis_setting(column: str) -> tuple[str, str]:
-    """Returns the setting and the unit of an axis's column; the unit is `""` if there is none.
+    """Returns the setting and unit of an axis's column; `""` without a unit.
 
-    In the column's name, each character of the unit that is not a letter is replaced by an underscore.
+    In column names, underscores replace characters of the unit that are not letters.
     """
     found = _WITH_UNIT.fullmatch(column)
     if not found:
@@ -108,7 +107,7 @@ _WORDS = {
     "loss": "loss",
     "delay": "delay",
 }
-"""Names of settings for figures, by the last part of their key."""
+"""Names for figures, by the last part of the key."""
 _WAYS = {"up": "uplink ", "down": "downlink "}
 
 
@@ -122,5 +121,4 @@ def axis_words(column: str) -> str:
 
 
 def axis_columns(table: Table) -> list[str]:
-    """The columns of a sweep's table that contain its axes."""
     return table.columns[: table.columns.index("repetition")]

@@ -1,4 +1,4 @@
-"""The metrics of a run in a sweep: for each of its flows, and for all flows together."""
+"""A run's metrics in a sweep, per flow and together."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
 
 def flow_rows(run: Run) -> list[Row]:
-    """The flows of a run, with two additional columns about the period in which all flows are active.
+    """A run's flows, with two columns on the period in which all are active.
 
-    `goodput_overlap_bps` is a flow's goodput in this period; null if there are no samples or no such period.
-    `performance` is the smaller of two ratios: download goodput over downlink rate, and upload goodput over uplink
-    rate; null unless both directions have flows.
+    `goodput_overlap_bps` is the goodput in this period; null without one. `performance` is the smaller of two ratios,
+    download goodput over downlink rate and upload goodput over uplink rate; null unless both directions have flows.
     """
     rows = list(run.flows.rows())
     together = together_goodput(run)
@@ -31,7 +30,7 @@ def flow_rows(run: Run) -> list[Row]:
 
 
 def together_goodput(run: Run) -> dict[str, float] | None:
-    """Goodput of each flow in bit/s while all flows are active; `None` if there is no such period or no samples."""
+    """Each flow's goodput in bit/s while all are active; `None` without such a period."""
     if len(run.samples) == 0:
         return None
     try:
@@ -42,8 +41,7 @@ def together_goodput(run: Run) -> dict[str, float] | None:
 
 
 def performance_of(run: Run, goodput_bps: Mapping[str, float]) -> float | None:
-    """Performance (merritt2010 eq 1.2): the smaller of download goodput over downlink rate and upload goodput over
-    uplink rate."""
+    """Performance (merritt2010 eq 1.2): the smaller ratio of a direction's goodput to its rate."""
     down_bps, up_bps = run.scenario.link_rate_bps("down"), run.scenario.link_rate_bps("up")
     totals = {"down": 0.0, "up": 0.0}
     directions = dict(zip(run.flows.values("name"), run.flows.values("direction"), strict=True))

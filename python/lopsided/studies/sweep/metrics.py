@@ -1,4 +1,4 @@
-"""The metrics of a sweep: names, columns, and columns that are computed from others."""
+"""A sweep's metrics: names, columns, and computed columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lopsided.studies.options import METRIC_COLUMNS, METRICS
 from lopsided.studies.sweep.axes import axis_columns
 
 OF_RUN = ("jain", "performance")
-"""Metrics that belong to a whole run, not to a flow."""
+"""Metrics of a whole run."""
 
 _MADE = {
     "loss_share": Column("loss_share", "share", "loss", "Retransmitted segments as a share of all sent segments."),
@@ -24,7 +24,7 @@ _MADE = {
 
 
 def check_metric(metric: str) -> None:
-    """Raises UsageError before the first run if the name is not a metric."""
+    """Raises UsageError before the first run for an unknown metric."""
     columns = [column.name for column in SWEEP.columns if column.kind != "text"]
     if metric not in METRICS and metric not in columns:
         said = f"; there are {', '.join(METRICS)}, and the table's columns"
@@ -34,12 +34,12 @@ def check_metric(metric: str) -> None:
 
 
 def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
-    """Returns the table with the metric's column, and the description of this column.
+    """Returns the table with the metric's column, and this column.
 
     Raises
     ------
     UsageError
-        If there is no such metric, or no flow has a value.
+        If there is no such metric, or no value.
     """
     name = goodput_column(table) if metric == "goodput" else METRIC_COLUMNS.get(metric, metric)
     if name not in table.columns and name in _MADE:
@@ -55,9 +55,9 @@ def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
 
 
 def goodput_column(table: Table) -> str:
-    """Returns the column of the goodput while all flows are active, or over each flow's lifetime if they never are.
+    """Returns the goodput column: while all flows are active, or else over each flow's lifetime.
 
-    Raises UsageError if the sweep measured neither.
+    Raises UsageError without either.
     """
     if "goodput_bps" not in table.columns or "name" not in table.columns:
         raise UsageError("this sweep has its own measure; draw from its table")
@@ -66,7 +66,7 @@ def goodput_column(table: Table) -> str:
 
 
 def _with(table: Table, name: str) -> Table:
-    """Returns the table with a column that is computed from other columns, if these exist."""
+    """Adds a computed column if its sources exist."""
     rows = list(table.rows())
     if name == "jain" and "goodput_bps" in table.columns:
         rate = goodput_column(table)

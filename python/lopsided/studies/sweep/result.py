@@ -1,4 +1,4 @@
-"""The result of a sweep: one tidy table, with sentences, a printed form and a figure."""
+"""The result of a sweep."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _MOST_ARMS = 100
 _MOST_AXES = 2
-"""A sweep with more axes than this has no figure."""
+"""Most axes of a figure."""
 
 
 class Sweep(Table, Study):
-    """The table of a sweep. It has the methods of a `Table` and those of a `Study`."""
+    """A sweep's table, with the methods of `Table` and `Study`."""
 
     kind: ClassVar[str] = "sweep"
     footer: ClassVar[str] = (
@@ -50,27 +50,24 @@ class Sweep(Table, Study):
         super().__init__(Rows(rows), SWEEP)
         self.scenario = scenario
         self.starts = starts or Starts([scenario])
-        """The range of the random start offset of the flows."""
+        """The flows' random start offset."""
         self.metric = metric
-        """The metric in the sentences, the printed table and the report."""
+        """The metric of sentences, table and report."""
         self.world = world
 
     def _repr_html_(self) -> str:
-        # As for every study, a notebook shows the means and a figure instead of every row of the table.
+        # Notebooks show means and a figure instead of every row.
         return Study._repr_html_(self)
 
     @property
     def axes(self) -> list[str]:
-        """The table's columns that are axes."""
         return axis_columns(self)
 
     @property
     def digest(self) -> str:
-        """The digest of all runs."""
         return digest_of(self._of_runs().values())
 
     def _of_runs(self) -> dict[tuple[Any, ...], str]:
-        """The digest of each run."""
         keys = [*self.axes, "repetition"]
         return {tuple(row[key] for key in keys): row["digest"] for row in self.rows()}
 
@@ -125,8 +122,7 @@ class Sweep(Table, Study):
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def means(self, most: int = _MOST_ARMS) -> View:
-        """One row per arm and flow, with means over the repetitions: first the metric with its 95 % interval, then
-        goodput, RTT and performance, unless the metric is one of these."""
+        """One row per arm and flow with means: the metric with its 95 % interval, then goodput, RTT and performance."""
         axes = self.axes
         table, first = measured_by(self, self.metric)
         goodput = goodput_column(table)
@@ -176,8 +172,7 @@ class Sweep(Table, Study):
         heat_map: bool = False,
         column: Literal["single", "double"] | None = None,
     ) -> Figure:
-        """Plots a metric over the axes. If there are two axes, one line with a 95 % band is drawn per value of the
-        second axis.
+        """Plots a metric over the axes. With two axes, each value of the second has a line with a 95 % band.
 
         Parameters
         ----------
@@ -188,7 +183,7 @@ class Sweep(Table, Study):
         heat_map
             True to plot two axes as a heat map instead of lines.
         column
-            True to use the journal-column style: smaller letters, no title.
+            True for journal columns: smaller letters, no title.
 
         Returns
         -------
@@ -209,13 +204,12 @@ def _middle(arm: list[Row], column: str) -> float | None:
 
 
 def summary(table: Table) -> Table:
-    """Statistics over the repetitions, for every arm and flow of a sweep's table.
+    """Statistics over the repetitions, per arm and flow.
 
     Returns
     -------
     Table
-        Median, least, greatest, and mean with its 95 % confidence half-width (`..._ci95`; null if there is one
-        repetition or if all runs are the same).
+        Median, least, greatest, and mean with its 95 % half-width (`..._ci95`; null for one repetition or equal runs).
     """
     import polars as pl
 

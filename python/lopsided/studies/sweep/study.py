@@ -1,6 +1,6 @@
 """Runs a sweep.
 
-Every arm runs with the same seeds, so that differences between arms come from the settings and not from chance.
+All arms have the same seeds, so that only the settings make a difference.
 """
 
 from __future__ import annotations
@@ -43,18 +43,17 @@ def sweep(
     scenario
         The scenario to change.
     axes
-        Settings and their values: `{"link.up.queue.limit": "5..50:5 packets"}`, a list of values, or a list of
-        dictionaries with a `label` and several settings each; default: the axes of the scenario's `[sweep]`.
+        Settings and values: `{"link.up.queue.limit": "5..50:5 packets"}`, a list of values, or dictionaries with a
+        `label` and several settings. Default: the scenario's `[sweep]`.
     repeat
         Number of seeds per combination; default: that of the scenario's `[sweep]`, or 1.
     start_jitter
-        If there are several seeds: the largest random delay of each flow's start (seconds or text). Default: up to 1 s
-        if nothing else is random.
+        Largest random delay of each start with several seeds (seconds or text). Default: up to 1 s if nothing else is
+        random.
     measure
         Returns the rows of a run, as mappings; default: its flows, see `flow_rows`.
     metric
-        The metric that the sentences, the printed table and the report are about, by a name of
-        `lopsided.studies.sweep.metrics.METRICS` or of a column.
+        The metric of sentences, table and report: a name of `lopsided.studies.sweep.metrics.METRICS` or a column.
     world, kernel
         World to run in: `sim`, `kernel` or `live`; and the kernel for the world `kernel`.
     workers
@@ -65,8 +64,8 @@ def sweep(
     Returns
     -------
     Sweep
-        A table with a column for each axis (numbers with their unit in the column's name if all values have the same
-        unit), then `repetition`, `seed` and `digest`, then the columns of `measure`.
+        A table with a column per axis, then `repetition`, `seed` and `digest`, then those of `measure`. If an axis has
+        one unit, its column has numbers and the unit in its name.
 
     Raises
     ------
@@ -105,8 +104,7 @@ def sweep(
 
 
 def _check_axes(axes: Mapping[str, Sequence[Arm]], scenarios: Sequence[Scenario]) -> None:
-    """Raises UsageError if the values of an axis change nothing, whatever the values of the other axes. `scenarios`
-    are in the order of the product of the axes."""
+    """Raises UsageError if the values of an axis change nothing. `scenarios` follow the product of the axes."""
     counts = [len(arms) for arms in axes.values()]
     for place, (name, arms) in enumerate(axes.items()):
         if len(arms) < 2:

@@ -1,6 +1,6 @@
-"""The sentences of a sweep: the settings with which the flows perform best and worst, and where each flow does best.
+"""The sentences of a sweep: the best and worst settings, and each flow's best.
 
-For a metric other than goodput: the settings with which the metric is lowest and highest.
+Other metrics than goodput get their lowest and highest settings.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Table
 
 _ALIKE = 0.02
-"""Means count as equal if they differ by less than this fraction."""
+"""Relative difference below which means are equal."""
 _MOST_FLOWS = 3
 _WORDS = {
     "rtt_mean_ms": "mean round trip",
@@ -29,11 +29,11 @@ _WORDS = {
     "completion_s": "mean completion time",
     "jain": "Jain's index",
 }
-"""Names for columns whose heading does not fit into a sentence."""
+"""Names for headings that do not fit a sentence."""
 
 
 def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
-    """Returns the sentences about means over the seeds; none if there is only one arm."""
+    """Returns sentences about means; none for a single arm."""
     axes = axis_columns(table)
     rows = list(table.rows())
     if not axes or len({tuple(row[axis] for axis in axes) for row in rows}) < 2:
@@ -45,7 +45,7 @@ def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
 
 
 def _means(rows: Iterable[Row], keys: Sequence[str], columns: Sequence[str]) -> list[Row]:
-    """One row per combination of the keys, with the means of the columns; `None` if no row has a value."""
+    """One row per combination of keys, with means of the columns; `None` without a value."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row)
@@ -61,7 +61,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) -> list[str]:
-    """Sentences about the settings with the lowest and the highest metric, for each flow or for the run."""
+    """Settings with the lowest and highest metric, per flow or for the run."""
     of_run = metric in OF_RUN
     means = [
         row for row in _means(rows, axes if of_run else [*axes, "name"], [column.name]) if row[column.name] is not None
@@ -93,7 +93,7 @@ def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) ->
 
 
 def _of_goodput(rows: list[Row], goodput: str, axes: list[str]) -> list[str]:
-    """Sentences about the performance of all flows together, and about the goodput share of each flow."""
+    """Sentences on the performance, and on each flow's share."""
     means = _means(rows, [*axes, "name"], [goodput, "rtt_mean_ms", "performance"])
     said: list[str] = []
     once = {tuple(row[axis] for axis in axes): row for row in reversed(means)}
@@ -135,13 +135,12 @@ def _of_flow(arms: list[Row], name: str, goodput: str, axes: list[str], *, named
 
 
 def _extremes(rows: list[Row], column: str) -> tuple[Row, Row]:
-    """The rows with the largest and the smallest value; if several are equal, the first."""
+    """The rows with the largest and smallest value; of equal ones, the first."""
     return max(rows, key=lambda row: row[column]), min(rows, key=lambda row: row[column])
 
 
 def _place(row: Row, axes: list[str], *, named: bool = False) -> str:
-    """Names the settings of a row. With a single axis, sentences after the first give only the value, because the
-    first one has named the key."""
+    """Names a row's settings. With a single axis, later sentences omit the key."""
     found = [(*axis_setting(axis), row[axis]) for axis in axes]
     if len(axes) == 1 and not named:
         return " ".join(filter(None, (str(found[0][2]), found[0][1])))
