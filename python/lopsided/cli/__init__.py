@@ -47,16 +47,16 @@ def build() -> cyclopts.App:
     """Returns the command-line application. A command's module is imported only when the command is used."""
     import cyclopts
 
-    app = cyclopts.App(
-        name="lopsided",
-        help_format="markdown",
-        version_flags=(),
-        suppress_keyboard_interrupt=False,
-        default_parameter=cyclopts.Parameter(converter=_convert),
-    )
+    usual = cyclopts.Parameter(converter=_convert, negative_iterable=(), show_default=_shown)
+    app = cyclopts.App(name="lopsided", help_format="markdown", version_flags=(), suppress_keyboard_interrupt=False)
     for command in COMMANDS:
-        app.command(command.home, name=command.name)
+        app.command(command.home, name=command.name, default_parameter=usual)
     return app
+
+
+def _shown(default: object) -> str | None:
+    """Returns a default as the help shows it, or `None` for an empty text or list, which means "not given"."""
+    return None if default in (None, "", ()) else str(default)
 
 
 def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:

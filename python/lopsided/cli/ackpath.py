@@ -10,10 +10,10 @@ from cyclopts import Parameter
 from lopsided.cli.options import (
     ANSWER,
     NOTHING,
+    PRINTING,
     Answer,
-    Json,
     OwnCode,
-    Quiet,
+    Printing,
     Seed,
     Settings,
     Workers,
@@ -31,20 +31,19 @@ if TYPE_CHECKING:
 
 
 def ackpath(
-    file: Annotated[Path | None, Parameter(show_default=False)] = None,
+    file: Path | None = None,
     /,
     *,
-    preset: Annotated[str | None, Parameter(show_default=False)] = None,
+    preset: str | None = None,
     remedies: Annotated[str, Parameter(show_default=False)] = ACKPATH_REMEDIES,
-    link: Annotated[str | None, Parameter(show_default=False)] = None,
+    link: str | None = None,
     repeat: int = ACKPATH_REPEAT,
     seed: Seed = None,
     settings: Settings = (),
     own: OwnCode = NOTHING,
     answer: Answer = ANSWER,
     workers: Workers = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Compare remedies for a narrow ACK path: one scenario with each on and off, alone and combined.
 
@@ -86,8 +85,7 @@ def ackpath(
         f"ackpath-{scenario.name}",
         f"the ACK path in {scenario.name}",
         answer,
-        as_json=as_json,
-        quiet=quiet,
+        printing,
     )
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import CaptureFile, Json, Overwrite, Quiet, check_capture
+from lopsided.cli.options import PRINTING, CaptureFile, Overwrite, Printing, Report, check_capture
 from lopsided.cli.study import show as show_study
-from lopsided.cli.terminal import PROSE_WIDTH, errors, print_json, print_note, print_path
+from lopsided.cli.terminal import PROSE_WIDTH, errors, print_json, print_note, print_report
 from lopsided.data import run_folder as folders
 from lopsided.errors import CaptureWarning, UsageError
 
@@ -29,16 +29,15 @@ _REFRESH_S = 0.5
 
 def analyze(
     capture: CaptureFile,
-    other: Annotated[Path | None, Parameter(show_default=False)] = None,
+    other: Path | None = None,
     /,
     *,
-    flow: Annotated[int | None, Parameter(show_default=False)] = None,
+    flow: int | None = None,
     show: int = 2,
-    folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    folder: Annotated[Path | None, Parameter(name="--out")] = None,
     overwrite: Overwrite = False,
-    report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    report: Report = True,
+    printing: Printing = PRINTING,
 ) -> None:
     """Explain why the connections of a capture were slow: limits of the sender, ACK path, and bottlenecks.
 
@@ -75,7 +74,7 @@ def analyze(
     if folder is not None:
         folders.check(folder, overwrite)
     piped = str(capture) == study.STANDARD_INPUT
-    shows = not quiet and not as_json and errors().is_terminal
+    shows = not printing.silent and errors().is_terminal
     with (
         _reading(shown=shows and not piped) as reading,
         _live(shown=shows and piped) as live,
@@ -87,15 +86,15 @@ def analyze(
     found = replace(found, chosen=_chosen(found, flow, show))
     if folder is not None:
         found.save(folder, overwrite=overwrite, report=report)
-    if not quiet:
+    if not printing.quiet:
         for warning in found.warnings:
             print_note(warning)
-    if as_json:
+    if printing.as_json:
         print_json({**found.to_dict(), **({"folder": folder} if folder else {})})
-    elif not quiet:
+    elif not printing.quiet:
         show_study(found, width=PROSE_WIDTH)
         if folder is not None:
-            print_path("report" if report else "folder", folder / "report.html" if report else folder)
+            print_report(folder, report)
 
 
 def _chosen(found: Capture, flow: int | None, show: int) -> list[Row]:

@@ -7,7 +7,19 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, Kernel, OwnCode, Quiet, Settings, Workers, World, load
+from lopsided.cli.options import (
+    ANSWER,
+    NOTHING,
+    PRINTING,
+    Answer,
+    Kernel,
+    OwnCode,
+    Printing,
+    Settings,
+    Workers,
+    World,
+    load,
+)
 from lopsided.cli.study import carry_out
 from lopsided.errors import UsageError
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
@@ -16,21 +28,20 @@ USUAL = AqmOptions()
 
 
 def aqm(
-    file: Annotated[Path | None, Parameter(show_default=False)] = None,
+    file: Path | None = None,
     /,
     *,
     queues: str = AQM_QUEUES,
     options: Annotated[AqmOptions, Parameter(name="*")] = USUAL,
-    suite: Annotated[str | None, Parameter(show_default=False)] = None,
-    sections: Annotated[str, Parameter(show_default=False)] = "",
+    suite: str | None = None,
+    sections: str = "",
     settings: Settings = (),
     own: OwnCode = NOTHING,
     answer: Answer = ANSWER,
     world: World = "sim",
     kernel: Kernel = None,
     workers: Workers = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Compare queue disciplines: one scenario under each of them, side by side.
 
@@ -72,8 +83,7 @@ def aqm(
             f"aqm-{suite}",
             suite,
             answer,
-            as_json=as_json,
-            quiet=quiet,
+            printing,
         )
         return
     if file is None:
@@ -92,6 +102,5 @@ def aqm(
         f"aqm-{scenario.name}",
         f"queue disciplines at {scenario.name}",
         answer,
-        as_json=as_json,
-        quiet=quiet,
+        printing,
     )

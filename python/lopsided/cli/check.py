@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import ANSWER, NOTHING, Answer, Json, OwnCode, Quiet, Settings, ask, load
+from lopsided.cli.options import ANSWER, NOTHING, PRINTING, Answer, OwnCode, Printing, Settings, ask, load
 from lopsided.cli.study import carry_out
 from lopsided.cli.terminal import print_json, print_line
 from lopsided.data.units import counted
@@ -62,8 +62,7 @@ def check(
     settings: Settings = (),
     own: OwnCode = NOTHING,
     answer: Answer = ANSWER,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> int:
     """Check scenario files, or compare two builds of a program on emulated lines.
 
@@ -94,7 +93,7 @@ def check(
             raise UsageError(f"check either {files[0]} or two builds, not both")
         if world != "sim" or own != NOTHING:
             raise UsageError("--world, --controller and --discipline are for scenario files, not for two builds")
-        return _compare(builds, settings, answer, as_json=as_json, quiet=quiet)
+        return _compare(builds, settings, answer, printing)
     if not files:
         raise UsageError("name a scenario file, or two builds: --baseline, --candidate and --client")
     if answer != ANSWER:
@@ -110,7 +109,7 @@ def check(
         found.append({"file": file, "good": not reasons, "flows": flows, "duration_s": scenario.duration_s})
         if world == "kernel":
             found[-1]["refused"] = reasons
-        if quiet or as_json:
+        if printing.silent:
             continue
         if reasons:
             print_line(f"{file}: Linux refuses {counted(len(reasons), 'setting')}")
@@ -118,7 +117,7 @@ def check(
             print_line(f"{file}: good; {counted(len(scenario.flow_names), 'flow')} over {scenario.duration_s:g} s")
         for reason in reasons:
             print_line(f"  {reason}")
-    if as_json:
+    if printing.as_json:
         print_json(found[0] if len(found) == 1 else found)
     return REFUSED if refused else 0
 
@@ -129,7 +128,7 @@ def _refused_by_linux(scenario: Scenario) -> list[str]:
     return kernel.refusals(scenario)
 
 
-def _compare(builds: Builds, settings: Settings, answer: Answer, *, as_json: bool, quiet: bool) -> int:
+def _compare(builds: Builds, settings: Settings, answer: Answer, printing: Printing) -> int:
     from lopsided.studies import check as study
 
     baseline, candidate, client = builds.baseline, builds.candidate, builds.client
@@ -153,7 +152,6 @@ def _compare(builds: Builds, settings: Settings, answer: Answer, *, as_json: boo
         "check",
         "comparison of two builds",
         answer,
-        as_json=as_json,
-        quiet=quiet,
+        printing,
     )
     return WORSE if found.worse else 0

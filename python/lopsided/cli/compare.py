@@ -18,14 +18,14 @@ from lopsided.cli.compare_packets import (
 )
 from lopsided.cli.options import (
     NOTHING,
+    PRINTING,
     Column,
     Flag,
-    Json,
     Kernel,
     Ours,
     Overwrite,
     OwnCode,
-    Quiet,
+    Printing,
     Seed,
     Settings,
     load,
@@ -56,22 +56,21 @@ def compare(
     seed: Seed = None,
     settings: Settings = (),
     own: OwnCode = NOTHING,
-    against: Annotated[str | None, Parameter(show_default=False)] = None,
-    tolerance: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
-    from_: Annotated[str | None, Parameter(name="--from", show_default=False)] = None,
-    to: Annotated[str | None, Parameter(show_default=False)] = None,
+    against: str | None = None,
+    tolerance: tuple[str, ...] = (),
+    from_: Annotated[str | None, Parameter(name="--from")] = None,
+    to: str | None = None,
     packets: Flag = False,
     apart: str = f"{PACKETS_APART_S * 1e6:g} us",
-    ignore: Annotated[str, Parameter(show_default=False)] = "",
-    keep: Annotated[Path | None, Parameter(show_default=False)] = None,
-    figure: Annotated[Path | None, Parameter(name="--plot", show_default=False)] = None,
+    ignore: str = "",
+    keep: Path | None = None,
+    figure: Annotated[Path | None, Parameter(name="--plot")] = None,
     column: Column = None,
     overwrite: Overwrite = False,
     fail: Flag = False,
     kernel: Kernel = None,
     ours: Ours = (),
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> int:
     """Compare two worlds, two runs, or your congestion control with a built-in one.
 
@@ -133,13 +132,12 @@ def compare(
         picture_at(figure, overwrite=overwrite)
     bounds = dict(_tolerance(text) for text in tolerance)
     span = _span(from_, to)
-    is_quiet = quiet or as_json
     result: Comparison | Packets
     if packets and other is None and file.is_dir():
-        with progress(f"simulating what {file} kept", quiet=is_quiet) as report:
+        with progress(f"simulating what {file} kept", quiet=printing.silent) as report:
             kept = aligned_with_kept(file, apart, ignore, report)
         if len(kept) > 1:
-            return _told_of_many(kept, as_json=as_json, quiet=quiet, fail=fail)
+            return _told_of_many(kept, printing, fail)
         result = next(iter(kept.values()))
         repeat = 1
     elif file.is_dir() or other is not None:
@@ -147,7 +145,7 @@ def compare(
         repeat = 1
     else:
         arms = _arms(load(file, settings, own), own.controllers, against, worlds, ours)
-        with progress(" and ".join(arm.name for arm in arms), quiet=is_quiet) as report:
+        with progress(" and ".join(arm.name for arm in arms), quiet=printing.silent) as report:
             if packets:
                 result = aligned(arms, apart, ignore, seed=seed, kernel=kernel, keep=keep, progress=report)
             else:
@@ -160,19 +158,19 @@ def compare(
             picture = result.figure()
             if drawn := picture is not None:
                 style.save(picture, figure)
-    if as_json:
+    if printing.as_json:
         print_json(_as_json(result))
-    elif not quiet:
+    elif not printing.quiet:
         _say(result)
         if figure is not None and drawn:
             print_line(link(figure))
     return 1 if fail and _is_beyond(result) else 0
 
 
-def _told_of_many(kept: dict[str, Packets], *, as_json: bool, quiet: bool, fail: bool) -> int:
-    if as_json:
+def _told_of_many(kept: dict[str, Packets], printing: Printing, fail: bool) -> int:
+    if printing.as_json:
         print_json({name: found.as_dict() for name, found in kept.items()})
-    elif not quiet:
+    elif not printing.quiet:
         show_many(kept)
     return 1 if fail and any(found.first is not None for found in kept.values()) else 0
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Column, Json, Overwrite, Quiet, Settings, ask, picture_at
+from lopsided.cli.options import PRINTING, Column, Overwrite, Printing, Settings, ask, picture_at
 from lopsided.cli.terminal import errors, print_json, print_note
 from lopsided.data.free_names import dated
 from lopsided.data.output import check_free, whole_file
@@ -25,14 +25,13 @@ def emulate(
     line: Annotated[LineOptions, Parameter(name="*", show_default=False)] = PLAIN,
     settings: Settings = (),
     seed: int = 1,
-    pcap: Annotated[Path | None, Parameter(show_default=False)] = None,
-    plot: Annotated[Path | None, Parameter(show_default=False)] = None,
-    table: Annotated[Path | None, Parameter(name="--data", show_default=False)] = None,
+    pcap: Path | None = None,
+    plot: Path | None = None,
+    table: Annotated[Path | None, Parameter(name="--data")] = None,
     column: Column = None,
     overwrite: Overwrite = False,
     meter: Annotated[bool, Parameter(negative="--no-meter", show_default=False)] = True,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> int:
     """Run a command, or your shell, behind an emulated line, in real time.
 
@@ -74,7 +73,8 @@ def emulate(
         check_ending(table)
     for option, loss in (("--loss-down", line.loss_down), ("--loss-up", line.loss_up)):
         ask(loss_doubt(option, loss or ""))
-    found = run(line, command, settings=settings, seed=seed, pcap=pcap, overwrite=overwrite, meter=meter and not quiet)
+    meter = meter and not printing.quiet
+    found = run(line, command, settings=settings, seed=seed, pcap=pcap, overwrite=overwrite, meter=meter)
     if table is not None:
         with whole_file(table) as temporary:
             found.queues.write(temporary)
@@ -88,12 +88,12 @@ def emulate(
     if found.exit_code in (126, 127) and found.duration_s < _NO_RUN_S:
         # If the command could not be run, the shell has already reported it, and there are no measurements.
         return found.exit_code
-    if as_json:
+    if printing.as_json:
         # The command's own output also goes to stdout, so redirect it to parse this JSON.
         flows, queues = list(found.flows.rows()), list(found.queues.rows())
         print_json({"exit_code": found.exit_code, "late_us": found.late_us, "flows": flows, "queues": queues})
         return found.exit_code
-    if quiet and plot is None:
+    if printing.quiet and plot is None:
         return found.exit_code
     from lopsided.views import line as shown
     from lopsided.views.plot import drawn, style
@@ -103,7 +103,7 @@ def emulate(
     if len(found.queues):
         with style.for_column(column):
             style.save(drawn.figure(shown.chart(found, title)), target)
-    if not quiet:
+    if not printing.quiet:
         errors().print(f"\n{title}", style="bold", soft_wrap=True)
         errors().print(shown.table(found))
         if len(found.flows):

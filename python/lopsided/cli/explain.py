@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from lopsided.cli.commands import COMMANDS
-from lopsided.cli.options import NOTHING, Column, Json, Overwrite, OwnCode, Quiet, picture_at, picture_in
+from lopsided.cli.options import NOTHING, PRINTING, Column, Flag, Overwrite, OwnCode, Printing, picture_at, picture_in
 from lopsided.cli.terminal import answering, heading, link, out, print_json, print_line, print_prose, progress
 from lopsided.data.units import parse_time
 from lopsided.errors import RunError, UsageError
@@ -23,17 +23,16 @@ def explain(
     source: Path,
     /,
     *,
-    flow: Annotated[str | None, Parameter(show_default=False)] = None,
-    from_: Annotated[str | None, Parameter(name="--from", show_default=False)] = None,
-    to: Annotated[str | None, Parameter(show_default=False)] = None,
-    everything: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
-    capture: Annotated[Path | None, Parameter(show_default=False)] = None,
-    figure: Annotated[Path | None, Parameter(name="--plot", show_default=False)] = None,
+    flow: str | None = None,
+    from_: Annotated[str | None, Parameter(name="--from")] = None,
+    to: str | None = None,
+    everything: Annotated[Flag, Parameter(name="--all")] = False,
+    capture: Path | None = None,
+    figure: Annotated[Path | None, Parameter(name="--plot")] = None,
     column: Column = None,
     overwrite: Overwrite = False,
     own: OwnCode = NOTHING,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Explain the history of a connection, in words and as a picture.
 
@@ -80,17 +79,17 @@ def explain(
     elif capture is not None:
         raise UsageError("--capture needs the log of a probe; a run's captures are in its folder (`run --pcap`)")
     else:
-        found = _of_run(source, flow, begin, end, own, quiet=quiet or as_json)
-    if not quiet and not as_json:
+        found = _of_run(source, flow, begin, end, own, printing)
+    if not printing.silent:
         with answering():
             _show(found, everything=everything)
     beside = source.parent if source.is_file() else source
     target = figure or picture_in(beside, f"explain-{found.flow}.png", overwrite=overwrite)
     with style.for_column(column):
         style.save(pictures.figure(found), target)
-    if as_json:
+    if printing.as_json:
         print_json(_as_json(found, target))
-    elif not quiet:
+    elif not printing.quiet:
         print_line(link(target))
 
 
@@ -135,7 +134,7 @@ def _show(found: Story, *, everything: bool) -> None:
 
 
 def _of_run(
-    folder: Path, flow: str | None, begin: float | None, end: float | None, own: OwnCode, *, quiet: bool
+    folder: Path, flow: str | None, begin: float | None, end: float | None, own: OwnCode, printing: Printing
 ) -> Story:
     from lopsided.studies import explain as stories
 
@@ -143,7 +142,7 @@ def _of_run(
     run = Run.load(folder)
     run.scenario = run.scenario.with_controllers(controllers) if controllers else run.scenario
     try:
-        with progress("running it again", quiet=quiet) as report:
+        with progress("running it again", quiet=printing.silent) as report:
             return stories.of_run(run, flow, from_s=begin, to_s=end, progress=report)
     except RunError as error:
         used: dict[str, str] = run.facts.get("controllers") or {}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, Kernel, OwnCode, Quiet, Workers, World, on
+from lopsided.cli.options import ANSWER, NOTHING, PRINTING, Answer, Dask, Kernel, OwnCode, Printing, Workers, World, on
 from lopsided.cli.study import carry_out
 from lopsided.data.units import parse_time
 from lopsided.studies.options import FairnessOptions
@@ -25,8 +25,7 @@ def fairness(
     kernel: Kernel = None,
     workers: Workers = None,
     dask: Dask = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Measure how fairly pairs of flows with different congestion controls and RTTs share a bottleneck.
 
@@ -62,8 +61,7 @@ def fairness(
             "fairness",
             f"fairness, {plan.runs}",
             answer,
-            as_json=as_json,
-            quiet=quiet,
+            printing,
         )
 
 

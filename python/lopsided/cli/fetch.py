@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Flag, Json, Overwrite, Quiet
+from lopsided.cli.options import PRINTING, Flag, Overwrite, Printing
 from lopsided.cli.terminal import errors, link, print_json, print_line
 from lopsided.data.units import parse_rate, parse_time
 from lopsided.errors import UsageError
@@ -21,21 +21,20 @@ def fetch(
     url: str,
     /,
     *,
-    out: Annotated[Path | None, Parameter(show_default=False)] = None,
+    out: Path | None = None,
     streams: int = 8,
     fair: Flag = False,
     greedy: Flag = False,
     single: Flag = False,
     window: Annotated[str, Parameter(name="--rule")] = "cubic",
     detection: Literal["queued", "every"] = "queued",
-    checksum: Annotated[str | None, Parameter(show_default=False)] = None,
+    checksum: str | None = None,
     stall: str = "5s",
     least_rate: str = "0",
     retries: int = 8,
-    record: Annotated[Path | None, Parameter(show_default=False)] = None,
+    record: Path | None = None,
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Download a file over several connections that together take the share of one (RDRA).
 
@@ -96,15 +95,15 @@ def fetch(
         retries=retries,
         record=record,
     )
-    if quiet or as_json:
+    if printing.silent:
         fetched = download(url, out, options)
     elif not errors().is_terminal:
         fetched = download(url, out, options, _troubles)
     else:
         fetched = _with_bar(url, out, options)
-    if as_json:
+    if printing.as_json:
         print_json(_plain(fetched))
-    elif not quiet:
+    elif not printing.quiet:
         _show(fetched, options.checksum, record)
 
 

@@ -7,27 +7,26 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import ANSWER, Answer, CaptureFile, Json, Quiet, Workers, check_capture
+from lopsided.cli.options import ANSWER, PRINTING, Answer, CaptureFile, Printing, Workers, check_capture
 from lopsided.cli.study import show
-from lopsided.cli.terminal import PROSE_WIDTH, answering, print_json, print_note, print_path, progress
+from lopsided.cli.terminal import PROSE_WIDTH, answering, print_json, print_note, print_path, print_report, progress
 from lopsided.data import run_folder as folders
 from lopsided.studies.options import FIT_TRIALS
 
 
 def fit(
     capture: CaptureFile,
-    other: Annotated[Path | None, Parameter(show_default=False)] = None,
+    other: Path | None = None,
     /,
     *,
-    log: Annotated[Path | None, Parameter(name="--with", show_default=False)] = None,
-    flow: Annotated[int | None, Parameter(show_default=False)] = None,
+    log: Annotated[Path | None, Parameter(name="--with")] = None,
+    flow: int | None = None,
     trials: int = FIT_TRIALS,
     remedies: bool = True,
     seed: int = 1,
     answer: Answer = ANSWER,
     workers: Workers = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Find the line on which a capture was made, as a scenario, and what would make it better.
 
@@ -70,23 +69,23 @@ def fit(
         fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)
         stopped = False
         try:
-            with progress(f"fitting {capture.name}", quiet=quiet or as_json) as report:
+            with progress(f"fitting {capture.name}", quiet=printing.silent) as report:
                 found = fitter.run(report, remedies=remedies)
         except KeyboardInterrupt:
             if not fitter.begun:
                 raise
             stopped = True
             found = fitter.result()
-        if not (as_json or quiet):
+        if not printing.silent:
             with answering():
                 show(found, width=PROSE_WIDTH)
         with answer.drawing():
             views.write(found, staged, report=answer.report)
-    if as_json:
+    if printing.as_json:
         print_json({**found.to_dict(), "folder": folder})
-    elif not quiet:
+    elif not printing.quiet:
         print_path("scenario", folder / "fit.toml")
-        print_path(*answer.page(folder))
+        print_report(folder, answer.report)
     if stopped:
         print_note(f"interrupted after {len(found.trials):,} trials; the best so far is in {folder}")
         raise KeyboardInterrupt

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from cyclopts import Parameter
-
-from lopsided.cli.options import Flag, Json, Quiet
+from lopsided.cli.options import PRINTING, Flag, Printing
 from lopsided.cli.terminal import errors, print_json, print_line, print_note
 
 if TYPE_CHECKING:
@@ -18,12 +16,11 @@ def kernel(
     action: Literal["build", "path"],
     /,
     *,
-    linux: Annotated[str | None, Parameter(show_default=False)] = None,
-    source: Annotated[Path | None, Parameter(show_default=False)] = None,
-    jobs: Annotated[int | None, Parameter(show_default=False)] = None,
+    linux: str | None = None,
+    source: Path | None = None,
+    jobs: int | None = None,
     again: Flag = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> int:
     """Build the kernel that runs real Linux TCP in virtual time.
 
@@ -60,8 +57,8 @@ def kernel(
         print_line("not built: run `lopsided kernel build`")
         return 1
     if found is None:
-        found = _build(source, jobs, linux, quiet or as_json)
-    if as_json:
+        found = _build(source, jobs, linux, printing.silent)
+    if printing.as_json:
         print_json({"version": found.version, "source": str(found.source), "path": found.path})
         return 0
     print_line(str(found.path) if action == "path" else f"Linux {found.version} ({found.source}): {found.path}")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from lopsided import papers
 from lopsided.cli.options import Json
@@ -21,7 +19,7 @@ _PAPERS = "papers"
 
 
 def list_parts(
-    kind: Annotated[str | None, Parameter(show_default=False)] = None,
+    kind: str | None = None,
     /,
     *,
     as_json: Json = False,

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from lopsided import cli
-from lopsided.cli.options import Json, Overwrite, Quiet
+from lopsided.cli.options import PRINTING, Overwrite, Printing
 from lopsided.cli.sharding import array_line
 from lopsided.cli.terminal import print_error
 from lopsided.studies import shards
@@ -18,10 +18,9 @@ def merge(
     folder: Path,
     /,
     *,
-    out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    out_file: Annotated[Path | None, Parameter(name="--out")] = None,
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> int:
     """Put the shards of a study together.
 
@@ -48,7 +47,8 @@ def merge(
         print_error(f"{count} ({which}); make them:\n{job}")
         return 1
     command = [*whole.command, *(["--out", str(out_file)] if out_file else [])]
-    command += [name for name, given in (("--overwrite", overwrite), ("--json", as_json), ("--quiet", quiet)) if given]
+    flags = {"--overwrite": overwrite, "--json": printing.as_json, "--quiet": printing.quiet}
+    command += [name for name, given in flags.items() if given]
     try:
         with shards.merged(whole):
             return cli.invoke(command)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from lopsided.cli.options import Json
 from lopsided.cli.terminal import out, print_json, print_line
@@ -18,10 +15,10 @@ def metrics(
     upload: Path | None = None,
     /,
     *,
-    split: Annotated[str | None, Parameter(show_default=False)] = None,
-    down: Annotated[str | None, Parameter(show_default=False)] = None,
-    up: Annotated[str | None, Parameter(show_default=False)] = None,
-    bdp: Annotated[Path | None, Parameter(show_default=False)] = None,
+    split: str | None = None,
+    down: str | None = None,
+    up: str | None = None,
+    bdp: Path | None = None,
     as_json: Json = False,
 ) -> None:
     """Read the log of a sender: averages, largest windows, buffer and performance as merritt2010 computes them.

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
 
 from lopsided.cli.options import Json, Overwrite, ask
 from lopsided.cli.terminal import link, print_json, print_line
@@ -76,14 +73,14 @@ _PRESET_AXIS = '"stack.cc" = ["cubic", "reno", "bbr"]'
 
 
 def new(
-    file: Annotated[Path | None, Parameter(show_default=False)] = None,
+    file: Path | None = None,
     /,
     *,
-    down: Annotated[str | None, Parameter(show_default=False)] = None,
-    up: Annotated[str | None, Parameter(show_default=False)] = None,
-    rtt: Annotated[str | None, Parameter(show_default=False)] = None,
-    preset: Annotated[str | None, Parameter(show_default=False)] = None,
-    example: Annotated[str | None, Parameter(show_default=False)] = None,
+    down: str | None = None,
+    up: str | None = None,
+    rtt: str | None = None,
+    preset: str | None = None,
+    example: str | None = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:

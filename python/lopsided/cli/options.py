@@ -21,13 +21,7 @@ CaptureFile = Annotated[Path, Parameter(allow_leading_hyphen=True)]
 """A capture; `-` means standard input. Commands must pass it to `check_capture`."""
 
 Settings = Annotated[
-    tuple[str, ...],
-    Parameter(
-        name="--set",
-        negative=(),
-        show_default=False,
-        help="Change a setting, as `key=value`; may be given several times.",
-    ),
+    tuple[str, ...], Parameter(name="--set", help="Change a setting, as `key=value`; may be given several times.")
 ]
 
 
@@ -37,25 +31,11 @@ class OwnCode:
     """Congestion controls and queue disciplines written in Python, which scenarios can use in addition to the
     built-in ones."""
 
-    controllers: Annotated[
-        tuple[str, ...],
-        Parameter(
-            name="--controller",
-            negative=(),
-            show_default=False,
-            help="Your own congestion control in Python, for use as `cc`: `FILE.py:CLASS` or "
-            "`NAME=FILE.py:CLASS`; may be given several times.",
-        ),
-    ] = ()
-    disciplines: Annotated[
-        tuple[str, ...],
-        Parameter(
-            name="--discipline",
-            negative=(),
-            show_default=False,
-            help="Your own queue discipline in Python, for use as `queue.kind`, in the same form.",
-        ),
-    ] = ()
+    controllers: Annotated[tuple[str, ...], Parameter(name="--controller")] = ()
+    """Your own congestion control in Python, for use as `cc`: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; may be given
+    several times."""
+    disciplines: Annotated[tuple[str, ...], Parameter(name="--discipline")] = ()
+    """Your own queue discipline in Python, for use as `queue.kind`, in the same form."""
 
     def load(self) -> dict[str, ControllerFactory]:
         """Registers the disciplines, and returns the congestion controls by name."""
@@ -65,22 +45,23 @@ class OwnCode:
         return controllers.load(self.controllers)
 
 
+Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
+"""A flag without a negative form; its help is in the command's docstring."""
+Report = Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Answer:
     """Options for the result of a study: the folder, the style of figures, and what to print."""
 
-    out: Annotated[
-        Path | None, Parameter(show_default=False, help="The folder to write; default: a new one under `runs/`.")
-    ] = None
-    overwrite: Annotated[
-        bool, Parameter(negative=(), show_default=False, help="Replace an earlier study of this kind in --out.")
-    ] = False
-    report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True
-    column: Annotated[
-        Literal["single", "double"] | None,
-        Parameter(show_default=False, help="Draw the files in figures/ for a journal's column (3.5 or 7.16 inches)."),
-    ] = None
+    out: Path | None = None
+    """The folder to write; default: a new one under `runs/`."""
+    overwrite: Flag = False
+    """Replace an earlier study of this kind in --out."""
+    report: Report = True
+    column: Literal["single", "double"] | None = None
+    """Draw the files in figures/ for a journal's column (3.5 or 7.16 inches)."""
 
     @contextmanager
     def drawing(self) -> Generator[None]:
@@ -99,28 +80,35 @@ class Answer:
 
         return self.out or dated(name)
 
-    def page(self, folder: Path) -> tuple[str, Path]:
-        """Returns the label and the path to print for the result: the report, or else the folder."""
-        return ("report", folder / "report.html") if self.report else ("folder", folder)
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Printing:
+    """Options for what a command prints."""
+
+    as_json: Annotated[Flag, Parameter(name="--json")] = False
+    """Print only the result, as JSON."""
+    quiet: Annotated[Flag, Parameter(name=["--quiet", "-q"])] = False
+    """Print no progress and no tables."""
+
+    @property
+    def silent(self) -> bool:
+        """True if neither progress nor tables are printed."""
+        return self.as_json or self.quiet
 
 
 NOTHING = OwnCode()
 ANSWER = Answer()
-Seed = Annotated[
-    int | None, Parameter(show_default=False, help="Seed of the run's random numbers; default: the scenario's.")
-]
+PRINTING = Printing()
+Seed = Annotated[int | None, Parameter(help="Seed of the run's random numbers; default: the scenario's.")]
 Kernel = Annotated[
     str | None,
-    Parameter(
-        show_default=False, help="Kernel for `--world kernel`: timetravel (6.1, 6.12), uml or host; default: the best."
-    ),
+    Parameter(help="Kernel for `--world kernel`: timetravel (6.1, 6.12), uml or host; default: the best."),
 ]
 Ours = Annotated[
     tuple[str, ...],
     Parameter(
         name="--ours",
-        negative=(),
-        show_default=False,
         help="In the live world: a host that runs the simulator's TCP, or its QUIC; the other hosts run the kernel's "
         "TCP. May be given several times.",
     ),
@@ -132,27 +120,17 @@ World = Annotated[
         "over the simulator's path, in real time)."
     ),
 ]
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-"""A flag without a negative form; its help is in the command's docstring."""
-Quiet = Annotated[
-    bool, Parameter(name=["--quiet", "-q"], negative=(), show_default=False, help="Print no progress and no tables.")
-]
-Json = Annotated[
-    bool, Parameter(name="--json", negative=(), show_default=False, help="Print only the result, as JSON.")
-]
-Overwrite = Annotated[bool, Parameter(negative=(), show_default=False, help="Replace existing files.")]
+Quiet = Annotated[Flag, Parameter(name=["--quiet", "-q"], help="Print no progress and no tables.")]
+Json = Annotated[Flag, Parameter(name="--json", help="Print only the result, as JSON.")]
+Overwrite = Annotated[Flag, Parameter(help="Replace existing files.")]
 Column = Annotated[
     Literal["single", "double"] | None,
-    Parameter(
-        show_default=False,
-        help="Draw for a journal's column (3.5 or 7.16 inches): smaller text, no title, no footer.",
-    ),
+    Parameter(help="Draw for a journal's column (3.5 or 7.16 inches): smaller text, no title, no footer."),
 ]
-Data = Annotated[Path | None, Parameter(show_default=False, help="Also write the numbers behind the figure, as .csv.")]
+Data = Annotated[Path | None, Parameter(help="Also write the numbers behind the figure, as .csv.")]
 Dask = Annotated[
     str | None,
     Parameter(
-        show_default=False,
         help="Run on a Dask cluster: the address of its scheduler, `tcp://HOST:PORT`, or `local` for processes on "
         "this machine. Needs `lopsided[dask]`.",
     ),
@@ -160,12 +138,11 @@ Dask = Annotated[
 StartJitter = Annotated[
     str | None,
     Parameter(
-        show_default=False,
         help="With --repeat, delay the start of each flow by a random time up to this; 0s for none. Default: 1s if "
         "nothing else in the scenario is random, because all seeds would otherwise give the same run.",
     ),
 ]
-Workers = Annotated[int | None, Parameter(show_default=False, help="Number of threads; default: the number of cores.")]
+Workers = Annotated[int | None, Parameter(help="Number of threads; default: the number of cores.")]
 
 
 def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Scenario:

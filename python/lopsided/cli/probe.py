@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Flag, Json, Overwrite, Quiet
+from lopsided.cli.options import PRINTING, Flag, Overwrite, Printing
 from lopsided.cli.terminal import errors, link, out, print_json, print_line, print_prose
 from lopsided.data import units
 from lopsided.data.output import check_free, whole_file
@@ -30,17 +30,16 @@ def probe(
     upload_after: str = "0s",
     stagger: str = "0s",
     size: Annotated[int, Parameter(show_default=False)] = 0,
-    cc: Annotated[str | None, Parameter(show_default=False)] = None,
+    cc: str | None = None,
     stack: Literal["kernel", "ours"] = "kernel",
     profile: str = "linux-6.1",
     interval: str = "20ms",
     every_write: Flag = False,
     port: int = 5001,
     bind: str = "127.0.0.1",
-    log: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
+    log: Annotated[Path | None, Parameter(name="--out")] = None,
     overwrite: Overwrite = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Measure a real line: a sink on one machine, a sender that logs TCP's state on the other.
 
@@ -97,7 +96,7 @@ def probe(
     end = probing.Stack(profile if stack == "ours" else None)
     end.check(cc)
     if action == "sink":
-        probing.serve(port, bind, note=lambda text: None if quiet else print_line(text), stack=end, cc=cc)
+        probing.serve(port, bind, note=lambda text: None if printing.quiet else print_line(text), stack=end, cc=cc)
         return
     if host is None:
         raise UsageError("`probe send` needs the sink's host: lopsided probe send HOST")
@@ -115,14 +114,14 @@ def probe(
     if log is not None:
         for path in _files(log, [flow.name for flow in flows]):
             check_free(path, overwrite=overwrite)
-    if not quiet and not as_json:
+    if not printing.silent:
         errors().print(f"{len(flows)} flows, {duration}")
     logs = probing.run(host, flows, port=port, interval_s=parse_time(interval), every_write=every_write, stack=end)
     if log is not None:
         _write(logs, log)
-    if as_json:
+    if printing.as_json:
         print_json({"verdict": verdict(logs), "flows": [_summary(one) for one in logs]})
-    elif not quiet:
+    elif not printing.quiet:
         if said := verdict(logs):
             print_prose(" ".join(said) + "\n")
         _show(logs)

@@ -13,8 +13,8 @@ from lopsided.errors import UsageError
 
 def reflect(
     *,
-    interface: Annotated[str | None, Parameter(show_default=False)] = None,
-    senders: Annotated[tuple[str, ...], Parameter(name="--sender", negative=(), show_default=False)] = (),
+    interface: str | None = None,
+    senders: Annotated[tuple[str, ...], Parameter(name="--sender")] = (),
     most: int = 10_000,
     dry_run: Flag = False,
     systemd: Flag = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from lopsided import papers
-from lopsided.cli.options import Column, Dask, Flag, Json, Quiet, on
+from lopsided.cli.options import PRINTING, Column, Dask, Flag, Printing, on
 from lopsided.cli.terminal import out, print_json, silent, staged_progress
 from lopsided.errors import UsageError
 
@@ -21,19 +21,18 @@ def reproduce(
     paper: str,
     /,
     *,
-    chapter: Annotated[str | None, Parameter(show_default=False)] = None,
-    figure: Annotated[str | None, Parameter(show_default=False)] = None,
+    chapter: str | None = None,
+    figure: str | None = None,
     claims: Flag = False,
-    out_folder: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
-    repeat: Annotated[int | None, Parameter(show_default=False)] = None,
-    seed: Annotated[int | None, Parameter(show_default=False)] = None,
+    out_folder: Annotated[Path | None, Parameter(name="--out")] = None,
+    repeat: int | None = None,
+    seed: int | None = None,
     sensitivity: Flag = False,
     full: Flag = False,
     world: str = "sim",
     column: Column = None,
     dask: Dask = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> int:
     """Re-run a published study.
 
@@ -84,17 +83,17 @@ def reproduce(
     found: list[dict[str, Any]] = []
 
     def keep(reproduction: Reproduction, page: Path) -> None:
-        if as_json:
+        if printing.as_json:
             found.append({**papers.as_dict(reproduction), "report": page})
 
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
-    console = silent() if quiet else out()
+    console = silent() if printing.quiet else out()
     # Print after the progress bar ends, because the bar would hide text that is printed before.
     with (
         console.capture() as said,
         on(dask),
         style.for_column(column),
-        staged_progress(quiet=quiet or as_json) as report,
+        staged_progress(quiet=printing.silent) as report,
     ):
         if every:
             code = papers.reproduce_all(target, repeat, console, report, sensitivity, seed, full, keep)
@@ -102,7 +101,7 @@ def reproduce(
             code = papers.reproduce(
                 paper, figure, claims, target, repeat, console, report, chapter, sensitivity, world, seed, full, keep
             )
-    if as_json:
+    if printing.as_json:
         print_json({"studies": found, "code": code, "folder": target} if every else {**found[0], "code": code})
         return code
     sys.stdout.write(said.get())

@@ -10,11 +10,13 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import (
     NOTHING,
-    Json,
+    PRINTING,
+    Flag,
     Kernel,
     Ours,
     OwnCode,
-    Quiet,
+    Printing,
+    Report,
     Seed,
     Settings,
     StartJitter,
@@ -23,7 +25,7 @@ from lopsided.cli.options import (
     ask,
     load,
 )
-from lopsided.cli.terminal import answering, heading, out, print_json, print_path, print_prose, progress
+from lopsided.cli.terminal import answering, heading, out, print_json, print_prose, print_report, progress
 from lopsided.data import run_folder as folders
 from lopsided.data.free_names import dated
 from lopsided.data.table import Table
@@ -41,7 +43,6 @@ Pcap = Annotated[
         name="--pcap",
         consume_multiple=(0, 3),
         negative=(),
-        show_default=False,
         help="Write pcapng captures to the run folder: at `hosts`, on `links`, or both if no place is given. "
         "`merged` also writes the captures of all hosts to one file, in order of time.",
     ),
@@ -57,18 +58,11 @@ def run(
     start_jitter: StartJitter = None,
     settings: Settings = (),
     own: OwnCode = NOTHING,
-    out_folder: Annotated[
-        Path | None, Parameter(name="--out", show_default=False, help="The run folder to write.")
-    ] = None,
-    overwrite: Annotated[
-        bool, Parameter(negative=(), show_default=False, help="Replace an earlier run in --out.")
-    ] = False,
+    out_folder: Annotated[Path | None, Parameter(name="--out", help="The run folder to write.")] = None,
+    overwrite: Annotated[Flag, Parameter(help="Replace an earlier run in --out.")] = False,
     pcap: Pcap = None,
-    fairness: Annotated[
-        bool,
-        Parameter(negative=(), show_default=False, help="Report fairness between flows, like [fairness] in the file."),
-    ] = False,
-    report: Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")] = True,
+    fairness: Annotated[Flag, Parameter(help="Report fairness between flows, like [fairness] in the file.")] = False,
+    report: Report = True,
     world: World = "sim",
     kernel: Kernel = None,
     ours: Ours = (),
@@ -76,8 +70,7 @@ def run(
     cores: Annotated[
         int, Parameter(help="Largest number of cores for one run; used if that is faster. The result is the same.")
     ] = 1,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Run a scenario and report on it.
 
@@ -115,14 +108,14 @@ def run(
     # Create the folder before the run, so that an invalid folder is reported immediately.
     with folders.writing(folder, overwrite=overwrite) as staged:
         capture = {} if pcap is None else {"pcap": staged / "pcap", "pcap_at": pcap or ("hosts", "links")}
-        with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=quiet or as_json) as show:
+        with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=printing.silent) as show:
             where = {"world": world, "kernel": kernel, "ours": ours}
             runs = _runs(scenario, seed, repeat, workers, show, where, capture, cores)
         if scenario.asks_for_fairness:
-            with progress("each group of flows alone", quiet=quiet or as_json) as show:
+            with progress("each group of flows alone", quiet=printing.silent) as show:
                 runs[0].fairness(progress=show)
         # Print the result before writing tables, because polars loads slowly.
-        if not (as_json or quiet):
+        if not printing.silent:
             with answering():
                 if starts.said:
                     print_prose(starts.said + "\n")
@@ -131,10 +124,10 @@ def run(
             _rows(runs).write(staged / "repeats.parquet")
             _rows(runs, "links").write(staged / "repeated_links.parquet")
         runs[0].write(staged, report=report, play=True)
-    if as_json:
+    if printing.as_json:
         print_json(_as_json(runs, folder))
-    elif not quiet:
-        print_path("report" if report else "folder", folder / "report.html" if report else folder)
+    elif not printing.quiet:
+        print_report(folder, report)
 
 
 def _runs(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from lopsided.cli import sharding
-from lopsided.cli.options import ANSWER, NOTHING, Answer, Dask, Json, OwnCode, Quiet, Settings, Workers, load, on
+from lopsided.cli.options import ANSWER, NOTHING, PRINTING, Answer, Dask, OwnCode, Printing, Settings, Workers, load, on
 from lopsided.cli.study import show as show_study
-from lopsided.cli.terminal import print_json, print_note, print_path, progress
+from lopsided.cli.terminal import print_json, print_note, print_path, print_report, progress
 from lopsided.data import run_folder as folders
 from lopsided.errors import UsageError
 from lopsided.studies import search as study
@@ -29,13 +29,13 @@ def search(
     file: Path,
     /,
     *,
-    over: Annotated[Texts, Parameter(negative=(), show_default=False)] = (),
-    maximise: Annotated[Texts, Parameter(name=["--maximise", "--maximize"], negative=(), show_default=False)] = (),
-    minimise: Annotated[Texts, Parameter(name=["--minimise", "--minimize"], negative=(), show_default=False)] = (),
-    subject_to: Annotated[Texts, Parameter(negative=(), show_default=False)] = (),
+    over: Texts = (),
+    maximise: Annotated[Texts, Parameter(name=["--maximise", "--maximize"])] = (),
+    minimise: Annotated[Texts, Parameter(name=["--minimise", "--minimize"])] = (),
+    subject_to: Texts = (),
     trials: int = TRIALS,
     repeat: int = 1,
-    seed: Annotated[int | None, Parameter(show_default=False)] = None,
+    seed: int | None = None,
     batch: int = BATCH,
     settings: Settings = (),
     own: OwnCode = NOTHING,
@@ -44,8 +44,7 @@ def search(
     dask: Dask = None,
     shard: sharding.Shard = None,
     shard_wait: sharding.ShardWait = WAIT_S,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> int:
     """Search for the settings that maximise or minimise metrics, under constraints.
 
@@ -112,16 +111,14 @@ def search(
     if shard is not None:
         if dask is not None:
             raise UsageError("--dask and --shard are two ways to use many machines; choose one")
-        with progress(f"search in {scenario.name}", quiet=quiet or as_json) as show:
-            return sharding.carry_out(
-                shard, answer.out, lambda: searcher.run(show), as_json=as_json, quiet=quiet, wait_s=shard_wait
-            )
+        with progress(f"search in {scenario.name}", quiet=printing.silent) as show:
+            return sharding.carry_out(shard, answer.out, lambda: searcher.run(show), printing, shard_wait)
     folder = answer.folder(f"search-{scenario.name}")
     with log.kept(folder, searcher, overwrite=answer.overwrite) as kept:
-        if kept.runs and not (quiet or as_json):
+        if kept.runs and not printing.silent:
             print_note(f"continuing from {kept.runs} runs in {folder}")
         try:
-            with on(dask, workers), progress(f"search in {scenario.name}", quiet=quiet or as_json) as show:
+            with on(dask, workers), progress(f"search in {scenario.name}", quiet=printing.silent) as show:
                 found = searcher.run(show)
         except KeyboardInterrupt:
             found = searcher.result()
@@ -131,18 +128,18 @@ def search(
                     f"{len(found.tried)} of {trials} trials are in {folder}; continue with the same command and --out"
                 )
             raise
-        if not (as_json or quiet):
+        if not printing.silent:
             show_study(found)
         with answer.drawing():
             _write(found, searcher, folder, replace=kept.replace, report=answer.report)
-    if as_json:
+    if printing.as_json:
         print_json({**found.to_dict(), "folder": folder})
-    elif not quiet:
+    elif not printing.quiet:
         for name in found.best_files() if len(found.goals) == 1 else ():
             print_path("best", folder / name)
         if len(found.goals) > 1 and found.front:
             print_path("front", folder / "front")
-        print_path(*answer.page(folder))
+        print_report(folder, answer.report)
     return 0 if found.best is not None else 1
 
 

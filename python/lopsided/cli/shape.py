@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from lopsided import _native
 from lopsided.cli.options import Flag, Quiet
 from lopsided.cli.terminal import print_note
@@ -17,11 +13,11 @@ def shape(
     interface: str,
     /,
     *,
-    up: Annotated[str | None, Parameter(show_default=False)] = None,
+    up: str | None = None,
     queue: str = "fq_codel",
     ack_filter: Flag = False,
     acks_first: Flag = False,
-    framing: Annotated[str | None, Parameter(show_default=False)] = None,
+    framing: str | None = None,
     seed: int = 1,
     dry_run: Flag = False,
     systemd: Flag = False,

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from lopsided.cli.options import Printing
 from lopsided.cli.terminal import given, print_error, print_json, print_line
 from lopsided.errors import UsageError
 from lopsided.studies import shards
@@ -16,8 +17,6 @@ from lopsided.studies import shards
 Shard = Annotated[
     str | None,
     Parameter(
-        name="--shard",
-        show_default=False,
         help="Make only one shard of the runs, such as 3/64, in the folder `--out`; `lopsided merge` puts the shards "
         "together. auto/64 takes the number from SLURM or Kubernetes; 64 prints the job for all shards.",
     ),
@@ -27,7 +26,6 @@ Shard = Annotated[
 ShardWait = Annotated[
     float,
     Parameter(
-        name="--shard-wait",
         help="With `--shard`, a batch of a search begins when all shards have finished the previous batch. A shard "
         "that waits this many seconds without progress of the others ends; repeat its command to continue. 0 does "
         "not wait.",
@@ -36,13 +34,7 @@ ShardWait = Annotated[
 
 
 def carry_out(
-    text: str,
-    folder: Path | None,
-    study: Callable[[], object],
-    *,
-    as_json: bool,
-    quiet: bool,
-    wait_s: float = shards.WAIT_S,
+    text: str, folder: Path | None, study: Callable[[], object], printing: Printing, wait_s: float = shards.WAIT_S
 ) -> int:
     """Executes one shard of a study, or prints the job that executes all shards. Returns the exit code."""
     if folder is None:
@@ -65,9 +57,9 @@ def carry_out(
         return 1
     except shards.Finished as done:
         path = shard.file(folder)
-        if as_json:
+        if printing.as_json:
             print_json({"file": path, "made": done.made, "were_there": done.found, "runs": done.runs})
-        elif not quiet:
+        elif not printing.quiet:
             before = f", {done.found:,} before" if done.found else ""
             print_line(f"shard {shard.number} of {shard.count}: {done.made:,} of {done.runs:,} runs{before} in {path}")
             print_line(f"When all shards are done: lopsided merge {shlex.quote(str(folder))}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from lopsided.cli.options import Column, Dask, Json, Overwrite, Quiet, Workers, ask, on, picture_at
+from lopsided.cli.options import PRINTING, Column, Dask, Overwrite, Printing, Workers, ask, on, picture_at
 from lopsided.cli.probe import measure_size
 from lopsided.cli.study import show
 from lopsided.cli.terminal import answering, print_json, print_line, print_note, print_path, progress
@@ -29,20 +29,19 @@ USUAL_RTT = "30ms"
 
 def size(
     *,
-    down: Annotated[str | None, Parameter(show_default=False)] = None,
-    up: Annotated[str | None, Parameter(show_default=False)] = None,
-    rtt: Annotated[str | None, Parameter(show_default=False)] = None,
-    measure: Annotated[str | None, Parameter(show_default=False)] = None,
+    down: str | None = None,
+    up: str | None = None,
+    rtt: str | None = None,
+    measure: str | None = None,
     options: Annotated[SizeOptions, Parameter(name="*")] = USUAL,
-    sizes: Annotated[str | None, Parameter(show_default=False)] = None,
+    sizes: str | None = None,
     queues: str = SIZE_QUEUES,
-    plot: Annotated[Path | None, Parameter(show_default=False)] = None,
+    plot: Path | None = None,
     column: Column = None,
     overwrite: Overwrite = False,
     workers: Workers = None,
     dask: Dask = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Find the uplink buffer or the queue discipline for a line, and how to set it.
 
@@ -105,7 +104,7 @@ def size(
         ask(rtt_doubt("--rtt", parse_time(rtt)))
     target = picture_at(plot or dated("size", ".png"), overwrite=overwrite)
     what = options.preset or f"{down} down, {up} up"
-    with on(dask, workers), progress(what, quiet=quiet or as_json) as report:
+    with on(dask, workers), progress(what, quiet=printing.silent) as report:
         found = sizings.size(
             down,
             up,
@@ -114,20 +113,20 @@ def size(
             queues=queues,
             workers=workers,
             progress=report,
-            estimate=None if quiet or as_json else _say_plan,
+            estimate=None if printing.silent else _say_plan,
             **vars(options),
         )
-    if not (as_json or quiet):
+    if not printing.silent:
         with answering():
             show(found)
-    if plot or not (as_json or quiet):
+    if plot or not printing.silent:
         from lopsided.views.plot import style
 
         with style.for_column(column):
             style.save(found.plot(), target)
-    if as_json:
+    if printing.as_json:
         print_json(found.to_dict())
-    elif quiet:
+    elif printing.quiet:
         print_line(str(found.packets))
     else:
         print_path("curve", target)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from lopsided.cli.terminal import answering, heading, out, print_json, print_line, print_path, print_prose, progress
+from lopsided.cli.terminal import answering, heading, out, print_json, print_line, print_prose, print_report, progress
 from lopsided.data import run_folder as folders
 from lopsided.data.view import View
 from lopsided.studies.study import Headline, Note, Source, Study, Terms, paragraphs
 
 if TYPE_CHECKING:
-    from lopsided.cli.options import Answer
+    from lopsided.cli.options import Answer, Printing
     from lopsided.studies.jobs import Progress
 
 Found = TypeVar("Found", bound=Study)
 
 
 def carry_out(
-    run: Callable[[Progress | None], Found], name: str, what: str, answer: Answer, *, as_json: bool, quiet: bool
+    run: Callable[[Progress | None], Found], name: str, what: str, answer: Answer, printing: Printing
 ) -> Found:
     """Runs a study, saves it in the folder of `answer`, and prints the result.
 
@@ -38,17 +38,17 @@ def carry_out(
 
     folder = answer.folder(name)
     with folders.writing(folder, overwrite=answer.overwrite) as staged:
-        with progress(what, quiet=quiet or as_json) as report:
+        with progress(what, quiet=printing.silent) as report:
             found = run(report)
-        if not (as_json or quiet):
+        if not printing.silent:
             with answering():
                 show(found)
         with answer.drawing():
             views.write(found, staged, report=answer.report)
-    if as_json:
+    if printing.as_json:
         print_json({**found.to_dict(), "folder": folder})
-    elif not quiet:
-        print_path(*answer.page(folder))
+    elif not printing.quiet:
+        print_report(folder, answer.report)
     return found
 
 

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from lopsided.cli import sharding
-from lopsided.cli.options import ANSWER, NOTHING, Answer, Flag, Json, Kernel, OwnCode, Quiet, Seed, Workers, World
+from lopsided.cli.options import (
+    ANSWER,
+    NOTHING,
+    PRINTING,
+    Answer,
+    Flag,
+    Kernel,
+    OwnCode,
+    Printing,
+    Seed,
+    Workers,
+    World,
+)
 from lopsided.cli.study import carry_out
 from lopsided.cli.terminal import out, print_json, progress
 from lopsided.errors import UsageError
@@ -22,16 +34,16 @@ FAILED = 1
 
 
 def suite(
-    name: Annotated[str | None, Parameter(show_default=False)] = None,
+    name: str | None = None,
     /,
     *,
-    cc: Annotated[str | None, Parameter(show_default=False)] = None,
-    queue: Annotated[str | None, Parameter(show_default=False)] = None,
+    cc: str | None = None,
+    queue: str | None = None,
     transport: Literal["tcp", "quic"] = "tcp",
-    case: Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)] = (),
+    case: tuple[str, ...] = (),
     reverse: Flag = False,
-    line: Annotated[str | None, Parameter(show_default=False)] = None,
-    list_suites: Annotated[bool, Parameter(name="--list", negative=(), show_default=False)] = False,
+    line: str | None = None,
+    list_suites: Annotated[Flag, Parameter(name="--list")] = False,
     repeat: int = 1,
     seed: Seed = None,
     own: OwnCode = NOTHING,
@@ -40,8 +52,7 @@ def suite(
     kernel: Kernel = None,
     workers: Workers = None,
     shard: sharding.Shard = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> int:
     """Run a standard suite by name, such as the cases of RFC 9743, and judge each case.
 
@@ -84,7 +95,7 @@ def suite(
     from lopsided.studies.suite import study
 
     if list_suites:
-        _list(as_json)
+        _list(printing.as_json)
         return 0
     if name is None:
         raise UsageError(f"name a suite: {', '.join(cases.names())}, or a folder with a suite.toml")
@@ -111,15 +122,14 @@ def suite(
         )
 
     if shard is not None:
-        with progress(f"suite {spec.name}", quiet=quiet or as_json) as report:
-            return sharding.carry_out(shard, answer.out, lambda: run(report), as_json=as_json, quiet=quiet)
+        with progress(f"suite {spec.name}", quiet=printing.silent) as report:
+            return sharding.carry_out(shard, answer.out, lambda: run(report), printing)
     found = carry_out(
         run,
         f"suite-{spec.name}",
         f"suite {spec.name}",
         answer,
-        as_json=as_json,
-        quiet=quiet,
+        printing,
     )
     return FAILED if found.failed else 0
 

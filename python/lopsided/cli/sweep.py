@@ -10,15 +10,15 @@ from cyclopts import Parameter
 from lopsided.cli import sharding
 from lopsided.cli.options import (
     NOTHING,
+    PRINTING,
     Column,
     Dask,
     Data,
     Flag,
-    Json,
     Kernel,
     Overwrite,
     OwnCode,
-    Quiet,
+    Printing,
     Seed,
     StartJitter,
     Workers,
@@ -46,12 +46,12 @@ def sweep(
     file: Path,
     /,
     *,
-    axes: Annotated[tuple[str, ...], Parameter(name="--set", negative=(), show_default=False)] = (),
+    axes: Annotated[tuple[str, ...], Parameter(name="--set")] = (),
     own: OwnCode = NOTHING,
-    repeat: Annotated[int | None, Parameter(show_default=False)] = None,
+    repeat: int | None = None,
     start_jitter: StartJitter = None,
-    out_file: Annotated[Path | None, Parameter(name="--out", show_default=False)] = None,
-    plot: Annotated[Path | None, Parameter(show_default=False)] = None,
+    out_file: Annotated[Path | None, Parameter(name="--out")] = None,
+    plot: Path | None = None,
     metric: str = SWEEP_METRIC,
     cdf: Flag = False,
     heat_map: Flag = False,
@@ -64,8 +64,7 @@ def sweep(
     workers: Workers = None,
     dask: Dask = None,
     shard: sharding.Shard = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    printing: Printing = PRINTING,
 ) -> None:
     """Run a scenario for every combination of settings.
 
@@ -129,7 +128,7 @@ def sweep(
         if shard is not None:
             raise UsageError("--dask and --shard are two ways to use many machines; choose one")
         where = (dask, workers, world)
-        _on_cluster(scenario, swept, repeat, start_jitter, out_file, where, quiet=quiet, as_json=as_json)
+        _on_cluster(scenario, swept, repeat, start_jitter, out_file, where, printing)
         return
 
     def study(report: Progress | None = None) -> sweeps.Sweep:
@@ -146,15 +145,15 @@ def sweep(
         )
 
     if shard is not None:
-        sharding.carry_out(shard, out_file, study, as_json=as_json, quiet=quiet)
+        sharding.carry_out(shard, out_file, study, printing)
         return
     table_path = _target(out_file, scenario.name)
     output.check_free(table_path, overwrite=overwrite)
-    picture = plot or (table_path.with_suffix(".png") if (count <= 2 or cdf) and not as_json else None)
+    picture = plot or (table_path.with_suffix(".png") if (count <= 2 or cdf) and not printing.as_json else None)
     if picture:
         picture_at(picture, overwrite=overwrite)
     numbers = data_at(data, overwrite=overwrite)
-    with progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report:
+    with progress(f"sweep of {scenario.name}", quiet=printing.silent) as report:
         table = study(report)
     try:
         measured_by(table, metric)
@@ -162,7 +161,7 @@ def sweep(
         _write(table, table_path)
         raise UsageError(f"{error}; the sweep's table is in {link(table_path)}") from None
     # Print the result before writing and drawing, because polars and matplotlib load slowly.
-    if not (as_json or quiet):
+    if not printing.silent:
         with answering():
             show(table)
     _write(table, table_path)
@@ -176,9 +175,9 @@ def sweep(
 
         with output.whole_file(numbers) as temporary:
             sweep_curves.data(table, metric).write_csv(temporary)
-    if as_json:
+    if printing.as_json:
         print_json(list(table.rows()))
-    elif not quiet:
+    elif not printing.quiet:
         print_path("table", table_path)
         if picture:
             print_path("plot", picture)
@@ -199,9 +198,7 @@ def _on_cluster(
     start_jitter: str | None,
     out_folder: Path | None,
     where: tuple[str, int | None, str],
-    *,
-    quiet: bool,
-    as_json: bool,
+    printing: Printing,
 ) -> None:
     """Runs the sweep on Dask and prints the paths of the results."""
     from lopsided.studies import cluster
@@ -214,15 +211,15 @@ def _on_cluster(
     folder = out_folder or dated(f"{scenario.name}-sweep")
     with (
         cluster.connect(address, workers) as client,
-        progress(f"sweep of {scenario.name}", quiet=quiet or as_json) as report,
+        progress(f"sweep of {scenario.name}", quiet=printing.silent) as report,
     ):
         found = cluster.sweep(
             client, scenario, folder, swept or None, repeat=repeat, start_jitter=start_jitter, progress=report
         )
-    if as_json:
+    if printing.as_json:
         said = {"folder": folder, "runs": found.runs, "were_there": found.found, "failed": found.failed}
         print_json({**said, "start_jitter_s": found.start_jitter_s})
-    elif not quiet:
+    elif not printing.quiet:
         if found.start_jitter_s:
             print_prose(Starts([scenario], found.start_jitter_s).said + "\n")
         there = f", {found.found:,} of them made earlier" if found.found else ""

@@ -141,6 +141,11 @@ def print_path(what: str, path: Path) -> None:
     out().print(link(path), soft_wrap=True)
 
 
+def print_report(folder: Path, report: bool) -> None:
+    """Prints the path of the report of a run or study, or else of its folder."""
+    print_path(*(("report", folder / "report.html") if report else ("folder", folder)))
+
+
 def print_error(text: str, *, prefix: bool = True) -> None:
     """Prints an error message to stderr without wrapping."""
     if prefix:
