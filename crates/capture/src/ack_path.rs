@@ -1,5 +1,4 @@
-//! Statistics of the ACKs for one direction of data: bytes acknowledged per ACK, bursts, queueing delays, and ACKs that
-//! the network dropped.
+//! Statistics of the ACKs for one direction of data: bytes per ACK, bursts, queueing delays and dropped ACKs.
 
 use crate::ids::Ids;
 use crate::segment::Segment;
@@ -9,8 +8,7 @@ use crate::sketch::Sketch;
 const BURST_GAP: u64 = 500_000;
 /// Smallest number of ACKs that form a burst.
 const BURST: u32 = 3;
-/// Maximum number of segments that a regular ACK covers (RFC 5681, section 4.2). A stretch ACK covers more segments
-/// (RFC 2525, section 2.13).
+/// Maximum segments per regular ACK (RFC 5681, section 4.2). A stretch ACK covers more (RFC 2525, section 2.13).
 const MOST_SEGMENTS: u32 = 2;
 
 /// Counters and distributions of the ACKs of one direction.
@@ -26,8 +24,7 @@ pub struct AckPath {
     pub stretch: u64,
     /// Bytes that each advancing ACK newly acknowledges.
     pub covered_bytes: Sketch,
-    /// Rate in bit/s at which each advancing ACK acknowledges data: the newly acknowledged data divided by the time
-    /// since the previous advancing ACK.
+    /// Rate of each advancing ACK in bit/s: its newly acknowledged data divided by the time since the previous one.
     pub rate_bps: Sketch,
     /// Queueing delay of ACKs between the receiver and the sender, in ms.
     pub wait_ms: Sketch,
@@ -62,8 +59,7 @@ impl AckPath {
         }
     }
 
-    /// Records the IPv4 identification of a packet that the data receiver sent. `other` is the latest identification of
-    /// the data sender.
+    /// Records the IPv4 identification of a packet of the data receiver. `other` is the data sender's latest one.
     pub(crate) fn identified(&mut self, id: Option<u16>, other: Option<u16>) {
         if let Some(id) = id {
             self.ids.add(id, other);
@@ -91,8 +87,8 @@ impl AckPath {
         (regular && self.burst_acks * 2 > self.pure).then_some(period)
     }
 
-    /// Fraction of the receiver's packets that were lost before the point of capture, computed from gaps in their IPv4
-    /// identifications. `None` unless the receiver counts the packets of each connection separately.
+    /// Fraction of the receiver's packets lost before the point of capture, from gaps in their IPv4 identifications.
+    /// `None` unless the receiver counts each connection separately.
     pub fn missing_share(&self) -> Option<f64> {
         self.ids.missing_share()
     }

@@ -1,5 +1,4 @@
-//! Groups the packets of a capture into connections. Memory grows with the number of connections, not with the number
-//! of packets.
+//! Groups the packets of a capture into connections. Memory grows with their number only.
 
 use crate::bottleneck;
 use crate::connection::Connection;
@@ -11,9 +10,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::IpAddr;
 
-/// The progress function is called after at most this many frames, and after at most `PROGRESS_AFTER` nanoseconds of
-/// the capture's clock.
+/// Maximum number of frames between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 1 << 16;
+/// Maximum time between two calls, in nanoseconds of the capture's clock.
 const PROGRESS_AFTER: u64 = 1_000_000_000;
 /// Largest number of connections for which diagram points are kept, if the caller requests points.
 const MOST_DRAWN: usize = 64;
@@ -33,22 +32,20 @@ pub struct Analysis {
     pub segments: u64,
     /// Number of frames that were skipped: protocols other than TCP, IP fragments, and truncated headers.
     pub passed_over: u64,
-    /// Time of the first frame, and latest time of any frame, in nanoseconds since the epoch of the file's clock.
+    /// Time of the first frame, and latest time, in nanoseconds since the epoch of the file's clock.
     pub times: (u64, u64),
-    /// Number of frames whose time is more than 1 ms earlier than the time of a preceding frame in the file.
+    /// Number of frames that are more than 1 ms earlier than a preceding frame.
     pub backwards: u64,
     /// For each pair of endpoints, the index of its latest connection.
     open: BTreeMap<Key, usize>,
     /// For each pair of hosts, the index of its latest connection.
     pairs: BTreeMap<(u128, u128), usize>,
-    /// Key and index of the previous segment's connection. Most segments belong to the same connection as the previous
-    /// one, so this saves a lookup.
+    /// Key and index of the previous segment's connection, which saves most look-ups.
     latest: Option<(Key, usize)>,
     points: bool,
 }
 
-/// The endpoints of a connection, in the same order for both directions. Integers make comparisons fast. The ports come
-/// first, because they differ more often than the addresses.
+/// The endpoints of a connection, as integers, which compare fast. The ports come first, because they differ most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     ports: u32,
@@ -69,8 +66,8 @@ impl Key {
 
 impl Analysis {
     /// Reads a capture. If `points` is true, the first 64 connections keep the points of their time-sequence diagrams.
-    /// Every 65,536 frames, and each time the clock of the capture has advanced by a second, `progress` receives the
-    /// number of frames and the analysis so far. Reading stops when `progress` returns false.
+    /// `progress` receives the number of frames and the analysis so far, every 65,536 frames and every second of the
+    /// capture. Reading stops when it returns false.
     ///
     /// # Errors
     /// Returns an error if the input is not a capture, or if no frame can be read.
@@ -99,8 +96,7 @@ impl Analysis {
         Ok(analysis)
     }
 
-    /// Stores the rate of each line that was busy with data. Other connections can send their ACKs over the same line;
-    /// their results use this rate.
+    /// Stores the rate of each line that was busy with data, for the ACKs of other connections.
     fn find_lines(&mut self) {
         for connection in &self.connections {
             for sender in 0..2 {

@@ -1,13 +1,11 @@
 //! Comparison of two captures of the same flows: aligns their clocks and finds each packet in both captures.
 //!
-//! A record that is longer than a packet is first divided into the packets that a network card merged or will split (GRO,
-//! TSO). Two packets are the same if their addresses, sequence and acknowledgement numbers, lengths, flags, timestamps and
-//! IPv4 identifications are equal. If several packets are equal in all these fields, the first in one capture is
-//! matched with the first in the other, the second with the second, and so on.
+//! A long record is first divided into the packets that a network card merged or will split (GRO, TSO). Packets are the
+//! same if addresses, numbers, lengths, flags, timestamps and IPv4 identifications are equal. Equal packets are matched
+//! in order.
 //!
-//! The difference between the two clocks is modelled as a straight line over time. The minimum delays of the two
-//! directions are assumed to be equal, as in NTP (RFC 5905, section 8). On an asymmetric path this assumption shifts
-//! all delays by half of the asymmetry. Two captures cannot reveal that error.
+//! The clock difference is a straight line over time. The minimum delays of both directions are assumed to be equal, as
+//! in NTP (RFC 5905, section 8), which shifts all delays by half of the path's asymmetry.
 //!
 //! Left out: paths that change addresses (NAT), and merged records whose packets are smaller than a full segment.
 
@@ -22,8 +20,7 @@ use std::io::Read;
 /// direction.
 const PARTS: u64 = 20;
 
-/// Assumed payload of a full segment without timestamps, in bytes, if the capture has no SYN. Timestamps take
-/// `TIMESTAMPS` bytes of it (RFC 7323, appendix A).
+/// Assumed payload of a full segment in bytes, if the capture has no SYN. Timestamps take `TIMESTAMPS` bytes of it.
 const USUAL_MSS: u32 = 1460;
 const TIMESTAMPS: u32 = 12;
 /// Smallest payload into which a record is divided (Linux's `TCP_MIN_MSS`).
@@ -36,8 +33,8 @@ pub struct Passage {
     pub way: usize,
     /// Frame number in each capture, counted from 1; `None` if that capture lacks the packet.
     pub numbers: [Option<u64>; 2],
-    /// Time at the first point of capture, in nanoseconds of the first capture's clock. If the first capture lacks the
-    /// packet: time at the second point, converted to this clock.
+    /// Time at the first point of capture, in nanoseconds of the first capture's clock; converted from the second if
+    /// necessary.
     pub at: i64,
     /// Delay between the two points of capture in nanoseconds. `None` if one capture lacks the packet.
     pub delay: Option<i64>,
@@ -72,8 +69,7 @@ impl Way {
 /// Two captures with their times converted to one clock.
 #[derive(Clone, Debug)]
 pub struct Between {
-    /// Difference between the second and the first capture's clock, in nanoseconds, at the first packet that both
-    /// captures contain.
+    /// Difference between the second and the first clock, in nanoseconds, at the first common packet.
     pub offset: f64,
     /// Relative difference between the rates of the two clocks, in parts per million; positive if the second clock runs
     /// faster.
@@ -229,8 +225,7 @@ fn median(mut values: Vec<i64>) -> i64 {
 /// Time since the first common packet, and the difference between the clocks at that time, both in nanoseconds.
 type Instant = (f64, f64);
 
-/// Returns one clock difference for each interval: that of the packet with the minimum delay. The first list is for
-/// packets that pass the first capture first, the second list for packets that pass the second capture first.
+/// Returns the clock difference of the packet with the minimum delay in each interval, for each direction.
 fn extremes(
     both: impl Iterator<Item = ((Endpoint, Endpoint), u64, u64)>,
     first: impl Fn(&(Endpoint, Endpoint)) -> Option<usize>,
@@ -279,8 +274,8 @@ impl Line {
     }
 }
 
-/// Returns the slope of the lower convex hull of `points` at the middle of their time span. The points must be ordered
-/// by time.
+/// Returns the slope of the lower convex hull of `points` at the middle of their time span. The points must be in
+/// order.
 fn tilt(points: &[Instant]) -> f64 {
     let slope = |one: Instant, other: Instant| (other.1 - one.1) / (other.0 - one.0);
     let mut hull: Vec<Instant> = Vec::new();

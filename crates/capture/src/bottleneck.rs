@@ -1,8 +1,7 @@
 //! Estimates the bottleneck of one direction: rate, buffer size and queue discipline.
 //!
-//! While a queue contains packets, its link sends without a pause. The bytes that the host received or sent in such a
-//! period, over all of its connections, give the rate of the link. The rate stays unknown if the link was never busy
-//! for long. The buffer size stays unknown if no packet was lost.
+//! While a queue contains packets, its link sends without a pause. The host's bytes in such a period give the rate. The
+//! rate is unknown if the link was never busy for long, the buffer size if no packet was lost.
 
 use crate::connection::Connection;
 use crate::direction::Direction;
@@ -11,43 +10,39 @@ use crate::sketch::Sketch;
 use crate::timeline::{Bin, Spread};
 use std::net::IpAddr;
 
-/// A link counts as busy if the queueing delay is at least `BUSY_MS` milliseconds and at least the share `BUSY_SHARE`
-/// of the minimum RTT.
+/// A link is busy from a queueing delay of `BUSY_MS` milliseconds and of `BUSY_SHARE` of the minimum RTT on.
 const BUSY_MS: f64 = 2.5;
 const BUSY_SHARE: f64 = 0.05;
 /// Shortest busy period from which a rate is computed, in nanoseconds.
 const ENOUGH: u64 = 300_000_000;
-/// Fewest bytes of data in a busy period from which a rate is computed. One ACK acknowledges several packets, so each
-/// end of the period is uncertain by several packets.
+/// Fewest bytes in a busy period for a rate. Each end of the period is uncertain by several packets.
 const ENOUGH_OCTETS: f64 = 100_000.0;
 /// A rate is rejected if the link carried more than `MORE` times this rate for `LONG` nanoseconds.
 const MORE: f64 = 1.1;
 const LONG: u64 = 5_000_000_000;
-/// If a bin has fewer samples of the queueing delay than this, it counts as busy only if all samples are at least 4
-/// times the usual threshold.
+/// A bin with fewer samples of the queueing delay counts as busy only at 4 times the usual threshold.
 const SAMPLES: u32 = 4;
 /// The rate of the link is this quantile of the rates of all busy periods, weighted by duration.
 const UPPER: f64 = 0.85;
 /// Minimum number of losses from which the queue discipline can be inferred.
 const LOSSES: u64 = 3;
-/// First sign of a drop-tail queue: the queueing delays at losses are similar. Their 25 % quantile is at least this
-/// fraction of their 90 % quantile.
+/// First sign of a drop-tail queue: similar delays at losses. Their 25 % quantile is at least this fraction of their 90
+/// % quantile.
 const ALIKE: f64 = 0.8;
-/// The first sign also requires that 98 % of the packets have a queueing delay of at most this multiple of the delay at
-/// losses.
+/// The first sign also requires 98 % of the delays below this multiple of the delay at losses.
 const LONGER: f64 = 1.15;
-/// Second sign of a drop-tail queue: a wall, which is a queueing delay at which at least the share `WALL_LOSSES` of the
-/// losses occurs. The wall is at least `TOP` times the longest delay at a loss. The 98 % quantile of all delays is
-/// between `WALL.0` and `WALL.1` times the wall.
+/// Second sign of a drop-tail queue: a wall, a delay with at least the share `WALL_LOSSES` of the losses.
 const WALL_LOSSES: f64 = 0.3;
+/// The wall is at least this fraction of the longest delay at a loss.
 const TOP: f64 = 0.9;
+/// Bounds of the 98 % quantile of all delays, as multiples of the wall.
 const WALL: (f64, f64) = (0.9, 1.05);
-/// Third sign of a drop-tail queue: its buffer counts packets. At least the share `PACKETS_ALIKE` of the losses then
-/// occurs at about the same number of packets in the queue. This number is at least `PACKETS_TOP` times the largest
-/// number of packets at a loss.
+/// Third sign of a drop-tail queue: its buffer counts packets, and at least this share of the losses occurs at the same
+/// number of packets.
 const PACKETS_ALIKE: f64 = 0.5;
+/// That number is at least this fraction of the largest number of packets at a loss.
 const PACKETS_TOP: f64 = 0.85;
-/// A queue counts as an AQM only if at least this share of the host's packets in this direction carries data.
+/// A queue counts as an AQM only if at least this share of the packets carries data.
 const MIXED: f64 = 0.5;
 /// Size in bytes of the IPv4 header plus a TCP header with timestamps.
 const HEADERS: u32 = 52;
@@ -131,8 +126,7 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     Bottleneck { rate_bps, busy, buffer_ms, longest_wait_ms, discipline }
 }
 
-/// Returns the bottleneck of the ACKs for the data that end `sender` (0 or 1) sends. Buffer size and discipline are
-/// unknown, because they could be inferred only from data that the other endpoint sends over the same link.
+/// Returns the bottleneck of the ACKs for the data of `sender` (0 or 1). Buffer size and discipline stay unknown.
 pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottleneck {
     let data = &connection.directions[sender];
     let [from, to] = [1 - sender, sender].map(|end| connection.ends[end].address);
@@ -143,8 +137,7 @@ pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     Bottleneck { rate_bps, busy, buffer_ms: f64::NAN, longest_wait_ms, discipline: Discipline::Unknown }
 }
 
-/// Returns the rate and the busy time of the link that carries the data of endpoint `sender`. `None` if no busy period
-/// of the link was long enough.
+/// Returns the rate and busy time of the link of `sender`'s data; `None` if it was never busy for long enough.
 pub(crate) fn line(connection: &Connection, sender: usize, loads: &Loads) -> Option<(f64, u64)> {
     // A busy period contains at least this much data, so skip connections with less data.
     let carries = connection.directions[sender].acked_bytes as f64 >= ENOUGH_OCTETS;
@@ -157,17 +150,15 @@ fn floor_ms(connection: &Connection, sender: usize) -> f64 {
     connection.halves(sender).into_iter().flatten().sum::<u64>() as f64 * 1e-6
 }
 
-/// Returns one of the two hosts, and the direction of its traffic that shares the link from endpoint `from` to endpoint
-/// `to`. The link may carry several connections of one host, so this is the host for which the capture contains more
-/// bytes.
+/// Returns a host and a direction of its traffic that share the link from `from` to `to`: the host with more bytes in
+/// the capture.
 fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (IpAddr, Towards) {
     let (from, to) = (connection.ends[from].address, connection.ends[to].address);
     let at_source = loads.total(from, Towards::Network) > loads.total(to, Towards::Host);
     if at_source { (from, Towards::Network) } else { (to, Towards::Host) }
 }
 
-/// Returns the rate in bit/s and the busy time in ns of a link: the link that carries the data, or the link that
-/// carries the ACKs if `backwards` is true.
+/// Returns the rate in bit/s and the busy time in ns of the data's link, or the ACKs' link if `backwards`.
 fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, backwards: bool) -> (f64, u64) {
     let Some(timeline) = &connection.directions[sender].timeline else { return (f64::NAN, 0) };
     let bound = BUSY_MS.max(BUSY_SHARE * floor_ms);
@@ -204,8 +195,7 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
     if carried_bps > MORE * rate_bps { (f64::NAN, 0) } else { (rate_bps, busy) }
 }
 
-/// True if the queue of the data (of the ACKs if `backwards` is true) was never empty during the bin. `None` if the bin
-/// has no queueing delay sample.
+/// True if the queue of the data (of the ACKs if `backwards`) was never empty during the bin. `None` without a sample.
 fn is_busy(bin: &Bin, backwards: bool, bound: f64) -> Option<bool> {
     let (wait, other) =
         if backwards { (bin.ack_wait_ms, bin.data_wait_ms) } else { (bin.data_wait_ms, bin.ack_wait_ms) };
@@ -261,18 +251,15 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     }
 }
 
-/// True if many packets are lost at the longest queueing delay, and many other packets have about this delay. Losses at
-/// other delays are then not caused by the queue. `most_ms` is the 98 % quantile of all queueing delays.
+/// True if many packets are lost at the longest queueing delay and many others have about this delay. `most_ms` is the
+/// 98 % quantile.
 fn has_wall(data: &Direction, most_ms: f64) -> bool {
     let Some((wall, share)) = data.wait_at_loss_ms.mode() else { return false };
     let at_top = wall >= TOP * data.wait_at_loss_ms.quantile(1.0);
     share >= WALL_LOSSES && at_top && (WALL.0 * wall..=WALL.1 * wall).contains(&most_ms)
 }
 
-/// Returns the size of the buffer in packets, without the lost packet. Returns `None` unless at least the share
-/// `PACKETS_ALIKE` of the losses occurs at the same number of queued packets, and few packets wait longer than a packet
-/// that fills the buffer. If a buffer counts packets and holds both data and ACKs, the queueing delay at a loss depends
-/// on the mixture, but the number of packets does not.
+/// Returns the size of a buffer that counts packets, without the lost packet. See `PACKETS_ALIKE`.
 fn full_packets(data: &Direction) -> Option<f64> {
     let (packets, share) = data.packets_at_loss.mode()?;
     let (high, most) = (data.wait_at_loss_ms.quantile(0.9), data.data_wait_ms.quantile(0.98));

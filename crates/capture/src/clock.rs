@@ -1,21 +1,19 @@
 //! The timestamp clock of one endpoint, and the queueing delays of packets between the endpoint and the point of
 //! capture.
 //!
-//! A segment carries the time at which its sender sent it (RFC 7323, section 4.1). The capture time minus this time is
-//! the one-way delay plus an unknown clock offset. The excess over the smallest such value is the segment's queueing
-//! delay.
+//! A segment carries its sending time (RFC 7323, section 4.1). The capture time minus this time is the one-way delay
+//! plus a clock offset. The excess over the smallest such value is the queueing delay.
 //!
-//! Two clocks drift apart by up to about 50 parts per million, so the smallest value is raised by 50 ppm over time. The
-//! drawback: if a queue is never empty for a minute, the queueing delays are reported 3 ms too short.
+//! Two clocks drift apart by up to about 50 ppm, so the smallest value is raised by 50 ppm over time. After a minute
+//! without an empty queue, delays are 3 ms too short.
 
 /// Timestamp ticks per second of Linux, BSD and Windows.
 const USUAL: f64 = 1_000.0;
-/// A measured rate between these bounds counts as 1,000 ticks/s. Queues make a clock seem slower or faster, so the
-/// measured rate is inexact.
+/// A measured rate between these bounds counts as 1,000 ticks/s, because queues make it inexact.
 const AROUND: (f64, f64) = (300.0, 3_000.0);
 /// Timestamp ticks per second of less common systems.
 const OTHERS: [f64; 4] = [10.0, 100.0, 250.0, 1_000_000.0];
-/// A measured rate is replaced by an entry of `OTHERS` if the two differ by less than this factor.
+/// A measured rate is replaced by an entry of `OTHERS` within this factor.
 const NEAR: f64 = 1.3;
 /// A rate outside `AROUND` is accepted after `ENOUGH` nanoseconds. After `SETTLED` nanoseconds the rate does not change
 /// any more.
@@ -36,8 +34,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Records the timestamp `value` of a segment that passes at time `at`. Returns the segment's queueing delay
-    /// between the endpoint and the point of capture, in nanoseconds; `None` while the clock's rate is unknown.
+    /// Records the timestamp `value` of a segment at time `at`. Returns its queueing delay before the point of capture,
+    /// in nanoseconds; `None` while the clock's rate is unknown.
     pub fn passed(&mut self, at: u64, value: u32) -> Option<u64> {
         let Some((first, first_at)) = self.first else {
             self.first = Some((value, at));

@@ -8,8 +8,7 @@ use lopsided_core::packet::Flags;
 
 /// Segment size in bytes if a SYN has no MSS option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
-/// A capture counts as taken near an endpoint if at most this share of the RTT is between the endpoint and the point of
-/// capture.
+/// A capture is near an endpoint if at most this share of the RTT lies between them.
 const AT_AN_END: f64 = 0.1;
 
 /// Where the capture was taken, relative to one direction of data.
@@ -71,8 +70,7 @@ pub struct Connection {
     pub times: (u64, u64),
     /// Frame numbers of the first and last packet.
     pub numbers: (u64, u64),
-    /// Times of the first SYN, the first SYN-ACK and the ACK that completes the handshake, in nanoseconds of the file's
-    /// clock.
+    /// Times of the first SYN, the first SYN-ACK and the handshake's ACK, in nanoseconds of the file's clock.
     pub handshake: [Option<u64>; 3],
     /// How the connection ended.
     pub ending: Ending,
@@ -84,8 +82,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection from its first packet. If `points` is true, the points of its diagrams are kept. The packet
-    /// itself is not counted: pass it to `passed` as well.
+    /// Creates a connection from its first packet, which must also be passed to `passed`. `points` keeps the points of
+    /// its diagrams.
     pub(crate) fn new(segment: &Segment, points: bool, loads: &mut Loads) -> Connection {
         // If the capture begins with the SYN-ACK, the receiver of that packet opened the connection.
         let answers = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
@@ -107,8 +105,7 @@ impl Connection {
         }
     }
 
-    /// True if `segment` is a SYN that opens another connection between the same ports. A SYN before any data is a
-    /// retransmission instead.
+    /// True if `segment` is a SYN that opens another connection. A SYN before any data is a retransmission.
     pub(crate) fn is_followed_by(&self, segment: &Segment) -> bool {
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         opens && (self.ending != Ending::Open || self.directions.iter().any(|direction| direction.data_segments > 0))
@@ -205,8 +202,8 @@ impl Connection {
         said.map(|options| options.mss.map_or(DEFAULT_MSS, u32::from)).min().unwrap_or(0)
     }
 
-    /// RTTs of the handshake in nanoseconds: from the point of capture to the receiver of the SYN, and to its sender.
-    /// Both are `None` if a SYN or SYN-ACK was retransmitted.
+    /// RTTs of the handshake in nanoseconds, to the receiver of the SYN and to its sender. `None` after a
+    /// retransmission.
     pub fn handshake_rtts(&self) -> [Option<u64>; 2] {
         // Karn's algorithm (RFC 6298, section 3): the reply may belong to either copy.
         if self.repeated_syns > 0 {
@@ -218,8 +215,7 @@ impl Connection {
         [between(syn, answer), between(answer, last)]
     }
 
-    /// For the data that endpoint `sender` (0 or 1) sends: minimum RTTs from the point of capture to the data's
-    /// receiver, and to its sender, in nanoseconds.
+    /// Minimum RTTs from the point of capture to the receiver and to the sender of `sender`'s data, in nanoseconds.
     pub fn halves(&self, sender: usize) -> [Option<u64>; 2] {
         let shaken = self.handshake_rtts();
         let (towards_receiver, towards_sender) =

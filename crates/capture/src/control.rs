@@ -1,16 +1,14 @@
-//! Infers the congestion control of a sender. Every known congestion control is replayed with the ACKs of the capture.
-//! The most probable congestion control is the one whose windows best match the sender's flight size.
+//! Infers the congestion control of a sender: every known one is replayed with the ACKs of the capture. The most
+//! probable one best matches the sender's flight size.
 //!
-//! Two numbers measure how well a congestion control matches the capture (see [`Fit`]): the error of its windows after
-//! losses, and the error of its windows between losses. BBR follows a model of the path instead of losses, so it is
-//! recognized by other signs. Left out: reductions after ECN marks.
+//! [`Fit`] has the errors of the windows after losses and between losses. BBR is recognized by other signs. Left out:
+//! reductions after ECN marks.
 
 use crate::replay::{Compared, replay};
 use crate::steps::{Loss, Step};
 use lopsided_tcp::ByteCounting;
 
-/// The congestion controls that a sender may run under Linux, with their prior weights, which reflect how common they
-/// are.
+/// The congestion controls of Linux, with their prior weights.
 const KNOWN: [(&str, f64); 12] = [
     ("reno", 1.5),
     ("cubic", 2.0),
@@ -26,12 +24,10 @@ const KNOWN: [(&str, f64); 12] = [
     ("veno", 0.3),
 ];
 
-/// Prior weights of Reno in a stack whose window grows once per ACK, as in 4.4BSD and RFC 5681. The first weight is for
-/// senders with a small initial window, the second for all other senders.
+/// Prior weights of Reno that grows once per ACK (4.4BSD, RFC 5681): for senders with a small initial window, and for
+/// all others.
 ///
-/// With delayed ACKs such a window grows by half a segment per round trip, as HighSpeed's does under Linux below 38
-/// segments. Since 2011 Linux has started with at least 10 segments (RFC 6928), so a smaller initial window indicates
-/// another stack.
+/// Linux has started with 10 segments since 2011 (RFC 6928), so a smaller initial window indicates another stack.
 const ONCE_PER_ACK: [f64; 2] = [3.0, 0.2];
 /// Initial window of Linux in segments.
 const LINUX_START: u32 = 10;
@@ -41,26 +37,22 @@ const LINUX_START: u32 = 10;
 const LEAST_MSS: u32 = 200;
 /// Minimum number of steps from which a congestion control is inferred: eight round trips.
 const ENOUGH: usize = 64;
-/// Minimum number of comparisons from which a congestion control is inferred. Each loss, and each round trip without a
-/// loss, is one comparison.
+/// Minimum number of comparisons: losses, and round trips without a loss.
 const ENOUGH_COMPARED: usize = 8;
-/// Scale of the error of a reduction, as a fraction of the window; half a segment is added to it. Rounding can cause
-/// differences of this size.
+/// Scale of the error of a reduction, as a fraction of the window, in addition to half a segment of rounding.
 const REDUCTION_SCALE: f64 = 0.06;
 /// Scale of the error between losses, as a fraction of the flight; half a segment is added to it.
 const GROWTH_SCALE: f64 = 0.03;
 const HALF_SEGMENT: f64 = 0.5;
-/// Maximum number of losses, and maximum number of periods between losses, that count as independent evidence. Further
-/// losses and periods add no evidence.
+/// Maximum number of losses, and of periods between them, that count as independent evidence.
 const INDEPENDENT: f64 = 8.0;
 /// Natural logarithm of the weight of a congestion control that is not listed.
 const UNLISTED: f64 = -7.0;
-/// The values that the signs of BBR add to the logarithm of BBR's weight. If there is no sign, this logarithm is
-/// `UNLISTED`.
+/// The values that the signs of BBR add to the logarithm of its weight.
 const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
 const PACING_SIGN: f64 = 8.0;
-/// BBR is indicated if the flight falls without a loss in at least this share of the round trips.
+/// A sign of BBR: the flight falls without a loss in at least this share of the round trips.
 const FALLS: f64 = 0.1;
 /// A decrease of the flight counts if it exceeds both this share of the flight and two segments.
 const FALL: f64 = 0.1;
@@ -68,7 +60,7 @@ const FALL: f64 = 0.1;
 const DIP: f64 = 0.25;
 /// Dips count as one if they are at most this many microseconds apart.
 const DIP_APART_US: u32 = 2_000_000;
-/// BBR empties the queue every 10 s (version 1) or 5 s (version 3) to measure the smallest round trip.
+/// Period of BBR's ProbeRTT: 10 s (version 1) or 5 s (version 3).
 const PROBES_S: std::ops::RangeInclusive<f64> = 4.5..=11.5;
 /// Number of steps in a round trip.
 const ROUND: usize = 8;
@@ -164,10 +156,11 @@ pub struct Guess {
     pub factor: f64,
 }
 
-/// Returns the most probable congestion control of a sender, given the sender's log of ACKs. Also returns the fits of
-/// all congestion controls, best fit first. `mss` is the payload of a full segment in bytes. `start` is the number of
-/// segments in the initial window; 0 if the capture does not show it. `pacing` is the share of the time in which the
-/// sender paced, from 0 to 1; 0 if the point of capture does not show pacing.
+/// Returns the most probable congestion control of a sender's log of ACKs, and the fits of all, best fit first.
+///
+/// - `mss`: payload of a full segment in bytes.
+/// - `start`: segments in the initial window; 0 if unknown.
+/// - `pacing`: share of the time in which the sender paced; 0 if unknown.
 ///
 /// # Examples
 ///
@@ -267,8 +260,7 @@ fn gaps_between_dips(steps: &[Step]) -> Vec<f64> {
     dips.windows(2).map(|pair| f64::from(pair[1] - pair[0]) * 1e-6).collect()
 }
 
-/// For each fast recovery: the flight in the second round trip after the recovery, divided by the flight before the
-/// loss.
+/// For each fast recovery: the flight in the second round trip afterwards, divided by the flight before the loss.
 fn factors(steps: &[Step]) -> Vec<f64> {
     let mut found = Vec::new();
     for (place, step) in steps.iter().enumerate() {

@@ -16,8 +16,7 @@ use lopsided_core::packet::Flags;
 
 /// An agreed MSS of at most this many bytes is implausible and is ignored (Linux's `TCP_MIN_MSS`).
 const LEAST_MSS: u32 = 88;
-/// If no segment is sent for this time in nanoseconds, the next segment counts as sent by a timer or the application,
-/// not as released by an ACK.
+/// After this time in nanoseconds, a segment counts as sent by a timer or the application, not by an ACK.
 const LONGEST_SILENCE: u64 = 200_000_000;
 
 /// Statistics of the RTT from the point of capture to one endpoint and back.
@@ -57,7 +56,7 @@ impl Rtts {
     }
 }
 
-/// The data that one endpoint sends, the ACKs for this data, and measurements of both.
+/// The data of one endpoint, the ACKs for it, and measurements of both.
 ///
 /// All times are in nanoseconds since the epoch of the file's clock.
 #[derive(Clone, Debug, Default)]
@@ -82,8 +81,7 @@ pub struct Direction {
     /// Number of unnecessary retransmissions: an ACK, SACK or DSACK (RFC 2883) shows that the receiver already had the
     /// data.
     pub spurious: u64,
-    /// Number of segments that fill a hole in the captured data. Either the first copy was lost before the point of
-    /// capture, or the segment arrived out of order.
+    /// Segments that fill a hole in the captured data: the first copy was lost before, or they arrived out of order.
     pub filled_holes: u64,
     /// Payload bytes that the receiver acknowledged.
     pub acked_bytes: u64,
@@ -101,8 +99,7 @@ pub struct Direction {
     pub ack_path: AckPath,
     /// Measurements over time; `None` without data.
     pub timeline: Option<Box<Timeline>>,
-    /// Number of segments marked CE, number of segments that are ECN-capable or marked, and number of ACKs with the ECE
-    /// flag (RFC 3168).
+    /// Number of segments marked CE, of ECN-capable or marked segments, and of ACKs with ECE (RFC 3168).
     pub ecn: (u64, u64, u64),
     /// Queueing delay of data when a loss was detected, in ms.
     pub wait_at_loss_ms: Sketch,
@@ -112,8 +109,7 @@ pub struct Direction {
     pub data_wait_ms: Sketch,
     /// Largest flight as seen by the sender, in bytes.
     pub most_out: u32,
-    /// Minimum, maximum and sum of the scaled receive windows that this endpoint advertised, in bytes, and the number
-    /// of these windows.
+    /// Minimum, maximum, sum and number of the receive windows that this endpoint advertised, in bytes.
     pub windows: (u32, u32, u64, u64),
     /// Largest payload of a segment, in bytes.
     pub largest: u32,
@@ -126,13 +122,11 @@ pub struct Direction {
     flight: Option<Flight>,
     sender: Option<Box<Sender>>,
     ways: Ways,
-    /// The latest packet that revealed a loss: the time at which it passed, and its queueing delay in nanoseconds.
-    /// `None` once `Connection` has counted the packets that were in the queue at that time.
+    /// The latest packet that revealed a loss: its time and queueing delay in nanoseconds. `None` once counted.
     after_loss: Option<(u64, u64)>,
     /// Payload of a full-size segment, in bytes.
     mss: u32,
-    /// True once a hole or a SACK block has revealed a loss. Until then, each retransmission counts as a sign of a
-    /// loss.
+    /// True once a hole or a SACK block has revealed a loss. Until then, retransmissions count as losses.
     shows_holes: bool,
 }
 
@@ -149,8 +143,7 @@ pub(crate) struct Peer {
 }
 
 impl Direction {
-    /// Records a packet of this endpoint, with or without data. Returns the packet's queueing delay before the point of
-    /// capture, from its timestamp, in nanoseconds.
+    /// Records a packet of this endpoint. Returns its queueing delay before the point of capture, in nanoseconds.
     pub(crate) fn passed(&mut self, segment: &Segment, shift: u8) -> Option<u64> {
         self.packets += 1;
         self.wire_bytes += u64::from(segment.ip_len);
@@ -245,8 +238,7 @@ impl Direction {
         }
     }
 
-    /// Payload of a full-size segment in bytes: the agreed MSS minus the timestamp option, or the largest captured
-    /// payload if that is smaller.
+    /// Payload of a full-size segment in bytes: the agreed MSS without timestamps, or the largest captured payload.
     fn segment_size(&mut self, segment: &Segment, agreed: u32) -> u32 {
         self.largest = self.largest.max(segment.len);
         // RFC 7323, appendix A: timestamps take 10 bytes plus 2 bytes of padding. RFC 6691: the MSS option does not
@@ -256,8 +248,7 @@ impl Direction {
         if self.largest >= agreed { agreed } else { self.largest.max(1) }
     }
 
-    /// Records an ACK for the data of this endpoint. Returns the number of IP bytes that were delivered according to
-    /// this ACK or its SACK blocks, but not according to earlier ones.
+    /// Records an ACK for the data of this endpoint. Returns the newly delivered IP bytes.
     pub(crate) fn acknowledged(&mut self, segment: &Segment, peer: Peer) -> u64 {
         let at = segment.at;
         let timestamps = segment.options.timestamps;
@@ -333,8 +324,7 @@ impl Direction {
         delivered * self.data_wire_bytes / self.data_bytes.max(1)
     }
 
-    /// Sets the minimum RTTs to the receiver and to the sender, in nanoseconds, from an earlier connection between the
-    /// same hosts.
+    /// Sets the minimum RTTs to the receiver and sender, in nanoseconds, from an earlier connection.
     pub(crate) fn start_from(&mut self, least: [Option<u64>; 2]) {
         self.ways.start_from(least);
     }
@@ -344,8 +334,8 @@ impl Direction {
         [self.ways.far_least(), self.ways.near_least()]
     }
 
-    /// After a loss, counts the packets that were in the queue: all packets that passed while the packet after the lost
-    /// one waited in the queue.
+    /// After a loss, counts the packets that were in the queue: those that passed while the packet after the lost one
+    /// waited.
     pub(crate) fn count_queued(&mut self, loads: &Loads, from: Option<usize>, to: Option<usize>) {
         let Some((at, wait)) = self.after_loss.take() else { return };
         if let Some(packets) = loads.packets_between(from, to, at.saturating_sub(wait), at) {
@@ -368,8 +358,7 @@ impl Direction {
         self.sender.as_ref().map_or(&[], |sender| sender.steps.all())
     }
 
-    /// Number of full-size segments that the endpoint sent before the first ACK of its data reached it; 0 if the capture
-    /// lacks the start of the connection.
+    /// Full-size segments sent before the first ACK reached the endpoint; 0 if the capture lacks the start.
     pub fn start_segments(&self) -> u32 {
         let sent = self.sender.as_ref().filter(|_| self.syn.is_some()).map_or(0, |sender| sender.first_window);
         sent.div_ceil(self.mss.max(1))
@@ -380,16 +369,15 @@ impl Direction {
         self.mss
     }
 
-    /// Returns the bins with their final limits. Pacing counts as a full congestion window in two cases: if the point
-    /// of capture cannot reveal pacing (`shows_pacing` is false), and if the congestion window limited the sender in
-    /// the bin for at least as long as pacing did.
+    /// Returns the bins with their final limits. Pacing counts as a full congestion window if the capture cannot show
+    /// it (`shows_pacing`), or if the window limited the sender for at least as long.
     pub fn judged(&self, shows_pacing: bool) -> Vec<Bin> {
         let bins = self.timeline.as_ref().map_or(&[][..], |timeline| timeline.bins());
         bins.iter().map(|bin| bin.with_pacing_settled(shows_pacing)).collect()
     }
 
     /// Merges the measurements after the time `at`, in nanoseconds of the file's clock, into one bin with its final
-    /// limits. Returns the start of this bin and the bin. `None` if no packet has passed since `at`.
+    /// limits. Returns its start and the bin; `None` if no packet has passed since.
     pub fn latest(&self, at: u64, shows_pacing: bool) -> Option<(u64, Bin)> {
         let (begin, bin) = self.timeline.as_ref()?.since(at)?;
         Some((begin, bin.with_pacing_settled(shows_pacing)))
@@ -410,7 +398,7 @@ impl Direction {
     }
 }
 
-/// Records an RTT to the receiver in a bin, with the queueing delays of data and ACKs in this round trip.
+/// Records an RTT to the receiver in a bin, with the queueing delays of data and ACKs.
 fn note_waits(bin: &mut Bin, ways: &Ways, rtt: u64, waited: Option<u64>) {
     let waits = ways.now();
     bin.rtt_ms.add((rtt + waits.near) as f64 * 1e-6);

@@ -1,10 +1,9 @@
-//! The data of one direction that is unacknowledged at the point of capture, and the RTT samples from its ACKs.
+//! The unacknowledged data of one direction at the point of capture, and the RTT samples from its ACKs.
 
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::VecDeque;
 
-/// The segment after a lost one shows the queueing delay at the time of the loss only if it was sent soon after the
-/// lost segment: within this share of its RTT.
+/// The segment after a lost one shows the delay of the loss only if it follows within this share of its RTT.
 const SOON: f64 = 0.25;
 
 /// A segment that passed the point of capture and has not been acknowledged.
@@ -33,8 +32,8 @@ impl Sent {
 pub struct Sacked {
     /// Number of bytes that no earlier SACK block reported.
     pub bytes: u32,
-    /// RTT of the block's newest segment; `None` unless the block reveals a new hole. The segment was sent after a lost
-    /// segment, so its RTT shows the queue length at the time of the loss.
+    /// RTT of the block's newest segment, which shows the queue at the loss; `None` unless the block reveals a new
+    /// hole.
     pub after_loss: Option<Duration>,
 }
 
@@ -45,9 +44,8 @@ pub struct Covered {
     pub bytes: u32,
     /// The part of `bytes` that no earlier SACK block reported.
     pub delivered: u32,
-    /// Time from the newest acknowledged segment to the ACK. `None` if a SACK block had already covered this segment, if
-    /// the ACK ends inside a segment, or if any acknowledged segment was retransmitted: the ACK may then belong to either
-    /// copy (Karn's algorithm, RFC 6298, section 3).
+    /// Time from the newest acknowledged segment to the ACK. `None` if the segment was SACKed before, if the ACK ends
+    /// inside a segment, or after a retransmission (Karn's algorithm, RFC 6298, section 3).
     pub rtt: Option<Duration>,
     /// Capture time of the newest acknowledged segment.
     pub newest_at: Option<Time>,
@@ -113,8 +111,7 @@ impl Flight {
         self.held = VecDeque::new();
     }
 
-    /// Records a segment. Returns `None` if the segment begins at or above [`Flight::next`]. Otherwise the segment is a
-    /// retransmission, and the state of the retransmitted data is returned.
+    /// Records a segment. Returns `None` for new data, or the earlier state of the data that is sent again.
     pub fn sent(&mut self, at: Time, start: Seq, end: Seq) -> Option<Again> {
         if !start.before(self.next) {
             self.held.push_back(Sent { start, end, at, again_at: None, sacked: false });
@@ -158,8 +155,7 @@ impl Flight {
         Some(covered)
     }
 
-    /// Records a SACK block. Returns `None` if the block is below the acknowledgement number (DSACK), is malformed, or
-    /// covers no further segment.
+    /// Records a SACK block. Returns `None` if the block is a DSACK, malformed or not new.
     pub fn sacked(&mut self, at: Time, start: Seq, end: Seq) -> Option<Sacked> {
         if !start.before(end) || !self.acked.before(start) || end.after(self.next) {
             return None;

@@ -1,8 +1,7 @@
-//! Reads the frames of a capture file: pcap or pcapng, with times in microseconds or nanoseconds, plain or compressed
-//! with gzip or zstd.
+//! Reads the frames of a capture file: pcap or pcapng, plain or compressed with gzip or zstd.
 //!
-//! The input is a stream, so a pipe from `tcpdump -w -` works. Left out: captures inside archives (tar, zip), and the
-//! pcapng blocks for decryption secrets, names and statistics.
+//! The input is a stream, so a pipe from `tcpdump -w -` works. Left out: captures inside archives, and pcapng blocks
+//! for secrets, names and statistics.
 
 use flate2::read::MultiGzDecoder;
 use pcap_parser::traits::PcapNGPacketBlock;
@@ -17,8 +16,7 @@ const FIRST_ROOM: usize = 1 << 18;
 const LONGEST_REASON: usize = 200;
 /// Longest accepted record in bytes. A longer record is treated as damage.
 const LARGEST_RECORD: usize = 1 << 24;
-/// Number of bytes that are read first. This is enough to identify the compression, and includes all headers that the
-/// parser needs.
+/// Number of bytes that are read first: enough for the compression and all headers.
 const HEAD: u64 = 4096;
 
 /// One frame of a capture.
@@ -71,7 +69,7 @@ impl std::error::Error for ReadError {}
 /// Calls `each` with every frame of the capture, until `each` returns false.
 ///
 /// # Errors
-/// Returns an error if not a single frame can be read: the input is empty, not a capture, or an I/O error occurs.
+/// If not a single frame can be read.
 pub fn frames<'a>(
     input: impl Read + Send + 'a,
     mut each: impl FnMut(Frame<'_>) -> bool,

@@ -3,8 +3,7 @@
 //! Linux increments the identification by one for each packet of a connection (`inet_id`). Other stacks use one counter
 //! for the whole host.
 
-/// Two identifications that differ by more than this come from different counters, so the step between them is not a
-/// gap.
+/// A larger difference means identifications of different counters, not a gap.
 const FARTHEST: u16 = 256;
 /// If the identifications of the two endpoints differ by less than this, both endpoints use the same counter.
 const NEAR: u16 = 2048;
@@ -41,8 +40,8 @@ impl Ids {
         self.last = Some(id);
     }
 
-    /// Fraction of the packets that were lost before the point of capture. `None` if there are fewer than 20 packets,
-    /// or if more than 5 % of the steps cannot come from a counter that only this endpoint uses.
+    /// Fraction of the packets lost before the point of capture. `None` below 20 packets, or if more than 5 % of the
+    /// steps cannot come from this endpoint's own counter.
     pub(crate) fn missing_share(&self) -> Option<f64> {
         let usable = self.seen >= ENOUGH && self.foreign * 20 <= self.seen;
         usable.then(|| self.missing as f64 / (self.missing + self.seen) as f64)

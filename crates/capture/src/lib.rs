@@ -1,10 +1,7 @@
 //! Reads packet captures and explains the speed of their TCP connections.
 //!
 //! [`frames`] streams a file or a pipe. [`Analysis`] groups its TCP segments into connections. [`Report`] holds the
-//! results for one direction of data: the limits of the sender over time, the round trips on both sides of the point of
-//! capture, the behaviour of the ACKs, and the bottlenecks of the data and of the ACKs.
-//!
-//! The crate needs only the capture. It reads captures of real networks and of the simulator.
+//! results for one direction: the sender's limits over time, round trips, ACKs and bottlenecks.
 //!
 //! Left out: protocols other than TCP, IP fragments, and tunnels.
 //!

@@ -11,8 +11,7 @@ const SLL2_HEADER: usize = 20;
 /// Size in bytes of the address family before the IP packet (`LINKTYPE_NULL`, `LINKTYPE_LOOP`).
 const LOOPBACK_HEADER: usize = 4;
 
-/// Returns the IP packet of a frame and its transport header, as slices of the frame. `None` for other link types and
-/// for frames that are too short.
+/// Returns the IP packet of a frame and its transport header. `None` for other link types and short frames.
 pub(crate) fn sliced<'a>(frame: &Frame<'a>) -> Option<LaxSlicedPacket<'a>> {
     let data = frame.data;
     match frame.link {

@@ -32,8 +32,7 @@ pub struct Loads {
     hosts: Vec<Host>,
     /// Index of each host in `hosts`.
     places: BTreeMap<IpAddr, usize>,
-    /// For each pair of sender and receiver: the rate in bit/s of the line that carries their data, and the busy time
-    /// in nanoseconds from which the rate was computed.
+    /// The rate in bit/s of the line from a sender to a receiver, and the busy time in nanoseconds behind it.
     lines: BTreeMap<(IpAddr, IpAddr), (f64, u64)>,
 }
 
@@ -75,7 +74,7 @@ impl Loads {
         self.places.get(&address).map(|place| &self.hosts[*place])
     }
 
-    /// Records `bytes` of IP packets from one host to another at time `at`, in nanoseconds of the file's clock.
+    /// Records `bytes` of IP packets at time `at`, in nanoseconds of the file's clock.
     pub(crate) fn add(&mut self, at: u64, from: Option<usize>, to: Option<usize>, bytes: u64) {
         let begin = *self.begin.get_or_insert(at);
         while at.saturating_sub(begin) / self.width >= MOST_BINS as u64 {
@@ -109,8 +108,8 @@ impl Loads {
         }
     }
 
-    /// Number of packets that passed after `since` and before `until`: those from the host `from` or those to the host
-    /// `to`, whichever are more. `None` if packets of that period are no longer stored.
+    /// Packets between `since` and `until`: those from `from` or those to `to`, whichever are more. `None` if they are
+    /// no longer stored.
     pub(crate) fn packets_between(
         &self,
         from: Option<usize>,
@@ -128,8 +127,8 @@ impl Loads {
         Some(count(from, Towards::Network)?.max(count(to, Towards::Host)?))
     }
 
-    /// Fraction of a host's packets that were lost before the point of capture. `None` unless the host uses a single
-    /// counter of IPv4 identifications for all of its connections.
+    /// Fraction of a host's packets lost before the point of capture. `None` unless the host has a single counter of
+    /// IPv4 identifications.
     pub(crate) fn missing_share(&self, host: IpAddr) -> Option<f64> {
         self.of(host)?.ids.missing_share()
     }
@@ -140,8 +139,7 @@ impl Loads {
         data as f64 / (data + others) as f64
     }
 
-    /// Records the rate of the line from one host to another. If there are several rates, the one with the longest busy
-    /// time is kept.
+    /// Records the rate of a line. The rate with the longest busy time is kept.
     pub(crate) fn add_line(&mut self, from: IpAddr, to: IpAddr, rate_bps: f64, busy: u64) {
         let line = self.lines.entry((from, to)).or_insert((rate_bps, busy));
         if busy > line.1 {
@@ -149,14 +147,12 @@ impl Loads {
         }
     }
 
-    /// The rate of the line from one host to another in bit/s, and the busy time in nanoseconds. `None` if no data of
-    /// the capture kept the line busy.
+    /// The rate of a line in bit/s, and its busy time in nanoseconds. `None` if no data kept it busy.
     pub(crate) fn line(&self, from: IpAddr, to: IpAddr) -> Option<(f64, u64)> {
         self.lines.get(&(from, to)).copied()
     }
 
-    /// Highest rate, in bytes per second, at which a host received or sent during at least `nanos` nanoseconds; 0 if
-    /// the capture is shorter than that.
+    /// Highest rate of a host in bytes per second over at least `nanos` nanoseconds; 0 in a shorter capture.
     pub(crate) fn fastest(&self, host: IpAddr, way: Towards, nanos: u64) -> f64 {
         let bins = self.of(host).map_or(&[][..], |host| &host.bytes[way as usize]);
         let count = nanos.div_ceil(self.width).max(1) as usize;
@@ -169,8 +165,8 @@ impl Loads {
         self.of(host).map_or(0, |host| host.bytes[way as usize].iter().sum())
     }
 
-    /// Bytes that a host received or sent between two times, in nanoseconds of the file's clock. A bin that overlaps
-    /// the period partly is counted in proportion.
+    /// Bytes that a host received or sent between two times, in nanoseconds of the file's clock. Bins at the edges
+    /// count in proportion.
     pub fn between(&self, host: IpAddr, way: Towards, from: u64, to: u64) -> f64 {
         let (Some(begin), Some(host)) = (self.begin, self.of(host)) else { return 0.0 };
         let bins = &host.bytes[way as usize];

@@ -1,5 +1,4 @@
-//! The points of a time-sequence diagram. Their number is bounded: if a connection has many points, only every n-th
-//! point is kept.
+//! The points of a time-sequence diagram. With many points, only every n-th is kept.
 
 use lopsided_core::Seq;
 
@@ -41,8 +40,7 @@ pub struct Point {
     pub at: u64,
     /// Offset in the data stream in bytes: the first byte of a segment or SACK block, or the acknowledgement number.
     pub start: u64,
-    /// Offset in the data stream in bytes: the end of a segment or SACK block (exclusive), or the end of the receive
-    /// window of an ACK.
+    /// Offset in bytes: the end of a segment or SACK block (exclusive), or of the receive window.
     pub end: u64,
     /// Frame number of the packet.
     pub number: u64,
@@ -89,7 +87,7 @@ impl Points {
         &self.kept[kind as usize].points
     }
 
-    /// Returns the offset whose low 32 bits are `low` and that is nearest to the highest offset so far.
+    /// Returns the offset with the low bits `low` that is nearest to the highest offset so far.
     fn offset(&self, low: u32) -> u64 {
         let ahead = low.wrapping_sub(self.highest as u32) as i32;
         (self.highest as i64 + i64::from(ahead)).max(0) as u64

@@ -1,16 +1,15 @@
 //! Replays the ACKs of a capture through the congestion controls of `lopsided-tcp`, and compares their windows with the
 //! sender's flight.
 //!
-//! Each congestion control starts from the flight that the capture shows before a loss, one round trip after a loss
-//! recovery, or at the end of slow start. Then it receives the ACKs until the next loss.
+//! Each one starts from the flight before a loss, one round trip after a recovery, or at the end of slow start, and
+//! receives the ACKs until the next loss.
 
 use crate::steps::{Loss, Step};
 use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{self, Setup};
 use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSample, Signal};
 
-/// Maximum number of ACKs of a step that are passed to a congestion control one by one. If a step has more, ACKs are
-/// merged, which limits the duration of a replay.
+/// Maximum number of ACKs of a step in a replay. Further ACKs are merged.
 const MOST_ACKS: u64 = 16;
 /// Number of steps in one round trip: see [`Step`].
 const ROUND: usize = 8;
@@ -56,7 +55,7 @@ enum Stage {
 }
 
 /// Returns the comparisons of one congestion control; `None` if its name is unknown. `counting` is the rule by which
-/// the sender's stack counts ACKs, which determines the growth of Reno.
+/// the stack counts ACKs.
 pub fn replay(name: &str, counting: ByteCounting, steps: &[Step], mss: u32) -> Option<Vec<Compared>> {
     let mss = u64::from(mss.max(1));
     let setup = Setup {

@@ -48,14 +48,13 @@ pub struct Report {
     pub vantage: Vantage,
     /// Measurements over time, with the final limits.
     pub bins: Vec<Bin>,
-    /// Share of the time between the first and the last data that is attributed to each limit, in the order of
-    /// [`Limit::ALL`]. The sum is 1.
+    /// Share of the time that is attributed to each limit, in the order of [`Limit::ALL`]. The sum is 1.
     pub shares: [f64; Limit::ALL.len()],
     /// The limit with the largest share.
     pub limit: Limit,
     /// Minimum RTT of the whole path in ms.
     pub floor_ms: f64,
-    /// Share of ACKs that acknowledge data at more than twice the rate of the data's bottleneck, from 0 to 1.
+    /// Share of the ACKs that acknowledge more than twice the bottleneck's rate.
     pub compressed: f64,
     /// Share of ACKs that cover more than two segments, from 0 to 1.
     pub stretch: f64,

@@ -35,8 +35,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Start and end of each SACK block, in the order of the option. The end is the sequence number after the last
-    /// byte.
+    /// Start and end of each SACK block, in the order of the option. The end is exclusive.
     pub fn sack(&self) -> &[(Seq, Seq)] {
         &self.sack[..usize::from(self.sack_blocks)]
     }
@@ -114,8 +113,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Parses the TCP segment in a frame. `None` for other protocols, for fragments, and if the snap length truncated
-    /// the headers.
+    /// Parses the TCP segment in a frame. `None` for other protocols, fragments, and truncated headers.
     pub fn of(frame: &Frame<'_>) -> Option<Segment> {
         let packet = sliced(frame)?;
         let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
@@ -184,8 +182,8 @@ impl Segment {
     }
 }
 
-/// Returns the length of the IP packet in bytes: the length field of the IP header, or the record's length if the field
-/// is 0. `begin` is the offset of the IP header in the frame.
+/// Returns the IP packet's length in bytes: its length field, or the record's length if that is 0. `begin` is the IP
+/// header's offset.
 fn said_or_recorded(said: u32, frame: &Frame<'_>, begin: usize) -> u32 {
     let recorded = frame.original_len.saturating_sub(begin as u32);
     // Linux's BIG TCP passes packets of more than 64 KiB to the network card with the length 0.

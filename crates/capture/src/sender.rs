@@ -1,15 +1,13 @@
 //! Infers the limit of a sender over time from its segments and from the ACKs that it receives.
 //!
-//! The module models the state of the sender. In the model an ACK takes effect when it has reached the sender, so
-//! the method works at any point of the path. The time between two segments is attributed to a limit when the second
-//! segment passes:
+//! An ACK takes effect when it has reached the sender, so the method works at any point of the path. The time between
+//! two segments is attributed to a limit:
 //!
 //! - the receiver's window, if it had no room for another segment after the first one;
-//! - the congestion window, if an ACK released the second segment: slow start or congestion avoidance, depending on the
-//!   growth of the flight;
+//! - the congestion window, if an ACK released the second segment: slow start or congestion avoidance;
 //! - pacing, if no ACK released the second segment and the gap is short;
 //! - the application, if no ACK released the second segment and the gap is long;
-//! - the retransmission timer, if the second segment is a retransmission after a silence of a round trip.
+//! - the retransmission timer, if the second segment is a retransmission after a round trip.
 //!
 //! The method follows T-RAT (Zhang et al., 2002) and Siekkinen et al. (2008). The ACK path and pacing are additions.
 
@@ -20,19 +18,17 @@ use crate::waits::Waits;
 use lopsided_core::Seq;
 use std::collections::VecDeque;
 
-/// Maximum number of ACKs that the model stores because they have passed the point of capture but not yet reached the
-/// sender.
+/// Maximum number of ACKs between the point of capture and the sender.
 const MOST_PENDING: usize = 4096;
 /// Longest time in nanoseconds that a sender needs to respond to an ACK.
 const AT_ONCE: u64 = 120_000;
-/// A retransmission counts as sent by a timer if the sender was silent before it for at least this share of an RTT.
+/// A retransmission counts as sent by a timer after a silence of this share of an RTT.
 const TIMER_SHARE: f64 = 0.9;
 /// The shortest retransmission timeout of Linux (`TCP_RTO_MIN`), in nanoseconds.
 const LEAST_TIMER: u64 = 200_000_000;
 /// Longest gap between two paced segments, as a share of the RTT.
 const PACING_SHARE: f64 = 0.25;
-/// Smallest growth factor of the flight per round trip in slow start. It is below 2 because delayed ACKs slow the
-/// growth, and because the flight of a round trip is measured before that round trip ends.
+/// Smallest growth factor of the flight per round trip in slow start. Delayed ACKs keep it below 2.
 const GROWTH: f64 = 1.3;
 
 /// A data segment that the sender sends.
@@ -96,8 +92,7 @@ pub(crate) struct Sender {
     /// True if the latest segment was smaller than a full-size segment and ended a write of the application.
     last_short: bool,
     last_pushed: bool,
-    /// A pause that either the retransmission timer or a write of the application has ended. The next segment shows
-    /// which of the two.
+    /// A pause that the retransmission timer or the application ended; the next segment shows which.
     suspect: Option<Suspect>,
     repair: Option<Repair>,
     rounds: Rounds,
@@ -131,8 +126,8 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
-    /// True if the ACK reached the sender by the time `until`, and before the sender sent a segment that echoes the
-    /// timestamp `echo`. `near` is the RTT from the point of capture to the sender in nanoseconds.
+    /// True if the ACK reached the sender by `until`, and before the segment that echoes `echo`. `near` is the RTT to
+    /// the sender in nanoseconds.
     fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
         match self.value.zip(echo) {
             // The echoed timestamp is exact. If it equals the ACK's timestamp, the RTT to the sender decides.
@@ -169,8 +164,7 @@ struct Rounds {
     slow_start: bool,
     /// Slow-start threshold in bytes after a timeout.
     threshold: u32,
-    /// True if a limit other than the congestion window applied in this round trip. The growth of the flight is then
-    /// meaningless.
+    /// True if another limit than the congestion window applied in this round trip.
     spoiled: bool,
     /// Number of consecutive round trips in which the flight grew more slowly than in slow start.
     slow_rounds: u32,
@@ -240,8 +234,7 @@ impl Sender {
         self.out().saturating_sub(self.sacked)
     }
 
-    /// True if the sender had no data to send before a segment that passes at time `at` and echoes the timestamp
-    /// `echo`: all data was acknowledged, and the previous segment ended a write of the application.
+    /// True if the sender had no data to send before a segment at time `at` with the echo `echo`.
     pub(crate) fn was_idle(&mut self, at: u64, echo: Option<u32>, near: u64) -> bool {
         self.settle(at, at, echo, near);
         self.out() == 0 && (self.last_pushed || self.last_send == 0)
@@ -252,8 +245,7 @@ impl Sender {
         if self.last_send == 0 { 0 } else { at.saturating_sub(self.last_send) }
     }
 
-    /// Applies the ACKs that had reached the sender by the time `until`, and before the sender sent the segment that
-    /// echoes the timestamp `echo`.
+    /// Applies the ACKs that had reached the sender by `until`, and before the segment that echoes `echo`.
     fn settle(&mut self, now: u64, until: u64, echo: Option<u32>, near: u64) {
         while let Some(arriving) = self.pending.front().copied() {
             if !arriving.has_taken_effect(echo, near, until) {
@@ -291,8 +283,7 @@ impl Sender {
         }
     }
 
-    /// Records a segment and attributes the time since the previous segment to a limit. Returns true if a loss recovery
-    /// begins with this segment.
+    /// Records a segment and attributes the time before it to a limit. Returns true if a loss recovery begins.
     pub(crate) fn sends(&mut self, segment: Sending, waits: &Waits, timeline: &mut Timeline) -> bool {
         // At a point of capture far from the sender, the sender's response time is uncertain by one timestamp tick and
         // by the queueing delay in between.
@@ -335,16 +326,14 @@ impl Sender {
         begins
     }
 
-    /// True if the retransmission timer may have ended a pause, because a whole flight was lost before the point of
-    /// capture. Two conditions must hold: the latest segment lacks PSH, so the sender had more data to send (RFC 9293,
-    /// section 3.9.1.2), and the pause lasted for at least the shortest timeout.
+    /// True if the retransmission timer may have ended a pause: the latest segment lacks PSH, and the pause exceeds the
+    /// shortest timeout.
     fn may_be_a_timer(&self, silence: u64, round: u64) -> bool {
         let as_a_timer = silence >= LEAST_TIMER && silence as f64 >= TIMER_SHARE * round as f64;
         as_a_timer && self.out() == 0 && !self.last_pushed && self.room.is_none_or(|room| room > 0)
     }
 
-    /// Determines whether the retransmission timer or the application ended the suspected pause. If it was the timer,
-    /// begins a loss recovery and returns true.
+    /// Decides between timer and application for the suspected pause. Returns true if a loss recovery begins.
     fn judge_silence(&mut self, segment: &Sending, round: u64, timeline: &mut Timeline) -> bool {
         let Some(suspect) = self.suspect.take() else { return false };
         // RFC 5681, section 3.1: after a timeout the sender sends one segment and waits for its ACK. An application
@@ -446,8 +435,7 @@ impl Sender {
         Limit::Pacing
     }
 
-    /// Returns the receiver's limit if the receive window has had no room for a full-size segment at some time since
-    /// the latest segment.
+    /// Returns the receiver's limit if its window had no room for a full-size segment since the latest segment.
     fn receiver_holds(&self, mss: u32, near: u64) -> Option<Limit> {
         if self.least_window < mss {
             return Some(Limit::ReceiverStall);

@@ -57,8 +57,8 @@ impl Sketch {
         if self.count == 0 { f64::NAN } else { above as f64 / self.count as f64 }
     }
 
-    /// Returns the most frequent value, and its share of all samples. A sample counts for a value if the two differ by
-    /// at most about 10 %. `None` without positive values.
+    /// Returns the most frequent value (within about 10 %) and its share of all samples. `None` without positive
+    /// values.
     pub fn mode(&self) -> Option<(f64, f64)> {
         let near = |centre: i16| -> u64 {
             self.buckets

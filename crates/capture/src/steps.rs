@@ -1,6 +1,6 @@
-//! The ACKs that a sender received, in groups of about 1/8 of a round trip, and the flight after each group.
+//! The ACKs of a sender in groups of about 1/8 of a round trip, and the flight after each group.
 //!
-//! This log is sufficient for a comparison with known congestion controls, and much shorter than a list of all ACKs.
+//! This log suffices to compare congestion controls, and is much shorter than a list of all ACKs.
 
 /// Maximum number of steps. The log stops when it is full, after at least 500 round trips.
 const MOST: usize = 4096;
@@ -61,8 +61,7 @@ impl Steps {
         &self.steps
     }
 
-    /// Records an ACK that reaches the sender at time `at` and newly acknowledges `bytes`; a duplicate ACK has 0 bytes.
-    /// `rtt` is in nanoseconds, 0 without a sample.
+    /// Records an ACK at time `at` for `bytes` new bytes (0: a duplicate). `rtt` is in nanoseconds, 0 without a sample.
     pub(crate) fn acked(&mut self, at: u64, bytes: u32, rtt: u64) {
         let begin = *self.begin.get_or_insert(at);
         self.rtt = if rtt > 0 { rtt } else { self.rtt };

@@ -56,16 +56,15 @@ impl Default for Bin {
 }
 
 impl Bin {
-    /// Returns the limit that applied for the longest time in this bin, and its share of the attributed time. `None` if
-    /// no time is attributed to a limit.
+    /// Returns the longest limit in this bin, and its share of the attributed time. `None` without such time.
     pub fn verdict(&self) -> Option<(Limit, f64)> {
         let total: u64 = self.limits.iter().sum();
         let (place, longest) = self.limits.iter().enumerate().max_by_key(|(_, time)| **time)?;
         (total > 0).then(|| (Limit::ALL[place], *longest as f64 / total as f64))
     }
 
-    /// Returns a copy of the bin in which pacing and a full congestion window are merged into one limit: the one that
-    /// applied for longer. If `shows_pacing` is false, both count as a full congestion window.
+    /// Returns a copy in which pacing and a full congestion window are merged into the longer one. Without
+    /// `shows_pacing` both count as a full window.
     pub(crate) fn with_pacing_settled(&self, shows_pacing: bool) -> Bin {
         const BY_WINDOW: [Limit; 3] = [Limit::SlowStart, Limit::Avoidance, Limit::AckPath];
         let mut bin = *self;
@@ -83,9 +82,8 @@ impl Bin {
         bin
     }
 
-    /// Corrects the limits of a sender that runs BBR: BBR has no slow-start threshold, so slow start counts as
-    /// congestion avoidance. Near the sender (`shows_pacing`), the gaps between segments have shown pacing. Elsewhere,
-    /// BBR is assumed to pace.
+    /// Corrects the limits of a BBR sender: slow start counts as congestion avoidance, and without `shows_pacing` BBR
+    /// is assumed to pace.
     pub(crate) fn settle_bbr(&mut self, shows_pacing: bool) {
         let start = std::mem::take(&mut self.limits[Limit::SlowStart as usize]);
         self.limits[Limit::Avoidance as usize] += start;
@@ -191,8 +189,7 @@ impl Timeline {
         &self.bins
     }
 
-    /// Returns the bin that contains a time, in nanoseconds of the file's clock. Times before the first bin belong to
-    /// the first bin.
+    /// Returns the bin of a time, in nanoseconds of the file's clock; the first bin for earlier times.
     pub fn at(&mut self, at: u64) -> &mut Bin {
         let since = at.saturating_sub(self.begin);
         while since / self.width >= MOST_BINS as u64 {
@@ -229,8 +226,8 @@ impl Timeline {
         }
     }
 
-    /// Merges the bins that begin at or after a time, in nanoseconds of the file's clock. Returns the start of the first
-    /// of these bins and the merged bin; `None` without such bins.
+    /// Merges the bins from a time on, in nanoseconds of the file's clock. Returns the start of the first one and the
+    /// merged bin.
     pub fn since(&self, at: u64) -> Option<(u64, Bin)> {
         let first = at.saturating_sub(self.begin).div_ceil(self.width);
         let mut bins = self.bins.get(first as usize..)?.iter();

@@ -30,18 +30,16 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// True if the queueing delay of ACKs clearly exceeds that of data: the bottleneck of the ACKs then slows the
-    /// sender down.
+    /// True if the queueing delay of ACKs clearly exceeds that of data.
     pub(crate) fn are_of_acks(&self) -> bool {
         self.acks > (self.floor / 5).max(2_000_000) && self.acks as f64 > 1.5 * self.data as f64
     }
 }
 
-/// The point of capture is at the sender if the minimum RTT to the sender is at most this many nanoseconds.
+/// Maximum RTT to the sender, in nanoseconds, for a capture at the sender.
 const AT_SENDER: u64 = 200_000;
 
-/// Moving averages of the queueing delays in the four parts of the path, and the RTTs from which they are computed. All
-/// times are in nanoseconds.
+/// Moving averages of the queueing delays in the four parts of the path, and of the RTTs. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ways {
     /// Timestamps of the receiver, and the times at which the ACKs with these timestamps passed.
@@ -60,8 +58,7 @@ pub(crate) struct Ways {
     /// Queueing delay of ACKs before and after the point of capture.
     acks_here: u64,
     acks_onward: u64,
-    /// Latest queueing delays, not smoothed: of data before the point of capture, of ACKs before it, and of ACKs after
-    /// it.
+    /// Latest queueing delays: data before the point of capture, ACKs before it, and ACKs after it.
     latest: [u64; 3],
     /// Longest queueing delay of data in the current and in the previous round trip.
     recent: [u64; 2],
@@ -70,7 +67,7 @@ pub(crate) struct Ways {
 }
 
 impl Ways {
-    /// Sets the minimum RTTs to the receiver and to the sender, from an earlier connection between the same hosts.
+    /// Sets the minimum RTTs to the receiver and sender from an earlier connection.
     pub(crate) fn start_from(&mut self, [far, near]: [Option<u64>; 2]) {
         (self.far_least, self.near_least) = (far, near);
     }
@@ -85,8 +82,7 @@ impl Ways {
         self.near_least
     }
 
-    /// RTT of the whole path, computed from an RTT of `far` ns to the receiver. `None` until the first echo has shown
-    /// the RTT to the sender. Without timestamps, the point of capture is assumed to be at the sender.
+    /// RTT of the whole path, from an RTT of `far` ns to the receiver. `None` until an echo has shown the other part.
     pub(crate) fn whole(&self, far: u64) -> Option<u64> {
         let has_timestamps = !self.echoes.is_empty();
         (self.near_least.is_some() || !has_timestamps).then_some(far + self.near)
@@ -107,8 +103,7 @@ impl Ways {
         }
     }
 
-    /// Records data that echoes the timestamp `echo` and has a queueing delay of `waited` ns before the point of
-    /// capture. `clocked` is true if an ACK released the data.
+    /// Records data that echoes `echo` and was queued for `waited` ns. `clocked`: an ACK released it.
     pub(crate) fn data_passed(&mut self, at: u64, echo: Option<u32>, waited: Option<u64>, clocked: bool) {
         if let Some(waited) = waited {
             self.data_here = smooth(self.data_here, waited);
@@ -139,8 +134,7 @@ impl Ways {
         near_least <= AT_SENDER || self.far_least.is_some_and(|far| near_least <= far / 50)
     }
 
-    /// Records an RTT of `far` ns to the receiver, whose ACK had a queueing delay of `waited` ns before the point of
-    /// capture.
+    /// Records an RTT of `far` ns to the receiver, whose ACK was queued for `waited` ns.
     pub(crate) fn round_trip(&mut self, at: u64, far: u64, waited: Option<u64>) {
         let least = self.far_least.map_or(far, |least| least.min(far));
         self.far_least = Some(least);
@@ -150,7 +144,7 @@ impl Ways {
         self.remember(at, self.data_here + onward);
     }
 
-    /// Queueing delay of the data in an RTT of `far` ns to the receiver. The ACK's own queueing delay was `waited` ns.
+    /// Queueing delay of the data in an RTT of `far` ns, whose ACK was queued for `waited` ns.
     pub(crate) fn data_wait(&self, far: u64, waited: Option<u64>) -> u64 {
         let onward = far.saturating_sub(self.far_least.unwrap_or(far)).saturating_sub(waited.unwrap_or(0));
         self.latest[0] + onward

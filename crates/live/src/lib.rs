@@ -1,12 +1,10 @@
 //! Runs a simulated network with real packets in real time. [`lopsided_net`] has no clock of its own; this crate
 //! advances it by the machine's clock.
 //!
-//! [`pump`] is the main loop. It gets time and packets from an [`Io`]: the machine's clock and TUN devices in
-//! production, a virtual clock in tests. With a virtual clock the pump produces the simulator's digest, because the
-//! network alone determines the order of events.
+//! [`pump`] is the main loop. It gets time and packets from an [`Io`]: the machine's clock and TUN devices, or a
+//! virtual clock in tests, which gives the simulator's digest.
 //!
 //! Only this crate reads clocks and makes system calls. Each use of `unsafe` states its reason. Left out: Ethernet.
-//! Packets are IP packets, as a TUN device delivers them.
 
 #![deny(missing_docs)]
 

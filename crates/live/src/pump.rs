@@ -1,9 +1,7 @@
-//! The loop that drives a network by a clock. Each turn processes the events that are due, sends the packets that leave
-//! the network, inserts the packets that have arrived, and waits.
+//! The loop that drives a network by a clock. Each turn processes due events, sends and receives packets, and waits.
 //!
-//! A packet enters the network at the time at which it was read. Events that are due earlier are processed first, each
-//! at its own time. If the loop is delayed, times inside the network therefore stay correct and only departing packets
-//! are late; [`Pumped::lateness`] records their delays.
+//! A packet enters the network at the time at which it was read, after all earlier events. If the loop is delayed, only
+//! departing packets are late; [`Pumped::lateness`] records their delays.
 
 use lopsided_core::{Duration, FlowId, NewPacket, Node, NodeId, Packet, Time, wire};
 use lopsided_net::Network;
@@ -58,8 +56,7 @@ pub trait Io {
     /// The current time. It never decreases.
     fn now(&mut self) -> Time;
 
-    /// Reads the next waiting packet into `packet`, and returns the edge at which the packet enters. Returns `None` if
-    /// no packet waits.
+    /// Reads the next packet into `packet`, and returns its edge. Returns `None` if no packet waits.
     ///
     /// # Errors
     /// If no packet can arrive any more.
@@ -70,12 +67,10 @@ pub trait Io {
         FlowId(0)
     }
 
-    /// Called with the outcome for the last received packet: its number in the network, or `None` if it was not an IP
-    /// packet.
+    /// Called with the number of the last received packet, or `None` if it was not an IP packet.
     fn entered(&mut self, _number: Option<u64>) {}
 
-    /// Sends a packet that left the network at an edge. A packet that the environment rejects is lost; this is not
-    /// an error.
+    /// Sends a packet that left the network at an edge. A rejected packet is lost, which is not an error.
     ///
     /// # Errors
     /// If no packet can be sent any more.
@@ -103,16 +98,15 @@ pub trait Io {
         false
     }
 
-    /// Waits until the given time or until a packet arrives, whichever comes first. A wait may also end early for
-    /// no reason.
+    /// Waits until the given time or the next packet. A wait may end early.
     ///
     /// # Errors
     /// If waiting fails.
     fn wait(&mut self, until: Time) -> io::Result<Wake>;
 }
 
-/// If packets are at least this late, the loop sends them in batches to catch up. Punctual packets are sent one by one:
-/// a receiver acknowledges only the last packet of a batch, so batches would change the ACKs.
+/// From this lateness on, the loop sends packets in batches. Punctual packets are sent one by one, because a receiver
+/// acknowledges only the last packet of a batch.
 const BEHIND: Duration = Duration::from_micros(50);
 
 /// Counters and lateness of one run of the loop.
@@ -183,8 +177,8 @@ pub fn pump<H: Node>(
     }
 }
 
-/// Processes the events that are due by `now`, and sends the packets that leave or adds them to the batch. Returns the
-/// time of the next event. `together` contains the departure times of the packets in the batch.
+/// Processes the events that are due by `now`, and sends the departing packets. Returns the time of the next event.
+/// `together` has the departure times of the batch.
 fn catch_up<H: Node>(
     network: &mut Network<H>,
     io: &mut dyn Io,

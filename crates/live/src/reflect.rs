@@ -1,14 +1,11 @@
-//! The far end of a path that the queue disciplines `asqm` and `bdp` measure. These disciplines send probes, called
-//! sensing packets; a machine that runs the reflector returns the sensing packets that reach it, and no other packets.
+//! The far end of a path that the queue disciplines `asqm` and `bdp` measure: returns their probes, called sensing
+//! packets.
 //!
-//! The function [`turn`] of the simulator's reflector decides which packets to return. An NFQUEUE rule diverts arriving
-//! packets of the sensing protocol, whatever their destination. The reflector exchanges the addresses of a sensing
-//! packet and sends the packet back through a raw socket. Packets that were already returned, and other packets of that
-//! protocol, pass unchanged.
+//! An NFQUEUE rule diverts arriving packets of the sensing protocol. [`turn`] decides which packets to return, through
+//! a raw socket. Other packets of that protocol pass unchanged.
 //!
-//! **Bounded.** Each packet causes at most one packet of the same size, 28 bytes for IPv4 and 48 for IPv6, so the
-//! reflector cannot amplify traffic. It returns at most [`Reflection::most`] packets per second, and only to senders in
-//! [`Reflection::from`] if that list is not empty. It drops all other sensing packets.
+//! **Bounded.** Each packet causes at most one of the same size, so the reflector cannot amplify traffic. It returns at
+//! most [`Reflection::most`] packets per second, and only to senders in [`Reflection::from`] if that list is not empty.
 
 use crate::linux::{NfQueue, RawOut, Verdict, keep_only_net_admin};
 use crate::shape::keeper::Keeper;
@@ -93,8 +90,7 @@ pub struct Reflected {
     /// Packets that passed unchanged: sensing packets that were already returned, and all packets that are not sensing
     /// packets.
     pub passed: u64,
-    /// Packets that were dropped because they exceeded the rate limit, their sender was not listed, or the kernel
-    /// rejected them.
+    /// Packets dropped because of the rate limit, an unlisted sender, or the kernel.
     pub dropped: u64,
 }
 
@@ -281,8 +277,7 @@ mod tests {
     }
 
     proptest! {
-        /// For any input, the returned packet is at most as large as the received one, and no reflector returns it a
-        /// second time.
+        /// A returned packet is at most as large as the received one, and is never returned again.
         #[test]
         fn hostile_packets_are_only_passed(mut octets in proptest::collection::vec(any::<u8>(), 0..80), version in 0u8..8) {
             if let Some(first) = octets.first_mut() {

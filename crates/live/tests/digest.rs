@@ -1,5 +1,4 @@
-//! Every scenario produces the same packets in the simulator and in the pump, whose clock behaves like that of a real
-//! machine here.
+//! Every scenario produces the same packets in the simulator and in the pump.
 
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
@@ -76,8 +75,7 @@ fn the_pump_gives_the_digest_of_every_scenario() {
     }
 }
 
-/// Replaces the kernel between the two devices of a passage: forwards packets as bytes without delay, and decrements
-/// the TTL like a router.
+/// The kernel in a passage: forwards packets as bytes without delay, and decrements the TTL.
 struct Carrier {
     now: Time,
     passages: Vec<Passage>,
@@ -116,7 +114,7 @@ impl Io for Carrier {
     }
 }
 
-/// The TCP option of ACC, SACK blocks and ECN marks survive the conversion of packets to bytes and back.
+/// ACC's TCP option, SACK blocks and ECN marks survive the conversion to bytes and back.
 #[test]
 fn what_is_carried_between_a_host_and_its_link_is_what_went_without() {
     let red =

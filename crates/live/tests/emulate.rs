@@ -1,5 +1,4 @@
-//! Runs commands behind emulated links through the command line. Checks which services the commands reach and their
-//! exit codes, and that no process, namespace or file remains afterwards.
+//! Runs commands behind emulated links: which services they reach, their exit codes, and that nothing remains.
 //!
 //! These tests print a note and pass if the machine does not permit namespaces or has no TUN driver.
 #![cfg(target_os = "linux")]
@@ -41,8 +40,7 @@ fn held_port() -> (OwnedFd, u16) {
     (holder, port)
 }
 
-/// Returns a sleep duration that no other process of this machine uses, so that the test can find its processes in
-/// /proc.
+/// Returns a sleep duration that identifies the test's processes in /proc.
 fn nap(number: u32) -> String {
     (1_000_000_000 + u64::from(std::process::id()) * 10 + u64::from(number)).to_string()
 }

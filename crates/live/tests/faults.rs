@@ -1,10 +1,8 @@
 //! Failures in the environment of a running link: a full disk, an interface that disappears, a changed MTU, jumps of
 //! the system clock.
 //!
-//! A test prints a note and passes if the machine does not permit namespaces or lacks a tool. All namespaces share the
-//! machine's date, which a test must not change. Therefore a preloaded library simulates jumps of the date for the
-//! processes of one link, and records which processes read the date. Clippy forbids the crate's own code to read the
-//! date (`SystemTime::now` in clippy.toml).
+//! A test prints a note and passes if the machine does not permit namespaces or lacks a tool. A preloaded library
+//! simulates jumps of the date, and records which processes read the date.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -145,8 +143,7 @@ fn a_clock_that_counts_from_elsewhere_changes_nothing() {
     assert!(told.starts_with("300000\n") && took >= 300, "{told}");
 }
 
-/// Source code of a preloaded library. It makes the date jump back and forth by 1,000,000 s, and records the names of
-/// the processes that read the date.
+/// A preloaded library that makes the date jump by 1,000,000 s, and records the processes that read the date.
 const JUMPING: &str = r#"
     #define _GNU_SOURCE
     #include <dlfcn.h>

@@ -1,4 +1,4 @@
-//! Packets of any origin cross a link unchanged, byte for byte, and leave at the times that the link determines.
+//! Packets of any origin cross a link unchanged, and leave at the times that the link determines.
 
 use lopsided_core::{Duration, NodeId, Packet, Time, wire};
 use lopsided_live::{Io, Pumped, Wake, pump};
@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 const SERVER: NodeId = NodeId(0);
 const CLIENT: NodeId = NodeId(1);
 
-/// An environment with packets that arrive at given times, and with a clock that always wakes up on time.
+/// Packets that arrive at given times, and a clock that wakes up on time.
 struct Others {
     now: Time,
     coming: VecDeque<(Time, NodeId, Vec<u8>)>,
@@ -53,8 +53,7 @@ fn line(keys: &str) -> Scenario {
     scenario
 }
 
-/// Sends the packets through the scenario's network. Returns the packets that left, with their times and edges, and the
-/// pump's counters.
+/// Sends the packets through the scenario's network. Returns the packets that left, and the pump's counters.
 fn carry(scenario: &Scenario, coming: Vec<(Time, NodeId, Vec<u8>)>) -> (Vec<(Time, NodeId, Vec<u8>)>, Pumped) {
     let outside = |host: NodeId| Outside {
         host: host.index(),
@@ -275,8 +274,7 @@ fn a_run_may_end_early() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Random bytes, and packets that were truncated, extended or changed: the network carries each one unchanged or
-    /// counts it as malformed.
+    /// Random and damaged packets are carried unchanged or counted as malformed.
     #[test]
     fn nothing_that_comes_in_brings_it_down(
         seeds in prop::collection::vec((any::<usize>(), any::<u16>(), any::<u8>(), any::<u16>(), any::<bool>()), 1..40),

@@ -1,9 +1,7 @@
 //! Lopsided's TCP and the kernel's TCP exchange data over a TUN device that loses, reorders and duplicates packets.
-//! They close connections in every order.
 //!
-//! The kernel's sockets and the device are in their own network namespace. `LOPSIDED_INTEROP_MB=1000` runs the long
-//! version (with `--release`). These tests print a note and pass if the machine does not permit namespaces or has no
-//! TUN driver.
+//! `LOPSIDED_INTEROP_MB=1000` runs the long version (with `--release`). These tests print a note and pass without
+//! namespaces or a TUN driver.
 #![cfg(target_os = "linux")]
 
 use lopsided_core::Rng;
@@ -62,8 +60,7 @@ struct Rough {
     lost: f64,
     late: f64,
     twice: f64,
-    /// Delayed packets of each direction, each with the number of packets that must still overtake it before its
-    /// release.
+    /// Delayed packets of each direction, with the number of packets that must still overtake them.
     inwards: VecDeque<(u32, Vec<u8>)>,
     outwards: VecDeque<(u32, Vec<u8>)>,
     again: VecDeque<Vec<u8>>,

@@ -1,5 +1,4 @@
-//! A queue discipline on a real interface, inside namespaces that `emulate` creates: it keeps the rate, and traffic
-//! continues after the process is killed.
+//! A queue discipline on a real interface keeps the rate, and traffic continues after the process is killed.
 //!
 //! These tests print a note and pass if the machine does not permit namespaces, or lacks NFQUEUE or a tool that sets
 //! its rules.
@@ -180,8 +179,7 @@ fn what_is_asked_wrongly_is_told_and_what_would_be_done_is_shown() {
     assert!(shown.contains("shape lo --up 3M --queue \"100 packets\"\n") && shown.contains("--undo"), "{shown}");
 }
 
-/// A script with a client, a router that runs `shape`, a slow link, and a host behind the link that runs `reflect` and
-/// a server.
+/// A client, a router that runs `shape`, a slow link, and a host that runs `reflect` and a server.
 const SENSED: &str = r#"
 set -e
 mount -t tmpfs none /run

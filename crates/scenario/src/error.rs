@@ -1,8 +1,6 @@
-//! Errors of a scenario file. Each error has its position in the text, an excerpt of the text, and advice on how to
-//! correct it.
+//! Errors of a scenario file, each with its position, an excerpt and advice.
 //!
-//! The errors are printed in the style of rustc, by code of this crate: one line of the file, an underline and the
-//! advice.
+//! The errors are printed in the style of rustc.
 
 use std::fmt::{self, Write as _};
 
@@ -138,8 +136,7 @@ impl<'a> Report<'a> {
         self.file.rfind(['/', '\\']).map_or("", |end| &self.file[..=end])
     }
 
-    /// Adds an error. Settings are read once for each flow that uses them, so the same error may be found several
-    /// times: a second error with the same message at the same place is ignored.
+    /// Adds an error, unless the same one was added before: settings are read once for each flow that uses them.
     pub(crate) fn problem(&mut self, place: Place, key: &str, message: impl Into<String>, help: Option<String>) {
         let message = message.into();
         // A file with this many errors is probably not a scenario file.
@@ -185,7 +182,7 @@ impl<'a> Report<'a> {
         if problems.is_empty() { None } else { Some(Errors { problems }) }
     }
 
-    /// Returns the file name, the line number, the text of the line, and the byte offset of the line's start.
+    /// Returns file name, line number, text of the line, and byte offset of the line's start.
     fn line_of(&self, place: Place) -> (String, usize, &str, usize) {
         if let Some(text) = place.source.checked_sub(1).and_then(|index| self.overrides.get(index)) {
             return (OVERRIDE.to_owned(), 1, text, 0);
@@ -219,7 +216,7 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// Returns the known name that is most similar to `word`; `None` if no name is similar enough to be the intended one.
+/// Returns the known name that is most similar to `word`, if it is similar enough.
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     // No key is longer than 64 characters, and the comparison takes time proportional to the length.
     if word.len() > 64 {
@@ -235,8 +232,7 @@ pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
     (best.0 > 0.8).then_some(best.1)
 }
 
-/// Returns the similarity of two names, from 0 to 1. An edit distance of 1 always counts as similar, because one typing
-/// error changes a large part of a short word.
+/// Returns the similarity of two names, from 0 to 1. An edit distance of 1 always counts as similar.
 fn likeness(word: &str, name: &str) -> f64 {
     let common = strsim::jaro_winkler(word, name);
     let slip = word.chars().count() >= 3 && strsim::osa_distance(word, name) == 1;
@@ -262,8 +258,7 @@ pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k s
     }
 }
 
-/// Returns the part of a line to print, and the range to underline in it. A long line is cut to the part around the
-/// error.
+/// Returns the part of a line to print, and the range to underline in it.
 fn excerpt(line: &str, first: usize, length: usize) -> (String, (usize, usize)) {
     const WIDTH: usize = 100;
     const LEAD: usize = 40;

@@ -1,5 +1,4 @@
-//! The keys of `[[flow]]` that describe the flow itself: its name, its start and stop, and its application. Other
-//! modules read the hosts of a flow and their TCP settings, because these also depend on other tables.
+//! The keys of `[[flow]]` for the flow itself: name, start, stop and application.
 
 use crate::transport::TransportConfig;
 use lopsided_app::AppConfig;

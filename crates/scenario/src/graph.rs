@@ -1,8 +1,7 @@
 //! The network: hosts, routers and links, and the path of a packet between two hosts.
 //!
-//! Routing is static and depends only on the destination. A router sends a packet over the first link of a shortest
-//! path, that is, a path with the fewest links. If several links qualify, the router uses the one that is listed first
-//! in the scenario. Hosts do not forward packets. Left out: link weights, and route changes during a run.
+//! Routing is static and depends only on the destination: the path with the fewest links, and among equals the link
+//! that is listed first. Hosts do not forward packets. Left out: link weights, and route changes during a run.
 
 use lopsided_core::Dir;
 use lopsided_link::{LinkConfig, MediumConfig};
@@ -146,7 +145,7 @@ pub struct Routes<'a> {
     graph: &'a Graph,
     /// For each host, the links that leave it, each with the node at the far end.
     of_host: Vec<Vec<(Hop, NodeRef)>>,
-    /// For each router, the links to other routers, each with the index of the router at the far end.
+    /// For each router, the links to other routers and the indexes of these.
     between_routers: Vec<Vec<(Hop, usize)>>,
 }
 
@@ -194,7 +193,7 @@ impl<'a> Routes<'a> {
         Some(path)
     }
 
-    /// Returns the link over which a router sends packets to the host `to`, and the node at the far end.
+    /// Returns a router's link towards the host `to`, and the node at the far end.
     fn next_hop(&self, router: usize, to: usize, distance: &[Option<u32>]) -> Option<(Hop, NodeRef)> {
         let here = distance[router]?;
         // The router has a direct link to the host.
@@ -208,7 +207,7 @@ impl<'a> Routes<'a> {
         Some((closer.0, NodeRef::Router(closer.1)))
     }
 
-    /// Returns for each router the number of links on its shortest path to the host; `None` if there is no path.
+    /// Returns the number of links from each router to the host; `None` without a path.
     fn distances_to(&self, host: usize) -> Vec<Option<u32>> {
         let mut distance = vec![None; self.graph.routers.len()];
         // A breadth-first search backwards from the host assigns each router its shortest distance.

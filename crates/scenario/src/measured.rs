@@ -14,8 +14,7 @@ pub struct RecordSpec {
     pub events: bool,
     /// True to write a table of the events inside TCP endpoints.
     pub tcp_events: bool,
-    /// True to write a table of the connections of each sending host, with the statistics that a packet capture at this
-    /// host would show.
+    /// True to write a table of each sending host's connections, as a packet capture at the host would show them.
     pub traces: bool,
 }
 
@@ -66,10 +65,10 @@ impl Part for RecordSpec {
 /// Settings of the fairness metrics. They do not change the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairnessSpec {
-    /// Time after the start of the last flow that is left out of the averages. With `None`, the first 33 % of the time
-    /// in which all flows are active is left out.
+    /// Time after the start of the last flow that is left out of the averages. `None`: the first 33 % of the time in
+    /// which all flows are active.
     pub warmup: Option<Duration>,
-    /// Maximum deviation from the fair share, as a fraction of that share, at which a flow counts as converged.
+    /// Maximum deviation of a converged flow from the fair share, as a fraction of that share.
     pub within: f64,
     /// Time for which a flow must stay within that deviation to count as converged.
     pub hold: Duration,

@@ -1,7 +1,6 @@
 //! A resolved scenario: plain data with every default filled in, and a type for every quantity.
 //!
-//! The only exception is [`StackConfig`], which stores only the settings that the scenario sets. All other TCP settings
-//! come from the stack's profile.
+//! The only exception is [`StackConfig`], which has only the TCP settings that the scenario sets.
 
 use crate::graph::Graph;
 use crate::measured::{FairnessSpec, RecordSpec};
@@ -48,7 +47,7 @@ pub struct Scenario {
     pub seed: u64,
     /// The network.
     pub graph: Graph,
-    /// The host interfaces with a delay, a queue or a ring, by the index of the host in [`Graph::hosts`].
+    /// The interfaces with a delay, a queue or a ring, by index in [`Graph::hosts`].
     pub interfaces: BTreeMap<usize, InterfaceSpec>,
     /// The flows. `count = 20` in the file makes 20 entries. A [`lopsided_core::FlowId`] is an index into this list.
     pub flows: Vec<FlowSpec>,
@@ -58,8 +57,8 @@ pub struct Scenario {
     pub fairness: Option<FairnessSpec>,
 }
 
-/// The network interface of a host. Packets wait in the interface before they enter the link. A full interface rejects
-/// packets and notifies the host's TCP (Linux: `NET_XMIT_CN`).
+/// The network interface of a host, before the link. A full interface rejects packets and notifies the host's TCP
+/// (Linux: `NET_XMIT_CN`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceSpec {
     /// Delay of each packet in the interface.
@@ -98,7 +97,7 @@ impl Part for InterfaceSpec {
 pub struct FlowSpec {
     /// The unique name. If `count` makes several copies, their names are `group.1` to `group.N`.
     pub name: String,
-    /// Name of the flow's group, by default the flow's name in the file. All copies made by `count` share the group.
+    /// Name of the flow's group: all copies made by `count`, by default under the flow's name in the file.
     pub group: String,
     /// The host that sends the data: an index into [`Graph::hosts`].
     pub from: usize,

@@ -6,9 +6,8 @@
 //! - a name with arms that each set several keys: `line = [{ label = "ADSL", link.down.rate = "2.4 Mbit/s",
 //!   link.up.rate = "196 kbit/s" }, ...]`
 //!
-//! The first axis varies slowest, the repetition fastest. The seed depends only on the repetition, so all arms of a
-//! repetition have the same random numbers and can be compared in pairs. Left out: random designs, and arms that depend
-//! on each other.
+//! The first axis varies slowest, the repetition fastest. The seed depends only on the repetition, so arms can be
+//! compared in pairs. Left out: random designs, and arms that depend on each other.
 
 use crate::error::{Errors, Place, Report, quote};
 use crate::schema::{apply, join};
@@ -19,7 +18,7 @@ use crate::{Scenario, value};
 /// Maximum number of points. A larger number is assumed to be a typing error.
 const MOST_POINTS: u64 = 1_000_000;
 
-/// The axes of a sweep, in order, and the number of repetitions of each point.
+/// The axes of a sweep and the number of repetitions.
 ///
 /// # Examples
 ///
@@ -99,8 +98,7 @@ impl Axes {
         report.finish().map_or(Ok(axes), Err)
     }
 
-    /// Adds an axis. If the sweep already has an axis of this name, the axis is replaced, so that the command line
-    /// overrides the file.
+    /// Adds an axis, or replaces the one of this name, so that the command line overrides the file.
     pub fn set(&mut self, axis: Axis) {
         match self.axes.iter_mut().find(|other| other.name == axis.name) {
             // The replaced axis keeps its position.
@@ -143,8 +141,7 @@ impl Axes {
 impl Axis {
     /// Parses an axis: `key=5..50:5 packets`, `key=5,10,20 packets`, `key=1..64:x2 packets` or `key=reno,cubic`.
     ///
-    /// A range starts at its first number and does not exceed its last number. `:5` adds 5 in each step, `:x2` doubles
-    /// the number. The unit at the end applies to all numbers without a unit.
+    /// `:5` adds 5 in each step, `:x2` doubles the number. The unit at the end applies to all numbers without a unit.
     ///
     /// # Errors
     /// If the text has none of these forms, or if it has too many values.

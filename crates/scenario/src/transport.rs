@@ -90,8 +90,8 @@ fn entry<T: TransportSettings>() -> Kind<Methods> {
     Kind::of::<T>(methods_of::<T>)
 }
 
-/// Registers a transport for all scenarios of this process, under the name of its [`Part`]. A transport that was
-/// registered before under this name is replaced.
+/// Registers a transport for all scenarios of this process, under the name of its [`Part`]. Replaces an earlier
+/// registration of the name.
 ///
 /// # Errors
 /// If a built-in transport has the name.
@@ -133,7 +133,7 @@ impl TransportConfig {
         (self.0.build)(&*self.0.part)
     }
 
-    /// Builds one end of a flow; `None` for the host's own TCP, which needs no object of its own.
+    /// Builds one end of a flow; `None` for the host's own TCP.
     ///
     /// # Errors
     /// If this build does not contain the transport, or if the settings do not fit.

@@ -1,4 +1,4 @@
-//! The scenario file as a tree. Each key and each value has its position in the file or in an override.
+//! The scenario file as a tree. Each key and value has its position.
 
 use crate::error::{Place, Report};
 use std::borrow::Cow;
@@ -108,7 +108,7 @@ pub(crate) fn parse_file(text: &str, report: &mut Report<'_>) -> Table {
     convert_table(table.into_inner(), &|span| Place { source: 0, start: span.start, end: span.end })
 }
 
-/// Parses the value of an override. A text that is not valid TOML is taken as a string, so that users need no quotes.
+/// Parses the value of an override. Text that is not valid TOML is a string, so users need no quotes.
 pub(crate) fn parse_override(text: &str, place: Place) -> Node {
     let bare = || Node { value: Value::Text(text.trim().to_owned()), place };
     // TOML would read the text after a line break as further keys.

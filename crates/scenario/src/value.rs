@@ -145,8 +145,7 @@ pub(crate) fn text(node: &Node) -> Read<String> {
     }
 }
 
-/// Reads a name of letters, digits, `-` and `_`. It may contain dots, because copies made by `count` have names such as
-/// `flow.1`.
+/// Reads a name of letters, digits, `-`, `_` and dots, which copies made by `count` contain (`flow.1`).
 pub(crate) fn name(node: &Node) -> Read<String> {
     const LONGEST: usize = 64;
     let text = text(node)?;
@@ -181,7 +180,7 @@ pub(crate) fn choice<'k>(node: &Node, what: &str, known: &[&'k str]) -> Read<&'k
     }
 }
 
-/// Reads a pair of times, the start and the end of an outage. The end must be later than the start.
+/// Reads the start and the end of an outage, in this order.
 pub(crate) fn outage(node: &Node) -> Read<(Duration, Duration)> {
     let Value::List(ends) = &node.value else {
         return Err(UnitError::new(format!("an outage must be a pair of times, not {}", node.value.kind()))
@@ -198,8 +197,7 @@ pub(crate) fn outage(node: &Node) -> Read<(Duration, Duration)> {
     Ok((from, to))
 }
 
-/// Returns the text of a quantity. A bare number is accepted here, because the quantity's parser then reports the
-/// missing unit.
+/// Returns the text of a quantity. A bare number is accepted, so that the parser reports the missing unit.
 fn quantity_text(node: &Node, quantity: Quantity) -> Read<&str> {
     match &node.value {
         Value::Text(text) | Value::Number(text) => Ok(text),

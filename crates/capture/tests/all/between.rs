@@ -6,8 +6,7 @@ use lopsided_capture::Between;
 const MS: u64 = 1_000_000;
 const OFFSET: u64 = 5_000 * MS;
 const SKEW_PPM: u64 = 40;
-/// One-way delays in nanoseconds, from the server to the client and back. Every tenth packet is delayed by a further 30
-/// ms.
+/// One-way delay in nanoseconds. Every tenth packet is delayed by a further 30 ms.
 const DELAY: u64 = 10 * MS;
 const WAIT: u64 = 30 * MS;
 const LOST: usize = 57;
@@ -21,7 +20,7 @@ fn at_client(at: u64) -> u64 {
     at + OFFSET + at * SKEW_PPM / 1_000_000
 }
 
-/// Returns the packets at the server, and the packets that reach the client, with times of the client's clock.
+/// Returns the packets at the server and at the client, with times of the client's clock.
 fn both() -> (Vec<Timed>, Vec<Timed>) {
     let (mut server, mut client) = (Vec::new(), Vec::new());
     for number in 0..2_000_usize {

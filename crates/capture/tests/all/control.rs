@@ -23,8 +23,7 @@ fn round(steps: &mut Vec<Step>, segments: u32, repairs: bool) {
     }
 }
 
-/// Returns the log of a window that grows by `growth` segments in each round trip, from `least` to `most` segments, and
-/// that a loss then reduces to `least`.
+/// The log of a window that grows by `growth` segments per round trip, and falls from `most` to `least` at a loss.
 fn sawtooth(least: u32, most: u32, growth: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..8 {
@@ -45,7 +44,7 @@ fn one_segment_per_round_trip_and_half_after_a_loss_is_reno() {
     assert!((0.5..0.6).contains(&found.factor), "{}", found.factor);
 }
 
-/// Returns the log of a window that grows by one segment in two round trips, and is halved by a loss.
+/// The log of a window that grows by one segment in two round trips, and is halved by a loss.
 fn slow_sawtooth(least: u32, most: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..6 {

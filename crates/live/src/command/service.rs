@@ -62,8 +62,7 @@ impl Unit<'_> {
     }
 }
 
-/// Returns the part of this process's command line that precedes `command`, with absolute paths: the binary, or Python
-/// and its script.
+/// Returns this process's command line before `command`, with absolute paths.
 fn program(command: &str) -> Vec<String> {
     let words: Vec<OsString> = std::env::args_os().collect();
     let Some(count) = words.iter().position(|word| word == command).filter(|count| *count > 0) else {
@@ -77,8 +76,8 @@ fn program(command: &str) -> Vec<String> {
     words[..count].iter().enumerate().map(whole).map(|path| path.display().to_string()).collect()
 }
 
-/// Returns the absolute path of a file, without `..`. A symbolic link is not resolved, because Python locates its
-/// packages from the path of the link.
+/// Returns the absolute path of a file, without `..`. Symbolic links stay, because Python locates its packages by the
+/// link.
 fn from_anywhere(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
@@ -99,8 +98,7 @@ pub(super) fn in_unit_name(interface: &str) -> String {
         .collect()
 }
 
-/// Escapes a word for a command in a unit (systemd.syntax(7)), so that a line break in the word cannot start another
-/// line of the unit.
+/// Escapes a word for a command in a unit (systemd.syntax(7)), including line breaks.
 fn escaped(word: &str) -> String {
     let word = word.replace('%', "%%").replace('$', "$$");
     if word.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '"' | '\'' | '\\' | ';')) {

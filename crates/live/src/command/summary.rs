@@ -6,7 +6,7 @@ use crate::rate::bits;
 use lopsided_sim::RunResult;
 use std::fmt::Write;
 
-/// Formats one row for each direction of each link, then the numbers of packets that the machine rejected or delayed.
+/// Formats one row per link direction, then the numbers of rejected and delayed packets.
 pub(super) fn of(emulated: &Emulated) -> String {
     let Emulated { result, pumped, refused, starved, exit_code } = emulated;
     let mut text = format!("\nline  {:.1} s, exit code {exit_code}\n", result.duration_s);

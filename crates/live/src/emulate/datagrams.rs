@@ -1,5 +1,4 @@
-//! Sends and receives several UDP datagrams of one flow per system call, if the kernel supports it (`UDP_GRO`,
-//! `UDP_SEGMENT`; udp(7)).
+//! Sends and receives several UDP datagrams of one flow per system call (`UDP_GRO`, `UDP_SEGMENT`; udp(7)).
 
 use nix::cmsg_space;
 use nix::sys::socket::{
@@ -14,12 +13,10 @@ const MOST: usize = 65_535;
 /// Largest number of datagrams per call (`UDP_MAX_SEGMENTS` of Linux).
 const MOST_TOGETHER: usize = 64;
 
-/// Requested size of the receive buffer in bytes; the kernel limits it to `net.core.rmem_max`. 2 MiB hold 16 ms of data
-/// at 1 Gbit/s.
+/// Requested size of the receive buffer in bytes: 16 ms of data at 1 Gbit/s.
 const WAITING: usize = 2 << 20;
 
-/// Enables batches if the kernel supports them, and enlarges the receive buffer for datagrams that arrive while the
-/// thread is busy.
+/// Enables batches if the kernel supports them, and enlarges the receive buffer.
 pub(super) fn together(socket: &UdpSocket) {
     // Kernels before Linux 5.0 lack UDP_GRO and deliver datagrams one by one.
     let _ = setsockopt(socket, sockopt::UdpGroSegment, &true);
@@ -47,8 +44,8 @@ impl Carrier {
         Carrier { octets: vec![0; MOST], control: cmsg_space!(i32) }
     }
 
-    /// Receives several datagrams of one sender with one call. Fails if no datagram is waiting, or if the peer rejected
-    /// an earlier datagram (ICMP port unreachable).
+    /// Receives several datagrams of one sender. Fails if none is waiting, or if the peer rejected an earlier one (ICMP
+    /// port unreachable).
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<Came<'_>> {
         let (len, size, from) = {
             let mut into = [IoSliceMut::new(&mut self.octets)];
@@ -66,8 +63,8 @@ impl Carrier {
 }
 
 impl Came<'_> {
-    /// Sends the datagrams to `to`, or to the peer of a connected socket. A datagram that the kernel rejects is
-    /// dropped, as a network would drop it.
+    /// Sends the datagrams to `to`, or to the peer of a connected socket. Datagrams that the kernel rejects are
+    /// dropped.
     pub fn send_on(&self, socket: &UdpSocket, to: Option<SocketAddr>) {
         let to = to.map(SockaddrStorage::from);
         let send = |octets: &[u8], size: Option<&u16>| {

@@ -1,5 +1,4 @@
-//! The real environment of an emulated link: two TUN devices, the gateway behind one of them, and the machine's clock.
-//! Signals and the command's exit end the run.
+//! The real environment of an emulated link: two TUN devices, the gateway and the machine's clock.
 
 use super::gateway::Gateway;
 use super::inside::EXITED;
@@ -16,8 +15,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
-/// Typical delay of a wake-up. The loop wakes up this early before each departure and polls the clock until the
-/// departure is due.
+/// Typical delay of a wake-up. The loop wakes up this early and polls the clock until the departure.
 const WAKES_LATE: Duration = Duration::from_micros(60);
 
 #[derive(Debug)]
@@ -154,8 +152,8 @@ impl Io for Devices {
 }
 
 impl Devices {
-    /// Encodes the packet into `octets`. Returns false if the gateway takes the packet instead, because it must open a
-    /// socket in the outer namespace before the packet may enter that namespace.
+    /// Encodes the packet into `octets`. Returns false if the gateway takes the packet, because it must open a socket
+    /// first.
     fn write_octets(&mut self, edge: NodeId, packet: &Packet) -> bool {
         self.octets.clear();
         wire::encode_into(packet, &mut self.octets);

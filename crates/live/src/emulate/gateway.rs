@@ -1,23 +1,17 @@
-//! The gateway between the emulated link and the network: each TCP connection and each UDP flow that crosses the link
-//! is continued by an ordinary socket of this machine. The gateway forwards no packets and translates no addresses, so
-//! it needs no privilege.
+//! The gateway between the emulated link and the network: an ordinary socket of this machine continues each TCP
+//! connection and UDP flow. It needs no privilege.
 //!
-//! A SYN that leaves the link starts a connection. The gateway holds the SYN until it has opened a connection from this
-//! machine to the same destination. Then it opens a listening socket at the SYN's destination in the outer namespace,
-//! passes the SYN to that namespace's kernel, and copies data between the two connections. If the network refuses the
-//! connection, the gateway opens no listening socket, so the kernel of the outer namespace refuses the SYN as well: the
-//! command sees `connection refused`. If the network does not answer, the SYN stays unanswered. In the same way, a
-//! datagram for a destination without a socket waits until the gateway has opened the socket.
+//! For a SYN that leaves the link, the gateway connects to the same destination. If that succeeds, it opens a listening
+//! socket in the outer namespace, passes the SYN to that namespace's kernel, and copies data. If the network refuses,
+//! the command sees `connection refused`. If the network does not answer, the SYN stays unanswered.
 //!
-//! **Consequence.** TCP ends at the far end of the link: data from the network is sent over the link with this
-//! machine's congestion control, and losses or delays beyond the link do not affect packets on the link. Pings are
-//! answered at the far end too.
+//! **Consequence.** TCP ends at the far end of the link: this machine's congestion control sends the data over the
+//! link. Pings are answered there too.
 //!
 //! Left out: connections that the network opens to the command, protocols other than TCP and UDP beyond the link, and
 //! UDP flows whose first datagram is fragmented.
 //!
-//! The gateway's own address represents this machine: connections to it reach services on 127.0.0.1, and its port 53
-//! reaches the machine's name server.
+//! The gateway's own address reaches services on 127.0.0.1, and its port 53 the machine's name server.
 
 use super::datagrams::{Carrier, together};
 use super::keeper::{self, Protocol};
@@ -57,8 +51,7 @@ const STACK: usize = 128 * 1024;
 /// Largest number of bytes read from a connection with one call.
 const CARRIED: usize = 128 * 1024;
 
-/// Datagram flows may use at most 1 / `DATAGRAM_SHARE` of the files that this process may open. The rest is reserved
-/// for connections.
+/// Datagram flows may use 1 / `DATAGRAM_SHARE` of this process's descriptors.
 const DATAGRAM_SHARE: usize = 2;
 
 /// Source and destination of a connection or datagram flow.
@@ -90,8 +83,7 @@ pub(super) struct Gateway {
 }
 
 impl Gateway {
-    /// Starts the thread. `resolver` is the name server behind the gateway's port 53. `descriptors` is the number of
-    /// files that this process may have open.
+    /// Starts the thread. `resolver` is the name server behind port 53, `descriptors` the maximum number of open files.
     pub fn start(keeper: Channel, outer: Tun, resolver: Option<SocketAddr>, descriptors: usize) -> io::Result<Gateway> {
         let (tell, told) = channel();
         let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
@@ -116,25 +108,22 @@ impl Gateway {
         Ok(Gateway { tell, wake, open, starved, thread: Some(thread) })
     }
 
-    /// Number of connections that failed for lack of a free descriptor, plus the number of datagram flows that were
-    /// closed to free one.
+    /// Connections that failed for lack of a descriptor, plus datagram flows that were closed to free one.
     pub fn starved(&self) -> u64 {
         self.starved.load(Ordering::Relaxed)
     }
 
-    /// Accepts a SYN that left the link. The gateway passes the SYN to the outer namespace after the network has
-    /// answered.
+    /// Accepts a SYN that left the link. The outer namespace gets it after the network has answered.
     pub fn syn(&self, ends: Ends, packet: Vec<u8>) {
         self.say(Told::Syn(ends, packet));
     }
 
-    /// True if this destination has a socket, so that a datagram can be passed to the outer namespace directly.
+    /// True if this destination has a socket, so that a datagram can be passed on directly.
     pub fn knows(&self, destination: SocketAddr) -> bool {
         lock(&self.open).contains(&destination)
     }
 
-    /// Accepts a datagram that left the link for a destination without a socket. The gateway opens the socket, then
-    /// passes the datagram to the outer namespace.
+    /// Accepts a datagram that left the link for a destination without a socket. The gateway opens the socket first.
     pub fn datagram(&self, destination: SocketAddr, packet: Vec<u8>) {
         self.say(Told::Datagram(destination, packet));
     }

@@ -1,5 +1,5 @@
-//! Process 1 of the inner namespace. It starts the command, waits for it, forwards signals, and ends every other
-//! process of the namespace when it exits.
+//! Process 1 of the inner namespace. It starts the command, waits for it and forwards signals. Its exit ends every
+//! other process.
 
 use super::room::{DONE, Inside, SetUpError, inner_room, step, tell};
 use crate::linux::{Channel, Side, finish, forget_signals, fork, own_terminal};
@@ -110,8 +110,7 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
     }
 }
 
-/// True if this namespace has a listening TCP socket, or a UDP socket with a port but no peer (Linux's
-/// proc_net_tcp.txt).
+/// True if this namespace has a listening TCP socket, or a UDP socket without a peer (Linux's proc_net_tcp.txt).
 fn has_open_port() -> bool {
     const LISTENING: &str = "0A";
     let any = |table: &str, is_open: fn(&[&str]) -> bool| {

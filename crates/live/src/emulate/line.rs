@@ -1,5 +1,4 @@
-//! The emulated link, built from command-line settings, a preset or a scenario file, and the two hosts that it
-//! connects.
+//! The emulated link, from settings, a preset or a scenario file, and the two hosts that it connects.
 
 use lopsided_scenario::{Errors, Scenario, queue_setting};
 use std::fmt;
@@ -31,8 +30,7 @@ pub struct LineOptions {
     pub trace_down: Option<PathBuf>,
     /// Mahimahi trace file of the upstream link, used instead of a rate.
     pub trace_up: Option<PathBuf>,
-    /// Downstream queue: the name of a discipline, a limit such as `100 packets`, or a table as in a file: `{ kind =
-    /// "pie", target = "5 ms" }`.
+    /// Downstream queue: a discipline, a limit such as `100 packets`, or a table: `{ kind = "pie", target = "5 ms" }`.
     pub queue_down: Option<String>,
     /// Upstream queue.
     pub queue_up: Option<String>,
@@ -133,8 +131,7 @@ fn overrides(options: &LineOptions) -> Result<Vec<(String, String)>, LineError> 
     Ok(all)
 }
 
-/// Returns the value of the key `access` for a trace file. The path is made absolute, because relative paths in a
-/// scenario are relative to the scenario's file.
+/// Returns the value of the key `access` for a trace file, with an absolute path.
 fn trace(file: &Path) -> Result<String, LineError> {
     let path = std::path::absolute(file).ok().and_then(|path| path.to_str().map(str::to_owned));
     let path = path.filter(|path| !path.contains('\''));

@@ -1,7 +1,6 @@
 //! A status row at the bottom of the terminal. The command uses the rows above it.
 //!
-//! The rows above become the terminal's scroll region, so that the status row stays in place. A full-screen program
-//! overwrites the row until the next update.
+//! The rows above become the terminal's scroll region. A full-screen program overwrites the row until the next update.
 
 use super::line::Ends;
 use crate::rate::bits;
@@ -12,8 +11,7 @@ use lopsided_sim::{Host, NodeKind, node_labels};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
-/// Time between two updates of the row, in seconds. `show` may be called more often, at every sample of the scenario;
-/// it then does nothing.
+/// Time between two updates of the row, in seconds. `show` may be called more often.
 const SHOWN_EVERY_S: f64 = 0.5;
 
 #[derive(Debug)]

@@ -1,8 +1,8 @@
-//! Runs a command behind an emulated link in real time. The link is the path between two hosts of a scenario: the
-//! command replaces one host, the real network replaces the other.
+//! Runs a command behind an emulated link in real time: the command replaces one host of a scenario, the real network
+//! another.
 //!
-//! The packets cross the simulated network, so every queue discipline, stage, access model and medium of the simulator
-//! can be used. `rooms` describes where the packets come from, and `gateway` how they reach the real network.
+//! The packets cross the simulated network. `rooms` describes where they come from, and `gateway` how they reach the
+//! real network.
 
 mod datagrams;
 mod devices;
@@ -50,9 +50,8 @@ const TIMED_OUT: u8 = 124;
 pub struct Emulation {
     /// The program and its arguments; empty to run the user's shell.
     pub command: Vec<OsString>,
-    /// Program and arguments of a server at the far end of the link. The server runs in a namespace without any other
-    /// network. Empty to connect the far end to the real network. The command starts once the server listens on a TCP
-    /// port or has opened a UDP port.
+    /// Program and arguments of a server at the far end, without any other network. Empty to use the real network. The
+    /// command starts once the server has an open port.
     pub server: Vec<OsString>,
     /// Time after which the emulation ends, with exit code 124 as in `timeout`(1). `None` waits until the command ends.
     pub limit: Option<Duration>,
@@ -60,8 +59,8 @@ pub struct Emulation {
     pub seed: u64,
     /// Largest IP packet that the link carries, in bytes.
     pub mtu: u32,
-    /// Run the scenario's flows in parallel with the command, between simulated hosts in real time. Flows without a
-    /// `stop` last until the command ends.
+    /// Run the scenario's flows next to the command, between simulated hosts. Flows without a `stop` last until the
+    /// command ends.
     pub flows: bool,
     /// Show rate, queueing delay and losses in the last row of the terminal while the command runs.
     pub meter: bool,
@@ -73,7 +72,7 @@ pub struct Emulation {
 /// The result of an emulation.
 #[derive(Debug)]
 pub struct Emulated {
-    /// Exit code of the command, 128 plus the signal number if a signal killed it, or 124 if it exceeded the limit.
+    /// Exit code of the command, 128 plus the signal that killed it, or 124 if it exceeded the limit.
     pub exit_code: u8,
     /// Measurements of the scenario.
     pub result: RunResult,
@@ -81,8 +80,7 @@ pub struct Emulated {
     pub pumped: Pumped,
     /// Number of packets that crossed the link and were then rejected by the kernel.
     pub refused: u64,
-    /// Number of connections that failed for lack of a free descriptor, plus the number of datagram flows that were
-    /// closed to free one.
+    /// Connections that failed for lack of a descriptor, plus datagram flows that were closed to free one.
     pub starved: u64,
 }
 
@@ -294,8 +292,8 @@ fn resolver() -> Option<SocketAddr> {
     Some((server, NAMES).into())
 }
 
-/// Writes a copy of resolv.conf with the gateway as the name server. The inner namespace cannot reach a name server on
-/// the machine's loopback device.
+/// Writes a copy of resolv.conf with the gateway as the name server, because the machine's loopback device is out of
+/// reach.
 fn own_resolv_conf() -> io::Result<PathBuf> {
     let text = std::fs::read_to_string(RESOLV_CONF)?;
     let others = text.lines().filter(|line| !line.trim().starts_with("nameserver"));

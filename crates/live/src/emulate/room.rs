@@ -1,5 +1,4 @@
-//! The network namespace on one side of the link (a "room"), with a TUN device as its only interface, and the messages
-//! between the processes that set it up.
+//! The network namespace on one side of the link (a "room"), and the messages between the processes that set it up.
 
 use crate::linux::{Channel, Netlink, Reach, Tun};
 use nix::sched::{CloneFlags, unshare};
@@ -7,8 +6,7 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
-/// Address of the far end of the link, as seen by the command. The command reaches this machine's services at this
-/// address.
+/// Address of the far end of the link. The command reaches this machine's services at it.
 pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
 pub(crate) const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x6f70, 0, 0, 0, 0, 0, 1);
 /// Address of the command's end of the link.
@@ -23,7 +21,7 @@ pub(super) const DEVICE: &str = "line0";
 pub(crate) struct Inside {
     pub command: Vec<OsString>,
     pub addresses: (Ipv4Addr, Ipv6Addr),
-    /// True if the command is a server: init reports when a port is open, and the server's standard input is empty.
+    /// True if the command is a server, whose open port is reported and whose standard input is empty.
     pub serves: bool,
     pub mtu: u32,
     /// A file to mount over /etc/resolv.conf. It is deleted afterwards.
@@ -103,8 +101,7 @@ pub(super) fn room(mtu: u32) -> Result<Tun, SetUpError> {
     Ok(tun)
 }
 
-/// Changes a setting of this network namespace. Returns false if that fails, for example because /proc is read-only;
-/// the kernel's default then stays in force.
+/// Changes a setting of this network namespace. Returns false if that fails, for example because /proc is read-only.
 pub(super) fn set(what: &str, value: &str) -> bool {
     std::fs::write(format!("/proc/sys/net/{what}"), value).is_ok()
 }

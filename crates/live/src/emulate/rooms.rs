@@ -1,13 +1,11 @@
 //! The two network namespaces ("rooms") on either side of an emulated link.
 //!
-//! The command runs in the **inner** namespace, whose only interface to the network is a TUN device. The **outer**
-//! namespace represents the rest of the network: its kernel answers for every address, and a process there opens the
-//! sockets that the [gateway](super::gateway) requests. Nothing outside the two namespaces changes. Creating them needs
-//! no privilege, because they belong to a user namespace. If user namespaces are forbidden, root can create them
-//! without a user namespace.
+//! The command runs in the **inner** namespace, whose only interface is a TUN device. The **outer** namespace
+//! represents the rest of the network: its kernel answers for every address, and a process there opens sockets for the
+//! [gateway](super::gateway). They need a user namespace, or root.
 //!
-//! If a server represents the network, it runs in a namespace like the inner one, with the gateway's address. This
-//! namespace has its own keeper and init. There is no gateway: TCP connections run from the command to the server.
+//! A server that represents the network runs in a namespace like the inner one, with the gateway's address, its own
+//! keeper and init, and without a gateway.
 //!
 //! ```text
 //! this process   pump, gateway, meter: no privilege, the machine's own network
@@ -16,9 +14,8 @@
 //!       command
 //! ```
 //!
-//! Each process exits when its parent exits, for whatever reason, and init ends all processes that the command
-//! started. When the last process has exited, the kernel removes the namespaces and devices, so nothing is left to
-//! clean up.
+//! Each process exits when its parent exits, and init ends all processes of the command. The kernel then removes the
+//! namespaces and devices.
 
 use super::inside::EXITED;
 use super::room::{DEVICE, DONE, FAILED, INSIDE, INSIDE_V6, Inside, SetUpError, room, set, step, tell};
@@ -54,8 +51,7 @@ pub(crate) enum Far {
 pub(crate) struct Room {
     pub tun: Tun,
     pub keeper: Channel,
-    /// Channel to init: init reports the end of the command, and this process sends the signals that init must forward
-    /// to the command.
+    /// Channel to init: reports of the command's end, and signals for the command.
     pub init: Channel,
     /// Process ID of the keeper.
     pub pid: Pid,
@@ -108,8 +104,8 @@ impl Rooms {
 }
 
 impl Room {
-    /// Creates a namespace for a command and, if `leads_out` is true, the outer namespace. The new process calls
-    /// `forget` to close descriptors that it must not inherit.
+    /// Creates a namespace for a command and, if `leads_out` is true, the outer namespace. `forget` closes descriptors
+    /// in the new process.
     fn make(inside: &Inside, leads_out: bool, forget: impl FnOnce()) -> Result<(Room, Option<Tun>), SetUpError> {
         let (keeper, keeper_end) = step("make a channel", Channel::pair())?;
         let (init, init_end) = step("make a channel", Channel::pair())?;
@@ -170,8 +166,7 @@ fn device((_, descriptor): (Vec<u8>, Option<OwnedFd>)) -> Result<Tun, SetUpError
     descriptor.map(Tun::from).ok_or_else(none)
 }
 
-/// Writes the ID maps of a process's user namespace, so that each user and group keeps its ID. Maps only the current
-/// user if the process may not map all users.
+/// Writes the ID maps of a user namespace: all users and groups, or only the current user.
 fn name_users(pid: Pid) -> Result<(), SetUpError> {
     let write = |file: &str, text: &str| std::fs::write(format!("/proc/{pid}/{file}"), text);
     let all = |file: &str| -> io::Result<String> {

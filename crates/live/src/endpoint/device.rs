@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// A source and sink of IP packets.
 pub trait Device: Send {
-    /// Reads the next packet into `packet`, replacing its contents. Returns false if no packet is waiting.
+    /// Reads the next packet into `packet`. Returns false if no packet is waiting.
     ///
     /// # Errors
     /// If the device has failed and no packet can arrive any more.

@@ -1,16 +1,15 @@
 //! Lopsided's TCP as an endpoint for real packets: the simulator's [`Connection`] and [`Listener`], driven by the
 //! machine's clock over a device.
 //!
-//! A [`TcpHost`] has one address and a thread that passes packets and time to its connections. Applications hold
-//! [`TcpSocket`]s, which block like those of a kernel. A socket may use any profile and any congestion control. The
-//! peer may be any TCP.
+//! A [`TcpHost`] has one address and a thread. Applications hold [`TcpSocket`]s, which block like those of a kernel.
+//! The peer may be any TCP.
 //!
 //! ```text
 //! application ── TcpSocket ── Connection (crates/tcp) ── Device: TUN, or ports of this machine's own address
 //! ```
 //!
-//! Each segment is one packet: there is no offloading. Left out: urgent data, and path-MTU
-//! discovery (so IPv6 packets must fit every link).
+//! Each segment is one packet: there is no offloading. Left out: urgent data, and path-MTU discovery (so IPv6 packets
+//! must fit every link).
 
 mod device;
 mod ports;
@@ -361,8 +360,7 @@ impl Drop for TcpAcceptor {
     }
 }
 
-/// The application's handle of one end of a connection. Dropping the socket closes the connection; the host still
-/// delivers written data.
+/// The application's handle of a connection. Dropping it closes the connection; written data is still delivered.
 #[derive(Debug)]
 pub struct TcpSocket {
     shared: Arc<Shared>,
@@ -410,12 +408,12 @@ impl TcpSocket {
         })
     }
 
-    /// Writes as many bytes as fit in the send buffer, at least one, and returns their number. Waits until there is free
-    /// space, without limit if `patience` is `None`.
+    /// Writes as many bytes as fit in the send buffer, and returns their number. Waits for free space, without limit if
+    /// `patience` is `None`.
     ///
     /// # Errors
-    /// The connection's error if it fails, `BrokenPipe` if this direction is closed, `WouldBlock` if no
-    /// space becomes free in that time.
+    /// The connection's error if it fails, `BrokenPipe` if this direction is closed, `WouldBlock` if no space becomes
+    /// free in that time.
     pub fn write(&self, octets: &[u8], patience: Option<Duration>) -> io::Result<usize> {
         if octets.is_empty() {
             return Ok(0);
@@ -506,8 +504,8 @@ impl Drop for TcpSocket {
     }
 }
 
-/// Creates a TUN device in this network namespace. `kernels` is the address of the kernel's end; the address `ours`
-/// lies behind the device. Needs root in the namespace.
+/// Creates a TUN device in this network namespace. `kernels` is the kernel's address, `ours` the one behind the device.
+/// Needs root.
 ///
 /// # Errors
 /// If the kernel refuses.

@@ -1,10 +1,8 @@
-//! Reserves ports of this machine's own address for lopsided's TCP, which the kernel's TCP then does not use. Through
-//! these ports lopsided's TCP reaches every network that the machine reaches.
+//! Reserves ports of this machine's own address for lopsided's TCP.
 //!
-//! An NFQUEUE rule diverts packets that arrive for these ports before they reach the kernel's TCP. Packets leave
-//! through a raw socket and pass the same routes, filters and queues as the kernel's own packets. Idle sockets bound to
-//! the ports prevent other programs from using them. All of this needs root. If this process is killed, its rule
-//! remains but lets packets pass to the kernel, which resets the connections.
+//! An NFQUEUE rule diverts packets that arrive for these ports. Packets leave through a raw socket and pass the
+//! kernel's routes, filters and queues. Idle sockets keep other programs from the ports. All of this needs root. If
+//! this process is killed, its rule lets packets pass to the kernel, which resets the connections.
 
 use super::Device;
 use crate::linux::{NfQueue, RawOut, Verdict};
@@ -133,8 +131,7 @@ fn hold(port: SocketAddr) -> io::Result<OwnedFd> {
     Ok(holder)
 }
 
-/// The source address of packets to `peer`, and the MTU of the path in bytes: the kernel's value for IPv4, 1,280 for
-/// IPv6.
+/// The source address of packets to `peer`, and the path MTU in bytes: the kernel's for IPv4, 1,280 for IPv6.
 ///
 /// # Errors
 /// If there is no route to `peer`.

@@ -1,10 +1,8 @@
-//! The connections and listening sockets of one address. Parses arriving packets for the sockets, and encodes the
-//! packets that the sockets send. The module does no I/O and has no clock.
+//! The connections and listening sockets of one address, without I/O and without a clock.
 //!
-//! The state machines are those of the simulator's hosts. This module does the work of a kernel around them: it assigns
-//! packets to connections, answers packets without a socket with a reset (RFC 9293, section 3.10.7.1), and keeps
-//! connections after their application has closed the socket. Left out: path-MTU discovery and fragments. Packets of
-//! protocols other than TCP are only counted.
+//! It does the work of a kernel around the state machines: it assigns packets to connections, answers packets without a
+//! socket with a reset (RFC 9293, section 3.10.7.1), and keeps closed sockets until their end. Left out: path-MTU
+//! discovery and fragments.
 
 use lopsided_core::packet::Addresses;
 use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Time, Transport, wire};
@@ -330,8 +328,7 @@ mod tests {
         assert_eq!((server.counts.malformed, server.counts.refused), (1, 1));
     }
 
-    /// Changes one byte of a packet that has a 20-byte IPv4 header, as a hostile network could. Recomputes the
-    /// checksums if `repaired` is true.
+    /// Changes one byte of an IPv4 packet, as a hostile network could. Recomputes the checksums if `repaired` is true.
     fn altered(packet: &[u8], place: usize, by: u8, repaired: bool) -> Vec<u8> {
         let mut packet = packet.to_vec();
         let place = place % packet.len();
@@ -375,8 +372,7 @@ mod tests {
         vec(one, 1..40)
     }
 
-    /// Transfers 60,000 bytes between two tables while the attacks modify packets in both directions. Returns the bytes
-    /// written, the bytes read, and both tables.
+    /// Transfers 60,000 bytes between two tables under attack. Returns the bytes written and read, and both tables.
     fn attacked(attacks: &[Attack], repaired: bool) -> (Vec<u8>, Vec<u8>, Table, Table) {
         let (here, there) = (endpoint(1, 40_000), endpoint(2, 80));
         let (mut client, mut server) = (Table::new(here.addr), Table::new(there.addr));
@@ -434,8 +430,7 @@ mod tests {
             prop_assert!(got == sent, "{} of {} octets", got.len(), sent.len());
         }
 
-        /// An attacker who can forge checksums can end the connection or inject data. Its packets must neither cause a
-        /// panic nor open further connections.
+        /// Forged packets may end the connection or inject data, but never cause a panic or open a connection.
         #[test]
         fn forged_packets_never_panic_and_open_nothing(attacks in attacks()) {
             let (sent, got, client, server) = attacked(&attacks, true);

@@ -1,6 +1,6 @@
 //! Messages between a process and its children. A message may carry an open descriptor.
 //!
-//! If one process dies, for whatever reason, the other process finds the channel closed.
+//! If one process dies, the other finds the channel closed.
 
 use nix::cmsg_space;
 use nix::errno::Errno;

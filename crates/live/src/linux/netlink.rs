@@ -1,5 +1,5 @@
-//! Sets addresses, routes and interfaces over rtnetlink (rtnetlink(7)), in the network namespace of the thread that
-//! opened the socket.
+//! Sets addresses, routes and interfaces over rtnetlink(7), in the network namespace of the thread that opened the
+//! socket.
 
 use nix::errno::Errno;
 use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
@@ -76,8 +76,7 @@ impl Netlink {
         self.ask(NEW_ADDRESS, CREATE, &body)
     }
 
-    /// Adds a route to the addresses whose first `bits` bits equal those of `destination`. With 0 bits the route covers
-    /// the whole address family.
+    /// Adds a route to all addresses that share the first `bits` bits with `destination`.
     pub fn add_route(&self, interface: &str, destination: IpAddr, bits: u8, reach: Reach) -> io::Result<()> {
         let (family, octets) = parts(destination);
         let (table, scope, kind) = match reach {

@@ -1,8 +1,7 @@
 //! Linux's packet queue for user space (nfnetlink_queue): the kernel passes each packet to this process and waits for a
 //! verdict.
 //!
-//! If no process listens, the rules that fill the queue let packets pass (`bypass`). If the queue is full, the kernel
-//! lets packets pass (fail-open).
+//! Packets pass if no process listens (`bypass`) or if the queue is full (fail-open).
 
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -35,8 +34,8 @@ const PREROUTING: u8 = 0;
 const VERDICT_HEADER: u16 = 2;
 const PAYLOAD: u16 = 10;
 
-/// Largest number of packets that the kernel queues for this process. It exceeds the limits of lopsided's own queue
-/// disciplines, so that only these drop packets.
+/// Largest number of packets in the kernel's queue: more than in lopsided's disciplines, so that only these drop
+/// packets.
 const LENGTH: u32 = 65_536;
 /// Size of the socket's receive buffer in bytes.
 const BUFFER: usize = 8 << 20;
@@ -58,8 +57,8 @@ pub(crate) struct NfQueue {
 }
 
 impl NfQueue {
-    /// Takes the queue of this number in this network namespace. If the queue overflows, packets pass if
-    /// `fail_open` is true, and are dropped otherwise.
+    /// Takes the queue of this number in this network namespace. If it overflows, packets pass with `fail_open`, and
+    /// are dropped otherwise.
     ///
     /// # Errors
     /// `AddrInUse` if another socket has the queue, `PermissionDenied` without `CAP_NET_ADMIN`.
@@ -126,14 +125,12 @@ impl NfQueue {
         Ok(())
     }
 
-    /// Receives the next packet that waits for a verdict. Returns its number in the kernel's queue, and stores its
-    /// bytes in `packet`.
+    /// Receives the next packet that waits for a verdict into `packet`. Returns its number in the kernel's queue.
     pub fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<u32>> {
         Ok(self.receive_with_way(packet)?.map(|(number, _)| number))
     }
 
-    /// Like [`NfQueue::receive`]. Also returns true if the packet is at the prerouting hook, which means that it has
-    /// just arrived at this machine.
+    /// Like [`NfQueue::receive`]. Also returns true if the packet has just arrived at this machine (prerouting hook).
     pub fn receive_with_way(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<(u32, bool)>> {
         loop {
             let len = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
@@ -172,8 +169,7 @@ fn is_taken(number: u16) -> bool {
     listed.lines().any(|line| line.split_whitespace().next() == Some(&number.to_string()))
 }
 
-/// Extracts the packet from a kernel message. Returns its number, and true if it is at the prerouting hook. `None` for
-/// other kinds of message.
+/// Extracts a packet from a kernel message. Returns its number, and true at the prerouting hook.
 fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<(u32, bool)> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     if kind != PACKET {

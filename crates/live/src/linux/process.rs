@@ -63,8 +63,7 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// While this value exists, the thread has a timer slack of 1 ns and, if the user may set it, real-time priority. Child
-/// processes do not inherit the priority.
+/// Gives the thread a timer slack of 1 ns and, if permitted, real-time priority, until dropped.
 #[derive(Debug)]
 pub(crate) struct Hurry(());
 

@@ -12,8 +12,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// Size of a socket's send buffer in bytes.
 const BUFFER: usize = 4 << 20;
 
-/// Sends packets that were not created by a socket of the kernel. They use the kernel's routes and pass its filters and
-/// queues.
+/// Sends packets through the kernel's routes, filters and queues.
 #[derive(Debug)]
 pub(crate) struct RawOut {
     v4: OwnedFd,
@@ -22,8 +21,7 @@ pub(crate) struct RawOut {
 }
 
 impl RawOut {
-    /// Opens the sockets. If `mark` is given, all packets get this firewall mark; if `interface` is given, they leave
-    /// through this interface. Needs root.
+    /// Opens the sockets. Packets get the firewall mark `mark` and leave through `interface`, if given. Needs root.
     pub fn open(mark: Option<u32>, interface: Option<&str>) -> io::Result<RawOut> {
         let open = |family| -> io::Result<OwnedFd> {
             let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;

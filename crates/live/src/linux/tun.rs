@@ -1,11 +1,9 @@
 //! TUN devices: kernel interfaces whose packets a process reads and writes.
 //!
-//! The kernel may pass several segments of a flow as one large packet with an incomplete checksum (`IFF_VNET_HDR`,
-//! `TUNSETOFFLOAD`). `receive` cuts it as the kernel's own segmentation would, and returns one segment per call. See
-//! [`crate::segments`].
+//! The kernel may pass several segments as one large packet (`IFF_VNET_HDR`, `TUNSETOFFLOAD`). `receive` returns one
+//! segment per call. See [`crate::segments`].
 //!
-//! The calls that name the device and enable its offloads are `unsafe`, because no library provides a safe version of
-//! them.
+//! The calls that name the device and enable its offloads are `unsafe`: no library has a safe version.
 
 use crate::segments::{Bundle, Cut, OFFLOAD, Offload, complete};
 use nix::errno::Errno;
@@ -102,7 +100,7 @@ impl Tun {
         Bundle::new(self.takes_datagrams)
     }
 
-    /// Reads the next packet into `packet`, replacing its contents. Returns `None` if no packet is waiting.
+    /// Reads the next packet into `packet`. Returns `None` if no packet is waiting.
     ///
     /// # Errors
     /// If the device is gone or down.
@@ -135,8 +133,7 @@ impl Tun {
         Ok(Some(()))
     }
 
-    /// Like [`Tun::receive`], but returns packets only from data that was already read. Returns false if that data is
-    /// used up and a system call is needed.
+    /// Like [`Tun::receive`], from data that was already read. Returns false if a system call is needed.
     pub(crate) fn receive_more(&self, packet: &mut Vec<u8>) -> bool {
         let mut piece = self.read.borrow_mut();
         let Piece { octets, len, cut } = &mut *piece;
@@ -152,8 +149,7 @@ impl Tun {
         self.read.borrow().cut.as_ref().is_some_and(Cut::has_more)
     }
 
-    /// Passes a packet to the kernel. Returns false if the kernel rejects the packet, for example because the packet is
-    /// malformed.
+    /// Passes a packet to the kernel. Returns false if the kernel rejects the packet.
     ///
     /// # Errors
     /// If the device is gone.
@@ -161,8 +157,7 @@ impl Tun {
         taken((&self.file).write_vectored(&[IoSlice::new(&[0; OFFLOAD]), IoSlice::new(packet)]))
     }
 
-    /// Passes all packets of the bundle to the kernel and empties the bundle. Returns the number of packets that the
-    /// kernel rejected.
+    /// Passes the bundle to the kernel and empties it. Returns the number of rejected packets.
     ///
     /// # Errors
     /// If the device is gone.

@@ -1,5 +1,4 @@
-//! Combines packets into one large packet for the kernel, if the kernel's segmentation would restore them byte for
-//! byte.
+//! Combines packets into one large packet, if the kernel's segmentation restores them byte for byte.
 //!
 //! Such packets are consecutive segments of one TCP connection, or datagrams of one UDP flow. They may differ only in
 //! the fields that segmentation writes:
@@ -66,8 +65,7 @@ impl Bundle {
         self.count
     }
 
-    /// Appends a packet. Returns false if the packet cannot be combined with the packets in the bundle; the caller must
-    /// then write the bundle first.
+    /// Appends a packet. Returns false if it does not fit the bundle, which the caller must then write first.
     pub fn take(&mut self, packet: &[u8]) -> bool {
         if self.count == 0 {
             self.octets.clear();

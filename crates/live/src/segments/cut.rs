@@ -26,8 +26,7 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
-    /// Starts to cut a packet. Returns `None` if the packet is a single packet that needs no cutting, or if it is
-    /// malformed.
+    /// Starts to cut a packet. Returns `None` if the packet needs no cutting or is malformed.
     pub fn of(offload: &Offload, piece: &[u8]) -> Option<Cut> {
         // The CWR flag may accompany any TCP kind, so mask it out.
         let kind = match offload.kind & !WITH_CWR {

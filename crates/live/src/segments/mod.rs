@@ -1,12 +1,10 @@
-//! Segmentation offload: with one call the kernel passes or accepts up to 64 kB of one flow, instead of one packet per
-//! call (virtio 1.2, section 5.1.6; Linux's `Documentation/networking/segmentation-offloads.rst`).
+//! Segmentation offload: one call passes up to 64 kB of one flow (virtio 1.2, section 5.1.6; Linux's
+//! `Documentation/networking/segmentation-offloads.rst`).
 //!
-//! [`Cut`] cuts the kernel's large packets as the kernel's own segmentation would, so that all other code handles
-//! packets no larger than the link's MTU. A [`Bundle`] combines packets that a cut would restore byte for byte. Both
-//! support TCP and UDP over IPv4 and IPv6.
+//! [`Cut`] cuts the kernel's large packets as the kernel's own segmentation would. A [`Bundle`] combines packets that a
+//! cut would restore. Both support TCP and UDP over IPv4 and IPv6.
 //!
-//! Not enabled are offloads for fragmented UDP (UFO), for tunnels, and for CWR on every segment (accurate ECN). The
-//! kernel segments such packets itself.
+//! Not enabled: offloads for fragmented UDP (UFO), tunnels, and CWR on every segment (accurate ECN).
 
 mod bundle;
 mod cut;
@@ -142,8 +140,7 @@ fn put_total_len(packet: &mut [u8], ip_len: usize, len: usize) {
     }
 }
 
-/// Checksum of the pseudo-header: addresses, protocol and length (RFC 9293, section 3.1; RFC 8200, section 8.1).
-/// Assumes that the packet has no routing header.
+/// Checksum of the pseudo-header (RFC 9293, section 3.1; RFC 8200, section 8.1), without a routing header.
 fn pseudo_header(packet: &[u8], kind: Kind, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
     sum.add(if is_v4(packet) { &packet[12..20] } else { &packet[8..IPV6_HEADER] });

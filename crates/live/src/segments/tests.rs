@@ -237,8 +237,7 @@ fn a_checksum_that_is_left_to_us_is_completed() {
     assert_eq!(cut(&[&offload.write()[..], &partial].concat()), [whole]);
 }
 
-/// A kernel forwards between two devices. The first accepts bundles; the second has no offloads, so the kernel segments
-/// the packets.
+/// A kernel forwards from a device with bundles to one without offloads, so it segments the packets.
 #[test]
 fn it_is_cut_as_linux_cuts() {
     // `unshare` moves only the current thread to another namespace.

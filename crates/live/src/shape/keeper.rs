@@ -23,8 +23,7 @@ fn tried(answer: &[u8]) -> Vec<(String, String)> {
     answer.lines().filter_map(|line| line.split_once('\t')).map(|(tool, said)| (tool.into(), said.into())).collect()
 }
 
-/// A process that sets the rules, waits for this process to exit and then removes the rules. The keeper retains the
-/// necessary privileges after this process has dropped its own.
+/// A process that sets the rules, and removes them when this process exits. It retains the necessary privileges.
 ///
 /// Before [`Keeper::set`] the keeper changes nothing, because the rules may still belong to another process.
 #[derive(Debug)]
@@ -64,8 +63,7 @@ impl Keeper {
         }
     }
 
-    /// Makes the keeper set the rules, and waits until they are set. The rules then belong to this process, and the
-    /// keeper removes them when this process exits.
+    /// Makes the keeper set the rules, and waits until they are set.
     ///
     /// # Errors
     /// If no tool could set the rules, or the keeper was killed.

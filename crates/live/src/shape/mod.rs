@@ -1,14 +1,12 @@
 //! Applies a simulated queue discipline to the packets that leave a real interface. The kernel passes each packet to
 //! this process (NFQUEUE) and sends it when the discipline dequeues it, at the configured rate.
 //!
-//! **Fail-open.** Traffic continues if this process fails. The rules let packets pass if no process listens, and the
-//! kernel lets them pass if its own queue is full. If this process is killed, the packets in its queue are lost, and a
-//! keeper process removes the rules. If the keeper is killed too, the rules remain without effect until
-//! [`rules::Rules::remove`]. After its setup this process keeps only the capability that verdicts need.
+//! **Fail-open.** Packets pass if no process listens or the kernel's queue is full. If this process is killed, the
+//! packets in its queue are lost, and a keeper process removes the rules. If the keeper is killed too, the rules remain
+//! without effect until [`rules::Rules::remove`].
 //!
-//! **Sensing.** The disciplines `asqm` and `bdp` send probes of their own, called sensing packets. These leave through
-//! a raw socket on the interface, so they bypass the queue and the rules. A [reflector](crate::reflect) behind the link
-//! returns them to this process. `bdp` also reads the timestamps of all other arriving packets.
+//! **Sensing.** The probes of `asqm` and `bdp` (sensing packets) leave through a raw socket. A
+//! [reflector](crate::reflect) behind the link returns them. `bdp` also reads the timestamps of arriving packets.
 //!
 //! Left out: a queue for arriving packets. This queue must be the bottleneck: set a rate slightly below that of the
 //! modem.
@@ -296,8 +294,7 @@ struct WayOut {
     raw: Option<RawOut>,
     ending: Ending,
     gone: Gone,
-    /// Packets that wait in the kernel's queue: maps the number of a packet in the simulated network to its number in
-    /// the kernel's queue.
+    /// Packets in the kernel's queue: number in the simulated network, and number in the kernel's queue.
     waiting: BTreeMap<u64, u32>,
     /// Number of the last received packet in the kernel's queue.
     entering: u32,

@@ -1,6 +1,5 @@
-//! The kernel's rules that divert packets to a queue. They are set with nftables in a table of their own, or with
-//! iptables if nftables fails. A rule lets packets pass if no process listens at the queue, and its purpose determines
-//! its name and number.
+//! The kernel's rules that divert packets to a queue. They are set with nftables in their own table, or with iptables.
+//! The purpose of a rule determines its name and number.
 //!
 //! | purpose | diverts | queue numbers |
 //! |---|---|---|
@@ -51,8 +50,8 @@ struct Rule {
     v6: bool,
 }
 
-/// Checks that `name` can be the name of an interface, like Linux's `dev_valid_name`. Quotes and backslashes, which
-/// Linux permits, are rejected as well: they would end a word in a rule or a systemd unit.
+/// Checks that `name` can be the name of an interface, like Linux's `dev_valid_name`. Quotes and backslashes are
+/// rejected too, because they end a word in rules and systemd units.
 ///
 /// # Errors
 /// Returns a message if the name is empty, has 16 bytes or more, or contains a forbidden character.
@@ -140,8 +139,7 @@ impl Rules {
         Ok(Rules { queue: FIRST_QUEUE + (number % QUEUES) as u16, rules })
     }
 
-    /// Creates the rules for probes (sensing packets) that arrive at this machine, on one interface or on all
-    /// interfaces.
+    /// Creates the rules for arriving probes (sensing packets), on one interface or on all.
     ///
     /// # Errors
     /// If there is no such interface.
@@ -250,7 +248,7 @@ impl Rules {
     /// Removes all rules of this purpose.
     ///
     /// # Errors
-    /// None at present: removing a rule fails only if the rule does not exist, which is ignored.
+    /// None at present.
     pub fn remove(&self) -> Result<(), RulesError> {
         let table = self.table();
         let _ = run("nft", &["delete", "table", "inet", &table].map(str::to_owned), "");

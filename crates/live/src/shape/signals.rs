@@ -5,8 +5,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// While this value exists, Ctrl-C and similar signals do not end the process; they can be read from this descriptor
-/// instead.
+/// Until dropped, Ctrl-C and similar signals are read from this descriptor instead of ending the process.
 #[derive(Debug)]
 pub(crate) struct Ending {
     signals: SignalFd,

@@ -1,5 +1,4 @@
-//! The two sides of the emulated path: the TUN devices of the agent's hosts and of the passages, and the clock whose
-//! start time the agent and this process agreed on.
+//! The two sides of the emulated path: the TUN devices of the hosts and passages, and the clock of the run.
 
 use super::ports::Ports;
 use crate::linux::{Channel, Tun};
@@ -15,8 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 
-/// Typical delay of a wake-up. The loop wakes up this early before each departure and polls the clock until the
-/// departure is due.
+/// Typical delay of a wake-up. The loop wakes up this early and polls the clock until the departure.
 const WAKES_LATE: Duration = Duration::from_micros(60);
 
 /// One end of a flow: its sender or its receiver.
@@ -28,8 +26,7 @@ pub struct End {
     pub sends: bool,
 }
 
-/// A TUN device that the agent creates for a host, and the flow ends that use it. A host has several devices if its
-/// flows need separate namespaces.
+/// A TUN device of a host, and the flow ends that use it. A host may have one per separate namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Index of the host in the scenario.
@@ -92,8 +89,7 @@ impl<'a> Ends<'a> {
         self.refused
     }
 
-    /// Index of the device for a packet that left the network at an edge. A packet that belongs to no flow goes to the
-    /// host's first device.
+    /// Index of the device for a packet that left the network at an edge; the host's first one without a flow.
     fn device(&self, edge: NodeId, packet: &Packet) -> Option<usize> {
         let known = self.ports.flow((packet.src(), packet.dst()), packet.transport());
         let end = known.map(|(flow, side)| End { flow: flow.0, sends: side == Side::From });

@@ -1,8 +1,8 @@
 //! A scenario with real hosts: this process emulates the whole path in real time, and the hosts run in network
 //! namespaces. Each end of the path is a TUN device.
 //!
-//! Another process, the **agent**, represents the hosts. It makes the namespaces and devices, passes the devices to this
-//! process, and then drives the flows through the kernel's TCP. Both agree on the start time of the run:
+//! Another process, the **agent**, represents the hosts: it makes the namespaces and devices, and drives the flows
+//! through the kernel's TCP. Both agree on the start time:
 //!
 //! ```text
 //! agent          one message per device, carrying the device; then two per passage, the host's side before the path's
@@ -11,13 +11,11 @@
 //! this process   "over": the run has ended
 //! ```
 //!
-//! The kernel closes the descriptors of a process that ends for any reason. Each side therefore detects the death of
-//! the other, and the namespaces and devices disappear with the agent. The simulator itself
-//! runs the hosts that the agent does not represent, with its own TCP.
+//! Each side detects the death of the other, and the namespaces and devices disappear with the agent. The simulator
+//! runs all other hosts, with its own TCP.
 //!
-//! If both ends of a flow are the simulator's own hosts, no kernel would see the flow's packets. These hosts get a
-//! **passage**: a namespace whose kernel forwards between two devices, one on the host's side and one on the path's
-//! side. Every packet is written to the first device as bytes and read from the second.
+//! If both ends of a flow are the simulator's own hosts, they get a **passage**: a namespace whose kernel forwards
+//! between two devices, so that a kernel sees the flow's packets.
 
 mod ends;
 mod ports;
@@ -94,8 +92,7 @@ impl Talk {
         self.agents.as_ref().map(|channel| channel.as_fd().as_raw_fd())
     }
 
-    /// Closes this process's copy of the agent's end after the agent has inherited it. Otherwise the channel would stay
-    /// open after the agent's death.
+    /// Closes this process's copy of the agent's end after the agent has inherited it.
     pub fn agent_started(&mut self) {
         self.agents = None;
     }

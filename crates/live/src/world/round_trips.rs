@@ -1,7 +1,7 @@
 //! RTT samples of the flows that the kernel sends, measured at the sender's end of the path. For UDP, one-way delays.
 //!
-//! Each ACK of new data gives one sample, measured from the newest segment that it acknowledges. An ACK that covers a
-//! retransmitted segment gives no sample (Karn's algorithm). The kernel's own processing time is not included.
+//! Each ACK of new data gives one sample, from the newest segment that it acknowledges (Karn's algorithm). The kernel's
+//! processing time is not included.
 
 use lopsided_capture::Flight;
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -22,8 +22,7 @@ pub struct Trip {
     pub took_ns: u64,
 }
 
-/// Observes the packets at the edges of the network. Clones share their samples: pass one clone to the run and read the
-/// samples from another.
+/// Observes the packets at the edges of the network. Clones share their samples.
 #[derive(Clone, Debug)]
 pub(super) struct RoundTrips {
     shared: Arc<Mutex<Shared>>,
@@ -31,8 +30,8 @@ pub(super) struct RoundTrips {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Sending and receiving host of each flow; `None` for a host that the kernel does not run. For a receiver behind a
-    /// passage, the edge at the far side of its passage.
+    /// Sending and receiving host of each flow; `None` for hosts of the simulator. Behind a passage: the passage's far
+    /// edge.
     hosts: Vec<[Option<NodeId>; 2]>,
     /// Unacknowledged data of each connection, by flow and sender's port.
     connections: BTreeMap<(u32, u16), Flight>,
@@ -46,9 +45,8 @@ impl RoundTrips {
         RoundTrips { shared: Arc::new(Mutex::new(Shared { hosts, ..Shared::default() })) }
     }
 
-    /// Sets the scenario to observe. If both hosts of a flow are behind passages, the one-way delay of its datagrams is
-    /// measured at the far side of the receiver's passage: each passage lets a packet enter the network again, which
-    /// resets the packet's send time.
+    /// Sets the scenario to observe. With a passage at each end, delays of datagrams are measured at the far side of
+    /// the receiver's passage.
     pub fn watch(&self, scenario: &Scenario, passages: &[Passage]) {
         let far = |host: usize| passages.iter().find(|passage| passage.host == host).map(|passage| passage.far);
         let mut shared = self.lock();

@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of flows. A larger number is assumed to be a typing error.
 const MOST_FLOWS: usize = 100_000;
 
-/// The flows of a scenario, as three lists in the same order: the settings of each flow, the position of its table in
-/// the file, and the links that its data crosses.
+/// The flows of a scenario, as lists in the same order: settings, position of the table in the file, and links of the
+/// data's path.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     pub specs: Vec<FlowSpec>,
@@ -143,8 +143,7 @@ impl<'t> Common<'_, 't> {
         }
     }
 
-    /// Reports TCP settings in a flow that does not use TCP, because they would have no effect. Settings in [stack] and
-    /// [host] are accepted, because other flows may use them.
+    /// Reports TCP settings in a flow that does not use TCP. Settings in [stack] and [host] may belong to other flows.
     fn refuse_stack_keys(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) {
         let Some(known) = part.transport.stack_keys() else { return };
         let kind = part.transport.kind();
@@ -186,8 +185,7 @@ impl<'t> Common<'_, 't> {
         stop
     }
 
-    /// Returns the hosts that the copies of a flow use in turn: the senders, and the receivers. Both lists are empty if
-    /// an error was reported.
+    /// Returns the senders and receivers that the copies of a flow use in turn; empty lists after an error.
     fn resolve_ends(
         &mut self,
         flow: &Layers<'_>,
@@ -281,8 +279,7 @@ impl<'t> Common<'_, 't> {
         path.clone()
     }
 
-    /// Reads the TCP settings of one end. The tables, from the most to the least specific: this end of the flow, the
-    /// flow, the host, and `[stack]`.
+    /// Reads the TCP settings of one end: from this end of the flow, the flow, the host, and `[stack]`.
     fn stack(&self, flow: &Layers<'t>, host: usize, sends: bool, report: &mut Report<'_>) -> StackConfig {
         let own_host = match self.file.get("host") {
             Some((Node { value: tree::Value::Table(hosts), .. }, _)) => {

@@ -17,8 +17,7 @@ pub(super) struct Defaults {
     pub queue_packets: u32,
     /// True if the scenario must specify a delay.
     pub delay_required: bool,
-    /// Round-trip time that the other links of the path contribute. `None` if the flows over this link do not all have
-    /// the same base RTT.
+    /// RTT of the other links of the path. `None` if the flows over this link have different base RTTs.
     pub base_rtt_beyond: Option<Duration>,
 }
 
@@ -40,8 +39,7 @@ pub(super) fn resolve_line(link: &Layers<'_>, defaults: Defaults, report: &mut R
     (direction(Dir::Down, down_delay), direction(Dir::Up, up_delay))
 }
 
-/// Returns the one-way delays, down and up. A delay of a direction overrides the delay of the link; an RTT of the link
-/// is split in half.
+/// Returns the one-way delays, down and up. A direction's own delay takes precedence; an RTT is split in half.
 pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut Report<'_>) -> (Duration, Duration) {
     let own = |dir: Dir, report: &mut Report<'_>| read(&link.below(dir.name()), "delay", value::span, report);
     // A delay of a direction overrides the delay of the link.

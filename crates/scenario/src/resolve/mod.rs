@@ -72,8 +72,7 @@ fn resolve_head(table: &Layers<'_>, report: &mut Report<'_>) -> Head {
     read_part(table, Line::default(), report)
 }
 
-/// Checks that each table [host.NAME] belongs to an existing host, and returns the hosts' interfaces. Stacks that no
-/// flow uses are read only to report errors in them.
+/// Checks the tables [host.NAME], and returns the hosts' interfaces.
 fn resolve_hosts(
     file: &Layers<'_>,
     network: &Network,
@@ -134,7 +133,7 @@ fn check_rows(
     }
 }
 
-/// Reports each queue that is too small for a packet of a flow that crosses it. Such a flow would make no progress.
+/// Reports each queue that is too small for a packet of a flow that crosses it.
 fn check_limits(network: &Network, flows: &Flows, report: &mut Report<'_>) {
     for (flow, path) in flows.specs.iter().zip(&flows.paths) {
         let packet = match flow.app.get::<DatagramConfig>() {

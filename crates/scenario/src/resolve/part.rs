@@ -1,5 +1,5 @@
-//! Reads the parts of a scenario, such as queue disciplines and applications, according to their declarations. The
-//! value of each key comes from the most specific table that sets the key.
+//! Reads the parts of a scenario, such as queues and applications. The most specific table that sets a key has
+//! precedence.
 
 use super::read::{Layers, require};
 use crate::error::Report;
@@ -15,8 +15,7 @@ use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartI
 pub(super) struct Line {
     /// Rate of the link; `None` if the rate is unlimited.
     pub rate: Option<BitRate>,
-    /// True if a token bucket or a scheduler dequeues from this queue. Both check the head of the queue first, so they
-    /// never dequeue from an empty queue.
+    /// True if a token bucket or a scheduler dequeues from this queue, and thus never while it is empty.
     pub shaped: bool,
     /// The round-trip time for limits in BDP; `None` if the network has no single base RTT.
     pub base_rtt: Option<Duration>,
@@ -25,7 +24,7 @@ pub(super) struct Line {
     pub queue_packets: Option<u32>,
 }
 
-/// Reads a part of a known type. Errors are added to the report; after an error the part must not be used.
+/// Reads a part of a known type. After an error the part must not be used.
 pub(super) fn read_part<P: Part>(layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> P {
     let mut part = P::default();
     fill(&mut part, &PartInfo::of::<P>(), &|_| layers.clone(), line, report);
@@ -81,8 +80,8 @@ pub(super) fn read_family(
     part
 }
 
-/// Returns the kind of a part whose table does not set `kind`. If the family permits it, this is the first kind that
-/// has all keys of the table; otherwise it is the default kind.
+/// Returns the kind of a part without `kind`: the first kind that has all keys, if the family permits it, or the
+/// default.
 fn kind_by_keys(family: &Family, layers: &Layers<'_>) -> &'static str {
     let members = (family.members)();
     let all: Vec<&str> = members.iter().flat_map(|member| member.info.names()).collect();
@@ -94,8 +93,7 @@ fn kind_by_keys(family: &Family, layers: &Layers<'_>) -> &'static str {
     found.filter(|_| family.infer_kind).unwrap_or(&members[0]).info.name
 }
 
-/// Reports keys that belong to another kind. If an override changes the kind, the keys that the file sets for the
-/// previous kind are ignored.
+/// Reports keys that belong to another kind, unless an override has changed the kind.
 fn refuse_other_kinds_keys(family: &'static Family, chosen: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_>) {
     let own = layers.down_to("kind");
     // Sources are numbered in order of precedence: the file is 0, and overrides follow.
@@ -209,9 +207,7 @@ pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report:
     found.map_err(or_word).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
-/// Returns the amount if the node is a table that contains only the key `amount`, otherwise the node itself. The
-/// expansion of shorthand turns an amount into such a table if another kind of the family has a limit with further
-/// keys.
+/// Returns the amount of a table that contains only the key `amount`, otherwise the node itself.
 fn bare_amount(node: &Node) -> &Node {
     match node.table() {
         Some(table) if table.entries.len() == 1 => table.get("amount").unwrap_or(node),

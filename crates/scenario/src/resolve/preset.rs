@@ -14,8 +14,7 @@ pub(crate) fn link(name: &str) -> Option<&'static Table> {
     PRESETS.iter().position(|preset| preset.name == name).map(|place| &links[place])
 }
 
-/// Removes from the file's `[link]` all keys that the preset sets: a preset that is named in an override replaces the
-/// values in the file. Overrides of single keys are applied later, so they take precedence over the preset.
+/// Removes from the file's `[link]` all keys that a preset in an override sets.
 pub(crate) fn clear_for_preset(file: &mut Table, name: &str) {
     let Some(preset) = link(name.trim().trim_matches(['"', '\''])) else { return };
     let Some(Value::Table(own)) = file.get_mut("link").map(|node| &mut node.value) else { return };

@@ -56,8 +56,8 @@ impl<'t> Layers<'t> {
         Layers { tables: found.cloned().into_iter().collect(), place: self.place }
     }
 
-    /// Returns the tables from the most specific one down to the first that sets the key. Less specific tables are left
-    /// out, because their other keys may assume a different value of this key.
+    /// Returns the tables from the most specific one down to the first that sets the key. Other tables may assume
+    /// another value of the key.
     pub(super) fn down_to(&self, key: &str) -> Layers<'t> {
         let last = self.tables.iter().position(|(table, _)| table.get(key).is_some());
         let tables = &self.tables[..last.map_or(self.tables.len(), |last| last + 1)];
@@ -79,7 +79,7 @@ impl<'t> Layers<'t> {
     }
 }
 
-/// Reads a key. Returns `None` if the key is missing. If its value is invalid, reports an error and returns `None`.
+/// Reads a key. Returns `None` if the key is missing or, with an error, invalid.
 pub(super) fn read<T>(
     layers: &Layers<'_>,
     key: &str,

@@ -14,8 +14,7 @@ use lopsided_tcp::{CONTROLLERS, DelayedAck, FastRecovery, PROFILES, StackConfig,
 const LARGEST_MTU: u64 = 65_535;
 /// Length of IPv4 and TCP headers without options, in bytes.
 const HEADERS: u64 = 40;
-/// The smallest MSS in bytes. RFC 9293, section 3.7.1 allows smaller values, but TCP options would then leave no room
-/// for data.
+/// The smallest MSS in bytes. Smaller values (RFC 9293, section 3.7.1) leave no room for data next to options.
 const SMALLEST_MSS: u64 = 64;
 
 /// Reads the TCP settings of one end. `controllers` are the names that `cc` may have.
@@ -39,8 +38,7 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
     stack
 }
 
-/// Returns the value of a key; `None` if the key is missing. If the value is invalid, reports an error and returns
-/// `None`.
+/// Returns the value of a key. Returns `None` if the key is missing or, with an error, invalid.
 fn resolve_setting(key: &KeyInfo, layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Value> {
     // `delayed_ack` is a table with its own rule of precedence.
     if key.name == "delayed_ack" {
@@ -81,7 +79,7 @@ fn refuse_abc_beside_half(layers: &Layers<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Reports `abe` with a congestion control other than Reno and CUBIC, because RFC 8511 defines ABE only for these two.
+/// Reports `abe` unless the congestion control is Reno or CUBIC (RFC 8511).
 fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     // `cubic` and its variants.
     let known = cc.starts_with("cubic") || ["reno", "newreno"].contains(&cc);
@@ -93,8 +91,7 @@ fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     }
 }
 
-/// Rejects `cc = "newreno"` unless the stack uses NewReno's recovery (RFC 6582), which the key `fast_recovery` selects.
-/// NewReno has the congestion control of Reno and differs only in its recovery.
+/// Rejects `cc = "newreno"` unless `fast_recovery` selects its recovery (RFC 6582).
 fn refuse_newreno_without_its_recovery(layers: &Layers<'_>, stack: &StackConfig, report: &mut Report<'_>) {
     let Some((node, path)) = layers.get("cc") else { return };
     let Some(profile) = stack.to_profile() else { return };
@@ -105,8 +102,7 @@ fn refuse_newreno_without_its_recovery(layers: &Layers<'_>, stack: &StackConfig,
     }
 }
 
-/// Reads the keys of delayed ACKs. Delayed ACKs are on or off according to the most specific table that sets any of
-/// these keys. The number of segments and the timeout may also come from less specific tables.
+/// Reads the keys of delayed ACKs. The most specific table that sets any of them decides between on and off.
 fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<DelayedAck> {
     // A table that sets any of these keys turns delayed ACKs on, unless the table also contains `mode = "off"`.
     let deciding = layers.deciding(&["mode", "segments", "timeout"]);

@@ -1,5 +1,4 @@
-//! Checks the tree against the declarations. Reports unknown keys, and values of the wrong form (single value, list or
-//! table).
+//! Checks the tree against the declarations: unknown keys, and values of the wrong form (single value, list or table).
 //!
 //! Short forms are expanded to tables, so later steps read only tables.
 
@@ -21,8 +20,7 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// Checks a table and everything below it. `path` is the table's dotted key, empty for the whole file.
 ///
-/// A misspelled key that is similar to a known key is reported and then read as the known key. Otherwise the known key
-/// would also be reported as missing.
+/// A misspelled key is read as the similar known key, which would otherwise be reported as missing.
 pub(crate) fn check(table: &mut Table, shape: &PartInfo, path: &str, report: &mut Report<'_>) {
     // A misspelled key must not replace the correctly spelled key if both are present.
     let mut present: Vec<&str> = shape.names().filter(|name| table.get(name).is_some()).collect();
@@ -88,8 +86,7 @@ fn check_list(node: &mut Node, below: ValueType, path: &str, report: &mut Report
     true
 }
 
-/// Returns the declaration of the table at this node. If the table sets `kind`, the declaration contains only the keys
-/// of that kind.
+/// Returns the declaration of the table at this node, with the keys of its `kind` only.
 fn shape_of(value_type: ValueType, node: &Node) -> Option<PartInfo> {
     let ValueType::Family(family) = value_type else { return table_of(value_type) };
     let Value::Table(table) = &node.value else { return Some(family.table()) };
@@ -147,7 +144,7 @@ fn meant(word: &str, shape: &PartInfo) -> Option<&'static str> {
     renamed.map(|(_, new)| *new).or_else(|| nearest(word, shape.names()))
 }
 
-/// Returns the top-level table that has this key, for the advice if the key is in the wrong table.
+/// Returns the top-level table that has this key.
 fn elsewhere(word: &str) -> Option<&'static str> {
     let file = super::file();
     let has = |key: &&KeyInfo| match key.value_type {

@@ -3,8 +3,7 @@
 use super::limit::limit;
 use lopsided_spec::{Family, KeyInfo, PartInfo, ValueType};
 
-/// Returns the table that a value of this type, or an item of a list of this type, has in the file. `None` for single
-/// values.
+/// Returns the table of a value of this type, or of an item of a list. `None` for single values.
 pub(crate) fn table_of(value_type: ValueType) -> Option<PartInfo> {
     match value_type {
         ValueType::Part(table) | ValueType::Map(table) => Some(table()),

@@ -1,5 +1,4 @@
-//! The declarations of all keys of a scenario file. They are used to reject unknown keys, to apply overrides, and to
-//! generate the JSON Schema.
+//! The declarations of all keys of a scenario file, for checks, overrides and the JSON Schema.
 
 mod check;
 mod family;

@@ -1,7 +1,7 @@
 //! Overrides: a dotted key such as `link.up.queue.limit` or `flow.download.cc`, and a new value for it.
 //!
-//! A flow or a link of the topology is selected by its name or by its number, counted from 1; `*` selects all. A name
-//! that contains characters other than letters, digits, `-` and `_` needs quotes: `flow."download.1".cc`.
+//! A flow or a link of the topology is selected by its name or by its number, counted from 1; `*` selects all. Names
+//! with special characters need quotes: `flow."download.1".cc`.
 //!
 //! The value `default` removes the key, so that the value of the preset or the default applies.
 

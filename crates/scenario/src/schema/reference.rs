@@ -124,7 +124,7 @@ impl Page {
         }
     }
 
-    /// Returns a link to the section of a table, and adds the section to the list of sections to write.
+    /// Returns a link to the section of a table, which is then written.
     fn section(&mut self, value_type: ValueType) -> String {
         let info = if let ValueType::Limit = value_type { limit() } else { table_of(value_type).expect("a table") };
         let name = info.name;

@@ -18,11 +18,9 @@ pub(crate) enum NotDecimal {
     TooLong,
 }
 
-/// Maximum number of digits. It suffices for every quantity, and the product with the factor of a unit fits into 128
-/// bits.
+/// Maximum number of digits. The product with a unit's factor fits into 128 bits.
 const MAX_DIGITS: usize = 24;
-/// Maximum exponent. It suffices for all digits of a float as small as 1e-12, so a printed probability can be read back
-/// exactly.
+/// Maximum exponent: enough to read a printed float of 1e-12 back exactly.
 const MAX_EXPONENT: i32 = 36;
 
 impl Decimal {

@@ -1,7 +1,6 @@
 //! Parses quantities such as `"2.4 Mbit/s"` or `2.4M` into exact integers, and formats them.
 //!
-//! - Upper and lower case are equivalent only if the meaning is clear: `mbit/s` is accepted, `kb` (kilobytes or
-//!   kilobits?) is rejected.
+//! - The case may differ if the meaning is clear: `mbit/s` is accepted, `kb` (kilobytes or kilobits?) is rejected.
 //! - Prefixes are decimal (k = 1000); `Ki`, `Mi` and `Gi` are binary.
 //! - A number without a unit is rejected, and so is a fraction of the base unit (bit/s, nanosecond, byte).
 //!
@@ -169,8 +168,7 @@ pub fn parse_window(text: &str) -> Result<Amount, UnitError> {
     Ok(Amount::Bytes(Bytes::new(whole(text, number, factor, SIZE)?)))
 }
 
-/// The lowest rate that is rejected: 1 bit/s above 10 Tbit/s. With lower rates, products of bits and nanoseconds do not
-/// overflow.
+/// The lowest rejected rate: below it, products of bits and nanoseconds do not overflow.
 const MOST_RATE: u64 = 10_000_000_000_001;
 
 /// The smallest probability other than 0. With a smaller one, no packet of a run would be affected.
@@ -214,7 +212,7 @@ pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     Err(if percent { error } else { error.help(format!("did you mean `{number} %`?")) })
 }
 
-/// Formats a rate exactly, in the largest of bit/s, kbit/s, Mbit/s and Gbit/s in which the number is at least 1.
+/// Formats a rate exactly, in the largest of bit/s, kbit/s, Mbit/s and Gbit/s with a number of at least 1.
 pub fn format_rate(rate: BitRate) -> String {
     let bps = rate.as_bps();
     match bps {
@@ -225,7 +223,7 @@ pub fn format_rate(rate: BitRate) -> String {
     }
 }
 
-/// Formats a duration exactly, in the largest of ns, us, ms and s in which the number is at least 1.
+/// Formats a duration exactly, in the largest of ns, us, ms and s with a number of at least 1.
 pub fn format_span(span: Duration) -> String {
     let nanos = span.as_nanos();
     match nanos {
@@ -237,7 +235,7 @@ pub fn format_span(span: Duration) -> String {
     }
 }
 
-/// Formats a size in the largest unit in which it is a whole number. Sizes below 10,000 bytes are formatted in bytes.
+/// Formats a size in the largest unit that gives a whole number. Sizes below 10,000 bytes stay in bytes.
 pub fn format_size(size: Bytes) -> String {
     let octets = size.get();
     // Sizes below 10,000 bytes are easiest to read in bytes: "1500 B".
@@ -295,8 +293,7 @@ fn split(text: &str, quantity: Quantity) -> Result<(&str, &str), UnitError> {
     Ok((number, unit))
 }
 
-/// Returns the length of the number at the start of a text: a sign, digits, points, and an exponent if digits follow
-/// it.
+/// Returns the length of the number at the start of a text: sign, digits, points, exponent.
 pub(crate) fn number_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = 0;

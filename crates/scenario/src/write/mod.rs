@@ -1,5 +1,5 @@
-//! Writes a resolved scenario in two forms: as TOML that can be read back, and as JSON with plain numbers for other
-//! programs. Also generates the Python types of that JSON.
+//! Writes a resolved scenario as TOML that can be read back, and as JSON for other programs. Also generates Python
+//! types of that JSON.
 
 mod inline;
 mod json;

@@ -1,4 +1,4 @@
-//! The types of the resolved scenario's JSON as a Python module, generated from the same declarations as the JSON.
+//! The Python types of the resolved scenario's JSON, generated from the same declarations.
 
 use super::resolved::{Shape, TableShape, part_shape, scenario_shape};
 use lopsided_spec::{Family, PartInfo, ValueType};
@@ -79,8 +79,8 @@ struct Module {
 }
 
 impl Module {
-    /// Writes a class for a table, preceded by the types that the class uses, and returns the class name. The name of a
-    /// part's class contains the name of its family.
+    /// Writes the class of a table, preceded by the types that it uses. Returns its name, which contains that of the
+    /// family.
     fn table(&mut self, table: TableShape, family: &str, kind: Option<&str>) -> String {
         let name = camel(table.name) + &camel(family);
         if self.begins(&name) {

@@ -1,8 +1,7 @@
 //! The resolved scenario as JSON. The key of a number ends with the unit (`_s`, `_bps`, `_bytes`). Nodes are referred
 //! to by name.
 //!
-//! Each table is declared here or generated from the declaration of a component (queue, link, controller). The same
-//! declarations produce the JSON and its Python types.
+//! Tables are declared here or generated from the declaration of a component (queue, link, controller).
 
 use super::json::{Json, number, span};
 use super::value::{fields_of, kind_to_json, part_to_json, setting_to_json, suffix};
@@ -41,7 +40,7 @@ pub(super) enum Shape {
 
 use Shape::{Optional, OrWord, Table, Tables, Value};
 
-/// One entry of a table: its key without the unit, the type of its value, and the function that computes the value.
+/// One entry of a table: key without the unit, type, and the function that computes the value.
 struct Entry<T: 'static> {
     name: &'static str,
     shape: Shape,
@@ -103,8 +102,7 @@ const FLOW: &[Entry<FlowSpec>] = &[
     entry("receiver_stack", Table(stack_shape), |_, flow| stack(&flow.to_stack)),
 ];
 
-/// The entries of TCP settings that are not keys of the profile; the keys of the profile follow. A setting that the
-/// scenario does not set is null, which means that the profile's value applies.
+/// The TCP settings that are not keys of the profile. Null means that the profile's value applies.
 const STACK: &[Entry<StackConfig>] = &[
     entry("profile", Value(Text), |_, stack| Json::text(&stack.profile)),
     entry("cc", Value(Text), |_, stack| Json::text(&stack.cc)),

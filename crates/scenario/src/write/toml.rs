@@ -1,5 +1,4 @@
-//! Writes a scenario as TOML in its general form: a topology with all links, one table per flow, and every default
-//! written out.
+//! Writes a scenario as TOML in its general form, with every default written out.
 
 use super::inline::{Inline, list, quoted};
 use super::value::{kind_to_toml, part_to_toml, value_to_toml};

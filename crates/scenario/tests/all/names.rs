@@ -3,7 +3,7 @@
 use super::BASE;
 use lopsided_scenario::Scenario;
 
-/// `cc` can be set in a flow, at either end of a flow, for one host, and for all hosts.
+/// `cc` can be set in a flow, at either of its ends, for one host, and for all hosts.
 #[test]
 fn names_given_beside_the_file_are_congestion_controls_wherever_one_may_stand() {
     let text = format!(

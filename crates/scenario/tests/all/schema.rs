@@ -1,5 +1,4 @@
-//! The JSON Schema accepts all files that the reader accepts, and rejects misspelled keys. The checker in this file
-//! implements only the keywords that the schema uses.
+//! The JSON Schema accepts all files that the reader accepts, and rejects misspelled keys.
 
 use super::examples::files;
 use super::good;
