@@ -1,1 +1,1 @@
-"""Results: tables and their columns, time series, units, and the folder that a run writes."""
+"""Results: tables, time series, units, and run folders."""

@@ -1,11 +1,10 @@
-"""The captures of a run, `pcap/host-NAME.pcapng` and `pcap/link-NAME.pcapng`, and the index of the flows in them.
+"""The captures of a run, `pcap/host-NAME.pcapng` and `pcap/link-NAME.pcapng`, and their index.
 
-`pcap/flows.csv` has one row per flow: its two hosts, and the address and port at which its receiver listens. All
-connections of a flow use this address and port, in every capture.
+`pcap/flows.csv` has one row per flow: its hosts, and its receiver's address and port, which all its connections use.
 
-`pcap/merged.pcapng` contains the captures of all hosts in one file, in order of time. Each host is an interface of the
-file, with the host's name. The file contains a packet once per host that the packet passed. Trace tools mistake the
-second copy for a retransmission, unless you choose one interface (`frame.interface_name == "client"`).
+`pcap/merged.pcapng` has the captures of all hosts, in order of time, with one interface per host. It contains a packet
+once per host. Trace tools mistake the second copy for a retransmission, unless you choose one interface
+(`frame.interface_name == "client"`).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _COLUMNS = ("flow", "from", "to", "address", "port")
 
 @dataclass(frozen=True)
 class Listed:
-    """The hosts of a flow, and the receiver's address, which identifies the flow in captures."""
+    """A flow's hosts and receiver address."""
 
     flow: str
     sender: str
@@ -44,12 +43,10 @@ class Listed:
 
     @property
     def place(self) -> tuple[str, int]:
-        """The receiver's address and port, which identify the flow's connections."""
         return self.address, self.port
 
 
 def write_index(folder: Path, flows: Iterable[Listed]) -> None:
-    """Writes `flows.csv` into the folder of the captures."""
     with (folder / INDEX).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
@@ -70,21 +67,16 @@ def read_index(folder: Path) -> list[Listed]:
 
 
 def at_host(folder: Path, host: str) -> Path:
-    """Returns the path of the capture at a host."""
     return folder / f"host-{host}.pcapng"
 
 
-# The parts of pcapng (draft-ietf-opsawg-pcapng) that the worlds write: one little-endian section with its interfaces
-# first.
+# The worlds write this part of pcapng (draft-ietf-opsawg-pcapng): one little-endian section, interfaces first.
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _ETHERNET, _ETHERNET_HEADER, _INTERFACE_NAME, _TCP = 1, 14, 2, 6
 
 
 def merge(folder: Path) -> Path:
-    """Merges the captures of a folder's hosts into one file, in order of time.
-
-    Packets with the same time are ordered by the names of their hosts.
-    """
+    """Merges the captures of a folder's hosts in order of time. At equal times, host names decide."""
     target = folder / MERGED
     sources = sorted(folder.glob("host-*.pcapng"))
     interfaces: list[bytes] = []
@@ -112,12 +104,8 @@ def merge(folder: Path) -> Path:
 
 
 def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the arrivals of a flow's data segments at its receiver, from the merged capture: times in seconds and
-    payload bytes.
-
-    Duplicate segments are included.
-    """
-    # Imported here because numpy loads slowly and is not needed to read a scenario.
+    """Returns a flow's data segments at its receiver: times in seconds and payload bytes, with duplicates."""
+    # numpy loads slowly, and reading a scenario does not need it.
     import numpy as np
 
     file = np.memmap(folder / MERGED, dtype=np.uint8, mode="r")
@@ -132,7 +120,7 @@ def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[n
             found = (found << 8) | file[at + place]
         return found
 
-    # Each step removes the packets of other flows, so that no later step reads beyond the end of a packet.
+    # Each step removes other flows' packets, so that no step reads beyond a packet's end.
     block = np.array(places, dtype=np.int64)
     block = block[here[number(block, (11, 10, 9, 8))]]
     ip = block + starts[number(block, (11, 10, 9, 8))]
@@ -162,7 +150,7 @@ def _places(octets: memoryview) -> tuple[list[bytes], list[int]]:
 
 
 def _interface_name(block: bytes) -> str:
-    """Returns the name in an interface description without `host-`; empty if the first option is not a name."""
+    """Returns an interface's name without `host-`; empty if the first option is no name."""
     code, length = struct.unpack_from("<HH", block, 16)
     return block[20 : 20 + length].decode().removeprefix("host-") if code == _INTERFACE_NAME else ""
 
@@ -174,7 +162,7 @@ def _blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _stamped(file: BinaryIO, interfaces_before: int) -> Iterator[tuple[int, bytes]]:
-    """Yields the packets of a file with their times. `interfaces_before` counts the interfaces of earlier files."""
+    """Yields packets with their times. `interfaces_before` counts the interfaces of earlier files."""
     for kind, block in _blocks(file):
         if kind == _PACKET:
             interface, high, low = struct.unpack_from("<III", block, 8)

@@ -1,7 +1,7 @@
 """Declarations of all tables and columns: name, unit, heading and meaning.
 
-The tables of a run are declared where the simulator fills them (`crates/sim/src/results.rs`); the tables of studies are
-declared in `study_tables.py`. Files, printed tables, reports and `docs/results.md` use these declarations.
+Tables of a run are declared in `crates/sim/src/results.rs`, tables of studies in `study_tables.py`. Files, printed
+tables, reports and `docs/results.md` use them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ second, `index` a number from 0 to 1.
 
 @dataclass(frozen=True)
 class Column:
-    """A column: name, type of its values, unit, heading, and meaning."""
+    """A column: name, type, unit, heading, and meaning."""
 
     name: str
     unit: Unit
@@ -56,7 +56,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """The declaration of a table: its name, contents, and columns in order."""
+    """A table's declaration: name, contents, and columns in order."""
 
     name: str
     meaning: str
@@ -74,7 +74,7 @@ class TableSpec:
         return {column.name: types[column.kind] for column in self.columns}
 
     def frame(self, rows: Iterable[Mapping[str, Any]] = ()) -> pl.DataFrame:
-        """Builds a frame with these columns. A value that a row lacks becomes null."""
+        """Builds a frame with these columns. Missing values become null."""
         import polars as pl
 
         return pl.DataFrame([dict(row) for row in rows], schema=self.schema)
@@ -127,8 +127,10 @@ _INSTANTS: Mapping[str, Unit] = {
     **dict.fromkeys(("time_s", "outstanding_max_s"), "instant"),
     **dict.fromkeys(("start_s", "stop_s"), "start"),
 }
-"""Columns whose values are points in time of a run. These are printed with more digits than durations. Starts and
-stops of flows are rounded to hundredths of a second."""
+"""Columns with points in time, which need more digits than durations.
+
+Starts and stops of flows are rounded to hundredths of a second.
+"""
 
 
 def _declared(name: str, kind: Kind, unit: Unit, heading: str, meaning: str) -> Column:
@@ -149,7 +151,7 @@ _ENDINGS: dict[str, Unit] = {"_bps": "bps", "_bytes": "bytes", "_ms": "ms", "_ms
 
 
 def unknown(name: str, *, numeric: bool) -> Column:
-    """Declares a column that the catalogue lacks, such as a user-defined measure. Its name ends in its unit."""
+    """Declares a column that the catalogue lacks. Its name ends in its unit."""
     ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
     if "." in name:
         return Column(name, _ENDINGS.get(ending, "number") if numeric else "text", name)

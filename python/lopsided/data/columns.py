@@ -17,7 +17,7 @@ _KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
 
 def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
-    """Returns a frame. Each column is given by its type and its data: bytes in the machine's byte order, or texts."""
+    """Returns a frame from columns of a type and data: bytes in the machine's order, or texts."""
     return Columns(columns).frame()
 
 
@@ -31,7 +31,7 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
     if kind == "word":
         codes, words = data
         return pl.Series(name, words, dtype=pl.String).gather(np.frombuffer(codes, dtype=np.uint32))
-    # A missing value is NaN in the simulator and null in a table.
+    # Missing values are NaN in the simulator and null in tables.
     values = np.frombuffer(data, dtype=_KINDS[kind])
     if kind == "f64":
         return pl.Series(name, values, nan_to_null=bool(np.isnan(values).any()))
@@ -39,10 +39,9 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
 
 
 class Columns(Lazy):
-    """One table of the native module. A column is converted to a series only when it is read.
+    """One table of the native module. A column is converted when it is read.
 
-    A study reads a few numbers from each of hundreds of runs. Converting all columns would take longer than the rest of
-    the study.
+    A study reads few numbers from each of hundreds of runs.
     """
 
     def __init__(self, raw: dict[str, tuple[str, Any]]) -> None:
@@ -98,7 +97,6 @@ class Columns(Lazy):
 
 
 def _values(kind: str, data: Any) -> list[Any]:
-    """Returns the values of a column as Python objects."""
     if kind == "word":
         codes, words = data
         return [words[code] for code in np.frombuffer(codes, dtype=np.uint32).tolist()]
@@ -111,8 +109,7 @@ def _values(kind: str, data: Any) -> list[Any]:
 
 
 class Frames(Mapping[str, "pl.DataFrame"]):
-    """The tables of the native module by name. A frame is built when a table is first read, because a sweep reads
-    only two of the tables."""
+    """The native module's tables by name. A frame is built on the first read."""
 
     def __init__(self, tables: dict[str, dict[str, tuple[str, Any]]]) -> None:
         self._columns = {name: Columns(raw) for name, raw in tables.items()}

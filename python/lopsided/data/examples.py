@@ -1,6 +1,6 @@
-"""The example scenarios from the repository's folder `scenarios/`, which every installation contains.
+"""The example scenarios of the repository's folder `scenarios/`.
 
-`python/lopsided/examples` has a link to each of these files; a built package has copies instead.
+`python/lopsided/examples` links to these files; packages contain copies.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def names() -> tuple[str, ...]:
 
 
 def text(name: str) -> str:
-    """Returns the example as TOML. Raises UsageError if there is no example with this name."""
+    """Returns the example as TOML. Raises UsageError if there is none."""
     if name not in names():
         close = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
         meant = f"did you mean {close[0]!r}?" if close else "`lopsided list examples` shows them"
@@ -32,7 +32,7 @@ def text(name: str) -> str:
 
 
 def title(name: str) -> str:
-    """Returns the title of the example without reading the rest of the file."""
+    """Returns an example's title without reading the rest of the file."""
     found = re.search(r'^title = "(.*)"$', text(name), re.MULTILINE)
     return found[1] if found else text(name).partition("\n")[0].lstrip("# ").rstrip(".")
 

@@ -1,4 +1,4 @@
-"""The fairness of a run: a table of its groups of flows, and numbers for the whole run."""
+"""A run's fairness: a table of groups of flows, and numbers for the whole run."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from lopsided.data.table import Table
 
 @dataclass(frozen=True)
 class Fairness:
-    """The fairness of a run. `groups` has one row per group of flows; `docs/fairness.md` explains its columns."""
+    """The fairness of a run. `groups` has one row per group; `docs/fairness.md` explains the columns."""
 
     groups: Table
     jain: float | None
     """Jain's index of the goodputs of all flows; `None` if nothing was delivered."""
     jain_max_min: float | None
-    """Jain's index over each flow's goodput divided by its max-min fair share; `None` if no link has a rate."""
+    """Jain's index of goodput over max-min fair share; `None` if no link has a rate."""
     converged_s: float | None
-    """Time in seconds from the last start of a flow until every flow stays near its max-min share; `None` if this
-    does not happen."""
+    """Seconds from the last start until every flow stays near its max-min share; `None` if never."""
     settled_s: float | None
-    """Time in seconds from the last start of a flow until every flow stays near its own mean share after the
-    warm-up; `None` if this does not happen."""
+    """Seconds from the last start until every flow stays near its mean share after the warm-up; `None` if never."""
     start_s: float
     stop_s: float
-    """Start and end, in seconds, of the period that the means cover."""
+    """Start and end of the averaged period in seconds."""
     window_s: float
-    """Averaging period of the shares, in seconds, for both convergence times."""
+    """Averaging period of the shares in seconds."""
     within: float
     hold_s: float
 

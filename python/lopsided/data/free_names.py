@@ -1,8 +1,7 @@
-"""Names for results that the user did not name, from the task and the time.
+"""Names for unnamed results, from task and time.
 
-Commands that start in the same second get different names. A process claims its names by sockets in Linux's abstract
-namespace, which leave no file and disappear when the process ends. On other systems, a name is only compared with the
-existing files.
+Commands that start in the same second get different names. On Linux, a process claims names by abstract sockets, which
+disappear when it ends. Other systems only compare names with existing files.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from pathlib import Path
 
 
 def dated(name: str, suffix: str = "") -> Path:
-    """Returns `runs/NAME-DATE-TIME`, with `-2`, `-3`, ... appended if this name exists or another process has
-    claimed it."""
+    """Returns `runs/NAME-DATE-TIME`. `-2`, `-3`, ... follows if the name exists or is claimed."""
     stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     place, number = Path("runs") / f"{stem}{suffix}", 1
     while place.exists() or not _claimed(place):
@@ -27,7 +25,6 @@ def dated(name: str, suffix: str = "") -> Path:
 
 
 def _claimed(place: Path) -> bool:
-    """True if this process has claimed the name."""
     if sys.platform != "linux":
         return True
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

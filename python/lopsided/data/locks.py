@@ -17,12 +17,10 @@ except ImportError:
 
 
 def open_folder(folder: Path) -> int:
-    """Returns a descriptor for locking the folder. Raises OSError if the folder does not exist or is a symbolic
-    link."""
+    """Returns a descriptor for locking the folder. Raises OSError if it is missing or a symbolic link."""
     if fcntl is not None:
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    # On Windows, a program cannot open a folder, and cannot rename a folder that contains an open file. So the lock is
-    # a file next to the folder.
+    # Windows cannot open folders, nor rename a folder with an open file. The lock is a file next to the folder.
     if folder.is_symlink() or not folder.is_dir():
         raise FileNotFoundError(folder)
     return os.open(_lock_file(folder), os.O_RDWR | os.O_CREAT)
@@ -41,8 +39,7 @@ def lock(descriptor: int) -> None:
 
 
 def is_of(descriptor: int, folder: Path) -> bool:
-    """True if the descriptor belongs to the folder that now has this name. Raises FileNotFoundError if the folder no
-    longer exists."""
+    """True if the descriptor's folder still has this name. Raises FileNotFoundError if the name is gone."""
     found = folder.stat()
     return fcntl is None or os.path.samestat(os.fstat(descriptor), found)
 

@@ -1,12 +1,11 @@
-"""Writes files and folders completely or not at all, and replaces only files that lopsided wrote.
+"""Writes files and folders completely or not at all, and replaces only lopsided's own files.
 
-A folder is written under a hidden name next to its final path, is locked during this time, and is then renamed in one
-step. A single file is written into such a hidden folder first. If a process is killed, the next command that writes to
-the same parent folder removes the hidden folder and prints a warning. Image files contain lopsided's name, so that an
-image in a run folder is recognised as part of the run.
+A folder is written and locked under a hidden name next to its final path, and then renamed in one step. A single file
+first goes into such a folder. If a process is killed, the next command in the parent folder removes the hidden folder
+and prints a warning. Images contain lopsided's name, so that they are recognised.
 
-Limit: if the file system cannot exchange two folders in one step (`renameat2`), two steps are needed. If the process is
-killed between them, the earlier folder keeps its hidden name, and the next run restores it.
+Without `renameat2`, exchanging two folders takes two steps. If the process is killed between them, the next run
+restores the earlier folder.
 """
 
 from __future__ import annotations
@@ -26,20 +25,17 @@ from lopsided.data import locks
 from lopsided.errors import FolderError, LeftoverWarning
 
 MARK = "Drawn by lopsided"
-"""The text in the metadata of images that lopsided drew."""
+"""Text in the metadata of lopsided's images."""
 
 _FULL = 64 * 1024
-"""A disk with fewer free bytes than this counts as full, because even a small table needs more."""
+"""Free bytes below which a disk counts as full: even a small table needs more."""
 _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
 _SETTLED_S = 10.0
-"""An unlocked hidden folder counts as abandoned after this time without a change, in seconds. A new folder is locked
-immediately."""
+"""Seconds without a change after which an unlocked hidden folder is abandoned. New folders are locked immediately."""
 _LONGEST = 200
-"""A hidden temporary name contains at most this many bytes of the original name, because file systems allow 255 bytes
-in total."""
+"""Most bytes of the original name in a hidden name. File systems allow 255 bytes in total."""
 _MARK_WITHIN = 8192
-"""Number of bytes that are searched for `MARK`: matplotlib writes metadata at the start of PNG and SVG, at the end
-of PDF."""
+"""Bytes to search for `MARK`. matplotlib writes metadata at the start of PNG and SVG, at the end of PDF."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
@@ -47,9 +43,9 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
 def check_free(path: Path, *, overwrite: bool = False) -> None:
-    """Raises FolderError if `path` exists and `overwrite` is false, or if it is a folder.
+    """Raises FolderError if `path` is a folder, or if it exists and `overwrite` is false.
 
-    The error also applies to files that lopsided wrote, because they may show another study.
+    This protects lopsided's files too, because they may show another study.
     """
     with told(path):
         if path.is_dir():
@@ -60,10 +56,8 @@ def check_free(path: Path, *, overwrite: bool = False) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
-    """Yields the path of a temporary file, which replaces `path` if the block succeeds.
-
-    If `path` is a symbolic link, its target is replaced.
-    """
+    """Yields a temporary file that replaces `path` if the block succeeds. Symbolic links stay, and their target is
+    replaced."""
     path = real(path)
     with _staging(path) as folder, told(path):
         temporary = folder / path.name
@@ -72,13 +66,12 @@ def whole_file(path: Path) -> Generator[Path]:
 
 
 def real(place: Path) -> Path:
-    """Returns the target of `place` if it is a symbolic link, so that the link itself is not replaced."""
+    """Returns the target of a symbolic link, so that the link itself stays."""
     with told(place):
         return place.resolve() if place.is_symlink() else place
 
 
 def is_our_picture(path: Path) -> bool:
-    """True if the file is an image that lopsided drew."""
     if path.suffix not in (".png", ".svg", ".pdf"):
         return False
     with path.open("rb") as file:
@@ -99,16 +92,15 @@ def whole_folder(place: Path, check: Callable[[], None], keep: Callable[[Path], 
     place
         The folder to write. If it is a symbolic link, its target is replaced.
     check
-        Raises an error if `place` may not be replaced. It runs before the block and again after it, because another
-        program may have written there in the meantime.
+        Raises an error if `place` may not be replaced. It runs before and after the block, because another program may
+        write there in between.
     keep
-        Called after the block with the written folder. Returns the relative paths of files in the present `place` that
-        the new folder should also contain.
+        Called after the block with the written folder. Returns the relative paths of files in `place` to keep.
 
     Raises
     ------
     FolderError
-        If another process writes this folder, or if the file system reports an error.
+        If another process writes this folder, or on an error of the file system.
     """
     with _staging(place) as folder:
         check()
@@ -119,7 +111,7 @@ def whole_folder(place: Path, check: Callable[[], None], keep: Callable[[Path], 
 
 @contextmanager
 def _staging(place: Path) -> Generator[Path]:
-    """Yields an empty folder next to `place`, locked for this process, and removes it after the block."""
+    """Yields an empty folder next to `place`, locked, and removes it after the block."""
     place = real(place)
     folder = _hidden(place, _WRITING)
     with told(place):
@@ -135,20 +127,20 @@ def _staging(place: Path) -> Generator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         locks.close_folder(lock, folder)
-        # `rmdir` fails if the folder is not empty; such a folder must be kept.
+        # `rmdir` keeps folders that are not empty.
         with contextlib.suppress(OSError):
             for parent in missing:
                 parent.rmdir()
 
 
 def _hidden(place: Path, kind: str) -> Path:
-    """The hidden name, next to a path, for temporary contents of this kind."""
+    """The hidden name next to a path for this kind."""
     name = os.fsdecode(os.fsencode(place.name)[:_LONGEST])
     return place.parent / f".{name}{kind}"
 
 
 def _clear_abandoned(parent: Path) -> None:
-    """Removes the hidden folders that killed processes left in this folder."""
+    """Removes hidden folders of killed processes."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(parent)):
             if entry.name.startswith(".") and entry.name.endswith(_WRITING) and entry.is_dir(follow_symlinks=False):
@@ -171,8 +163,7 @@ def _clear_if_abandoned(folder: Path) -> None:
 
 
 def _locked(folder: Path, place: Path) -> int:
-    """Creates the folder if it does not exist, locks it, and returns its descriptor. The lock is released when the
-    process ends."""
+    """Creates and locks the folder, and returns its descriptor. The lock ends with the process."""
     while True:
         folder.mkdir(exist_ok=True)
         try:
@@ -184,7 +175,7 @@ def _locked(folder: Path, place: Path) -> int:
         except BlockingIOError:
             os.close(lock)
             raise FolderError(f"{place} is being written by another process; choose another folder") from None
-        # The previous owner may have removed the folder after it was opened and before it was locked.
+        # The previous owner may remove the folder between our open and our lock.
         with contextlib.suppress(FileNotFoundError):
             if locks.is_of(lock, folder):
                 return lock
@@ -208,8 +199,7 @@ def alone(folder: Path) -> Generator[None]:
 
 
 def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
-    """Moves the finished folder to its final path in one step, together with the files of the present folder that
-    `keep` returns."""
+    """Moves the finished folder to its path in one step, with the kept files."""
     place = real(place)
     for name in keep:
         target = folder / name
@@ -230,7 +220,7 @@ def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
 
 
 def _also(source: Path, target: Path) -> None:
-    """Creates a second link to the file, or copies it if the file system has no hard links."""
+    """Creates a second link to the file, or a copy without hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -238,7 +228,7 @@ def _also(source: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchanges the names of two folders in one step. Raises OSError if the system cannot do this."""
+    """Exchanges two folders' names in one step. Raises OSError if the system cannot."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
     except TypeError:  # Windows
@@ -251,7 +241,7 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _bring_back(place: Path) -> None:
-    """Restores the earlier folder if a kill between the two steps of `_put` left it with its hidden name."""
+    """Restores the earlier folder after a kill between the steps of `_put`."""
     old = _hidden(place, _OLD)
     if old.exists():
         if place.exists():
@@ -270,19 +260,18 @@ def _empty(folder: Path) -> None:
 
 @contextmanager
 def told(place: Path, verb: str = "write") -> Generator[None]:
-    """Converts file system errors within the block into FolderError, whichever library raises them."""
+    """Converts file system errors of any library into FolderError."""
     try:
         yield
     except OSError as error:
         raise FolderError(f"cannot {verb} {_short(place)}: {error.strerror or error}") from error
     except ValueError as error:
-        # Python reports a NUL byte in a name as a ValueError.
+        # Python reports a NUL byte in a name this way.
         if "null" not in str(error):
             raise
         raise FolderError(f"cannot {verb} {_short(place)}: a name cannot contain the character NUL") from error
     except Exception as error:
-        # Polars raises its own errors for a full disk. Compare the name of the error's module, because importing polars
-        # is slow.
+        # Polars has its own errors for a full disk. Importing polars to compare types would be slow.
         if type(error).__module__.partition(".")[0] != "polars":
             raise
         why = os.strerror(errno.ENOSPC) if _is_full(place) else error
@@ -290,7 +279,7 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
 
 
 def _is_full(place: Path) -> bool:
-    """True if the disk is full. Not every library reports this reason for a failure."""
+    """True if the disk is full, which some libraries do not report."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(place if place.exists() else place.parent).free < _FULL
     return False

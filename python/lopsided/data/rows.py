@@ -1,4 +1,4 @@
-"""A table that consists of rows. A polars frame is built only if needed, because polars loads slowly."""
+"""A table of rows. A polars frame is built only if needed, because polars loads slowly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Lazy:
-    """The data of a table that has not yet been converted to a frame."""
+    """Table data that is not yet a frame."""
 
     columns: list[str]
     """The names of the columns, in order."""
@@ -32,31 +32,28 @@ class Lazy:
         return all(isinstance(value, int | float) for value in self.values(name) if value is not None)
 
     def values(self, name: str) -> list[Any]:
-        """The values of a column as numbers and texts; `None` for a missing value."""
+        """A column's values as numbers and texts; `None` if missing."""
         raise NotImplementedError
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """The values of a numeric column; NaN for a missing value."""
+        """A numeric column's values; NaN if missing."""
         raise NotImplementedError
 
     def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """For each row, true if the text in the column is one of the given words."""
+        """Per row, true if the column's text is one of the words."""
         raise NotImplementedError
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows as dictionaries."""
         raise NotImplementedError
 
     def frame(self) -> pl.DataFrame:
-        """All columns as a polars frame."""
         raise NotImplementedError
 
 
 class Rows(Lazy):
-    """Rows with the same columns: the columns of `spec`, or else every column that occurs in a row. A missing value is
-    `None`.
+    """Rows with the columns of `spec`, or else all that occur; `None` if missing.
 
-    Values have the same type as in the frame: in a column of floats, an integer is converted to a float.
+    As in a frame, integers in a column of floats become floats.
     """
 
     def __init__(self, rows: Iterable[Mapping[str, Any]], spec: TableSpec | None = None) -> None:
@@ -108,14 +105,12 @@ _PLAIN = (bool, int, float, str)
 
 
 def _python(value: Any) -> Any:
-    """Converts a numpy number to a Python number."""
     item = getattr(value, "item", None)
     return value if item is None else item()
 
 
 def _alike(values: list[Any], is_float: bool) -> list[Any]:
-    """The values of a column as plain numbers and texts. If one value is a float, all numbers are converted to floats,
-    as in a frame."""
+    """A column's values as plain numbers and texts. One float makes all numbers floats."""
     plain = [value if value is None or isinstance(value, _PLAIN) else _python(value) for value in values]
     if is_float or any(isinstance(value, float) for value in plain):
         return [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in plain]

@@ -7,12 +7,11 @@
     fairness.parquet    only if the scenario has a `[fairness]` table
     pcap/               only if the run wrote captures
 
-A study of fairness writes a manifest of `kind` fairness with cells.csv, its tables, figures/ and report.html. A
-comparison of queue disciplines (`kind` aqm) writes the same, with its tables as CSV. A suite of disciplines writes one
-folder per section. A standard suite (`kind` suite) writes checks.csv, checks.parquet and report.html.
+Studies write manifests of their `kind`. Fairness and aqm write their tables as CSV, figures/ and report.html; a suite
+of disciplines has one folder per section. A standard suite writes checks.csv, checks.parquet and report.html.
 
-A run folder is recognised by its manifest. It is always complete, because it is written elsewhere and then renamed.
-Files that the manifest does not list belong to the user and are kept when a run is replaced.
+A manifest identifies a run folder. The folder is always complete, because it is written elsewhere and then renamed.
+Files that the manifest does not list are the user's and stay when a run is replaced.
 """
 
 from __future__ import annotations
@@ -27,23 +26,21 @@ from lopsided.data import output
 from lopsided.errors import FolderError, NoRunFolderError
 
 FORMAT = 2
-"""The version of the folder's layout. It increases whenever an older reader would misinterpret a new folder."""
+"""Version of the folder's layout. It increases if an older reader would misread a new folder."""
 
 MANIFEST = "manifest.json"
 
 
 @contextmanager
 def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
-    """Yields an empty folder for a run, which replaces `place` if the block succeeds.
-
-    If the block raises an error, `place` is unchanged.
+    """Yields an empty folder that replaces `place` if the block succeeds.
 
     Parameters
     ----------
     place
-        The run folder to write.
+        The run folder to write. It stays unchanged if the block raises.
     overwrite
-        True to replace an earlier run. Files that do not belong to a run are never replaced.
+        True to replace an earlier run. Other files are never replaced.
 
     Raises
     ------
@@ -56,7 +53,7 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
             raise FolderError(f"nothing was written for {place}")
         return _others(place, _files(folder))
 
-    # Check before the hidden folder is created, so that a rejected command changes nothing.
+    # A rejected command changes nothing.
     check(place, overwrite)
     with output.whole_folder(place, lambda: check(place, overwrite), keep) as folder:
         yield folder
@@ -91,7 +88,7 @@ def _listed(place: Path) -> set[Path] | None:
 
 
 def _others(place: Path, new: set[Path]) -> list[Path]:
-    """The files in `place` that belong neither to a run nor to its figures.
+    """The files in `place` that are not part of a run or its figures.
 
     Raises FolderError if the new run has a file with the same name.
     """
@@ -106,7 +103,7 @@ def _others(place: Path, new: set[Path]) -> list[Path]:
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Writes the manifest. Call it last, because the manifest lists the files that exist by then."""
+    """Writes the manifest. Call it last: it lists the files that exist by then."""
     files = sorted(str(path) for path in _files(folder))
     text = json.dumps({"format": FORMAT, **manifest, "files": files}, indent=2)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -117,11 +114,11 @@ def _why(error: Exception) -> str:
 
 
 _KINDS = {"world": str, "digest": str, "made": str, "seed": int, "facts": dict}
-"""Required entries of a run's manifest, with their data types."""
+"""Required entries of a manifest, with their types."""
 
 
 def check_run(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Raises FolderError if the manifest lacks a required entry, or if a table or scenario is not a regular file."""
+    """Raises FolderError if an entry is missing, or if a table or scenario is not a regular file."""
     for name, kind in _KINDS.items():
         if not isinstance(manifest.get(name), kind):
             raise FolderError(f"{folder / MANIFEST} is damaged: `{name}` is missing or not of type {kind.__name__}")
@@ -139,7 +136,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     NoRunFolderError
         If the folder does not exist or has no manifest.
     FolderError
-        If the manifest is damaged, has another format version, or belongs to a study instead of a run.
+        If the manifest is damaged, has another version, or belongs to a study.
     """
     path = folder / MANIFEST
     with output.told(folder, "read"):

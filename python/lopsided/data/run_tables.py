@@ -1,4 +1,4 @@
-"""The tables of a run, each accessible by its name."""
+"""The tables of a run by name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RunTables:
-    """The tables of one run. A table is empty if the run's world does not support it."""
+    """The tables of one run. Tables that the world does not support are empty."""
 
     def __init__(self, frames: Mapping[str, pl.DataFrame]) -> None:
         self._frames = frames
@@ -64,7 +64,7 @@ class RunTables:
 
     @property
     def parts(self) -> Table:
-        """Counts and measurements of stages, of media, and of the classes and internal variables of queues."""
+        """Counts and measurements of stages, media, and queues' classes and variables."""
         return self.table("parts")
 
     @property
@@ -95,7 +95,7 @@ class RunTables:
         return {names[flow]: rows for (flow,), rows in parts.items()}
 
     def sampled(self, flow: str, column: str) -> NDArray[np.float64] | None:
-        """A column of one flow's samples, with NaN for a missing value; `None` if the flow has no samples."""
+        """A column of one flow's samples, NaN if missing; `None` without samples."""
         place = self._places.get(flow)
         if place is None:
             return None
@@ -109,7 +109,6 @@ class RunTables:
 
     @cached_property
     def _places(self) -> dict[str, NDArray[np.intp]]:
-        """The row numbers in `samples` of each flow, in order."""
         import numpy as np
 
         if not len(self.samples):
@@ -121,7 +120,7 @@ class RunTables:
         return {names[flow]: rows for flow, rows in zip(flows.tolist(), np.split(order, starts[1:]), strict=True)}
 
     def table(self, name: str) -> Table:
-        """Returns the table with this name in `lopsided.data.catalogue`."""
+        """Returns a table by its name in `lopsided.data.catalogue`."""
         if name not in self._tables:
             from lopsided.data.columns import Frames
 

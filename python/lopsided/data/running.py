@@ -1,4 +1,4 @@
-"""A run that is advanced step by step, to look at it in between."""
+"""A run that advances step by step."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lopsided.data.table import Table
 from lopsided.errors import UsageError
 
 RunT = TypeVar("RunT")
-"""The type of the finished run: `Run`, which a higher layer defines."""
+"""The finished run's type: `Run`, of a higher layer."""
 
 
 class Running(Generic[RunT]):
     """A run of the simulator in progress, as `Scenario.start` returns it.
 
-    The results do not depend on the steps: `finish` returns the run that `Scenario.run` returns, with the same digest.
-    After an error the run cannot be continued. A run stays in the thread that started it.
+    The steps do not change the results: `finish` returns the run and digest of `Scenario.run`. After an error the run
+    cannot continue. A run stays in its thread.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class Running(Generic[RunT]):
         self.name = scenario.name
         self.duration_s = scenario.duration_s
         self.now_s = 0.0
-        """The virtual time that the run has reached, in seconds."""
+        """Virtual time of the run in seconds."""
 
     def __repr__(self) -> str:
         return f"<run of {self.name} at {self.now_s:g} of {self.duration_s:g} s>"
@@ -60,7 +60,7 @@ class Running(Generic[RunT]):
         Raises
         ------
         UsageError
-            If the time is no number or already past, if the run is over, or in another thread than the run's.
+            If the time is no number or past, if the run is over, or in another thread.
         RunError
             If the run fails.
         """
@@ -101,7 +101,7 @@ class Running(Generic[RunT]):
         return Table(Columns(self._own_steps().recorded()[name]), run_tables()[name])
 
     def _own_steps(self) -> _native.Steps:
-        """Returns the native run, which works only in the thread that built it."""
+        """Returns the native run, which works only in its thread."""
         if threading.get_ident() != self._thread:
             raise UsageError("a run in steps stays in the thread that started it: start another run in this thread")
         return self._steps

@@ -67,14 +67,11 @@ def flow_column(run: HasSeries, flow: str, column: str) -> Series:
 
 
 def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
-    """Returns the goodput of one flow in bit/s, in consecutive bins of `window_s` seconds.
-
-    The time of each value is the centre of its bin.
-    """
+    """Returns one flow's goodput in bit/s in bins of `window_s` seconds. Times are bin centres."""
     delivered = flow_column(run, flow, "delivered_bytes")
     if len(delivered.time_s) == 0:
         return delivered
-    # The first sample covers an interval that began at time 0, when nothing was delivered.
+    # The first sample's interval began at 0, with nothing delivered.
     time, total = np.append(0.0, delivered.time_s), np.append(0.0, delivered.value)
     edges: Floats = window_s * np.arange(int(time[-1] / window_s + 1e-9) + 1, dtype=np.float64)
     rates = np.diff(np.interp(edges, time, total)) * 8 / window_s
@@ -82,9 +79,9 @@ def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
 
 
 def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
-    """Returns the mean goodput of one flow in bit/s between two times, in seconds.
+    """Returns one flow's mean goodput in bit/s between two times in seconds.
 
-    The result is exact if both times are sample times. Raises UsageError if `t1_s` is not after `t0_s`.
+    It is exact if both are sample times. Raises UsageError if `t1_s` is not after `t0_s`.
     """
     if not stop_s > start_s:
         raise UsageError(f"no time between {start_s} s and {stop_s} s to measure goodput in")
@@ -96,7 +93,7 @@ def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) ->
 
 
 def rtt(run: HasSeries, flow: str) -> Series:
-    """Returns the mean RTT over the packets of each sampling interval, in ms; NaN if no packet was timed."""
+    """Returns the mean RTT per sampling interval in ms; NaN without a timed packet."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -105,7 +102,7 @@ def rtt(run: HasSeries, flow: str) -> Series:
 
 
 def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
-    """Returns the mean RTT over the packets of one flow between two times, in ms; NaN if no packet was timed."""
+    """Returns one flow's mean RTT between two times in ms; NaN without a timed packet."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
     within = (count.time_s > start_s) & (count.time_s <= stop_s) & (count.value > 0)
@@ -114,7 +111,7 @@ def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> flo
 
 
 def largest_between(run: HasSeries, flow: str, column: str, start_s: float, stop_s: float) -> float:
-    """Returns the largest sampled value of a flow's column between two times; NaN if there is no sample."""
+    """Returns the largest sample of a column between two times; NaN without samples."""
     curve = flow_column(run, flow, column)
     within = curve.value[(curve.time_s >= start_s) & (curve.time_s <= stop_s)]
     return float(np.nanmax(within)) if len(within) else float("nan")
@@ -128,9 +125,9 @@ def queue_column(run: HasSeries, link: str, direction: str, column: str) -> Seri
 
 
 def both_active(run: HasSeries) -> tuple[float, float]:
-    """Returns the period in which all flows of the run are active: from the last start to the first stop, in seconds.
+    """Returns the seconds from the last start to the first stop: all flows are then active.
 
-    Raises UsageError if there is no such period.
+    Raises UsageError without such a period.
     """
     flows = run.flows
     starts, stops = flows.numbers("start_s"), flows.numbers("stop_s")

@@ -1,4 +1,4 @@
-"""Declarations of the columns in the tables of studies."""
+"""Declares the columns of studies' tables."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ SYNONYMS: Mapping[str, str] = {
     "scenarios": "examples",
     "studies": "papers",
 }
-"""Names that other programs use for things that have another name in lopsided."""
+"""Other programs' names for things with another name in lopsided."""
 
 
 def meant(word: str, known: Iterable[str]) -> str | None:
-    """Returns the known name that was probably meant, or `None`."""
+    """Returns the known name that was probably meant, if any."""
     by_plain = {_plain(name): name for name in known}
     plain = _plain(word)
     synonym = SYNONYMS.get(plain)
@@ -45,7 +45,7 @@ def meant(word: str, known: Iterable[str]) -> str | None:
 
 
 def choices(word: str, known: Iterable[str], more: str = "") -> str:
-    """Returns the end of an error text: the name that was probably meant, or else all known names."""
+    """Returns the end of an error: the probable name, or all known names."""
     names = list(known)
     found = meant(word, names)
     return f"did you mean {found!r}?" if found else f"there are {', '.join(names)}{more}"

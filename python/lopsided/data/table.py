@@ -1,8 +1,7 @@
-"""`Table`: rows and columns of a run, readable by any dataframe library.
+"""`Table`: rows and columns that any dataframe library can read.
 
-`Table` wraps a polars frame and exports it through the Arrow PyCapsule interface, so that DuckDB, pyarrow, pandas and
-others can read it directly. A column's name ends in its unit (`_s`, `_ms`, `_bps`, `_bytes`). Printed values are scaled
-for reading; stored values are not.
+It wraps a polars frame and exports it through the Arrow PyCapsule interface to DuckDB, pyarrow, pandas and others. A
+column's name ends in its unit (`_s`, `_ms`, `_bps`, `_bytes`). Only printed values are scaled.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 def check_ending(path: Path) -> None:
-    """Raises UsageError if the extension of the path is not that of a format in which tables can be written."""
+    """Raises UsageError if tables cannot be written with this extension."""
     if path.suffix not in (".parquet", ".csv", ".json", ".tex"):
         raise UsageError(f"{path.name}: a table is written as .parquet, .csv, .json or .tex")
 
@@ -38,7 +37,7 @@ class Table:
     """A table of a run.
 
     `table["column"]` is a polars series, `len(table)` the number of rows, `table.to_polars()` the frame. `spec` is the
-    table's declaration in the catalogue. If a column has no declaration, the end of its name determines the unit.
+    declaration. The unit of other columns follows from their name.
 
     Examples
     --------
@@ -52,7 +51,7 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], spec: catalogue.TableSpec | None = None) -> Table:
-        """Builds a table from rows, with the columns of `spec`, or else those that occur in the rows."""
+        """Builds a table from rows, with the columns of `spec` or all that occur."""
         return Table(Rows(rows, spec), spec)
 
     @cached_property
@@ -79,22 +78,22 @@ class Table:
         return self._frame[column] if isinstance(self._source, Rows) else self._source[column]
 
     def values(self, column: str) -> list[Any]:
-        """The values of a column as numbers and texts, with `None` for a missing value. No frame is built for this."""
+        """The column's values as numbers and texts, without building a frame; `None` if missing."""
         return self._source.values(column) if isinstance(self._source, Lazy) else self._source[column].to_list()
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """Returns a numeric column as an array; a missing number is NaN.
+        """Returns a numeric column as an array; NaN if missing.
 
-        No frame is built for this if the run was simulated in this process.
+        No frame is built if this process simulated the run.
         """
         if isinstance(self._source, Lazy):
             return self._source.numbers(column)
         return self._source[column].to_numpy().astype("float64")
 
     def among(self, column: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """Returns a mask of the rows in which a text column has one of the given values.
+        """Returns a mask of the rows whose text is one of the words.
 
-        No frame is built for this if the run was simulated in this process.
+        No frame is built if this process simulated the run.
         """
         if isinstance(self._source, Lazy):
             return self._source.among(column, words)
@@ -109,7 +108,7 @@ class Table:
         return self._frame
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns a pandas frame, with NaN for missing numbers. Requires pandas, but not pyarrow.
+        """Returns a pandas frame, with NaN for missing numbers. Needs no pyarrow.
 
         Raises
         ------
@@ -132,8 +131,7 @@ class Table:
         Parameters
         ----------
         path
-            The file to write. Its extension determines the format: `.parquet`, `.csv`, `.json` or `.tex`. LaTeX
-            contains values scaled for reading, the other formats contain the stored values.
+            The file to write: `.parquet`, `.csv`, `.json` or `.tex`. Only LaTeX has scaled values.
 
         Raises
         ------
@@ -162,8 +160,7 @@ class Table:
         return filled_in("Table.view")(self).html()
 
     def to_latex(self, *columns: str) -> str:
-        """Returns a `tabular` for LaTeX (package booktabs) with the given columns or with all, with values scaled for
-        reading."""
+        """Returns a LaTeX `tabular` (booktabs) with the given or all columns, scaled for reading."""
         return filled_in("Table.view")(self, columns or None, most=len(self)).latex()
 
     def _repr_html_(self) -> str:
@@ -171,9 +168,8 @@ class Table:
 
 
 def number(value: Any, default: float = math.nan) -> float:
-    """Returns a value of a numeric column, such as its `max()`, as a float.
+    """Returns a value of a numeric column as a float; `default` replaces null.
 
-    polars' type for such a value includes every type that a cell may have. `default` replaces null, for example if the
-    column is empty.
+    polars' type for such a value includes all cell types.
     """
     return float(default if value is None else value)

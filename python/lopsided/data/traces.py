@@ -2,8 +2,8 @@
 
     lop.trace("host-server.pcapng").to_polars()
 
-The table `traces` of a run has the same columns for its sending hosts. Counts, elapsed time, RTTs and outstanding data
-are defined as in tcptrace; `crates/trace/src/flow.rs` lists the differences.
+A run's table `traces` has the same columns for its sending hosts. Definitions follow tcptrace;
+`crates/trace/src/flow.rs` lists the differences.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from lopsided.errors import CaptureWarning
 
 
 def trace(path: str | Path) -> Table:
-    """Returns one row per direction of a TCP connection that carried data, as seen at the capture point.
+    """Returns one row per direction of a TCP connection with data.
 
     Parameters
     ----------
     path
-        A pcap or pcapng file. RTTs and outstanding data are meaningful only if the capture was taken at the sender.
+        A pcap or pcapng file. RTTs and outstanding data are meaningful only at the sender.
 
     Raises
     ------

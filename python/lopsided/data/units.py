@@ -1,6 +1,6 @@
-"""Parses short forms of quantities (`2.4M`, `200ms`, `50p`), and formats quantities for readers.
+"""Parses short forms of quantities (`2.4M`, `200ms`, `50p`), and formats quantities.
 
-As everywhere in lopsided, k and M are decimal (1 kbit/s = 1,000 bit/s, 1 kB = 1,000 B); KiB and MiB are binary.
+k and M are decimal (1 kbit/s = 1,000 bit/s, 1 kB = 1,000 B); KiB and MiB are binary.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class QueueLimit:
 
 
 def parse_rate(text: str | int) -> int:
-    """Returns a rate in bit/s from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps`, or from a number in bit/s.
+    """Returns bit/s from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps`, or a number.
 
-    Raises UsageError if the text is not a rate, or if the rate is outside 1 bit/s to 1 Pbit/s.
+    Raises UsageError for other text, or outside of 1 bit/s to 1 Pbit/s.
     """
     if not isinstance(text, str):
         return int(text)
@@ -53,7 +53,7 @@ def parse_rate(text: str | int) -> int:
 
 
 def parse_time(text: str | float) -> float:
-    """Returns a time in seconds from `200ms`, `1.5 s`, `2min`, or from a number in seconds. A text must contain a unit.
+    """Returns seconds from `200ms`, `1.5 s`, `2min`, or a number. Text needs a unit.
 
     Raises UsageError if the text is not a time.
     """
@@ -78,9 +78,9 @@ def parse_share(text: str | float) -> float:
 
 
 def parse_limit(text: str) -> QueueLimit:
-    """Returns a queue limit from `50`, `50p`, `50 packets`, `64kB`. A number without a unit means packets.
+    """Returns a queue limit from `50`, `50p`, `50 packets`, `64kB`. The default unit is packets.
 
-    Raises UsageError if the text is not a limit, or if the limit is less than one packet.
+    Raises UsageError for other text, or for less than one packet.
     """
     number, unit = _split(text, "a queue limit such as 50p or 64kB")
     if unit.lower() in ("", "p", "pkt", "pkts", "packet", "packets"):
@@ -126,7 +126,7 @@ def seconds(value: float | None) -> str:
 
 
 def change(share: float) -> str:
-    """Formats a relative change: `+1.2 %`. A change that rounds to zero has no sign: `0.0 %`."""
+    """Formats a relative change: `+1.2 %`. Zero has no sign: `0.0 %`."""
     text = f"{100 * share:+.1f}"
     return f"{text[1:] if float(text) == 0 else text} %"
 

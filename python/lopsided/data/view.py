@@ -1,7 +1,4 @@
-"""A table for readers: headings and cells as text, for HTML, Markdown and LaTeX.
-
-`lopsided.views.grid` lays out a `View` on a console.
-"""
+"""A table for readers: headings and cells as text, for HTML, Markdown and LaTeX. `lopsided.views.grid` prints it."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Styled(str):
-    """A cell that has a style on consoles, such as `bold red`."""
+    """A cell with a console style, such as `bold red`."""
 
     style: str
 
@@ -30,13 +27,13 @@ class Styled(str):
 
 @dataclass(frozen=True)
 class Heading:
-    """The text above a column, and its meaning."""
+    """A column's heading and meaning."""
 
     text: str
     meaning: str = ""
     numeric: bool = True
     spare: bool = False
-    """True if the column is decoration, which a narrow console omits."""
+    """True if a narrow console may omit the column."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class View:
     caption: str = ""
 
     def html(self) -> str:
-        """Returns an HTML `<table>`. The `title` attribute of each heading is its meaning."""
+        """Returns an HTML `<table>` with each heading's meaning as `title`."""
         head = "".join(
             f"<th{_class(heading)}{_title(heading)}>{_kept_together(html.escape(heading.text))}</th>"
             for heading in self.headings
@@ -67,14 +64,13 @@ class View:
         return f"<table>{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
 
     def markdown(self) -> str:
-        """The table in Markdown."""
         head = "| " + " | ".join(heading.text for heading in self.headings) + " |"
         rule = "|" + "|".join("---:" if heading.numeric else "---" for heading in self.headings) + "|"
         body = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in self.rows]
         return "\n".join([head, rule, *body])
 
     def latex(self) -> str:
-        """A `tabular` for LaTeX, with the rules of the package booktabs."""
+        """A LaTeX `tabular` with booktabs' rules."""
         columns = "".join("r" if heading.numeric else "l" for heading in self.headings)
         rows = [[heading.text for heading in self.headings], *([str(cell) for cell in row] for row in self.rows)]
         head, *body = [" & ".join(map(_latex, row)) + r" \\" for row in rows]
@@ -100,13 +96,13 @@ def view(
     Parameters
     ----------
     columns
-        Names of columns to show; names that the table lacks are ignored. Default: all columns.
+        Columns to show, if the table has them. Default: all.
     rows
         Rows to show; default: all.
     keys
         Number of leading columns that identify a row.
     most
-        Largest number of rows to show. The caption states the number of omitted rows, and `where` to find them.
+        Most rows to show. The caption states the omitted number, and `where` they are.
     """
     chosen = [table.column(name) for name in columns or table.columns if name in table.columns]
     shown = list(table.rows() if rows is None else rows)
@@ -121,7 +117,7 @@ def view(
 
 
 def heading(column: Column) -> Heading:
-    """The heading of a column, as the catalogue declares it."""
+    """The heading of a column from its declaration."""
     return Heading(column.heading, column.meaning, column.numeric)
 
 

@@ -1,4 +1,4 @@
-"""Downloads an object into one file, over the streams that the controller requests."""
+"""Downloads an object into a file over the controller's streams."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ Mode = Literal["fair", "greedy", "single"]
 
 MAX_STREAMS = 64
 FIRST = 14_480
-"""Size in bytes of the first request (one initial window), whose response reveals the length of the object."""
+"""Bytes of the first request, one initial window. Its response reveals the object's length."""
 _MAX_REDIRECTS = 10
 _RESTARTS = 2
-"""Number of times that a download is restarted because the object changed."""
+"""Restarts of a download whose object changed."""
 _LONGEST_WAIT_S = 30.0
 _TOLD_WAIT_S = 1.0
-"""Pauses longer than this, in seconds, are reported to the user."""
+"""Seconds from which pauses are reported."""
 _SAVE_S = 2.0
 _SLOW_S = 30.0
-"""Period in seconds over which the rate is compared with the lowest accepted rate."""
+"""Seconds over which the rate is compared with the lowest accepted rate."""
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -48,18 +48,18 @@ class Options:
     mode: Mode = "fair"
     streams: int = 8
     window: str = "cubic"
-    """In mode `fair`: the congestion control whose window the streams share, as a single connection would have it."""
+    """The congestion control of the shared window, in mode `fair`."""
     detection: Literal["queued", "every"] = "queued"
-    """The losses that count as congestion: only those while there is a queue, or every loss as in the dissertation."""
+    """Losses that count as congestion: only with a queue, or every loss as in the dissertation."""
     checksum: str | None = None
     overwrite: bool = False
     stall_s: float = 5.0
     retries: int = 8
-    """Number of consecutive failures of a stream, without any data, after which the download is given up."""
+    """Consecutive failures of a stream without data that end the download."""
     least_rate_bps: float = 0.0
-    """Lowest accepted rate in bit/s. A download that is slower over 30 s is given up; 0 accepts any rate."""
+    """Lowest accepted rate in bit/s over 30 s; 0 accepts any."""
     record: Path | None = None
-    """The file to which each step of the controller is written, in the format of `lopsided.fetching.Recording`."""
+    """File for each step of the controller (`lopsided.fetching.Recording`)."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.streams <= MAX_STREAMS:
@@ -75,7 +75,6 @@ class Options:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the controller."""
         return Settings(
             mode=self.mode,
             streams=self.streams,
@@ -86,22 +85,20 @@ class Options:
         )
 
     def transfer(self, missing: list[tuple[int, int]]) -> _native.Transfer:
-        """Returns the controller for a download of the byte ranges `missing`."""
+        """Returns the controller for the missing byte ranges."""
         return self.settings.transfer(missing)
 
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a download."""
-
     received: int
-    """Number of bytes of the object on disk, including those of earlier attempts."""
+    """The object's bytes on disk, with those of earlier attempts."""
     size: int | None
     window: int | None
-    """The window in bytes that a single connection would have; `None` if the requests are not limited."""
+    """A single connection's window in bytes; `None` if requests are not limited."""
     connections: int
     trouble: str = ""
-    """The reason for a pause between requests, and the end of the pause."""
+    """Why requests pause, and until when."""
 
 
 @dataclass(frozen=True)
@@ -113,18 +110,17 @@ class Fetched:
     """The final URL, after redirects."""
     size: int
     resumed: int
-    """Number of bytes that an earlier attempt received."""
+    """Bytes of an earlier attempt."""
     seconds: float
     ranges: bool
-    """True if the server supports byte ranges; otherwise one connection downloaded the whole object."""
+    """True if the server supports byte ranges. Otherwise one connection downloaded everything."""
     requests: int
     reopened: int
-    """Number of connections that stalled or failed."""
+    """Connections that stalled or failed."""
     checked: bool
-    """True if the server identified the object by ETag or Last-Modified, which proves that all ranges belong to the
-    same object."""
+    """True if ETag or Last-Modified proved that all ranges belong to the same object."""
     reductions: int
-    """Number of times that the controller detected congestion."""
+    """Detected congestion events."""
 
 
 def fetch(
@@ -133,10 +129,10 @@ def fetch(
     options: Options | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Fetched:
-    """Downloads `url` into the file `out`, or into a file whose name is the last part of the URL.
+    """Downloads `url` into the file `out`, by default named after the URL's last part.
 
-    Raises FetchError if the download cannot be completed. The received data stays in `NAME.part`, and a repeated call
-    continues from it.
+    Raises FetchError if the download cannot be completed. Received data stays in `NAME.part`, and the next call
+    continues.
     """
     options = options or Options()
     address = parse(url)
@@ -170,7 +166,7 @@ class _Download:
         self.reductions = 0
         self.failures = 0
         self.most = 0
-        """The largest number of bytes that any attempt has received."""
+        """Most bytes that any attempt has received."""
 
     async def run(self) -> Fetched:
         download = asyncio.ensure_future(self._attempts())
@@ -181,7 +177,7 @@ class _Download:
                 before = self.most
                 if rate_bps < self.options.least_rate_bps:
                     download.cancel()
-                    # Wait until the connections are closed and the partial file is saved.
+                    # Connections close, and the partial file is saved.
                     await asyncio.wait({download})
                     least = units.rate(self.options.least_rate_bps)
                     raise FetchError(
@@ -292,14 +288,14 @@ class _Download:
             ended.set()
             await saving
             if self.options.record is not None:
-                # The steps of the last attempt only, if the object changed in between.
+                # The last attempt's steps, if the object changed.
                 steps = Recording.of(self.options.settings, missing, transfer.take_steps())
                 steps.write(self.options.record, overwrite=True)
         self.reductions = transfer.reductions
         return self._fetched(size, ranges=True)
 
     async def _timed(self, connection: Connection):  # noqa: ANN202
-        """Yields the pieces of the body. Raises Trouble if the next piece takes too long."""
+        """Yields pieces of the body. Raises Trouble if one takes too long."""
         body = connection.body()
         while True:
             try:
@@ -347,7 +343,7 @@ class _Download:
         raise FetchError(f"{self.url}: status {head.status}{meaning.get(head.status, '')}")
 
     async def failed(self, trouble: Trouble, streams: int) -> None:
-        """Counts a failure and waits. Too many consecutive failures without a received byte end the download."""
+        """Counts a failure and waits. Too many in a row without data end the download."""
         self.failures += 1
         if trouble.lasting and not self.received:
             raise FetchError(f"{self.url}: {trouble}")
@@ -365,8 +361,8 @@ class _Download:
     def place(self, at: int, octets: bytes) -> None:
         self.part.write(at, octets)
         self.received += len(octets)
-        # Bytes that an earlier attempt also received do not count as progress. Otherwise, if a server cuts each
-        # response short, the attempts would never end.
+        # Bytes that an earlier attempt had are no progress. Otherwise a server that cuts each response short would
+        # never end it.
         if self.received > self.most:
             self.most = self.received
             self.failures = 0

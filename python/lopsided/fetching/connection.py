@@ -1,7 +1,7 @@
-"""One HTTP/1.1 connection: requests, heads of responses, bodies piece by piece, and the kernel's measurements.
+"""One HTTP/1.1 connection: requests, responses, and the kernel's measurements.
 
-h11 parses the server's responses. It is strict about framing, limits the size of the head, and opens no sockets itself,
-so that this module can read the connection's TCP_INFO. asyncio and ssl transfer the data.
+h11 parses responses. It is strict about framing, limits heads, and opens no sockets, so that this module can read
+TCP_INFO. asyncio and ssl transfer the data.
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ from lopsided.fetching.errors import Trouble
 from lopsided.fetching.url import Url, tls_context
 
 MAX_HEAD = 64 << 10
-"""Largest size of a response head in bytes; a larger head is a mistake or an attack."""
+"""Most bytes of a response head. A larger head is a mistake or an attack."""
 _MAX_INFORMATIONAL = 10
 _PIECE = 64 << 10
 _BUFFER = 256 << 10
-"""Number of unread bytes that one connection buffers, in addition to the kernel's buffer."""
+"""Unread bytes that a connection buffers beyond the kernel."""
 _CONNECT_TIMEOUT_S = 20.0
 _NEXT_ADDRESS_S = 0.25
-"""If an address does not answer within this time in seconds, the host's next address is tried in parallel (RFC 8305,
-section 5)."""
+"""Seconds after which the next address is tried in parallel (RFC 8305, section 5)."""
 _RCV_OOOPACK = 224
 _SND_MSS = 16
 _LAST_DATA_RECV = 52
-"""Offsets in Linux's `struct tcp_info`; the last of these fields was added in Linux 5.4."""
+"""Offsets in Linux's `struct tcp_info`. The last field exists since Linux 5.4."""
 _TCP_INFO_OCTETS = 256
 
 
@@ -47,27 +46,26 @@ class Seen:
     """Number of segments that arrived out of order."""
     mss: int
     since_data_ms: int
-    """Time in ms since the last data segment that arrived in order, in units of the kernel's tick."""
+    """Milliseconds since the last in-order segment, in kernel ticks."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """The head of a response. Field names are in lower case."""
+    """A response's head. Field names are in lower case."""
 
     status: int
     fields: dict[str, str] = field(default_factory=dict[str, str])
     as_sent: tuple[tuple[bytes, bytes], ...] = ()
-    """Each field separately, because repeated `set-cookie` fields must not be joined to a list (RFC 6265, section
-    3)."""
+    """Each field separately: repeated `set-cookie` fields must not be joined (RFC 6265, section 3)."""
 
     def number(self, name: str) -> int | None:
-        """Returns the value of a field if it consists of digits, else `None`."""
+        """Returns a field's value if it is all digits."""
         text = self.fields.get(name, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 class Connection:
-    """A connection that carries requests one after the other."""
+    """A connection for one request after the other."""
 
     def __init__(self, url: Url, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.url = url
@@ -109,11 +107,13 @@ class Connection:
         own: bool = True,
         body: AsyncIterable[bytes] | None = None,
     ) -> Head:
-        """Sends a request and reads the head of the response. `own` contains header fields that replace the default
-        ones. The pieces of `body` are sent as they become available, until the response arrives."""
+        """Sends a request and reads the head of the response. Header fields in `own` replace the defaults.
+
+        Pieces of `body` are sent until the response arrives.
+        """
         usual = [("Host", self.url.authority)] + ([("User-Agent", "lopsided"), ("Accept", "*/*")] if own else [])
         try:
-            # An entity tag may contain any byte except control characters (RFC 9110, section 8.8.3).
+            # Entity tags may contain any byte but control characters (RFC 9110, section 8.8.3).
             headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in [*usual, *fields]]
             request = h11.Request(method=method, target=target, headers=headers)
             octets = self._http.send(request) or b""
@@ -158,7 +158,7 @@ class Connection:
         raise Trouble(f"{self.url.host} repeatedly announces an answer and sends none")
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """Yields the pieces of the body. Raises Trouble if the body ends before its declared length."""
+        """Yields pieces of the body. Raises Trouble if it ends early."""
         while True:
             event = await self._event()
             if isinstance(event, h11.Data):
@@ -169,14 +169,14 @@ class Connection:
                 raise Trouble(f"{self.url.host} closed the connection within an answer")
 
     def next(self) -> bool:
-        """Prepares the connection for another request. Returns false if the connection cannot be used again."""
+        """Prepares for another request. Returns false if that is impossible."""
         with contextlib.suppress(h11.LocalProtocolError):
             self._http.start_next_cycle()
             return not self._reader.at_eof() and self._http.their_state is h11.IDLE
         return False
 
     def seen(self) -> Seen | None:
-        """Returns the kernel's measurements (Linux's TCP_INFO), or `None` if the kernel provides none."""
+        """Returns TCP_INFO if the kernel provides it."""
         if self._socket is None or not hasattr(socket, "TCP_INFO"):
             return None
         try:
@@ -216,10 +216,10 @@ class Connection:
 
 
 def _unreachable(error: OSError | UnicodeError) -> tuple[str, bool]:
-    """Returns the system's reason for a failed connection, and whether another attempt would also fail."""
+    """Returns the reason of a failed connection, and whether another attempt would fail too."""
     if isinstance(error, socket.gaierror):
         return error.strerror or str(error), error.errno == socket.EAI_NONAME
-    # asyncio merges the failures of several addresses into one error text.
+    # asyncio merges several addresses' failures into one text.
     numbers = {int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error))}
     if not numbers:
         return str(error), False

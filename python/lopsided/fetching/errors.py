@@ -6,14 +6,14 @@ from lopsided.errors import LopsidedError
 
 
 class FetchError(LopsidedError):
-    """A download that cannot be completed; another attempt would also fail."""
+    """A download that cannot be completed, even by another attempt."""
 
 
 class Trouble(Exception):
-    """A connection or a response that failed; another attempt may succeed.
+    """A failed connection or response; another attempt may succeed.
 
-    `wait_s` is the pause that the server requires, in seconds. After a `lasting` failure, another attempt is made only
-    if some data has already arrived, because a server that was never reached will probably refuse again.
+    `wait_s` is the server's pause in seconds. A `lasting` failure is retried only after data: a server that was never
+    reached will probably refuse again.
     """
 
     def __init__(self, message: str, wait_s: float = 0.0, *, lasting: bool = False) -> None:

@@ -1,6 +1,8 @@
-"""The file of an incomplete download: `NAME.part`, with a description of the finished ranges in `NAME.part.json`. An
-interrupted download continues from this file if the object has not changed. The complete file is renamed in one
-step. Files of other programs are never changed: a `NAME.part` without our description is left alone."""
+"""The file of an incomplete download, `NAME.part`, and its ranges in `NAME.part.json`.
+
+An interrupted download continues if the object has not changed. The complete file is renamed in one step. A `NAME.part`
+without our description is left alone.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ Ranges = list[tuple[int, int]]
 
 
 class PartFile:
-    """A file whose byte ranges may be written in any order."""
+    """A file that is written in any order."""
 
     def __init__(self, target: Path, *, overwrite: bool) -> None:
         self.target = target
@@ -34,7 +36,7 @@ class PartFile:
         self._part = target.with_name(f"{target.name}.part")
         self._description = target.with_name(f"{target.name}.part.json")
         self.have: Ranges = []
-        """The byte ranges on disk, in order; adjacent ranges are merged."""
+        """Byte ranges on disk, in order and merged."""
         self._object: Representation | None = None
         with told(target):
             if target.is_dir():
@@ -48,7 +50,7 @@ class PartFile:
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT
-            # Windows has neither flag, and converts line ends unless the file is opened in binary mode.
+            # Windows lacks both flags, and converts line ends except in binary mode.
             flags |= sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
             self._file = os.open(self._part, flags, 0o666)
         try:
@@ -61,7 +63,7 @@ class PartFile:
         """Prepares the file for the object. Returns true if a part of the object is already on disk."""
         known, self._known = self._known, None
         if known is None and self._object is not None:
-            # An attempt of this process was interrupted. Its data belongs to the same object if the validator is equal.
+            # An interrupted attempt of this process has the same object if the validator is equal.
             known = self._object, self.have
         self._object, self._url = what, url
         self.have = []
@@ -76,11 +78,10 @@ class PartFile:
 
     @property
     def names_object(self) -> bool:
-        """True if the server identified the object."""
         return self._object is not None and (self._object.etag or self._object.modified) is not None
 
     def begin_unknown(self) -> None:
-        """Prepares the file for an object that can be downloaded only from its start."""
+        """Prepares the file for an object without ranges."""
         self._known, self._object, self.have = None, None, []
         with told(self.target):
             os.ftruncate(self._file, 0)
@@ -99,7 +100,7 @@ class PartFile:
         self._add(at - len(octets), at)
 
     def _add(self, start: int, end: int) -> None:
-        # Start at the end, because nearly always one of the last ranges grows.
+        # One of the last ranges nearly always grows.
         for at in range(len(self.have) - 1, -1, -1):
             if self.have[at][1] == start:
                 self.have[at] = (self.have[at][0], end)
@@ -118,7 +119,7 @@ class PartFile:
             self.have.insert(at, (start, end))
 
     def save(self) -> None:
-        """Saves the list of finished ranges, so that the next attempt can continue."""
+        """Saves the finished ranges for the next attempt."""
         if self._object is None or self._object.validator is None:
             return
         have = list(self.have)
@@ -134,7 +135,7 @@ class PartFile:
         )
         temporary = self._description.with_name(f"{self._description.name}.new")
         with told(self.target):
-            # The data must be on disk before its description, so that the description is never ahead.
+            # The data must be on disk before its description.
             os.fdatasync(self._file)
             temporary.unlink(missing_ok=True)
             try:
@@ -155,7 +156,6 @@ class PartFile:
             return None
 
     def digest(self, name: str) -> str:
-        """Returns the hash of the whole file."""
         found = hashlib.new(name)
         with told(self.target, "read"):
             at = 0
@@ -165,7 +165,7 @@ class PartFile:
         return found.hexdigest()
 
     def finish(self, checksum: tuple[str, str] | None = None) -> None:
-        """Renames the complete file to its final name. Raises FetchError if its checksum is wrong."""
+        """Renames the complete file. Raises FetchError for a wrong checksum."""
         if checksum is not None and (found := self.digest(checksum[0])) != checksum[1]:
             self.discard()
             raise FetchError(f"{self.target.name}: its {checksum[0]} is {found}, not {checksum[1]}; nothing was kept")
@@ -184,7 +184,7 @@ class PartFile:
         except FileExistsError:
             raise FolderError(f"{self.target} was created in the meantime; the download is in {self._part}") from None
         except OSError:
-            # The file system does not support hard links.
+            # No hard links on this file system.
             self._part.replace(self.target)
             return
         self._part.unlink()
@@ -201,7 +201,7 @@ class PartFile:
             self._file = -1
 
     def leave(self) -> None:
-        """Closes an incomplete file, and keeps the data that the next attempt can use."""
+        """Closes an incomplete file and keeps usable data."""
         if self._file < 0:
             return
         if self._object is None or self._object.validator is None or not self.have:
@@ -213,7 +213,7 @@ class PartFile:
 
 
 def _described(raw: Any, there: int) -> tuple[Representation, Ranges] | None:
-    """Returns the contents of a description; `None` if it is not one of ours or is inconsistent."""
+    """Returns a description's contents; `None` if it is not ours or inconsistent."""
     if not isinstance(raw, dict):
         return None
     said = cast(dict[str, Any], raw)

@@ -1,14 +1,11 @@
-"""An HTTP proxy that fetches large objects for its clients over several connections, like `lopsided fetch`.
+"""An HTTP proxy that fetches large objects over several connections, like `lopsided fetch`.
 
-If the server of a GET over http supports byte ranges, the proxy fetches the object over several connections and
-forwards it to the client in order, as an ordinary response. All other http traffic is forwarded unchanged over one
-connection. TLS (CONNECT) is also forwarded unchanged, because a proxy cannot request ranges of encrypted data.
+It fetches a GET over http in ranges, if the server supports them, and forwards the object in order. Other http traffic
+and TLS (CONNECT) pass unchanged, because encrypted data has no ranges.
 
-The proxy limits the number of concurrent requests, the number of bytes fetched ahead of each client, and the idle time.
-A browser opens many connections and leaves most of them idle, so the proxy accepts more connections than concurrent
-requests; excess requests wait.
-
-Left out: caching, persistent connections to servers, HTTP/2, passwords.
+It limits concurrent requests, bytes ahead of each client, and idle time. Browsers leave most connections idle, so it
+accepts more connections than concurrent requests, which wait. Left out: caching, persistent connections, HTTP/2,
+passwords.
 """
 
 from __future__ import annotations
@@ -36,10 +33,9 @@ _HOP_BY_HOP = {
     "connection", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te",
     "trailer", "transfer-encoding", "upgrade",
 }  # fmt: skip
-"""Header fields that apply to a single connection (RFC 9110, section 7.6.1), and `expect`, which the proxy handles
-itself."""
+"""Header fields for one connection (RFC 9110, section 7.6.1), and `expect`, which the proxy handles."""
 _PARTIAL = {"range", "if-range", "if-none-match", "if-modified-since", "if-match", "if-unmodified-since"}
-"""Header fields of a request for less than the whole object."""
+"""Header fields of requests for parts."""
 _TUNNEL_PORTS = (443,)
 
 
@@ -48,19 +44,19 @@ class Limits:
     """The limits of one proxy."""
 
     clients: int = 32
-    """Number of requests that are served concurrently."""
+    """Requests served concurrently."""
     waiting: int = 8
-    """Number of waiting connections per concurrent request; further connections are refused."""
+    """Waiting connections per concurrent request. More are refused."""
     ahead: int = 8 << 20
-    """Largest number of bytes of one object that are requested, or that are received but not yet sent to the client."""
+    """Most bytes of an object that are requested, or not yet sent to the client."""
     head_s: float = 20.0
-    """Time limit in seconds for the head of a request."""
+    """Seconds for the head of a request."""
     idle_s: float = 300.0
-    """A client that neither receives nor sends for this time, in seconds, is disconnected."""
+    """Seconds without traffic after which a client is disconnected."""
 
 
 class Proxy:
-    """A proxy, until it is closed."""
+    """A proxy until it is closed."""
 
     def __init__(self, options: Options, limits: Limits, note: Callable[[str], None]) -> None:
         self._options = options
@@ -99,15 +95,14 @@ class Proxy:
                 while await self._answer(client):
                     pass
         except (OSError, EOFError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
-            # The client is gone or sends invalid data, or the proxy is stopping. No other task awaits this task, so
-            # ignore the error.
+            # The client is gone or sends garbage, or the proxy stops. No task awaits this one.
             pass
         finally:
             self._clients -= 1
             writer.transport.abort()
 
     async def _answer(self, client: _Client) -> bool:
-        """Handles one request; returns true if the connection can be used for another."""
+        """Handles a request. Returns true if the connection can serve another."""
         request = await client.request()
         if request is None:
             return False
@@ -122,15 +117,15 @@ class Proxy:
         try:
             url = parse(target)
         except UsageError as error:
-            # A request for the proxy itself, for example from a malicious web page, has no server address.
+            # Requests for the proxy itself, perhaps from a malicious page, have no server.
             await client.refuse(400, str(error))
             return False
         if url.tls:
             await client.refuse(400, "use CONNECT for https")
             return False
         if client.has_body:
-            # The framing is forwarded too. If a request has two framings, the length is removed (RFC 9112, section
-            # 6.3), because a server that used the length would interpret a part of the body as the next request.
+            # The framing is forwarded. If a request has both framings, remove the length (RFC 9112, section 6.3): a server
+            # that used it would read a part of the body as the next request.
             names = {name for name, _ in request.headers}
             framing = {b"transfer-encoding"} if b"transfer-encoding" in names else {b"content-length"}
             fields += [(name.decode(), text.decode("latin-1")) for name, text in request.headers if name in framing]
@@ -146,14 +141,13 @@ class Proxy:
     async def _pass(self, client: _Client, url: Url, method: str, fields: list[tuple[str, str]]) -> bool:
         divisible = method == "GET" and not client.has_body and not _PARTIAL.intersection(name for name, _ in fields)
         job = _Stripe(url, fields, self._options, self._limits)
-        # Request the content encodings that the client accepts. A server that compresses while sending cannot send
-        # ranges.
+        # Keep the client's content encodings. A server that compresses on the fly cannot send ranges.
         asked = [*fields, ("range", f"bytes=0-{FIRST - 1}")] if divisible else fields
         connection = await Connection.open(url)
         try:
             head = await self._ask(connection, asked, client, method)
             if divisible and (head.status == 416 or (head.status == 206 and described.is_encoded(head))):
-                # An empty object has no first bytes, and ranges of a compressed object are never requested.
+                # Empty objects have no first byte, and compressed ranges are never requested.
                 connection.abort()
                 connection = await Connection.open(url)
                 head = await self._ask(connection, fields, client, method)
@@ -171,7 +165,7 @@ class Proxy:
         return client.next()
 
     async def _ask(self, connection: Connection, fields: list[tuple[str, str]], client: _Client, method: str) -> Head:
-        """Forwards the client's request, with its body if there is one."""
+        """Forwards the client's request with its body."""
         body = client.body() if client.has_body else None
         asking = connection.ask(connection.url.target, fields, method, own=False, body=body)
         async with asyncio.timeout(self._limits.idle_s) as idle:
@@ -236,7 +230,7 @@ class _Client:
         self.begun = False
         self.has_body = False
         self.on_body: Callable[[], None] = lambda: None
-        """Called when a piece of the request's body has been received."""
+        """Called with each piece of the request's body."""
 
     async def request(self) -> h11.Request | None:
         async with asyncio.timeout(self._limits.head_s if not self.begun else self._limits.idle_s):
@@ -252,7 +246,7 @@ class _Client:
                 self._http.receive_data(await self._reader.read(_PIECE))
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """Yields the pieces of the request's body. First sends `100 Continue` if the client waits for it."""
+        """Yields pieces of the request's body, after `100 Continue` if the client waits for it."""
         if self._http.they_are_waiting_for_100_continue:
             await self._send(h11.InformationalResponse(status_code=100, headers=[]))
         while True:
@@ -268,7 +262,7 @@ class _Client:
                 raise EOFError
 
     async def head(self, status: int, fields: tuple[tuple[bytes, bytes], ...], size: int | None) -> None:
-        """Sends the head of the response with the server's fields, and with the given length, if any."""
+        """Sends the response's head with the server's fields and the length, if any."""
         pairs = [(name.decode("latin-1"), text.decode("latin-1")) for name, text in fields]
         for_one = _HOP_BY_HOP | _named_by_connection(pairs)
         kept = [(name, text) for name, text in fields if name.decode("latin-1") not in for_one]
@@ -286,7 +280,7 @@ class _Client:
 
     def next(self) -> bool:
         with contextlib.suppress(h11.ProtocolError):
-            # For a request without a body, the loop ends immediately.
+            # Ends immediately without a body.
             while self._http.their_state is h11.SEND_BODY and isinstance(self._http.next_event(), h11.EndOfMessage):
                 pass
             self._http.start_next_cycle()
@@ -327,7 +321,7 @@ class _Client:
 
 
 class _Stripe:
-    """An object that is being forwarded to a client. Data that arrived out of order waits here."""
+    """A forwarded object. Data out of order waits here."""
 
     def __init__(self, url: Url, fields: list[tuple[str, str]], options: Options, limits: Limits) -> None:
         self.url = url
@@ -347,7 +341,7 @@ class _Stripe:
         return [*self._asked, *own]
 
     def may_ask(self, first_missing: int) -> bool:
-        # Always request the bytes that the client needs next, even if many later bytes have already arrived.
+        # Always request what the client needs next.
         return first_missing <= self.delivered or first_missing < self.delivered + self._limits.ahead
 
     def place(self, at: int, octets: bytes) -> None:
@@ -357,7 +351,6 @@ class _Stripe:
         self._came.set()
 
     async def feed(self, client: _Client, size: int) -> None:
-        """Sends the bytes to the client, in order."""
         while self.delivered < size:
             octets = self._early.pop(self.delivered, None)
             if octets is None:
@@ -378,19 +371,19 @@ class _Stripe:
 
 
 def _fields(request: h11.Request) -> list[tuple[str, str]]:
-    """Returns the header fields to forward to the server, without those that `Connection` lists."""
+    """Returns the header fields for the server, without those in `Connection`."""
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
     for_one = _HOP_BY_HOP | _named_by_connection(pairs) | {"host", "content-length"}
     return [pair for pair in pairs if pair[0] not in for_one]
 
 
 def _named_by_connection(fields: list[tuple[str, str]]) -> set[str]:
-    """Returns the names of the fields that `Connection` lists in a request or a response."""
+    """Returns the fields that `Connection` lists."""
     return {word.strip().lower() for name, text in fields if name == "connection" for word in text.split(",")}
 
 
 def is_loopback(host: str) -> bool:
-    """True if the address is reachable only from this machine. Raises UsageError if the text is not an address."""
+    """True if only this machine reaches the address. Raises UsageError if it is none."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):
@@ -399,8 +392,8 @@ def is_loopback(host: str) -> bool:
 
 
 class _Complaints:
-    """Prints errors for which asyncio would print a traceback, such as a lack of file descriptors, as one sentence,
-    at most once per second."""
+    """Prints errors such as a lack of file descriptors as one sentence, at most once per second. asyncio would print
+    tracebacks."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note

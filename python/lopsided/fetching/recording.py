@@ -1,11 +1,8 @@
-"""Records the inputs and decisions of a download's controller step by step, and replays them.
+"""Records a controller's inputs and decisions step by step, and replays them.
 
-The controller has neither a clock nor sockets, so the same inputs lead to the same decisions, on a real path and in the
-simulator. If two downloads differ, their inputs differ: `Recording.summary` quantifies the difference. The file format
-is JSON: one line with the settings and the missing ranges, then one line per step.
-
-Left out: the state of the connections between the steps, and the first request of a download, which reveals the length
-of the object before the controller starts.
+The controller has neither clock nor sockets, so equal inputs lead to equal decisions, on real paths and in the
+simulator. `Recording.summary` shows how the inputs of two downloads differ. The file has a line of JSON with settings
+and missing ranges, then one per step. Left out: connections between the steps, and the first request.
 """
 
 from __future__ import annotations
@@ -28,8 +25,7 @@ _CONGESTION = ("queue", "together", "every")
 
 
 class Step(NamedTuple):
-    """One call of the controller, and the state after the call. Times are in ns. The table `fetches` has the same
-    columns."""
+    """One call of the controller, and the state after it. Times are in ns. The table `fetches` has these columns."""
 
     at_ns: int
     stream: int
@@ -46,8 +42,6 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a controller."""
-
     mode: str
     streams: int
     window: str
@@ -62,10 +56,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of a download, from its first request to its last byte. Means are time-weighted.
+    """Summary of a download, from first request to last byte. Means are time-weighted.
 
-    `requested_bytes`, the mean number of outstanding bytes, divided by `answer_ms` is the rate (Little's law). So a
-    slower download had fewer outstanding bytes, or its responses took longer.
+    `requested_bytes` (mean bytes outstanding) divided by `answer_ms` is the rate (Little's law). A slower download had
+    fewer bytes outstanding, or its responses took longer.
     """
 
     seconds: float
@@ -73,17 +67,17 @@ class Summary:
     window_bytes: float
     requested_bytes: float
     answer_ms: float
-    """Mean time in ms from the request of a byte to its arrival."""
+    """Mean ms from a byte's request to its arrival."""
     first_octet_ms: float
-    """Median time in ms from a request to the first byte of its response."""
+    """Median ms from request to first byte."""
     shortest_ms: float
-    """Shortest time in ms from a request to the first byte of its response."""
+    """Shortest ms from request to first byte."""
     pause_ms: float
-    """Mean time in ms from the last byte of a stream's response to the stream's next request."""
+    """Mean ms from a response's last byte to the stream's next request."""
     longest_pause_ms: float
     requests: int
     holes: int
-    """Number of detected losses. `reductions` counts the losses that were treated as congestion."""
+    """Detected losses. `reductions` counts those treated as congestion."""
     reductions: int
 
 
@@ -97,7 +91,7 @@ class Recording:
 
     @classmethod
     def of(cls, settings: Settings, missing: Iterable[tuple[int, int]], steps: Iterable[Any]) -> Recording:
-        """Builds a recording from the controller's steps. Times start at the first step."""
+        """Builds a recording from the controller's steps, which start at time 0."""
         found = [Step(*step) for step in steps]
         begun = found[0].at_ns if found else 0
         moved = (step._replace(at_ns=step.at_ns - begun) for step in found)
@@ -105,8 +99,7 @@ class Recording:
 
     @classmethod
     def of_run(cls, run: Run, flow: str) -> Recording:
-        """Builds a recording from a simulated fetch with `record_steps = true`. Raises UsageError if the application
-        recorded no steps."""
+        """Builds a recording of a simulated fetch with `record_steps = true`. Raises UsageError without steps."""
         import polars as pl
 
         described = cast("list[dict[str, Any]]", run.scenario.resolved["flows"])
@@ -136,7 +129,7 @@ class Recording:
 
     @classmethod
     def read(cls, path: Path) -> Recording:
-        """Reads a file. Raises FolderError if the file is not a recording."""
+        """Reads a file. Raises FolderError if it is no recording."""
         with told(path):
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         try:
@@ -149,14 +142,14 @@ class Recording:
             raise FolderError(f"{path} holds no steps of a download") from None
 
     def write(self, path: Path, *, overwrite: bool = False) -> None:
-        """Writes the recording to a file, completely or not at all."""
+        """Writes the file completely or not at all."""
         check_free(path, overwrite=overwrite)
         head = {"format": _OURS, **asdict(self.settings), "missing": self.missing}
         with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
             file.writelines(json.dumps(line) + "\n" for line in (head, *self.steps))
 
     def replayed(self) -> Recording:
-        """Replays the inputs with a new controller, and returns its steps."""
+        """Replays the inputs with a new controller."""
         transfer = self.settings.transfer(self.missing)
         transfer.record()
         for step in self.steps:
@@ -172,8 +165,7 @@ class Recording:
         return Recording.of(self.settings, self.missing, transfer.take_steps())
 
     def first_difference(self) -> tuple[Step, Step | None] | None:
-        """Returns the first step whose result differs when it is replayed, with the new result; `None` if all
-        results are equal."""
+        """Returns the first step with another result when replayed, and this result; `None` if there is none."""
         again = self.replayed().steps
         for number, step in enumerate(self.steps):
             other = again[number] if number < len(again) else None
@@ -182,7 +174,7 @@ class Recording:
         return None
 
     def summary(self) -> Summary:
-        """Returns the summary of the download. Raises UsageError if no data arrived."""
+        """Returns the summary. Raises UsageError if no data arrived."""
         came = [step for step in self.steps if step.step == "received"]
         if not came or came[-1].at_ns == self.steps[0].at_ns:
             raise UsageError("no data arrived in this download")
@@ -212,12 +204,11 @@ class Recording:
         )
 
     def _answers(self) -> tuple[list[int], list[int]]:
-        """For each request, the time in ns until the first byte of its response, and the time in ns from the last byte
-        of the stream's previous response to the request."""
+        """Per request: ns until its first byte, and ns since the stream's previous response."""
         first: list[int] = []
         pauses: list[int] = []
         asked: dict[int, tuple[int, int]] = {}
-        """The time of each stream's last request, and the last byte of the object that the stream will receive."""
+        """Per stream: time of the last request, and last byte to receive."""
         begun: set[int] = set()
         ended: dict[int, int] = {}
         for step in self.steps:

@@ -1,4 +1,4 @@
-"""The object as its server describes it: its length, and the validator, which shows whether the object has changed."""
+"""An object's length, and its validator, which shows whether it has changed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ _UNSATISFIED = re.compile(r"bytes \*/(\d{1,18})", re.ASCII | re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Representation:
-    """The object of a download."""
-
     size: int
     etag: str | None
     modified: str | None
@@ -47,10 +45,9 @@ def of(head: Head, size: int) -> Representation:
 
 
 def content_range(head: Head) -> tuple[int, int, int]:
-    """Returns, from a response with status 206, the offset of the first byte, the offset one past the last byte, and
-    the total length.
+    """Returns start, end (one past the last byte) and total length from a 206 response.
 
-    Raises Trouble if the response lacks one of these numbers, or if they contradict each other.
+    Raises Trouble if a number is missing or contradicts another.
     """
     if head.fields.get("content-type", "").lower().startswith("multipart/"):
         raise Trouble("the server sends several parts instead of one")
@@ -69,18 +66,18 @@ def content_range(head: Head) -> tuple[int, int, int]:
 
 
 def unsatisfied_total(head: Head) -> int | None:
-    """Returns the total length from a response with status 416."""
+    """Returns the total length from a 416 response."""
     found = _UNSATISFIED.fullmatch(head.fields.get("content-range", "").strip())
     return int(found[1]) if found else None
 
 
 def is_encoded(head: Head) -> bool:
-    """True if the data is compressed and therefore differs from the object's own bytes."""
+    """True if compression makes the data differ from the object."""
     return head.fields.get("content-encoding", "identity").strip().lower() not in ("", "identity")
 
 
 def check_encoding(head: Head) -> None:
-    """Raises an error if the data is compressed although no compression was requested."""
+    """Raises an error for compression that was not requested."""
     if is_encoded(head):
         coding = head.fields["content-encoding"].strip().lower()
         raise Trouble(f"the server compresses ({coding}) although no compression was requested", lasting=True)

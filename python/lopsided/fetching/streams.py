@@ -1,8 +1,7 @@
-"""The streams of an object whose server supports byte ranges: connections that execute the controller's decisions.
+"""The streams of an object: connections that execute the controller's decisions.
 
-On a busy machine this process may wake late, so the kernel's arrival times are used instead of its own. Out-of-order
-data is ignored if TCP_INFO was not read for a whole round trip, because it is then unknown whether several streams had
-holes at the same time.
+A busy machine may wake this process late, so arrival times are the kernel's. Out-of-order data is ignored if TCP_INFO
+was not read for a whole RTT: several streams may then have had holes at different times.
 """
 
 from __future__ import annotations
@@ -21,12 +20,11 @@ from lopsided.fetching.representation import Representation
 from lopsided.fetching.url import Url
 
 _LOOK_S = 0.02
-"""Interval in seconds between reads of the kernel's measurements: several per round trip of a long path."""
+"""Seconds between reads of TCP_INFO: several per RTT of a long path."""
 _LATE_LOOK_NS = 60_000_000
-"""If two reads of the kernel's measurements are further apart than this, in ns, or than one RTT if that is longer, the
-second read counts as late."""
+"""Nanoseconds between reads (or one RTT, if longer) from which the second is late."""
 _TICK_NS = 10_000_000
-"""The longest possible tick of the kernel's times, in ns."""
+"""Longest tick of the kernel's times in ns."""
 _IDLE_S = 0.05
 
 
@@ -43,7 +41,7 @@ class Job(Protocol):
         ...
 
     def may_ask(self, first_missing: int) -> bool:
-        """True if there is space for more data; `first_missing` is the offset of the first missing byte."""
+        """True if more data fits. `first_missing` is the first missing byte."""
         ...
 
     def place(self, at: int, octets: bytes) -> None:
@@ -51,17 +49,17 @@ class Job(Protocol):
         ...
 
     async def failed(self, trouble: Trouble, streams: int) -> None:
-        """Waits before another attempt, or raises the error that ends the job."""
+        """Waits before another attempt, or raises the job's last error."""
         ...
 
     def say(self, size: int | None, window: int | None, connections: int) -> None:
-        """Called from time to time with the progress."""
+        """Reports the progress from time to time."""
         ...
 
 
 @dataclass
 class _Look:
-    """The last measurements that were read for a connection."""
+    """The last measurements of a connection."""
 
     at: int = 0
     out_of_order: int = 0
@@ -69,7 +67,7 @@ class _Look:
 
 
 class Streams:
-    """The connections that fetch one object."""
+    """The connections for one object."""
 
     def __init__(self, job: Job, transfer: _native.Transfer, what: Representation, first: Connection | None) -> None:
         self.job = job
@@ -114,7 +112,7 @@ class Streams:
                 await self._bring(at, connection, *span)
             except Trouble as trouble:
                 self._drop(at)
-                # A server may close a connection after a response; this becomes visible only at the next request.
+                # A close after a response becomes visible only at the next request.
                 if not reused or job.received != before:
                     job.reopened += 1
                     await job.failed(trouble, self.transfer.streams)
@@ -140,9 +138,8 @@ class Streams:
         if left > 0:
             raise Trouble("the answer is shorter than the part")
         if last < end:
-            # A server may send less than was requested; the rest is requested again. The controller then counts from 0,
-            # as for a new connection, but the kernel's counters continue, so the holes counted so far must not count
-            # again.
+            # If a server sends less, the rest is requested again. The controller starts at 0, but the kernel's counters
+            # go on, so subtract the holes so far.
             transfer.failed(_now(), at)
             self._looks[at].left_out = self._looks[at].out_of_order
         if not connection.next():
@@ -176,8 +173,7 @@ class Streams:
         return seen
 
     async def _watch(self) -> None:
-        """Watches all connections, so that a hole is detected when it appears. The data after a hole can be read only
-        much later."""
+        """Watches all connections, so that a hole is detected at once. Later data is readable only much later."""
         while True:
             for at in range(len(self.connections)):
                 self._look(at)
@@ -191,17 +187,17 @@ class Streams:
 
 
 def _late_ns(seen: Seen | None) -> int:
-    """The time in ns that the data just read had waited in the kernel."""
+    """Nanoseconds that the data waited in the kernel."""
     return max(0, seen.since_data_ms * 1_000_000 - _TICK_NS) if seen is not None else 0
 
 
 def wait_of(head: Head) -> float:
-    """Returns the number of seconds to wait before the next request (Retry-After); a date counts as 0."""
+    """Returns the seconds of Retry-After. A date counts as 0."""
     return float(head.number("retry-after") or 0)
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Returns the error that ended the streams; a change of the object takes precedence."""
+    """Returns the error that ended the streams. A changed object comes first."""
     flat = _flat(failures)
     for kind in (Changed, LopsidedError, Exception):
         for one in flat:

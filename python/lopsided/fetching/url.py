@@ -1,4 +1,4 @@
-"""URLs of objects, and the file names made from them."""
+"""URLs of objects, and their file names."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from lopsided.errors import UsageError
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST = 8000
-"""Largest length of a URL in bytes that every server should accept (RFC 9110, section 4.1)."""
+"""Bytes of a URL that every server should accept (RFC 9110, section 4.1)."""
 _LONGEST_NAME = 200
-"""Largest length of a file name in bytes; every file system accepts it together with the extensions that are used
-during the download."""
+"""Bytes of a file name that every file system accepts, with our extensions."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class Url:
 
     scheme: str
     host: str
-    """The host in the form for DNS and certificates: lower case, punycode, an IPv6 address without brackets."""
+    """The host for DNS and certificates: lower case, punycode, IPv6 without brackets."""
     port: int
     target: str
     """Path and query."""
@@ -43,7 +42,7 @@ class Url:
         return f"{self.scheme}://{self.authority}{self.target}"
 
     def join(self, location: str) -> Url:
-        """Resolves a redirect. Raises UsageError if the result is not a URL."""
+        """Resolves a redirect. Raises UsageError if it is no URL."""
         try:
             return parse(urljoin(str(self), location))
         except ValueError as error:
@@ -51,7 +50,7 @@ class Url:
 
 
 def parse(text: str) -> Url:
-    """Parses a URL. Raises UsageError with the reason if the text is not a URL."""
+    """Parses a URL. Raises UsageError with the reason."""
     shown = text if len(text) <= 100 else f"{text[:97]}..."
     if len(text) > _LONGEST:
         raise UsageError(f"{shown}: a URL of more than {_LONGEST} characters")
@@ -78,7 +77,7 @@ def parse(text: str) -> Url:
         raise UsageError(f"{shown}: there is no port 0")
     path = "".join(char if char.isascii() else _percent(char) for char in parts.path) or "/"
     query = "".join(char if char.isascii() else _percent(char) for char in parts.query)
-    # A URL with an empty query differs from a URL without a query.
+    # An empty query is not the same as none.
     asks = "?" in text.partition("#")[0]
     return Url(parts.scheme, host, port or _PORTS[parts.scheme], path + (f"?{query}" if asks else ""))
 
@@ -88,7 +87,7 @@ def _percent(char: str) -> str:
 
 
 def file_name(url: Url) -> str:
-    """Returns a file name that depends only on the URL, so that no server chooses where a file is written."""
+    """Returns a file name by the URL only, so that no server chooses it."""
     last = unquote(url.target.partition("?")[0].rpartition("/")[2], errors="replace")
     name = re.sub(r"[\x00-\x1f\x7f/\\:]", "_", last).lstrip(".").strip()
     while len(name.encode()) > _LONGEST_NAME:
@@ -98,7 +97,7 @@ def file_name(url: Url) -> str:
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """A TLS context with the system's certificates, the library's default versions and ciphers, and HTTP/1.1."""
+    """A TLS context with the system's certificates, default versions and ciphers, and HTTP/1.1."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -1,7 +1,7 @@
-"""Metrics of TCP on asymmetric and shared links, as plain functions on numpy arrays.
+"""Metrics of TCP on asymmetric and shared links, as functions on numpy arrays.
 
-The functions do not depend on the source of the numbers: a simulated run, a run on Linux, a capture, or a table of a
-paper. Every function documents its units and raises ValueError if the input would give a meaningless number.
+The numbers may come from a simulation, Linux, a capture or a paper. Every function documents its units. It raises
+ValueError if the result would be meaningless.
 """
 
 from .appendix import (

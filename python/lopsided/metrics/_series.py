@@ -1,8 +1,7 @@
-"""Checks the arrays that the metrics accept.
+"""Checks the arrays of the metrics.
 
-Every metric accepts plain numpy arrays, so that it can be applied to a simulated run, a capture or a column of a CSV
-file. These helpers reject mistakes that would otherwise give a plausible number: columns of different lengths,
-decreasing times, a period without data.
+Metrics accept plain numpy arrays from any source. These helpers reject mistakes that would give plausible numbers:
+different lengths, decreasing times, a period without data.
 """
 
 from __future__ import annotations
@@ -14,8 +13,10 @@ Array = NDArray[np.float64]
 
 
 def series(time_s: ArrayLike, *values: ArrayLike) -> tuple[Array, ...]:
-    """Returns the time column and the value column as float arrays. Raises ValueError if their lengths differ, if
-    there are fewer than two rows, or if times decrease."""
+    """Returns time and value columns as float arrays.
+
+    Raises ValueError for different lengths, fewer than two rows, or decreasing times.
+    """
     time = np.asarray(time_s, dtype=np.float64)
     columns = tuple(np.asarray(value, dtype=np.float64) for value in values)
     if time.ndim != 1:
@@ -31,7 +32,7 @@ def series(time_s: ArrayLike, *values: ArrayLike) -> tuple[Array, ...]:
 
 
 def window(t0_s: float, t1_s: float) -> None:
-    """Raises ValueError if the period from `t0_s` to `t1_s` is empty or ends before it begins."""
+    """Raises ValueError unless the period has a positive length."""
     if not t1_s > t0_s:
         raise ValueError(f"the window must end after it starts, got {t0_s} s to {t1_s} s")
 
@@ -43,14 +44,13 @@ def positive(name: str, value: float) -> None:
 
 
 def hold(time_s: Array, value: Array, at_s: Array) -> Array:
-    """Returns the last value that was sampled at or before each given time; for a time before the first row, the first
-    value."""
+    """Returns the last value at or before each time; before the first row, the first value."""
     rows = np.searchsorted(time_s, at_s, side="right") - 1
     return np.asarray(value[np.clip(rows, 0, value.size - 1)])
 
 
 def moving_mean(value: Array, width: int) -> Array:
-    """Returns the centred moving mean over `width` rows; near the ends, the mean of the rows that exist."""
+    """Returns the centred moving mean over `width` rows, or over the rows that exist at the ends."""
     width = max(1, min(int(width), value.size))
     total = np.concatenate(([0.0], np.cumsum(value)))
     rows = np.arange(value.size)
@@ -63,5 +63,5 @@ def correlation(a: Array, b: Array) -> float:
     """Returns Pearson's correlation, or 0 if a column is constant."""
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
-    # A constant column has rounding noise of about 1e-16 of its value, which must not count as variation.
+    # Rounding noise of a constant column, about 1e-16, is no variation.
     return float(np.dot(a, b)) / scale if scale > 1e-12 else 0.0

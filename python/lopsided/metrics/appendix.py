@@ -1,10 +1,8 @@
-"""The averages that merritt2010's scripts compute (appendices E to J), for comparison with the published numbers.
+"""The averages of merritt2010's scripts (appendices E to J), for comparison with published numbers.
 
-The scripts average *rows* of a log that has one row per write of 1,460 bytes, so that busy periods have more weight.
-Two of the scripts estimate throughput as mean window over mean RTT instead of counting bytes (MER-A08). The rest of the
-project uses `performance`, `intervals` and `buffers`.
-
-Columns: time in s, RTT in microseconds and windows in bytes, as in the log of appendix C (MER-M15).
+The scripts average rows of a log with one row per write of 1,460 bytes, so that busy periods weigh more. Two scripts
+estimate throughput as mean window over mean RTT (MER-A08). Columns have time in s, RTT in microseconds and windows in
+bytes, as in appendix C (MER-M15).
 """
 
 from __future__ import annotations
@@ -20,22 +18,22 @@ from .buffers import FULL_PACKET_BYTES
 
 @dataclass(frozen=True)
 class DownloadAverages:
-    """One output row of appendix E, without the column of the buffer size (MER-M17)."""
+    """A row of appendix E without the buffer size (MER-M17)."""
 
     cwnd_both_bytes: float
     cwnd_alone_bytes: float
     throughput_both_bps: float
     throughput_alone_bps: float
     bdp_both_bytes: float
-    """Mean RTT times the downlink rate, in bytes, while both flows are active."""
+    """Mean RTT times downlink rate in bytes while both flows are active."""
 
 
 def download_averages(
     time_s: ArrayLike, rtt_us: ArrayLike, cwnd_bytes: ArrayLike, split_s: float, downlink_bps: float
 ) -> DownloadAverages:
-    """Appendix E: means over rows before and after the upload joins. Rows later than `split_s` count as "both active".
+    """Appendix E: means over rows before and after `split_s`, when the upload joins.
 
-    Raises ValueError if there is no row before or no row after the split.
+    Raises ValueError without rows before or after the split.
     """
     time, rtt, cwnd = series(time_s, rtt_us, cwnd_bytes)
     positive("downlink rate", downlink_bps)
@@ -55,7 +53,7 @@ def download_averages(
 
 @dataclass(frozen=True)
 class UploadAverages:
-    """One output row of appendix F, without the column of the buffer size (MER-M18)."""
+    """A row of appendix F without the buffer size (MER-M18)."""
 
     cwnd_bytes: float
     throughput_bps: float
@@ -63,8 +61,7 @@ class UploadAverages:
 
 
 def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
-    """Appendix F: means over the rows of the whole upload. Raises ValueError if the columns are empty or differ in
-    length."""
+    """Appendix F: means over the upload's rows. Raises ValueError for empty or unequal columns."""
     rtt, cwnd = np.asarray(rtt_us, dtype=np.float64), np.asarray(cwnd_bytes, dtype=np.float64)
     if rtt.ndim != 1 or rtt.shape != cwnd.shape or rtt.size == 0:
         raise ValueError("RTT and window must be two columns of the same, non-zero length")
@@ -74,13 +71,13 @@ def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
 
 
 def window_over_rtt_bps(cwnd_bytes: float, rtt_us: float) -> float:
-    """The throughput estimate of appendices E and F in bit/s: mean window divided by mean RTT."""
+    """Throughput in bit/s by appendices E and F: mean window over mean RTT."""
     positive("RTT", rtt_us)
     return cwnd_bytes * 8.0 / (rtt_us / 1e6)
 
 
 def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
-    """Appendix G: the largest logged window (MER-M19), including fast-recovery inflation if it was logged (MER-A19).
+    """Appendix G: the largest logged window (MER-M19), with fast-recovery inflation if logged (MER-A19).
 
     Raises ValueError if the log is empty.
     """
@@ -91,13 +88,13 @@ def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
 
 
 def estimated_buffer_packets(max_cwnd_down_bytes: int, max_cwnd_up_bytes: int, uplink_bdp_bytes: int) -> int:
-    """Appendix H: eq 6.6 in whole packets, with the script's two integer divisions, which round down (MER-M20)."""
+    """Appendix H: eq 6.6 in whole packets, with the script's two integer divisions (MER-M20)."""
     return ((max_cwnd_down_bytes - max_cwnd_up_bytes) // 2 - uplink_bdp_bytes) // int(FULL_PACKET_BYTES)
 
 
 @dataclass(frozen=True)
 class PerformanceRow:
-    """One output row of appendix I, without the column of the buffer size (MER-M21)."""
+    """A row of appendix I without the buffer size (MER-M21)."""
 
     net: float
     down: float
@@ -105,8 +102,7 @@ class PerformanceRow:
 
 
 def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_bps: float) -> PerformanceRow:
-    """Appendix I: net goodput over net rate, and each direction's goodput over its rate, without the minimum of eq
-    1.2 (MER-A08)."""
+    """Appendix I: net goodput over net rate, and each direction's share, without eq 1.2's minimum (MER-A08)."""
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return PerformanceRow(
@@ -116,17 +112,17 @@ def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_
 
 @dataclass(frozen=True)
 class RttVariability:
-    """One output row of appendix J, without the column of the buffer size (MER-M22)."""
+    """A row of appendix J without the buffer size (MER-M22)."""
 
     variance_us2: float
     std_us: float
 
 
 def rtt_variability(time_s: ArrayLike, rtt_us: ArrayLike, start_s: float) -> RttVariability:
-    """Appendix J: population variance and standard deviation of the logged (smoothed) RTT from `start_s` on.
+    """Appendix J: population variance and standard deviation of the logged RTT from `start_s`.
 
-    The log contains the kernel's smoothed RTT, which hides fast variation; `intervals.rtt_moments_ms` computes the same
-    moments from the RTTs of individual packets. Raises ValueError if no row is at or after `start_s`.
+    The log has the kernel's smoothed RTT, which hides fast variation. `intervals.rtt_moments_ms` uses RTTs of packets.
+    Raises ValueError without rows.
     """
     time, rtt = series(time_s, rtt_us)
     late = rtt[time >= start_s]

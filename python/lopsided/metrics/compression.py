@@ -1,9 +1,8 @@
-"""ACK compression: ACKs that arrive at shorter intervals than those at which the acknowledged data left the bottleneck.
+"""ACK compression: ACKs that arrive closer together than their data left the bottleneck.
 
-A bottleneck spaces data segments by their transmission time, and the receiver sends its ACKs with the same spacing. If
-the ACKs then wait together in a queue of the reverse direction, they leave this queue back to back, and the sender
-answers with a burst (Zhang, Shenker, Clark 1991; merritt2010 sections 2.2 and 5.1.2, which identify it by eye in a
-trace, MER-M24). Left out: where on the path the compression happened, because only arrivals at the sender are used.
+A bottleneck spaces segments by their transmission time, and ACKs keep this spacing. If ACKs wait together in a reverse
+queue, they leave it back to back, and the sender answers with a burst (Zhang, Shenker, Clark 1991; merritt2010 sections
+2.2 and 5.1.2, MER-M24). Left out: where on the path it happened.
 """
 
 from __future__ import annotations
@@ -18,22 +17,20 @@ from ._series import positive, series
 
 @dataclass(frozen=True)
 class AckCompression:
-    """Statistics of how bunched the arriving ACKs are."""
+    """Statistics of how ACKs bunch."""
 
     compressed_share: float
-    """Fraction of the acknowledged bytes whose ACK is compressed: from 0 (ACK-clocked) to 1.
+    """Fraction of acknowledged bytes with a compressed ACK: 0 (ACK-clocked) to 1.
 
-    An ACK is compressed if its gap to the previous ACK is shorter than `threshold` times the transmission time of the
-    acknowledged bytes."""
+    A compressed ACK follows the previous ACK within `threshold` times its bytes' transmission time.
+    """
     bursts: int
-    """Number of bursts: runs of consecutive compressed ACKs."""
+    """Bursts: runs of consecutive compressed ACKs."""
     mean_burst_bytes: float
-    """Mean number of bytes that a burst acknowledges, which the sender may then send at once; 0 if there are no
-    bursts."""
+    """Mean bytes per burst, which the sender may send at once; 0 without bursts."""
     max_burst_bytes: float
     silent_share: float
-    """Fraction of the time that is spent in long gaps between ACKs: gaps of more than twice the transmission time of
-    the acknowledged data."""
+    """Fraction of time in gaps longer than twice the transmission time of the acknowledged data."""
     longest_silence_s: float
 
 
@@ -45,21 +42,21 @@ def ack_compression(
     threshold: float = 0.5,
     skip: ArrayLike | None = None,
 ) -> AckCompression:
-    """Compares the gap before each ACK with the time that the bottleneck took to send the acknowledged bytes.
+    """Compares the gap before each ACK with the transmission time of the acknowledged bytes.
 
     Parameters
     ----------
     time_s, acked_bytes
-        One row per ACK arrival, with a cumulative byte counter. If there is one row per sample, the ACKs within a
-        sample count as one. Rows that acknowledge no new data are ignored.
+        One row per ACK, with a cumulative byte counter. ACKs within a sample count as one. Rows without new data are
+        ignored.
     bottleneck_bps
         The rate of the data's direction, in bit/s.
     threshold
-        An ACK is compressed if its gap is shorter than this fraction of the transmission time of the acknowledged
-        bytes. At the default of 0.5, a few percent of framing overhead do not matter.
+        Largest gap of a compressed ACK, relative to the transmission time. At 0.5, a few percent of framing do not
+        matter.
     skip
-        True for each row to leave out. For example, an ACK that ends a loss recovery acknowledges a whole window at
-        once without being compressed.
+        True for rows to leave out, such as ACKs that end a loss recovery: they acknowledge a whole window without
+        compression.
 
     Raises
     ------

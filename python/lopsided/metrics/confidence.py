@@ -1,8 +1,7 @@
 """The 95 % confidence interval of a mean by Student's t, for independent runs.
 
-If there are several kinds of runs, such as the two orders of arrival, the difference between the kinds is not random:
-`stratified_interval` uses only the spread within each kind (Cochran, Sampling Techniques, chapter 5, with equal
-weights). Left out: medians, and samples of a single series, which are not independent.
+Differences between kinds of runs, such as orders of arrival, are not random. `stratified_interval` uses only the spread
+within each kind (Cochran, Sampling Techniques, chapter 5, equal weights). Left out: medians, and samples of one series.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ _T95 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
     *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
 )
-"""The quantiles for 1 to 30 degrees of freedom."""
+"""Quantiles for 1 to 30 degrees of freedom."""
 _NORMAL = 1.959964
 
 
 class Interval(NamedTuple):
-    """A mean and the half-width of its 95 % interval; the half-width is NaN if there are fewer than two values."""
+    """A mean and its 95 % half-width, which is NaN for fewer than two values."""
 
     mean: float
     half_width: float
@@ -39,7 +38,7 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: Iterable[float | None]) -> Interval:
-    """The mean of the values, ignoring missing ones, and its interval."""
+    """The mean of the values that exist, and its interval."""
     known = [float(value) for value in values if value is not None and not math.isnan(value)]
     if not known:
         return Interval(math.nan, math.nan, 0)
@@ -51,10 +50,9 @@ def mean_interval(values: Iterable[float | None]) -> Interval:
 
 
 def stratified_interval(strata: Sequence[Iterable[float | None]]) -> Interval:
-    """The mean of the strata's means with equal weights, and its interval from the spread within the strata.
+    """The mean of the strata's means, and its interval from the spread within strata.
 
-    All strata share one variance. `half_width` is NaN if no stratum has two values. For a single stratum, the result is
-    that of `mean_interval`.
+    All strata share one variance. `half_width` is NaN if no stratum has two values.
     """
     known = [[float(value) for value in each if value is not None and not math.isnan(value)] for each in strata]
     known = [each for each in known if each]
@@ -71,7 +69,7 @@ def stratified_interval(strata: Sequence[Iterable[float | None]]) -> Interval:
 
 
 def t95(freedom: int) -> float:
-    """The two-sided 95 % quantile of Student's t (Cornish and Fisher's expansion above 30 degrees of freedom)."""
+    """Student's two-sided 95 % quantile (Cornish and Fisher's expansion above 30 degrees of freedom)."""
     if freedom <= len(_T95):
         return _T95[freedom - 1]
     z = _NORMAL

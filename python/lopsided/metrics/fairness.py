@@ -1,9 +1,7 @@
-"""Fairness between flows: shares of the total rate, max-min fairness, harm, convergence, and the effect of unequal
-RTTs.
+"""Fairness between flows: shares, max-min fairness, harm, convergence, and unequal RTTs.
 
-The formulas use rates (in bit/s or any other unit) and shares. Jain's index and the throughput ratio are in
-`performance`. Left out: the choice of the period in which rates are measured, which is the caller's, and utilities
-other than rate, delay and loss.
+Formulas use rates in any unit, and shares. `performance` has Jain's index and the throughput ratio. Left out: the
+measurement period, and utilities other than rate, delay and loss.
 """
 
 from __future__ import annotations
@@ -29,19 +27,17 @@ def shares(rates: ArrayLike) -> Array:
 def max_min_rates(
     routes: Sequence[Sequence[int]], capacities: ArrayLike, limits: Sequence[float | None] | None = None
 ) -> Array:
-    """The max-min fair rate of each flow, in the unit of the capacities; infinite for a flow that nothing limits.
+    """The max-min fair rate of each flow, in the unit of the capacities; infinite without a limit.
 
-    All rates grow together until a link is full or a flow reaches its limit. The rates of these flows then stay
-    constant, and the rates of the other flows grow further (progressive filling). In the result, no flow can get more
-    unless a flow with a lower rate gets less. Source: Bertsekas and Gallager, Data Networks, 1992, section 6.5.2.
+    All rates grow together until a link is full or a flow reaches its limit. These flows then stay, and the others grow
+    further (progressive filling). Source: Bertsekas and Gallager, Data Networks, 1992, section 6.5.2.
 
     Parameters
     ----------
     routes
         The links that each flow crosses, as indices into `capacities`.
     limits
-        The highest rate that each flow can use, for example because of its window or application; `None` if there are
-        no limits.
+        Each flow's highest usable rate, for example by its window; `None` without limits.
 
     Raises
     ------
@@ -79,11 +75,9 @@ def max_min_rates(
 
 
 def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
-    """Each flow's rate divided by its fair rate. Jain's index of these ratios also applies if the fair rates are
-    unequal.
+    """Each flow's rate divided by its fair rate. Jain's index applies to these ratios too.
 
-    Source: Jain, Chiu, Hawe 1984, where x_i is the ratio of an allocation to the optimal one. Raises ValueError if a
-    fair rate is not positive.
+    Source: Jain, Chiu, Hawe 1984 (x_i). Raises ValueError if a fair rate is not positive.
     """
     values, wanted = _rates(rates), np.asarray(fair, dtype=np.float64)
     if wanted.shape != values.shape or np.any(~(wanted > 0)):
@@ -92,11 +86,11 @@ def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
 
 
 def harm_to_rate(alone: float, in_company: float) -> float:
-    """The harm that other flows do to a flow's rate: 0 (none) to 1 (the flow loses all of its rate).
+    """The harm of other flows to a flow's rate: 0 (none) to 1 (all of the rate).
 
-    The harm is (alone - in company) / alone, and 0 if the other flows increase the rate. The formula also applies to
-    any other quantity for which more is better. Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index",
-    HotNets 2019. Raises ValueError if a rate is negative.
+    (alone - in company) / alone, and 0 if the rate grows. It applies to any quantity of which more is better. Source:
+    Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises ValueError if a rate is
+    negative.
     """
     positive("the rate alone", alone)
     if not in_company >= 0:
@@ -105,9 +99,11 @@ def harm_to_rate(alone: float, in_company: float) -> float:
 
 
 def harm_to_cost(alone: float, in_company: float) -> float:
-    """The harm that other flows do to a delay, a loss rate or any other quantity for which less is better: 0 to 1.
-    The harm is (in company - alone) / in company, and 0 if the other flows add nothing. Source: as in
-    `harm_to_rate`. Raises ValueError if a value is negative."""
+    """The harm of other flows to a delay, a loss rate or another cost: 0 to 1.
+
+    (in company - alone) / in company, and 0 if the cost does not grow. Source: as in `harm_to_rate`. Raises ValueError
+    if a value is negative.
+    """
     if not (alone >= 0 and in_company >= 0):
         raise ValueError(f"a cost must not be negative, got {alone} alone and {in_company} in company")
     return (in_company - alone) / in_company if in_company > alone else 0.0
@@ -116,9 +112,9 @@ def harm_to_cost(alone: float, in_company: float) -> float:
 def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: float) -> float:
     """The exponent a of rate ~ 1 / RTT^a for two flows of unequal RTT; 0 if the RTT does not matter.
 
-    Reno's exponent lies between 1 and 2, and is 2 if losses hit both flows at once: Lakshman and Madhow, "The
-    performance of TCP/IP for networks with high bandwidth-delay products and random loss", IEEE/ACM Trans. Networking
-    5(3), 1997. Raises ValueError if the RTTs are equal.
+    Reno's exponent is between 1 and 2, and 2 if losses hit both flows at once (Lakshman and Madhow, "The performance of
+    TCP/IP for networks with high bandwidth-delay products and random loss", IEEE/ACM Trans. Networking 5(3), 1997).
+    Raises ValueError if the RTTs are equal.
     """
     for name, value in (("rate", rate_a), ("rate", rate_b), ("RTT", rtt_a), ("RTT", rtt_b)):
         positive(f"each {name}", value)
@@ -130,8 +126,7 @@ def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: f
 def shares_over_time(
     time_s: ArrayLike, delivered_bytes: ArrayLike, t0_s: float, t1_s: float, window_s: float
 ) -> tuple[Array, Array]:
-    """Each flow's share of the data received in the last `window_s` seconds, at the times from `t0_s + window_s` to
-    `t1_s`.
+    """Each flow's share of the data of the last `window_s` seconds, from `t0_s + window_s` to `t1_s`.
 
     Parameters
     ----------
@@ -141,7 +136,7 @@ def shares_over_time(
     Returns
     -------
     tuple
-        Times in seconds, and shares with one row per time. A row is NaN if nothing was delivered in its period.
+        Times in seconds, and a row of shares per time; NaN if nothing was delivered.
 
     Raises
     ------
@@ -154,7 +149,7 @@ def shares_over_time(
     if np.any(np.diff(time) < 0):
         raise ValueError("times must not decrease")
     positive("the window", window_s)
-    # A tolerance of 1 ns, so that rounding does not exclude a period that ends exactly at a limit.
+    # Rounding must not exclude a period that ends at a limit.
     ends = time[(time >= t0_s + window_s - 1e-9) & (time <= t1_s + 1e-9)]
     columns: list[Array] = [counters[:, flow] for flow in range(counters.shape[1])]
     moved = np.column_stack([np.interp(ends, time, one) - np.interp(ends - window_s, time, one) for one in columns])
@@ -165,8 +160,7 @@ def shares_over_time(
 def convergence_time_s(
     time_s: ArrayLike, value: ArrayLike, target: ArrayLike, since_s: float, *, within: float = 0.2, hold_s: float = 5.0
 ) -> float | None:
-    """The time in seconds from `since_s` until every flow stays near its target for `hold_s`; `None` if that never
-    happens.
+    """Seconds from `since_s` until every flow stays near its target for `hold_s`; `None` if never.
 
     The hold time must end within the data.
 
@@ -177,7 +171,7 @@ def convergence_time_s(
     target
         One number per flow.
     within
-        A value is near its target if it differs by at most this fraction of the target.
+        Largest distance from a target, as a fraction of it.
 
     Raises
     ------
@@ -186,15 +180,14 @@ def convergence_time_s(
 
     Notes
     -----
-    If the values are shares with equal targets, the result is the delta-fair convergence time with delta = `within`:
-    the time until shares of (1 + delta)/2 and (1 - delta)/2 are reached (Bansal, Balakrishnan, Floyd,
-    Shenker, "Dynamic behavior of slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3).
-    Their definition uses the first crossing of smooth curves; this function requires a hold time, because a single
-    crossing of a sawtooth is not convergence.
+    For shares with equal targets, this is the delta-fair convergence time with delta = `within`: until shares of (1 +
+    delta)/2 and (1 - delta)/2 (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic behavior of slowly-responsive congestion
+    control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). They use the first crossing of smooth curves. A sawtooth's
+    first crossing is not convergence, so we require a hold time.
 
-    If the target is the flow's own long-term mean, the result is the epsilon-convergence time with epsilon = 1 -
-    `within` (Li, Leith, Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans.
-    Networking 15(5), 2007).
+    If targets are long-term means, this is the epsilon-convergence time with epsilon = 1 - `within` (Li, Leith,
+    Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans. Networking 15(5),
+    2007).
     """
     time, values = np.asarray(time_s, dtype=np.float64), np.asarray(value, dtype=np.float64)
     wanted = np.asarray(target, dtype=np.float64)

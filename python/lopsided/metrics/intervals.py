@@ -1,9 +1,8 @@
-"""Means over any period of a run, from the sampled columns of the `samples` table.
+"""Means over any period of a run, from the columns of `samples`.
 
-Two kinds of columns are read. *Counters* (`delivered_bytes`, `acked_bytes`, ...) only grow; the difference of two
-values is exact at sample times and interpolated between them. *Interval sums* (`rtt_count`, `rtt_sum_ms`,
-`rtt_sumsq_ms2`) cover the sampling interval that ends with the row, so means over many intervals are exact without a
-record of every packet.
+*Counters* (`delivered_bytes`, `acked_bytes`, ...) only grow. Their differences are exact at sample times. *Interval
+sums* (`rtt_count`, `rtt_sum_ms`, `rtt_sumsq_ms2`) cover the interval that ends with the row, so their means are exact
+without a record of every packet.
 """
 
 from __future__ import annotations
@@ -19,9 +18,8 @@ from ._series import Array, hold, positive, series, window
 def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float) -> float:
     """Mean rate in bit/s of a byte counter between two times, for example goodput from `delivered_bytes`.
 
-    `time_s` and `counter_bytes` are one column each, in order of time. Outside the sampled range, the counter is taken
-    to be constant. Raises ValueError if the period is completely outside the sampled range. Source: MER-M02, as
-    interpreted in MER-A08.
+    The columns are in order of time. Outside of the samples the counter is constant. Raises ValueError if the period is
+    completely outside. Source: MER-M02, as interpreted in MER-A08.
     """
     time, counter = series(time_s, counter_bytes)
     window(t0_s, t1_s)
@@ -34,9 +32,9 @@ def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t
 def rate_series_bps(
     time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float, step_s: float
 ) -> tuple[Array, Array]:
-    """The rate of a byte counter over time: bin centres in seconds, and the mean rate of each bin in bit/s.
+    """A byte counter's rate over time: bin centres in seconds, and mean rates in bit/s.
 
-    An incomplete bin at the end is dropped. Raises ValueError if no bin fits.
+    An incomplete last bin is dropped. Raises ValueError if no bin fits.
     """
     time, counter = series(time_s, counter_bytes)
     window(t0_s, t1_s)
@@ -66,11 +64,10 @@ def rtt_moments_ms(
     t0_s: float,
     t1_s: float,
 ) -> Moments:
-    """Mean and standard deviation in ms of the per-packet RTTs measured after `t0_s` and up to `t1_s`.
+    """Mean and standard deviation in ms of the packets' RTTs after `t0_s` and up to `t1_s`.
 
-    Each row covers the interval that ended at its time, so a row counts if its time is in (t0, t1]. The result is exact
-    if the period starts at a sample time. Raises ValueError if no RTT was measured in the period. The standard
-    deviation is that of the population, as in the thesis's appendix J (MER-M22).
+    A row covers the interval that ends at its time, so results are exact from a sample time on. The standard deviation
+    is the population's (appendix J, MER-M22). Raises ValueError without an RTT.
     """
     time, count, total, squares = series(time_s, rtt_count, rtt_sum_ms, rtt_sumsq_ms2)
     window(t0_s, t1_s)
@@ -84,8 +81,7 @@ def rtt_moments_ms(
 
 
 def time_mean(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> float:
-    """Time-weighted mean, in its own unit, of a state (a window, a queue length) that is constant until the next
-    sample."""
+    """Time-weighted mean of a state, such as a window, that is constant until the next sample."""
     time, state = series(time_s, value)
     window(t0_s, t1_s)
     edges = np.concatenate(([t0_s], time[(time > t0_s) & (time < t1_s)], [t1_s]))
@@ -93,9 +89,9 @@ def time_mean(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> 
 
 
 def largest(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> float:
-    """Largest sampled value in [t0, t1], in the unit of the column. Peaks between samples are missed (MER-M19).
+    """Largest sample in [t0, t1]. Peaks between samples are missed (MER-M19).
 
-    Raises ValueError if there is no sample in this period.
+    Raises ValueError without samples.
     """
     time, state = series(time_s, value)
     window(t0_s, t1_s)

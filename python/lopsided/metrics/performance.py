@@ -1,7 +1,7 @@
-"""Use of a line: the performance metric of merritt2010, and related formulas.
+"""Use of a line: merritt2010's performance metric, and related formulas.
 
-The formulas use goodputs (application data delivered at the receiver, in bit/s) and link rates (bit/s). Left out: the
-choice of the measurement period, which is the caller's (see `intervals`).
+They use goodputs (application data at the receiver) and link rates, both in bit/s. The caller chooses the period (see
+`intervals`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,10 @@ def asymmetry_ratio(downlink_bps: float, uplink_bps: float) -> float:
 def min_normalised_goodput(
     goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
 ) -> float:
-    """The smaller of two ratios, each the goodput of a direction over its link rate: 0 to 1 (merritt2010 eq 1.2;
-    MER-M02).
+    """The smaller of two ratios, each direction's goodput over its link rate: 0 to 1 (merritt2010 eq 1.2; MER-M02).
 
-    The metric treats both directions equally. On a 2400/196 kbit/s line, an upload without any goodput hardly changes
-    the net goodput, but makes this metric 0. Because of protocol headers, the metric stays below 1 (about 0.96 with
-    full Ethernet frames).
+    Both directions count equally. On a 2400/196 kbit/s line, an upload without goodput hardly changes the net goodput,
+    but makes this metric 0. Headers keep it below 1 (about 0.96 with full Ethernet frames).
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -37,8 +35,7 @@ def min_normalised_goodput(
 def normalised_net_goodput(
     goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
 ) -> float:
-    """The sum of both goodputs divided by the sum of both rates: 0 to 1 (merritt2010 appendix I, `netPerformance`;
-    MER-M21)."""
+    """Sum of goodputs over sum of rates: 0 to 1 (merritt2010 appendix I, `netPerformance`; MER-M21)."""
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return (goodput_down_bps + goodput_up_bps) / (downlink_bps + uplink_bps)
@@ -47,13 +44,11 @@ def normalised_net_goodput(
 def padhye_throughput_bps(
     segment_bytes: float, rtt_s: float, loss: float, *, rto_s: float = 0.2, segments_per_ack: float = 1
 ) -> float:
-    """Throughput in bit/s that a Reno flow can sustain at this loss rate (Padhye et al. 1998; havey2015 eq 2.1,
-    HAV-M03).
+    """A Reno flow's throughput in bit/s at a loss rate (Padhye et al. 1998; havey2015 eq 2.1, HAV-M03).
 
-    `loss` is the fraction of segments lost, above 0 and at most 1; `rto_s` is the retransmission timeout (Linux: at
-    least 200 ms). Left out: the receiver's window. The dissertation prints the timeout term without the cap `min(1, 3
-    sqrt(3 b p / 8))` of the original; at loss rates of a few percent, both formulas agree. Raises ValueError if `loss`
-    is outside these bounds.
+    `loss` is the fraction of lost segments, above 0 and at most 1. `rto_s` is the retransmission timeout (Linux: at
+    least 200 ms). Left out: the receiver's window. The dissertation prints no cap `min(1, 3 sqrt(3 b p / 8))`; at a few
+    percent of loss, both agree. Raises ValueError for a `loss` outside of the bounds.
     """
     positive("segment size", segment_bytes)
     positive("round-trip time", rtt_s)
@@ -73,13 +68,12 @@ def two_way_performance_bound(
     ack_bytes: float = 66,
     segments_per_ack: float = 2,
 ) -> float:
-    """The best min-normalised goodput of a download and an upload if no data and no ACKs are lost: 0 to 1.
+    """The best min-normalised goodput of a download and an upload without losses: 0 to 1.
 
-    If each goodput is a fraction p of its link rate, each direction carries p times its rate in data, plus headers, and
-    the other direction's ACKs. The direction that is full first determines p. A higher value is possible only if ACKs
-    are lost (the remaining cumulative ACKs acknowledge more) or if an ACK covers more segments. Sizes are bytes on the
-    wire; the defaults are full Ethernet frames with timestamps, and an ACK for every second segment. The formula is our
-    own; its ACK load is that of RFC 3449's normalised bandwidth ratio.
+    If goodputs are a fraction p of the rates, each direction carries p times its rate in data, headers, and the other
+    direction's ACKs. The direction that fills first determines p. Only lost ACKs, or more segments per ACK, allow more.
+    Sizes are bytes on the wire; defaults are full Ethernet frames with timestamps and an ACK per two segments. The
+    formula is ours, its ACK load that of RFC 3449's normalised bandwidth ratio.
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -95,18 +89,16 @@ def two_way_performance_bound(
 
 
 def throughput_ratio(rate_bps: float, reference_bps: float) -> float:
-    """One rate divided by another, for example a download's rate with an upload by the same download's rate alone;
-    0.5 means "halved"."""
+    """One rate over another, such as a download's with and without an upload; 0.5 means "halved"."""
     positive("reference rate", reference_bps)
     return rate_bps / reference_bps
 
 
 def jain_index(rates: ArrayLike) -> float:
-    """Jain's fairness index of non-negative rates in any unit: 1 if all are equal, 1/n if one of n flows has
-    everything.
+    """Jain's fairness index of rates in any unit: 1 if all are equal, 1/n if one of n flows has everything.
 
-    Raises ValueError if there are no rates, if a rate is negative, or if all rates are 0 (the index is then undefined).
-    Source: Jain, Chiu, Hawe 1984; used by balakrishnan1999 section 3.2.
+    Raises ValueError without rates, for a negative rate, or if all are 0. Source: Jain, Chiu, Hawe 1984; used by
+    balakrishnan1999 section 3.2.
     """
     values = np.asarray(rates, dtype=np.float64).ravel()
     if values.size == 0:
@@ -120,6 +112,6 @@ def jain_index(rates: ArrayLike) -> float:
 
 
 def cwnd_efficiency_ratio(cwnd_down_bytes: float, cwnd_up_bytes: float) -> float:
-    """The download's mean window divided by the upload's while both flows are active (MER-M27, after Heusse et al.)."""
+    """Mean window of the download over that of the upload, while both are active (MER-M27, after Heusse et al.)."""
     positive("upload window", cwnd_up_bytes)
     return cwnd_down_bytes / cwnd_up_bytes

@@ -1,9 +1,8 @@
-"""Measures whether the fluctuation of a rate is periodic or irregular, and how deep it is.
+"""Measures whether a rate fluctuates periodically, and how deeply.
 
-merritt2010 section 5.1.3 observes by eye that two flows disturb each other "at random" with a small uplink buffer and
-periodically with a large one. This module measures the periodicity in three independent ways: the height of the
-autocorrelation's first peak away from lag 0, the fraction of the variance in the strongest spectral line, and the
-regularity of the dips. Left out: cause and direction of the disturbance.
+merritt2010 section 5.1.3 sees flows disturb each other "at random" with a small uplink buffer and periodically with a
+large one. This module has three independent measures: the autocorrelation's first peak, the strongest spectral line,
+and the regularity of dips. Left out: cause and direction.
 """
 
 from __future__ import annotations
@@ -18,31 +17,27 @@ from ._series import Array, moving_mean, positive
 
 @dataclass(frozen=True)
 class Periodicity:
-    """How strongly a series repeats."""
+    """How regularly a series repeats."""
 
     strength: float
-    """Autocorrelation at its highest peak after it first fell below 0: near 1 for a periodic series, near 0 for an
-    irregular one."""
+    """Highest autocorrelation after it first fell below 0: near 1 if periodic, near 0 if irregular."""
     period_s: float | None
-    """Lag of the autocorrelation's highest peak, in seconds; `None` if there is no peak within a third of the
-    record."""
+    """Lag of this peak in seconds; `None` without one within a third of the record."""
     noise_level: float
-    """Three standard errors of the autocorrelation of white noise with the same number of rows. A strength below this
-    level is not significant."""
+    """Three standard errors of white noise's autocorrelation. A lower strength is not significant."""
     line_share: float
-    """Fraction of the variance in the strongest spectral line and its two neighbours; 1 for a pure tone."""
+    """Fraction of the variance in the strongest spectral line and its neighbours; 1 for a pure tone."""
 
     @property
     def periodic(self) -> bool:
-        """True if the strength is above both the noise level and 0.25, which is this project's own convention."""
+        """True if the strength exceeds the noise level and 0.25, our own threshold."""
         return self.strength > max(self.noise_level, 0.25)
 
 
 def autocorrelation(value: ArrayLike) -> Array:
-    """Autocorrelation at lags 0 to n-1 of a uniformly sampled series, after subtracting its mean. The sum at each lag
-    is divided by the number of its terms.
+    """Autocorrelation of a uniformly sampled series without its mean, at lags 0 to n-1.
 
-    Raises ValueError if there are fewer than two rows.
+    Each sum is divided by its number of terms. Raises ValueError for fewer than two rows.
     """
     x: Array = np.asarray(value, dtype=np.float64)
     if x.ndim != 1 or x.size < 2:
@@ -59,16 +54,15 @@ def autocorrelation(value: ArrayLike) -> Array:
 def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None) -> Periodicity:
     """Measures how periodic a uniformly sampled series is.
 
-    Periods up to a third of the record can be found, because the record must contain three cycles. A constant series
-    has strength 0. Limit: a sawtooth whose period drifts has a low strength, although it may look periodic.
+    The record must contain three cycles. A constant series has strength 0. A sawtooth with a drifting period has a low
+    strength, although it may look periodic.
 
     Parameters
     ----------
     step_s
         The time between rows, in seconds.
     trend_s
-        If given, a moving mean of this many seconds is subtracted first, so that a slow drift does not hide a faster
-        cycle.
+        Seconds of a moving mean to subtract first, so that slow drift hides no cycle.
 
     Raises
     ------
@@ -96,7 +90,7 @@ def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None
 
 
 def _first_peak(acf: Array) -> int | None:
-    """Row of the highest local maximum after the first fall below 0; `None` if there is none."""
+    """Row of the highest maximum after the first fall below 0."""
     below = np.flatnonzero(acf < 0)
     if below.size == 0:
         return None
@@ -115,15 +109,14 @@ class Dips:
     time_share: float
     """Fraction of the time spent in dips, 0 to 1."""
     mean_interval_s: float | None
-    """Mean time in seconds from the start of one dip to the start of the next; `None` if there are fewer than two
-    dips."""
+    """Mean seconds between starts of dips; `None` for fewer than two."""
     interval_variation: float | None
-    """Coefficient of variation of the times between dips: 0 if the dips are exactly regular, about 1 if they are
-    random; `None` if there are fewer than three dips."""
+    """Coefficient of variation of the times between dips: 0 if regular, about 1 if random; `None` for fewer than
+    three."""
 
 
 def dips(rate: ArrayLike, step_s: float, reference: float, *, depth: float = 0.5) -> Dips:
-    """Finds the dips of a uniformly sampled rate below `depth` times `reference` (the same unit as `rate`).
+    """Finds the dips of a uniformly sampled rate below `depth` times `reference`.
 
     Raises ValueError if the series is empty.
     """

@@ -1,18 +1,14 @@
 """Measures whether two congestion windows move together (in phase) or in opposite directions (out of phase).
 
-merritt2010 compares two traces by eye: movement in opposite directions is out of phase, movement in the same direction
-is in phase (MER-M24; the terms are Zhang, Shenker and Clark's, 1991). Windows are sawtooths, for which the obvious
-measures are misleading: both windows grow most of the time, so that even unrelated windows mostly move in the same
-direction. So this module uses two measures that are corrected for chance:
+merritt2010 compares traces by eye (MER-M24; terms of Zhang, Shenker and Clark, 1991). Sawtooths grow most of the time,
+so even unrelated windows mostly move in the same direction. Two measures correct for chance:
 
-- `correlation`: the correlation of the two windows after their slow trends are removed. It detects swings that last
-  about one sawtooth period.
-- `agreement`: Cohen's kappa of the directions of movement (up or not) over `scale_s`. It is 0 for unrelated movement,
-  however often each window grows. It detects whether both windows grow at the same times, whatever the amplitude.
+- `correlation`: of both windows without slow trends. It detects swings of about a sawtooth period.
+- `agreement`: Cohen's kappa of the directions of movement over `scale_s`. It is 0 for unrelated movement. It detects
+  simultaneous growth of any amplitude.
 
-Limits: two sawtooths with different periods have no phase; both measures are then near 0 and the verdict is `neither`.
-If a window's cycle is longer than the record, its correlation is a matter of chance. One record cannot show whether a
-coincidence is systematic or accidental; repeat the run with other seeds.
+Limits: sawtooths with different periods have no phase (`neither`). One record cannot show whether a coincidence is
+systematic; repeat the run with other seeds.
 """
 
 from __future__ import annotations
@@ -33,11 +29,9 @@ class Phase:
     """How two windows move relative to each other."""
 
     correlation: float
-    """Pearson correlation of the detrended levels: +1 for windows that move together, -1 for windows that move in
-    opposite directions."""
+    """Pearson correlation of detrended windows: +1 together, -1 opposite."""
     agreement: float
-    """Cohen's kappa of the directions of movement over `scale_s`: 1 if always the same, 0 if unrelated, below 0 if
-    opposite."""
+    """Cohen's kappa of the directions over `scale_s`: 1 if always equal, 0 if unrelated, below 0 if opposite."""
 
     @property
     def score(self) -> float:
@@ -46,8 +40,7 @@ class Phase:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict by the score. A score within 0.1 of 0 counts as no phase, which is this project's own
-        convention."""
+        """The verdict by the score. Within 0.1 of 0 there is no phase, our own threshold."""
         return "in phase" if self.score > 0.1 else "out of phase" if self.score < -0.1 else "neither"
 
 
@@ -63,11 +56,10 @@ def window_phase(
     scale_s: float = 1.0,
     trend_s: float = 30.0,
 ) -> Phase:
-    """Compares two congestion windows (any unit) between two times.
+    """Compares two congestion windows in any unit between two times.
 
-    Each window has its own time column. Both are sampled on a grid of `step_s`, as values that are constant until the
-    next row. `scale_s` should be a few round-trip times, and `trend_s` a few sawtooth periods of the faster window.
-    Raises ValueError if the period is shorter than 4 times `scale_s`.
+    Both are sampled every `step_s`, constant between rows. `scale_s` should be a few RTTs, and `trend_s` a few sawtooth
+    periods. Raises ValueError if the period is shorter than 4 times `scale_s`.
     """
     window(t0_s, t1_s)
     for name, value in (("step", step_s), ("scale", scale_s), ("trend", trend_s)):
@@ -94,10 +86,9 @@ def window_lag(
     step_s: float = 0.1,
     trend_s: float = 30.0,
 ) -> tuple[float, float]:
-    """The delay in seconds with which the second window follows the first, and the correlation at this shift.
+    """The delay in seconds of the second window after the first, and the correlation at this shift.
 
-    Shifts up to half of `trend_s` and up to a quarter of the record are tried. If several shifts have nearly the same
-    correlation, as for a periodic pair, the shortest is returned.
+    Shifts up to half of `trend_s` and a quarter of the record are tried. The shortest of nearly equal ones is returned.
     """
     window(t0_s, t1_s)
     grid = np.arange(t0_s, t1_s, step_s)
@@ -114,16 +105,14 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """How often a reduction of one window coincides with a reduction of the other."""
+    """How often reductions of two windows coincide."""
 
     falls: int
-    """Number of falls of the first window."""
+    """Falls of the first window."""
     share: float
-    """Fraction of the first window's falls that coincide with a fall of the second window within the tolerance; NaN if
-    there are no falls."""
+    """Fraction of the first window's falls near a fall of the second; NaN without falls."""
     chance: float
-    """Fraction of all times with a fall of the second window within the tolerance: the value of `share` for
-    unrelated windows."""
+    """Fraction of all times near a fall of the second: `share` for unrelated windows."""
 
     @property
     def lift(self) -> float:
@@ -142,18 +131,16 @@ def fall_coincidence(
     within_s: float = 1.0,
     fall: float = 0.2,
 ) -> Coincidence:
-    """Compares the falls of two windows between two times. A fall is a decrease by more than the fraction `fall`
-    between two rows.
+    """Compares the falls of two windows between two times: decreases by more than the fraction `fall` between rows.
 
-    Limit: if the second window falls every few seconds, every time is near a fall, and the measure is meaningless
-    (`chance` is then near 1).
+    If the second window falls every few seconds, `chance` is near 1 and the measure is meaningless.
     """
     window(t0_s, t1_s)
     positive("tolerance", within_s)
     first, second = _falls(time_a_s, cwnd_a, t0_s, t1_s, fall), _falls(time_b_s, cwnd_b, t0_s, t1_s, fall)
     if second.size == 0:
         return Coincidence(int(first.size), 0.0 if first.size else float("nan"), 0.0)
-    # The union of the intervals around the falls of the second window, clipped to the compared period.
+    # Union of the intervals around the second window's falls, within the compared period.
     left, right = np.maximum(second - within_s, t0_s), np.minimum(second + within_s, t1_s)
     begins = np.maximum(left[1:], right[:-1])
     covered = float((right[0] - left[0]) + np.maximum(right[1:] - begins, 0.0).sum())
@@ -178,7 +165,7 @@ def _level(grid: Array, time_s: ArrayLike, cwnd: ArrayLike) -> Array:
 
 
 def _agreement(a: Array, b: Array, rows: int) -> float:
-    """Cohen's kappa of "the window grew over the given number of rows"; 0 if either window always or never grows."""
+    """Cohen's kappa of growth over `rows` rows; 0 if a window always or never grows."""
     rows = max(rows, 1)
     up_a, up_b = a[rows:] > a[:-rows], b[rows:] > b[:-rows]
     share_a, share_b = float(up_a.mean()), float(up_b.mean())

@@ -1,10 +1,9 @@
-"""Responsiveness of a loaded line: round trips per minute, and percentiles of weighted values.
+"""Responsiveness of a loaded line in round trips per minute, and weighted percentiles.
 
-Round trips per minute are those of draft-ietf-ippm-responsiveness-08 ("Responsiveness under Working Conditions") for
-connections without TLS. Responsiveness is 1 minute divided by a delay. The result is the mean of two values: one for
-probes on separate connections, and one for the load-generating connections. Each delay is a mean without the slowest 5
-%. `saturation` finds the end of the draft's test. Left out: requests on the load-generating connections; their TCP RTT
-may be used instead.
+The definition is draft-ietf-ippm-responsiveness-08 ("Responsiveness under Working Conditions") without TLS: 1 minute
+divided by a delay. The result is the mean of two values, for probes on separate connections and for the loaded
+connections. Each delay is a mean without the slowest 5 %. `saturation` finds the end of the draft's test. Left out:
+requests on loaded connections; use their TCP RTT.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ MINUTE_MS = 60_000.0
 
 
 def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """The mean of the values up to their 95th percentile; `None` if there are no values."""
+    """The mean up to the 95th percentile; `None` without values."""
     order, share = _ordered(values, weights)
     if not len(order):
         return None
@@ -31,8 +30,7 @@ def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float |
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[float]) -> list[float | None]:
-    """Weighted quantiles: for each fraction, the smallest value for which the values up to it have at least this
-    fraction of the total weight; `None` if there is no weight."""
+    """Weighted quantiles: for each fraction, the smallest value that reaches it; `None` without weight."""
     order, share = _ordered(values, weights)
     if not len(order):
         return [None] * len(shares)
@@ -42,7 +40,7 @@ def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[f
 
 
 def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, load_ms: float | None) -> float | None:
-    """The draft's responsiveness without TLS in round trips per minute: the mean of probes and of loaded connections.
+    """The draft's responsiveness in round trips per minute, without TLS: the mean of probes and loaded connections.
 
     Parameters
     ----------
@@ -56,7 +54,7 @@ def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, lo
     Returns
     -------
     float or None
-        The value of one kind if the other was not measured; `None` if neither was measured.
+        One kind's value if only it was measured; `None` without either.
     """
     foreign = [delay for delay in (connect_ms, answer_ms) if delay]
     delays = [sum(foreign) / len(foreign)] if foreign else []
@@ -69,12 +67,11 @@ class Saturation:
     """The end of the draft's test."""
 
     interval: int
-    """Index of the last interval of the test, from 0."""
+    """Last interval of the test, from 0."""
     goodput: bool
     """True if goodput was stable at the end."""
     responsiveness: bool
-    """True if responsiveness was stable too, which the draft calls high confidence. If false, the test ran out of
-    time."""
+    """True if responsiveness was stable too (high confidence). If false, time ran out."""
 
 
 def saturation(
@@ -86,15 +83,15 @@ def saturation(
 ) -> Saturation:
     """Finds the end of the draft's test (its section "Final Algorithm").
 
-    Goodput is stable if the standard deviation of its last `mad` moving averages is at most `tolerance` times the last
-    average. From then on, responsiveness is judged in the same way.
+    Goodput is stable if its last `mad` moving averages deviate by at most `tolerance` times the last. Then
+    responsiveness is judged alike.
 
     Parameters
     ----------
     bytes_in
-        Number of bytes that the load delivered in each interval.
+        Bytes that the load delivered in each interval.
     responsiveness_at
-        Returns the responsiveness over an interval and the `mad - 1` intervals before it.
+        Returns the responsiveness over an interval and the `mad - 1` before it.
     """
     averages: list[float] = []
     found: list[float] = []
@@ -119,7 +116,7 @@ def _is_stable(values: Sequence[float], count: int, tolerance: float) -> bool:
 
 
 def _ordered(values: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array]:
-    """The values with a positive weight, in ascending order, and each value's fraction of the total weight."""
+    """Values with positive weight, ascending, and their fractions of the weight."""
     found = np.asarray(values, dtype=np.float64)
     weight = np.ones_like(found) if weights is None else np.asarray(weights, dtype=np.float64)
     known = ~np.isnan(found) & (weight > 0)

@@ -1,4 +1,4 @@
-"""The goodput that a download can reach over a slow return path (balakrishnan1999 sections 4.2.1 and 7.1.3)."""
+"""A download's highest goodput over a slow return path (balakrishnan1999 sections 4.2.1 and 7.1.3)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from lopsided.metrics._series import positive
 
 
 def normalised_bandwidth_ratio(forward_bps: float, reverse_bps: float, data_bytes: float, ack_bytes: float) -> float:
-    """k: the ratio of the rates divided by the ratio of the packet sizes.
+    """k: ratio of rates over ratio of packet sizes.
 
-    If the receiver sends more than one ACK per k data packets, the return path is full before the forward path.
+    With more than one ACK per k data packets, the return path fills before the forward path.
     """
     for name, value in (
         ("forward rate", forward_bps),
@@ -23,14 +23,14 @@ def normalised_bandwidth_ratio(forward_bps: float, reverse_bps: float, data_byte
 def ack_limited_bps(
     forward_bps: float, reverse_bps: float, data_bytes: float, ack_bytes: float, segments_per_ack: float = 1
 ) -> float:
-    """The highest forward rate in bit/s if each ACK on the return path acknowledges the given number of segments."""
+    """Highest forward rate in bit/s if each ACK acknowledges this number of segments."""
     positive("number of segments for each ACK", segments_per_ack)
     k = normalised_bandwidth_ratio(forward_bps, reverse_bps, data_bytes, ack_bytes)
     return forward_bps * min(1.0, segments_per_ack / k)
 
 
 def blocked_window_bps(window_bytes: float, reverse_packet_bytes: float, reverse_bps: float) -> float:
-    """The highest forward rate in bit/s if every ACK waits on the return path behind one data packet."""
+    """Highest forward rate in bit/s if every ACK waits behind one data packet."""
     positive("window", window_bytes)
     positive("packet", reverse_packet_bytes)
     positive("return rate", reverse_bps)

@@ -9,10 +9,9 @@ from ._series import Array, correlation
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's rank correlation: +1 if y always rises with x, -1 if it always falls, 0 if either is constant.
+    """Spearman's rank correlation: +1 if y always rises with x, -1 if it falls, 0 if one is constant.
 
-    The columns must have the same length, at least two rows and no NaN. Equal values share their mean rank. Raises
-    ValueError if the columns differ in length or a value is missing.
+    Equal values share their mean rank. Raises ValueError for unequal lengths or missing values.
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:

@@ -1,5 +1,7 @@
-"""Describes a figure whose panels share an x axis. `views.plot.drawn` draws the figure with matplotlib, `views.svg` as
-an element of a page. Both draw the values in the figure's `data`."""
+"""Describes a figure whose panels share an x axis.
+
+`views.plot.drawn` draws it with matplotlib, `views.svg` for a page, from the same `data`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a figure. `name` is its column in the data; a line without a name is not part of the data."""
+    """A line of a figure. `name` is its column in the data, if it is part of them."""
 
     x: Floats
     y: Floats
@@ -60,7 +62,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure: panels stacked above each other, with a common x axis."""
+    """A figure of stacked panels with a common x axis."""
 
     title: str
     subtitle: str
@@ -69,12 +71,11 @@ class Chart:
     """The end of the x axis, which starts at 0."""
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
-    """The footnote: the contents of the figure, and how it was made."""
+    """The footnote: contents, and how the figure was made."""
     x_name: str = "time_s"
-    """The column name of the x axis in the data."""
 
     def data(self) -> pl.DataFrame:
-        """The drawn values: one row per point, with panel, curve, x, and value in the panel's unit."""
+        """The drawn values, one row per point: panel, curve, x, and value in the panel's unit."""
         import polars as pl
 
         frames: list[pl.DataFrame] = []

@@ -36,8 +36,7 @@ def cores(used: Row) -> str:
 
 
 def flows(run: Run) -> View:
-    """One row per flow, with its goodput over time as a sparkline, and with transfers and lost datagrams if there
-    are any."""
+    """One row per flow with a sparkline, and transfers and lost datagrams if any."""
     rows = list(run.flows.rows())
     transfers = ("transfers", "completion_s") if any(row["transfers"] for row in rows) else ()
     lost = ("lost_packets",) if any(row["lost_packets"] for row in rows) else ()
@@ -55,7 +54,7 @@ def flows(run: Run) -> View:
 
 
 def repeated_flows(runs: Sequence[Run]) -> View:
-    """One row per flow: the mean over the runs, with its 95 % interval."""
+    """One row per flow: means with 95 % intervals."""
     first = runs[0]
     alike = all_alike(run.digest for run in runs)
     goodput, rtt = (first.flows.column(name) for name in ("goodput_bps", "rtt_mean_ms"))
@@ -82,8 +81,7 @@ def repeated_flows(runs: Sequence[Run]) -> View:
 
 
 def links(run: Run) -> View:
-    """One row per notable link direction: rate, utilisation, queue, drops, and marks and filtered ACKs if there are
-    any."""
+    """One row per notable link direction: rate, utilisation, queue, drops, and marks and filtered ACKs if any."""
     notable = notable_links.links(run)
     marked = ("marked_packets",) if any(row["marked_packets"] for row in notable) else ()
     filtered = ("filtered_packets",) if any(row["filtered_packets"] for row in notable) else ()
@@ -99,7 +97,7 @@ def links(run: Run) -> View:
 
 
 def repeated_links(runs: Sequence[Run]) -> View:
-    """One row per notable link direction of the first run: means over the runs, with their 95 % intervals."""
+    """One row per notable link direction of the first run, with means and 95 % intervals."""
     first = runs[0]
     names = ("utilisation", "sojourn_mean_ms", "dropped_packets")
     columns = [first.links.column(name) for name in names]
@@ -121,8 +119,7 @@ def repeated_links(runs: Sequence[Run]) -> View:
 
 
 def fairness(runs: Sequence[Run]) -> View:
-    """One row per group of flows of the first run: its goodput, its fair rate, and the harm that other groups do to
-    it."""
+    """One row per group of flows: goodput, fair rate, and harm."""
     found = runs[0].fairness()
     jains = [run.fairness(harm=False).jain for run in runs[1:]]
     known = [jain for jain in (found.jain, *jains) if jain is not None]
@@ -155,7 +152,7 @@ def _spark(run: Run, flow: str, direction: str) -> Styled:
         return Styled("not sampled", "dim")
     window = run.scenario.duration_s / _SPARKS
     curve = series.goodput(run, flow, window)
-    # A flow's curve starts when the flow starts, but the sparkline covers the whole run.
+    # The curve starts with its flow, but the sparkline covers the whole run.
     middles = window * (np.arange(_SPARKS) + 0.5)
     values = (
         np.interp(middles, curve.time_s, curve.value, left=0.0, right=0.0) if len(curve.time_s) else np.zeros(_SPARKS)

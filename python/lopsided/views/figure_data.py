@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from lopsided.views.chart import Chart
 
 _MOST_POINTS = 4000
-"""Largest number of points of a curve. A longer curve is reduced to the extremes of each segment."""
+"""Most points of a curve. Longer curves keep the extremes of each segment."""
 
 
 def as_json(chart: Chart) -> str:
-    """The figure's panels and named curves as JSON, escaped for a script element."""
+    """Panels and named curves as JSON, escaped for a script element."""
     panels: list[dict[str, Any]] = []
     for panel in chart.panels:
         curves = [_curve(curve.name, curve.ink, curve.x, curve.y, curve.dash) for curve in panel.curves if curve.name]
-        # A bar is converted to a step that starts at its left edge.
+        # A bar becomes a step at its left edge.
         curves += [_curve(bars.name, bars.ink, bars.left, bars.height) for bars in panel.bars]
         limit = {} if panel.limit is None else {"limit": panel.limit}
         panels.append({"label": " ".join(panel.label.split()), "curves": curves, **limit})
@@ -36,7 +36,7 @@ def _curve(name: str, ink: str, x: Floats, y: Floats, dash: tuple[float, float] 
 
 
 def _reduced(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Reduces a curve to `_MOST_POINTS` points: the smallest and the largest value of each segment."""
+    """Reduces a curve to the extremes of each segment."""
     if len(x) <= _MOST_POINTS:
         return x, y
     kept: set[int] = set()

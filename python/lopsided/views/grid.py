@@ -1,7 +1,7 @@
 """A table on a console.
 
-Numbers are never truncated. If the columns do not fit, the decorative columns are omitted first. Then headings wrap,
-then columns move closer together. Finally the table is split into parts, each of which repeats the key columns.
+Numbers are never truncated. If columns do not fit, decorative ones go first. Then headings wrap and columns move
+closer. Finally the table is split, with the key columns in each part.
 """
 
 from __future__ import annotations
@@ -27,15 +27,13 @@ _ANY_WIDTH = 100_000
 
 @dataclass(frozen=True)
 class _Layout:
-    """The spacing of a table's columns."""
-
     wrapped: bool
-    """True if a heading may wrap over several lines, which allows a narrower column."""
+    """True if headings may wrap."""
     padding: int
 
 
 _LAYOUTS = (_Layout(wrapped=False, padding=1), _Layout(wrapped=True, padding=1), _Layout(wrapped=True, padding=0))
-"""Layouts from wide to narrow. The first that fits the console is used."""
+"""Layouts from wide to narrow. The first that fits is used."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,6 @@ def _words(text: str) -> list[str]:
 
 
 def _filled(words: Sequence[str], width: int) -> str:
-    """Wraps the words into lines of at most the given width."""
     lines: list[str] = []
     for word in words:
         if lines and len(lines[-1]) + 1 + len(word) <= width:

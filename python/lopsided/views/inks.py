@@ -1,6 +1,6 @@
-"""The colours and proportions of all figures, for matplotlib and for the report's SVG.
+"""Colours and proportions of all figures, for matplotlib and for the report's SVG.
 
-Each direction has its own colour: downlink blue, uplink orange. This module imports no drawing library.
+Downlink is blue, uplink orange. No drawing library is imported here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EndLabel: TypeAlias = tuple[float, str, str]
-"""The label at the right end of a curve: y, text, colour."""
+"""A label at a curve's right end: y, text, colour."""
 
 INK, MUTED, GRID, PAPER = "#1c2530", "#66727f", "#dfe4e9", "#ffffff"
 RED = "#d64545"
@@ -23,15 +23,15 @@ UP = ("#e0761a", "#f0a35c", "#9a4a06", "#f2b880", "#c25a2a")
 OTHER = ("#2e9e77", "#8a5fc7", "#c0578f", "#7a8b2d", "#4c9aa8")
 
 VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid", DOWN[2]: "--down-deep", UP[2]: "--up-deep"}
-"""CSS variables through which a page can change these colours, for example in a dark theme."""
+"""CSS variables by which a page changes these colours, for example in a dark theme."""
 
 WIDTH_IN, TOP_IN, BOTTOM_IN, GAP_IN = 8.4, 0.74, 0.86, 0.34
 LEFT, WIDTH = 0.088, 0.772
-"""Left edge and width of panels, as fractions of the figure's width."""
+"""Left edge and width of panels, as fractions of the figure."""
 NOTE_CHARACTERS = 130
-"""Largest number of characters in a line of the small print."""
+"""Most characters per line of small print."""
 LABEL_IN = 0.17
-"""Height of the label at a curve's right end, in inches."""
+"""Height in inches of a label at a curve's end."""
 
 
 def colour(direction: str, index: int) -> str:
@@ -41,14 +41,12 @@ def colour(direction: str, index: int) -> str:
 
 
 def rate_unit(top_bps: float) -> tuple[float, str]:
-    """Returns the divisor and the unit for rates up to `top_bps`."""
     units = ((1e9, "Gbit/s"), (1e6, "Mbit/s"))
     return next(((scale, unit) for scale, unit in units if top_bps >= scale), (1e3, "kbit/s"))
 
 
 def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int = 1600) -> tuple[Any, Any]:
-    """Reduces a curve to about `points` points: each bucket keeps its lowest and its highest value, so that no peak
-    is lost."""
+    """Reduces a curve to about `points` points. Each bucket keeps its extremes, so that no peak is lost."""
     if len(time) <= points:
         return time, value
     buckets = np.array_split(np.arange(len(time)), points // 2)
@@ -63,8 +61,7 @@ def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int 
 
 
 def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: float) -> list[EndLabel]:
-    """Moves the labels of curves apart, so that they do not overlap in a panel of the given height. The lowest label
-    comes first."""
+    """Moves curve labels apart within a panel. The lowest comes first."""
     step = (high - low) * LABEL_IN / height_in
     taken = float("-inf")
     placed: list[EndLabel] = []
@@ -78,7 +75,7 @@ def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: 
 
 
 def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
-    """Moves labels that were pushed above the top of the panel down again, together with the labels below them."""
+    """Moves labels above the panel's top down, with those below them."""
     lowered: list[EndLabel] = []
     free = float("inf")
     for at, text, ink in reversed(placed):
@@ -89,17 +86,16 @@ def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
 
 
 TITLE_CHARACTERS, SUBTITLE_CHARACTERS = 100, 150
-"""Largest number of characters in a figure's title and subtitle. A longer text does not fit, and matplotlib would
-take minutes for 100,000 characters."""
+"""Most characters of a title and a subtitle. matplotlib would take minutes for 100,000."""
 
 
 def cut(text: str, most: int) -> str:
-    """Truncates the text to at most `most` characters. A truncated text ends with an ellipsis."""
+    """Truncates the text to at most `most` characters, with an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def joined_notes(notes: Iterable[str]) -> list[str]:
-    """Joins the notes and splits the result into lines of the small print."""
+    """Joins notes and splits them into lines of small print."""
     lines: list[str] = []
     for note in filter(None, notes):
         if lines and len(lines[-1]) + len(note) < NOTE_CHARACTERS:

@@ -1,5 +1,7 @@
-"""Describes a run on Linux or on real packets in words: the kernel, whether the path agreed with the scenario, and
-whether the machine was fast enough. The kernel's counters are shown only in the manifest."""
+"""Describes a run on Linux or real packets: kernel, agreement with the scenario, and speed of the machine.
+
+The manifest has the kernel's counters.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,12 @@ def kernel(facts: Mapping[str, Any]) -> str:
 
 
 def live(facts: Mapping[str, Any]) -> str:
-    """The world, the kernel, and the hosts with the simulator's TCP, such as `live, Linux 6.1.192, client ours`."""
+    """World, kernel, and hosts with the simulator's TCP, such as `live, Linux 6.1.192, client ours`."""
     ours = f", {', '.join(facts['ours'])} ours" if facts["ours"] else ""
     return f"live, Linux {facts['kernel']}{ours}"
 
 
 def told_live(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Headings and texts for a run on real packets."""
     path, load = facts["path"], facts["load"]
     late = [path[name] for name in ("late_p50_us", "late_p99_us", "late_max_us")]
     said = "none" if None in late else f"{late[0]:.0f} µs, 99 % within {late[1]:.0f} µs, at most {late[2]:.0f} µs"
@@ -33,7 +34,6 @@ def told_live(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Headings and texts for a run in the kernel world."""
     held = sum(check["holds"] for check in facts["checks"])
     return [
         ("kernel", kernel(facts)),
@@ -47,6 +47,6 @@ def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _farthest(checks: list[dict[str, Any]]) -> str:
-    """Returns, as text, the largest relative difference between a measured rate and the scenario's rate."""
+    """Returns the largest relative difference of a measured rate from the scenario's, as text."""
     off = [abs(check["measured"] / check["expected"] - 1) for check in checks if "rate" in check["what"]]
     return f"; rates to {100 * max(off):.2f} %" if off else ""

@@ -1,4 +1,4 @@
-"""Selects the links of a run that tables show: links with a queue, with lost packets, or with a high utilisation."""
+"""Selects notable links: with a queue, lost packets, or high utilisation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _USED = 0.1
 
 
 def links(run: Run) -> list[dict[str, Any]]:
-    """Returns the rows of the notable link directions, or all rows if none is notable."""
+    """Returns the notable rows, or all if there is none."""
     rows = list(run.links.rows())
     return [row for row in rows if _is_notable(row)] or rows
 

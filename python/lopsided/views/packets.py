@@ -1,4 +1,4 @@
-"""Shows two runs aligned packet by packet, for a console of 80 columns."""
+"""Shows two aligned runs on a console of 80 columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLAGS = "SYN S, FIN F, RST R, PSH P, ACK ., ECE E, CWR W"
 
 
 def headline(found: Packets) -> str:
-    """The first difference between the two runs, in one or two sentences."""
+    """The first difference in one or two sentences."""
     names = " and ".join(side.name for side in found.sides)
     first, parted = found.first, found.parted
     if first is None or first.first is None:
@@ -54,8 +54,7 @@ def _words(fields: tuple[str, ...]) -> str:
 
 
 def many(found: Mapping[str, Packets]) -> View:
-    """For each pair of runs, the number of packets at a host before the first difference, and before the first
-    packet with different content."""
+    """Per pair of runs and host: identical packets before the first difference, and before different content."""
     rows: list[list[str]] = []
     for name, one in found.items():
         first, parted = one.first, one.parted
@@ -67,8 +66,7 @@ def many(found: Mapping[str, Packets]) -> View:
 
 
 def flows(found: Packets) -> View:
-    """For each flow at each of its hosts, the time of the first difference, and of the first packet with different
-    content."""
+    """Per flow and host: time of the first difference, and of different content."""
     rows = [[one.flow, one.host, f"{one.packets[0]:,}", *_after(one.first), *_after(one.parted)] for one in found.found]
     numbers = map(Heading, ("packets", "differ after", "s", "part after", "s"))
     return View([*_words_above("flow", "at"), *numbers], rows, keys=2)
@@ -83,7 +81,7 @@ def _after(at: Divergence | None) -> tuple[str, str]:
 
 
 def fields(one: AtHost) -> str:
-    """The first difference in each header field, before the packets diverge."""
+    """The first difference per header field, before the packets diverge."""
     pair = one.pair(one.first)
     if pair is None or not pair["fields"]:
         return ""
@@ -93,8 +91,7 @@ def fields(one: AtHost) -> str:
 
 
 def context(found: Packets, scene: Scene) -> View:
-    """The packets around a difference: first the packets before it, which both runs share, then the packets of each
-    run separately."""
+    """The packets around a difference: common ones, then each run's own."""
     names = [side.name for side in found.sides]
     rows: list[Sequence[str]] = []
     for row in scene.context:
@@ -147,8 +144,7 @@ _STATES = (
 
 
 def states(found: Packets, scene: Scene) -> View:
-    """The state of both ends before a difference: the bytes sent and acknowledged from the captures, and the last
-    sample."""
+    """Both ends before a difference: bytes sent and acknowledged, and the last sample."""
     rows: list[Sequence[str]] = []
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
         cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]
@@ -161,8 +157,8 @@ def states(found: Packets, scene: Scene) -> View:
 
 
 def drift(found: Packets, one: AtHost) -> View:
-    """The flow after the difference, by period: the number of packets in each run, the fraction of packets found in
-    both runs, the fraction with equal times, and how far the second run is delayed and ahead."""
+    """The flow after the difference, by period: packets per run, common packets, equal times, and the second run's
+    delay."""
     pair = one.pair(one.first)
     assert pair is not None
     rows: list[Sequence[str]] = []

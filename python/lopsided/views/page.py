@@ -1,7 +1,7 @@
-"""The laboratory in one HTML file: a scenario, its first animation frames, and the simulator.
+"""The laboratory in one HTML file: scenario, first frames, and simulator.
 
-`make page` builds the page from `web/`, and wheels contain it; this module inserts a scenario. The first animation
-frames are computed here, so that the page shows them before its simulator has started.
+`make page` builds it from `web/`, and wheels contain it. The first frames are computed here, so that they show before
+the simulator starts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 BUNDLE = Path(__file__).parent / "bundle"
 """The files that `make page` builds."""
 _COLUMNS = 480
-"""Number of pixel columns in the first animation frames."""
+"""Pixel columns in the first frames."""
 _PACKETS = 3000
-"""Number of packets in the first animation frames."""
+"""Packets in the first frames."""
 _FULL_PACKET_BITS = 12_000
 
 EXAMPLE = """[scenario]
@@ -54,9 +54,9 @@ start_jitter = "1 s"
 
 
 def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str]] = ()) -> str:
-    """Returns the page as HTML. `folders` are runs that the page lists, for `lopsided ui`.
+    """Returns the page as HTML. `folders` are the runs that `lopsided ui` lists.
 
-    Raises UsageError if the scenario runs Python code, or if the page has not been built.
+    Raises UsageError if the scenario runs Python code, or if the page is not built.
     """
     baked = bake(scenario)
     if folders:
@@ -65,7 +65,7 @@ def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str
 
 
 def bake(scenario: Scenario | None) -> dict[str, Any]:
-    """The data of a page or a widget: the scenario's text, its settings, and the first animation frames."""
+    """Data of a page or widget: the scenario's text, settings, and first frames."""
     text, settings = (EXAMPLE, []) if scenario is None else _source(scenario)
     description = json.loads(_native.page_description(text, settings))
     line = description["line"]
@@ -84,7 +84,7 @@ def bake(scenario: Scenario | None) -> dict[str, Any]:
 
 
 def can_run(run: Run) -> bool:
-    """True if the page can run the scenario, which must not use a congestion control or queue written in Python."""
+    """True if the page can run the scenario: no congestion control or queue in Python."""
     try:
         text, settings = _source(run.scenario)
         _native.page_description(text, settings)
@@ -99,9 +99,9 @@ def of_run(run: Run) -> str:
 
 
 def explore(run: Run) -> Any:
-    """Returns the page as a notebook widget, with the run's scenario.
+    """Returns the page as a notebook widget with the run's scenario.
 
-    Raises UsageError if the package anywidget is not installed.
+    Raises UsageError without the package anywidget.
     """
     try:
         import anywidget
@@ -122,7 +122,7 @@ def embedded(value: object) -> str:
 
 
 def bundled(name: str) -> str:
-    """Reads a file of the bundle. Raises UsageError if the bundle has not been built."""
+    """Reads a file of the bundle. Raises UsageError if it is not built."""
     try:
         return (BUNDLE / name).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -133,7 +133,6 @@ def bundled(name: str) -> str:
 
 
 def is_built() -> bool:
-    """True if this installation contains the page."""
     return (BUNDLE / "page.html").is_file()
 
 

@@ -1,4 +1,4 @@
-"""Generates the documentation of the tables (`docs/results.md`) from the catalogue."""
+"""Generates `docs/results.md` from the catalogue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNITS: dict[Unit, str] = {
 
 
 def tables() -> str:
-    """Lists every table of a run, and the reasons for losses and marks."""
+    """Lists every table, and the reasons for losses and marks."""
     parts = [_table(table) for table in run_tables().values()]
     reasons = (("drops", drop_reasons()), ("marks", mark_reasons()))
     return "\n\n".join([*parts, *(_reasons(table, known) for table, known in reasons)])

@@ -1,8 +1,7 @@
-"""Serves the page and the reports of run folders to browsers on this machine.
+"""Serves the page and run reports to browsers on this machine.
 
-The server answers only GET requests to 127.0.0.1 whose `Host` field has this name, so pages of other sites cannot read
-anything through the browser. In addition to the page, it serves the `report.html` of folders with a manifest, and
-tables of sweeps (CSV files with a column `goodput_bps`) as HTML. It serves no other file.
+Only GET requests to 127.0.0.1 with this `Host` are answered, so other sites' pages cannot read anything. Served are the
+page, the `report.html` of folders with a manifest, and tables of sweeps (CSV with a column `goodput_bps`).
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from lopsided.views.page import page
 
 _MOST_FOLDERS = 200
 _MOST_ROWS = 2000
-"""Largest number of rows of a sweep's table that are shown."""
+"""Most rows of a shown table."""
 _MOST_SCENARIO = 200_000
-"""Largest scenario that the page can open, in bytes."""
+"""Largest scenario for the page in bytes."""
 _REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob: data:; "
     "worker-src blob: data:; img-src data: blob:"
@@ -50,9 +49,9 @@ class Server:
 
 @contextmanager
 def serving(folder: Path, port: int = 0) -> Generator[Server]:
-    """Serves the page with the runs inside `folder` until the block ends.
+    """Serves the page with the runs in `folder` during the block.
 
-    Raises UsageError if the port is in use, or if the page has not been built.
+    Raises UsageError if the port is in use or the page is not built.
     """
     page()  # Raises UsageError here, before the server starts, if the page has not been built.
 
@@ -75,7 +74,7 @@ def serving(folder: Path, port: int = 0) -> Generator[Server]:
 
 
 def runs(root: Path) -> list[dict[str, str]]:
-    """Returns the folders of runs and studies inside a folder, newest first."""
+    """Returns folders of runs and studies, newest first."""
     found: list[tuple[float, dict[str, str]]] = []
     for path in sorted(root.glob(f"**/{MANIFEST}"))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
         try:
@@ -101,7 +100,7 @@ def runs(root: Path) -> list[dict[str, str]]:
 
 
 def sweeps(root: Path) -> list[dict[str, str]]:
-    """The tables that `lopsided sweep --out` wrote inside a folder, newest first."""
+    """Tables of `lopsided sweep --out`, newest first."""
     found: list[tuple[float, dict[str, str]]] = []
     for path in sorted(root.glob("**/*.csv"))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
         try:

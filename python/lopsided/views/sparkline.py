@@ -1,4 +1,4 @@
-"""Draws a curve in one line of text, for tables in a terminal."""
+"""Draws a curve in one line of text."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float | None], top: float | None = None) -> str:
-    """Returns one bar per value from 0 to `top` (default: the largest value).
-
-    0 and `None` are shown as blanks.
-    """
+    """Returns one bar per value from 0 to `top` (default: the largest). 0 and `None` are blanks."""
     highest = top if top is not None else max((value for value in values if value is not None), default=0.0)
     if highest <= 0:
         return " " * len(values)

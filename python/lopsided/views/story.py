@@ -1,4 +1,4 @@
-"""Describes a flow's story in words and tables, for a console."""
+"""Describes a flow's story for a console."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ def summary(story: Story) -> str:
 
 
 def _only(harmless: int) -> str:
-    """Returns the clause that says that no episode had a loss."""
     return f"; it left the open state {_times(harmless)} because of reordering or duplicates" if harmless else ""
 
 
@@ -65,7 +64,7 @@ def _aside(harmless: int) -> str:
 
 
 def limits(story: Story) -> View | None:
-    """The table of the sender's limits, each with its duration."""
+    """The sender's limits with durations."""
     held = story.limited_s
     if not held:
         return None
@@ -75,7 +74,7 @@ def limits(story: Story) -> View | None:
 
 
 def acknowledgements(story: Story) -> View | None:
-    """The table of the receiver's reasons for pure ACKs."""
+    """The receiver's reasons for pure ACKs."""
     acks: Counter[str] = sum((one.acks for one in story.connections), Counter[str]())
     if not acks:
         return None
@@ -89,7 +88,7 @@ def acknowledgements(story: Story) -> View | None:
 
 
 def timeline(story: Story, *, everything: bool = False) -> Group:
-    """The events in order. Each episode is one paragraph."""
+    """The events in order, one paragraph per episode."""
     told = moments(story, everything=everything)
     most = len(told) if everything else _MOST_ROWS
     grid = Grid.grid(padding=(0, 2, 0, 0))
@@ -103,8 +102,7 @@ def timeline(story: Story, *, everything: bool = False) -> Group:
 
 
 def moments(story: Story, *, everything: bool = False) -> list[tuple[float, str, str]]:
-    """The single events with their time and, if there are several connections, the port of the end that opened the
-    connection."""
+    """Single events with their time, and with the opening port if there are several connections."""
     told: list[tuple[float, str, str]] = []
     for one in story.connections:
         port = f"port {one.port}" if len(story.connections) > 1 else ""
@@ -118,7 +116,6 @@ def _worth_telling(one: Connection, everything: bool) -> list[Episode]:
 
 
 def in_words(episode: Episode) -> str:
-    """Describes the events of an episode."""
     parts = [f"{' → '.join(episode.states)}" + (f" ({episode.cause})" if episode.cause else "")]
     if episode.lost:
         parts.append(f"lost: {_listed(episode.lost, 'segment')}")

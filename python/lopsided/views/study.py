@@ -1,4 +1,4 @@
-"""Writes the report of a study, and the other files of the study's folder."""
+"""Writes a study's report and files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
-    """Returns the HTML page of a study. `drawn` contains the figures that have already been drawn."""
+    """Returns a study's HTML page. `drawn` has figures that exist already."""
     figures = dict(_figures(found) if drawn is None else drawn)
     return html.template("study.html.j2").render(
         found=found,
@@ -31,8 +31,7 @@ def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
 
 
 def notebook(found: Study) -> str:
-    """The HTML of a study for a notebook: its sentences, the tables that a console shows, and the first figure of
-    the page."""
+    """A study's HTML for a notebook: sentences, console tables, and the first figure."""
     blocks = _blocks(found, {})
     drawing = next(((block.title, drawn) for _, block, drawn in blocks if isinstance(block, Drawing)), None)
     return html.template("notebook.html.j2").render(
@@ -45,7 +44,7 @@ def notebook(found: Study) -> str:
 
 
 def _blocks(found: Study, figures: Mapping[str, Figure]) -> Iterator[tuple[str, Block | View, str]]:
-    """Yields each block with the name of its type, and the SVG of a figure. Empty figures are omitted."""
+    """Yields each block's type name, and a figure's SVG. Empty figures are omitted."""
     for number, block in enumerate(found.page()):
         drawing = ""
         if isinstance(block, Drawing):
@@ -71,8 +70,7 @@ def _svg(found: Study | Run, kind: str, figure: Figure | None, salt: str) -> str
 
 
 def write(found: Study, folder: Path, *, report: bool = True, more: Mapping[str, Any] | None = None) -> None:
-    """Writes a study into a folder that `lopsided.data.run_folder.writing` yielded. `more` contains additional
-    entries of the manifest."""
+    """Writes a study into a folder of `lopsided.data.run_folder.writing`. `more` extends the manifest."""
     for name, content in found.files().items():
         place = folder / name
         place.parent.mkdir(exist_ok=True)
@@ -95,7 +93,7 @@ def write(found: Study, folder: Path, *, report: bool = True, more: Mapping[str,
 
 
 def save(found: Study, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-    """Writes a study into any folder and returns the folder's path; see `Study.save`."""
+    """Writes a study into any folder and returns it; see `Study.save`."""
     place = Path(folder)
     with folders.writing(place, overwrite=overwrite) as staged:
         write(found, staged, report=report)

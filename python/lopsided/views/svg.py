@@ -1,8 +1,7 @@
-"""Draws a chart as an `<svg>` element of a page, with the proportions of the matplotlib figure.
+"""Draws a chart as an `<svg>` element, with matplotlib's proportions.
 
-Not drawn with matplotlib, because every run writes a report, and loading matplotlib takes longer than a run. Colours
-are CSS variables, so that they follow the reader's theme. Left out: scales other than linear from 0, because no chart
-needs them.
+Every run writes a report, and loading matplotlib takes longer than a run. Colours are CSS variables and follow the
+reader's theme. Scales are linear from 0.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def svg(chart: Chart, salt: str) -> str:
 
 
 class _Frame:
-    """The position of a panel, and the mapping from values to coordinates."""
+    """A panel's position, and its mapping to coordinates."""
 
     def __init__(self, left: float, top: float, right: float, bottom: float, x_end: float, y_end: float) -> None:
         self.left, self.top, self.right, self.bottom = left, top, right, bottom
@@ -116,7 +115,7 @@ def _grid(frame: _Frame, *, ticks_named: bool) -> Iterator[str]:
 
 
 def ticks(end: float, most: int) -> list[tuple[float, str]]:
-    """Returns round values from 0 to `end`, at most `most` steps, with their labels."""
+    """Returns labelled round values from 0 to `end`, at most `most` steps."""
     size = 10.0 ** math.floor(math.log10(end / most))
     step = next(size * each for each in _STEPS if end / (size * each) <= most * (1 + 1e-9))
     digits = max(
@@ -173,7 +172,7 @@ def _text(
     turned: bool = False,
     low: bool = False,
 ) -> str:
-    """A line of text that is vertically centred at `y`; if `low` is true, its baseline is at `y`."""
+    """A line of text, centred at `y`; with `low`, its baseline is at `y`."""
     foot = y if low else y + 0.35 * size
     place = f'x="{x:.1f}" y="{foot:.1f}"'
     if turned:

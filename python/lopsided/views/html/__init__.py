@@ -1,7 +1,6 @@
-"""The report of a run: one self-contained HTML page, which needs no network.
+"""A run's report: one self-contained HTML page without network.
 
-If this installation contains the page's bundle, a script in the report makes its figures interactive. If scripts are
-disabled, the report shows static drawings.
+If the page's bundle is installed, a script makes the figures interactive. Without scripts they are static.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _FLOW_COLUMNS = (
     *("name", "direction", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "transfers", "completion_s", "lost_packets"),
     *("retransmits", "timeouts", "undos", "cc", "profile", "start_s", "cwnd_mean_bytes", "cwnd_max_bytes"),
 )
-"""The columns of the table of flows, most important first, because a phone shows only the first few."""
+"""Columns of flows, most important first: a phone shows only a few."""
 _WHERE_ANY = ("transfers", "completion_s", "lost_packets")
-"""Columns that are omitted if they are empty for all flows."""
+"""Columns that are omitted if empty."""
 _LINK_COLUMNS = (
     *("link", "direction", "rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets"),
     *("sojourn_mean_ms", "sojourn_p95_ms", "sojourn_max_ms", "dropped_packets", "marked_packets", "lost_packets"),
@@ -44,8 +43,7 @@ _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
 
 def render(run: Run, *, play: bool = False) -> str:
-    """The whole page. If `play` is true, the page contains the simulator (1.5 MB) and a button that opens the
-    laboratory with this run."""
+    """The whole page. `play` adds the simulator (1.5 MB) and a button that opens the laboratory with this run."""
     is_built = page.is_built()
     notable = notable_links.links(run)
     return template("report.html.j2").render(
@@ -68,7 +66,7 @@ def render(run: Run, *, play: bool = False) -> str:
 
 
 def notebook(run: Run) -> str:
-    """The HTML of a run for a notebook: world, seed and digest, the table of flows, and the figure of goodput."""
+    """A run's HTML for a notebook: world, seed, digest, flows, and goodput."""
     return template("notebook.html.j2").render(
         title=run.scenario.title or run.scenario.name,
         details=" · ".join(f"{key} {value}" for key, value in _facts(run)),
@@ -111,7 +109,7 @@ def _text(value: Any) -> str:
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
     drawn: list[dict[str, str]] = []
-    # The top of the page already states these values.
+    # The page's top states these values.
     known = {run.world, f"seed {run.seed}", f"digest {run.digest}"}
     for kind in kinds:
         try:
@@ -134,10 +132,9 @@ def template(name: str) -> jinja2.Template:
 
 
 def environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
-    """Returns an environment for templates, with the filter `commands` for sentences.
+    """Returns an environment with the filter `commands`.
 
-    The filter renders text in backticks as code and text in double asterisks as bold, and keeps a number and its unit
-    on the same line.
+    It renders `code` and **bold**, and keeps numbers next to their units.
     """
     import jinja2
     from markupsafe import Markup, escape

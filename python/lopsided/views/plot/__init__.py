@@ -1,4 +1,4 @@
-"""Figures of a run. Each figure states its units, its averaging interval and the digest of its run.
+"""Figures of a run, with units, averaging interval and digest.
 
 run.plot("goodput")            a matplotlib Figure
 plot(run, "cwnd", flows=["download"])
@@ -27,11 +27,11 @@ KINDS: dict[str, Callable[..., Chart]] = {
     "queue": over_time.queue,
     "drops": over_time.drops,
 }
-"""The kinds of figures, by the name that `Run.plot` and `lopsided plot` accept."""
+"""Kinds of figures for `Run.plot` and `lopsided plot`."""
 
 
 def plot(run: Run, kind: str, *, column: str | None = None, **options: Any) -> Figure:
-    """Draws a figure of the run, in the journal-column style if `column` is given."""
+    """Draws a figure of the run. `column` selects the journal-column style."""
     from lopsided.views.plot import drawn, style
 
     said = chart(run, kind, **options)
@@ -42,7 +42,7 @@ def plot(run: Run, kind: str, *, column: str | None = None, **options: Any) -> F
 
 
 def chart(run: Run, kind: str, **options: Any) -> Chart:
-    """Returns the chart of the given kind. Raises UsageError if the kind or a setting is unknown."""
+    """Returns the chart of this kind. Raises UsageError if it or a setting is unknown."""
     make = KINDS.get(kind)
     if make is None:
         raise UsageError(f"no plot called {kind!r}; there are {', '.join(KINDS)}")

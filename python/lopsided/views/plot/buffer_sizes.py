@@ -1,8 +1,4 @@
-"""Draws the figure of `lopsided size`: each flow's goodput as a fraction of its link's rate, against the buffer size,
-and the recommended buffer.
-
-After merritt2010 figure 5.1.
-"""
+"""Draws `lopsided size`'s figure: goodput over link rate against buffer size (after merritt2010 figure 5.1)."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -74,27 +70,26 @@ def _performance(panel: Axes, sizing: Sizing) -> None:
 
 @dataclass(frozen=True)
 class Mark:
-    """A size of the buffer, drawn as a vertical line with a text next to it."""
+    """A buffer size as a vertical line with a text."""
 
     packets: float
     ink: str
     text: str
     height: float
-    """Height of the text, as a fraction of the panel."""
+    """Height of the text, relative to the panel."""
 
     def span(self, width: float, *, left: bool) -> tuple[float, float]:
-        """The range of packets that the text covers, on an axis with the given number of packets."""
+        """The packets that the text covers on an axis of this width."""
         reach = _CHARACTER * len(self.text) * width
         return (self.packets - reach, self.packets) if left else (self.packets, self.packets + reach)
 
 
 _CHARACTER = 0.0112
-"""Width of a character, as a fraction of the panel's width."""
+"""Width of a character, relative to the panel."""
 
 
 def draw_marks(panel: Axes, marks: list[Mark], width: float) -> None:
-    """Draws the lines. The text of a line is on the side where it crosses no other line. If the text crosses another
-    line on both sides, that other line begins above the text."""
+    """Draws the lines. Texts avoid other lines; a line that a text must cross begins above it."""
     sides: list[bool] = []
     begin = [0.0] * len(marks)
     for mark in marks:

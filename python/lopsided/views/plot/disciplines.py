@@ -1,4 +1,4 @@
-"""Compares queue disciplines: distributions of delay, and delay over throughput."""
+"""Compares disciplines: distributions of delay, and delay over throughput."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from lopsided.studies.aqm import Aqm
 
 _Points = npt.NDArray[np.float64]
-"""Delay in ms and goodput of each run."""
+"""Delay in ms and goodput per run."""
 
-# Colours in the order of use. The neutral ink separates similar hues.
+# The neutral ink separates similar hues.
 _INKS = (
     *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
     *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),
@@ -38,12 +38,12 @@ _SIDE_IN = 0.62
 
 
 def draw(found: Aqm, kind: str = "delays") -> Figure:
-    """Draws the figure of the given `kind`, one of `Aqm.figures`."""
+    """Draws a `kind` of `Aqm.figures`."""
     return _delays(found) if kind == "delays" else _ellipses(found)
 
 
 def _arms(found: Aqm) -> list[tuple[str, str, str, Any, str]]:
-    """World, queue, colour, line style and label of each curve."""
+    """World, queue, colour, line style and label per curve."""
     several = len(found.worlds) > 1
     return [
         (world, each.label, _INKS[place % len(_INKS)], line, f"{each.label} ({world})" if several else each.label)
@@ -97,7 +97,7 @@ def _ellipses(found: Aqm) -> Figure:
         panel.set_ylim(0, _top(found.runs, way) / scale * 1.12)
     delays = [max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS) for row in found.runs.rows()]
     for panel in axes:
-        # The same range for both directions, so that they can be compared.
+        # Both directions have the same range.
         panel.set_xlim(min(delays) / _ROOM, max(delays) * _ROOM)
         _delay_axis(panel, better_right=True)
         scale = "log, reversed" if style.in_column() else "logarithmic; shorter is to the right"
@@ -108,14 +108,13 @@ def _ellipses(found: Aqm) -> Figure:
 
 
 _ROOM = 1.4
-"""Factor by which the axis extends beyond the delays, to leave space for the names of the queues."""
+"""Factor of room on the axis for the queues' names."""
 _LEAST_POINTS = 3
-"""Least number of points for an ellipse, because an ellipse through two points would be a line."""
+"""Fewest points for an ellipse. Two would give a line."""
 
 
 def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
-    """For each group of points, true if the group with the most similar delay has more goodput. The lower group's name
-    then goes below its points, so that the two names do not overlap."""
+    """Per group of points: true if its neighbour in delay has more goodput. Its name then goes below."""
     middles = [(float(np.log10(points[:, 0]).mean()), float(points[:, 1].mean())) for points in groups]
     found: list[bool] = []
     for number, (delay, goodput) in enumerate(middles):
@@ -126,7 +125,7 @@ def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
 
 
 def _ellipse(panel: Axes, points: _Points, ink: str, label: str, *, hollow: bool, below: bool) -> None:
-    """Draws points, and the ellipse of one standard deviation around their mean (of the logarithms of delays)."""
+    """Draws points, and an ellipse of one standard deviation (of delays' logarithms)."""
     places = np.column_stack([np.log10(points[:, 0]), points[:, 1]])
     middle = places.mean(axis=0)
     panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=3, fillstyle="none" if hollow else "full")
@@ -153,8 +152,7 @@ def _top(runs: Table, way: str) -> float:
 
 
 _WIDE = 1e3
-"""If the largest delay exceeds the smallest by more than this factor, the axis has fewer labels, so that they do not
-overlap."""
+"""Ratio of delays above which the axis has fewer labels."""
 
 
 def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def figure(chart: Chart) -> style.LabFigure:
-    """Draws the chart."""
     heights = tuple(panel.height_in for panel in chart.panels)
     sheet = style.sheet(chart.title, chart.subtitle, heights, chart.x_label)
     for axes, panel in zip(sheet.panels, chart.panels, strict=True):

@@ -1,7 +1,7 @@
-"""Heat maps of a fairness matrix. Each cell shows the result of its row's side against its column's side.
+"""Heat maps of a fairness matrix. A cell shows its row's side against its column's.
 
-Pairs with equal RTTs are shown in one map of controls per RTT. Pairs of a control with itself at unequal RTTs are shown
-in one map of RTTs per control. With `--pairs full`, one map shows all pairs.
+Pairs with equal RTTs have one map per RTT. A control against itself has one map of RTTs. `--pairs full` has one map of
+all pairs.
 """
 
 # matplotlib leaves out the types of keyword arguments.
@@ -41,16 +41,16 @@ _TIME = LinearSegmentedColormap.from_list("time", ["#f7f4ef", "#c4b3e3", "#8a5fc
 
 @dataclass(frozen=True)
 class Map:
-    """How a metric is drawn: the meaning of a cell's number, the colours, and their range."""
+    """How a metric is drawn: its meaning, colours, and range."""
 
     meaning: str
     colours: Colormap
     lowest: float
     highest: float | None
-    """The upper end of the colour scale; `None` for the largest value."""
+    """Upper end of the colours; `None` for the largest value."""
     text: Callable[[float], str]
     empty: str = ""
-    """The meaning of a cell that has no value."""
+    """Meaning of an empty cell."""
 
 
 def _percent(value: float) -> str:
@@ -97,23 +97,22 @@ MAPS: dict[str, Map] = {
         "not within the run",
     ),
 }
-"""The heat maps that can be drawn, by the column of the metric."""
+"""The heat maps by column."""
 
 _OWN_KIND_MARGIN = 0.05
-"""A cell has a frame if its harm exceeds the harm between two flows of the same control by at least this much. Smaller
-differences are noise between seeds."""
+"""Excess of harm over flows of the same control that gives a cell a frame. Smaller ones are noise."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
 _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0
 _BARE_IN = 0.08
-"""Top margin in inches of a figure without a title."""
+"""Top margin in inches without a title."""
 _SIDE_OF_FEW_IN, _LARGEST_CELL_OF_FEW_IN = 3.2, 0.9
-"""Width of a map with few cells, so that it does not leave most of the figure empty."""
+"""Width of a map with few cells, so that the figure is not mostly empty."""
 _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
 def draw(matrix: Matrix, metric: str = "share") -> Figure:
-    """Draws all heat maps of one metric. Raises UsageError if the metric does not exist or has no value."""
+    """Draws all heat maps of a metric. Raises UsageError for an unknown metric or without values."""
     if metric not in MAPS:
         raise UsageError(f"no map of {metric!r}; there are {', '.join(MAPS)}")
     shown, values = MAPS[metric], matrix.values(metric)
@@ -125,11 +124,11 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     own = matrix.values("harm_rate_own") if metric == "harm_rate" else {}
     rows = [_fit(squares) for squares in matrix.study.squares()]
     with mpl.rc_context(style.LOOK):
-        # In a journal's column, the caption has the text above and below the heat maps.
+        # In a journal column, the caption has this text.
         bare = style.in_column()
         top_in, bottom_in = (_BARE_IN, 0.0) if bare else (_TOP_IN, _BOTTOM_IN)
         height = top_in + bottom_in + sum(row.height for row in rows)
-        # The figure is as wide as its heat maps, but at least as wide as the text above and below them.
+        # As wide as the heat maps, but at least as wide as the text.
         width = max(style.column_width_in() or _LEAST_WIDTH_IN, *(row.width for row in rows))
         figure = style.LabFigure(figsize=(width, height), dpi=110)
         if not bare:
@@ -151,7 +150,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
 
 @dataclass(frozen=True)
 class _Row:
-    """Heat maps of one kind, arranged in lines of `across` maps."""
+    """Heat maps of one kind, `across` per line."""
 
     panels: list[HeatMapGrid]
     across: int
@@ -182,7 +181,7 @@ class _Row:
 
 
 def _fit(panels: list[HeatMapGrid]) -> _Row:
-    """Fits as many heat maps into a line as possible, as long as the cells are large enough for their numbers."""
+    """Fits many maps into a line while cells have room for their numbers."""
     largest = max(len(panel.sides) for panel in panels)
     longest = max(len(label) for panel in panels for label in panel.labels)
     label_in = max(0.4, 0.14 + _CHARACTER_IN * longest)
@@ -204,7 +203,7 @@ def _fit(panels: list[HeatMapGrid]) -> _Row:
 
     across = next(filter(fits, range(min(len(panels), 6), 0, -1)), 1)
     cell = cell_in(across)
-    # Column labels are horizontal if they fit above a cell, else vertical.
+    # Labels are horizontal if they fit above a cell, else vertical.
     standing = _CHARACTER_IN * longest > cell
     head_in = 0.34 + (0.06 + _CHARACTER_IN * longest if standing else 0.16)
     return _Row(panels, across, cell, label_in, head_in, max(_GAP_IN, heading_in - cell * largest))
@@ -244,7 +243,7 @@ def _draw_panel(
         va="bottom",
     )
     for place in range(1, count):
-        # A line separates the congestion controls of a heat map.
+        # A line separates congestion controls.
         if panel.sides[place].cc != panel.sides[place - 1].cc and panel.sides[0].cc == panel.sides[1].cc:
             axes.axhline(place, color=style.MUTED, linewidth=0.9)
             axes.axvline(place, color=style.MUTED, linewidth=0.9)
@@ -266,7 +265,7 @@ def _draw_panel(
 
 
 def _ink(face: ColorType) -> str:
-    """Returns dark or light ink, whichever is readable on the given colour."""
+    """Returns dark or light ink, readable on this colour."""
     red, green, blue, _ = to_rgba(face)
     return _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else _LIGHT
 

@@ -21,23 +21,22 @@ _ALONE_IN, _BESIDE_IN = 2.7, 1.9
 _MOST_QUEUES = 8
 _MANY = 8
 _OVER = 1.1
-"""If no curve exceeds the limit of a panel, the panel's top is at most this factor times the limit."""
+"""Largest distance of a panel's top from the limit, as a factor."""
 _MOST_SAMPLES = 700
-"""With more samples than this, the line of a queue would fill the panel with one colour, so mean and peaks are drawn
-instead."""
+"""Samples above which a queue is drawn as mean and peaks. A line would fill the panel."""
 _CLOUD = 40
-"""If one direction has more than _MANY flows, up to _CLOUD of them are drawn faintly, below the mean of all flows."""
+"""Most flows that are drawn faintly below their mean, if there are more than _MANY."""
 
 
 def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Chart:
-    """Goodput of every flow, one panel per direction, averaged over `window_s` (default: about 1/160 of the run)."""
+    """Every flow's goodput over `window_s` (default: about 1/160 of the run), one panel per direction."""
     window = _window(run, window_s)
     panels: list[Panel] = []
     groups = _grouped([series.goodput(run, flow, window) for flow in _flows(run, flows)])
     for direction, group in groups.items():
         top = _highest(group)
         rate = run.scenario.link_rate_bps(direction) or 0
-        # If a link is much faster than its flows, a line at its rate would compress the flows' curves.
+        # On a much faster link, a line at its rate would compress the curves.
         limit = rate if top > 0.4 * rate and len(group) <= _MANY else 0
         scale, unit = inks.rate_unit(max(top, limit))
         scaled = [_scaled(curve, 1 / scale) for curve in group]
@@ -60,7 +59,7 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
 
 
 def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
-    """Congestion window (solid) and slow-start threshold (dotted) of every flow, with one panel per direction."""
+    """Window (solid) and slow-start threshold (dotted) of every flow, one panel per direction."""
     chosen = _flows(run, flows)
     windows = [_connected(_scaled(series.flow_column(run, flow, "cwnd_bytes"), 1e-3)) for flow in chosen]
     thresholds = {flow: _scaled(series.flow_column(run, flow, "ssthresh_bytes"), 1e-3) for flow in chosen}
@@ -80,7 +79,7 @@ def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
 
 
 def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
-    """Mean RTT per sampling interval, measured per packet at each flow's sender."""
+    """Mean RTT per sampling interval at each flow's sender."""
     curves = [series.rtt(run, flow) for flow in _flows(run, flows)]
     drawn = tuple(curve for group in _grouped(curves).values() for curve in _curves(group))
     panel = Panel("RTT (ms)", _above(_highest(curves)), _ALONE_IN, drawn, names=_names(curves))
@@ -89,7 +88,7 @@ def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
 
 
 def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
-    """Backlog of the notable queues with their limits, and a mark at each interval with drops."""
+    """Notable queues with limits, and marks at intervals with drops."""
     panels: list[Panel] = []
     chosen = _queues(run, links)
     for link, direction in chosen:
@@ -113,7 +112,7 @@ def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
 
 
 def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
-    """The samples of a queue as a line, or, if they are too dense for a line, their mean and their highest values."""
+    """A queue's samples as a line; if they are too dense, their mean and peaks."""
     if len(backlog.time_s) <= _MOST_SAMPLES:
         return (Curve(backlog.time_s, backlog.value, ink, name, width=1.1, filled=True),)
     buckets = np.array_split(np.arange(len(backlog.time_s)), _MOST_SAMPLES // 2)
@@ -127,8 +126,7 @@ def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
 
 
 def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Chart:
-    """Number of dropped packets per interval of `window_s`, for each queue with drops. Raises UsageError if no queue
-    dropped packets."""
+    """Drops per `window_s` of each queue. Raises UsageError without drops."""
     window = _window(run, window_s)
     chosen = [
         key
@@ -179,14 +177,13 @@ def _curves(group: Sequence[Series]) -> tuple[Curve, ...]:
 
 
 def _mean(rows: Sequence[Floats]) -> Floats:
-    """For each time, the mean over the curves that have a value."""
+    """Mean over the curves with a value, per time."""
     values = np.array(rows)
     present = np.sum(~np.isnan(values), axis=0)
     return np.where(present > 0, np.nansum(values, axis=0) / np.maximum(present, 1), np.nan)
 
 
 def _names(group: Sequence[Series], limit: tuple[float, str] | None = None) -> tuple[inks.EndLabel, ...]:
-    """The labels at the right ends of curves."""
     labels = [(*limit, inks.MUTED)] if limit else []
     for members in _grouped(group).values():
         if len(members) > _MANY:
@@ -239,7 +236,7 @@ def _queues(run: Run, wanted: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def _connected(window: Series) -> Series:
-    """Removes the samples at which no connection exists: their window is reported as 0."""
+    """Removes samples without a connection, whose window is 0."""
     return Series(window.name, window.direction, window.time_s, np.where(window.value > 0, window.value, np.nan))
 
 
@@ -248,13 +245,12 @@ def _scaled(curve: Series, factor: float) -> Series:
 
 
 def _heading(direction: str, groups: Sized, quantity: str) -> str:
-    """The heading of a panel: its direction, or the quantity if no flow has a direction (for example, in a network
-    without an access line)."""
+    """A panel's heading: direction, or the quantity if no flow has one."""
     return direction or ("other" if len(groups) > 1 else quantity)
 
 
 def _window(run: Run, asked_s: float | None) -> float:
-    """Returns the requested averaging interval. Raises UsageError if it is too long to leave any value."""
+    """Returns the averaging interval. Raises UsageError if it leaves no value."""
     if asked_s is None:
         return _default_window(run)
     if not 0 < asked_s <= run.scenario.duration_s / 2:
@@ -266,7 +262,7 @@ def _window(run: Run, asked_s: float | None) -> float:
 
 
 def _default_window(run: Run) -> float:
-    """Returns an averaging interval of about 1/160 of the run, rounded, and at least one sampling interval."""
+    """Returns about 1/160 of the run, at least one sampling interval."""
     wanted = max(run.scenario.duration_s / 160, run.scenario.interval_s or 0)
     size = 10.0 ** np.floor(np.log10(wanted))
     return float(next(size * step for step in (1, 2, 5, 10) if size * step >= wanted * 0.999))

@@ -1,4 +1,4 @@
-"""Draws two runs around the first packet with different content: time-sequence diagrams in the style of tcptrace."""
+"""Draws two runs around the first different content, in the style of tcptrace."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -18,7 +18,7 @@ _INKS = (style.DOWN[0], style.UP[0])
 
 
 def figure(found: Packets) -> LabFigure | None:
-    """A bar per data segment and a step per acknowledgement, with one colour per run; sequence numbers in kB."""
+    """A bar per data segment and a step per ACK, in one colour per run; numbers in kB."""
     scenes = found.scenes()
     if not scenes:
         return None

@@ -1,5 +1,4 @@
-"""Figures of a search: the goals against each other, the best value so far over the trials, the first goal over each
-key."""
+"""Figures of a search: goals against each other, progress over trials, and goal over keys."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -28,7 +27,7 @@ _FOUND, _KEPT, _BROKEN = style.UP[0], style.DOWN[0], style.MUTED
 
 
 def draw(found: Search, kind: str) -> Figure:
-    """Draws the figure of the given `kind`, one of `Search.figures`. Raises UsageError if there is nothing to draw."""
+    """Draws a `kind` of `Search.figures`. Raises UsageError without values."""
     if not any(_valued(found, trial) for trial in found.tried):
         raise UsageError("nothing to plot: no trial has a value for each goal")
     if kind == "front":
@@ -58,7 +57,7 @@ def _front(found: Search) -> Figure:
 
 
 def _cloud(found: Search, panel: Axes, x: int, y: int) -> None:
-    """Plots every trial by its values of two goals, and the front as a line."""
+    """Plots every trial by two goals, and the front as a line."""
     scale_x, label_x = _scale(found, x)
     scale_y, label_y = _scale(found, y)
 
@@ -121,7 +120,7 @@ def _progress(found: Search) -> Figure:
 
 
 def _settings(found: Search) -> Figure:
-    """One panel per key: the first goal's metric over the values of the key."""
+    """One panel per key: the first goal over its values."""
     scale, label = _scale(found, 0)
     keys = [key for key in found.space.keys if any(key.key in trial.labels for trial in found.tried)][:_MOST_KEYS]
     columns = 1 if len(keys) == 1 else 2
@@ -161,7 +160,7 @@ def _valued(found: Search, trial: Trial) -> bool:
 
 
 def _scale(found: Search, goal: int) -> tuple[float, str]:
-    """Returns the divisor for a goal's values, and the label of the axis."""
+    """Returns the divisor of a goal's values, and the axis label."""
     metric: Metric = found.goals[goal].metric
     values = [found.value(trial, goal) for trial in (found.baseline, *found.tried) if _valued(found, trial)]
     if metric.unit == "bps":
@@ -178,7 +177,7 @@ def _arrow(found: Search, goal: int, label: str) -> str:
 
 
 def _spread(front: list[Trial]) -> list[Trial]:
-    """The trials of the front that are labelled: all of them, or an even selection."""
+    """The labelled trials of the front: all, or an even selection."""
     if len(front) <= _MOST_NAMED:
         return front
     places = np.unique(np.linspace(0, len(front) - 1, _MOST_NAMED).round().astype(int))

@@ -1,4 +1,4 @@
-"""Draws the story of a flow: a time-sequence diagram, the window, the queues, and the events."""
+"""Draws a flow's story: time-sequence diagram, window, queues, and events."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -25,14 +25,13 @@ if TYPE_CHECKING:
 
 _MOST_QUEUES = 2
 _MOST_BARS = 6000
-"""If there are more data segments than this, they are drawn as one line."""
+"""Data segments above which they become one line."""
 _SHADES = {"disorder": style.GRID, "cwr": style.UP[3], "recovery": style.DOWN[3], "loss": style.RED}
 _DOTTED = (0, (1, 2))
 
 
 def figure(story: Story) -> LabFigure:
-    """Draws sequence numbers (if packets were recorded and the flow has one connection), the window, and the fullest
-    queues."""
+    """Draws sequence numbers (if packets are known and there is one connection), the window, and the fullest queues."""
     queues = _queues(story)
     packets = _packets(story)
     heights = ((3.2,) if packets else ()) + (2.2,) + (1.5,) * len(queues)
@@ -82,8 +81,7 @@ def _sequence(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats
 
 
 def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
-    """Returns packets sent, ACKs received and packets dropped: times in s, and first and last position in the stream
-    in MB."""
+    """Returns packets sent, ACKs received and packets dropped: times in s, and stream positions in MB."""
     import polars as pl
 
     run = story.run
@@ -111,8 +109,7 @@ def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
 
 
 def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Floats, Floats]]:
-    """Returns the same values from a capture at the sending host, which does not show packets that were dropped on
-    the path."""
+    """Returns the same from a capture at the sender, without drops."""
     spans = {"dropped": (np.empty(0), np.empty(0), np.empty(0))}
     for name in ("sent", "acked"):
         rows = passed.filter(passed["event"] == name)
@@ -123,8 +120,7 @@ def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Flo
 
 
 def _placed(rows: Any, column: str, first: int) -> tuple[Floats, Floats, Floats]:
-    """Returns each packet's time, and the first and last position of its bytes in the stream. Sequence numbers that
-    wrapped are unwrapped."""
+    """Returns each packet's time and stream positions. Wrapped sequence numbers are unwrapped."""
     number = (rows[column].to_numpy().astype(np.int64) - first) & 0xFFFFFFFF
     steps = np.diff(number, prepend=0)
     steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -144,7 +140,7 @@ def _window(panel: Axes, story: Story) -> None:
     _, flight = (np.asarray(values, dtype=np.float64) for values in story.samples("in_flight_bytes"))
     ink = style.UP[0]
     highest = float(np.nanmax(cwnd, initial=1.0)) / 1e3
-    # Drawn as an area: a line would be hidden by the window's line when the data in flight fill the window.
+    # An area: the window's line would hide a line.
     panel.fill_between(*style.thin_out(time, flight / 1e3), color=style.MUTED, alpha=0.25, linewidth=0)
     panel.plot(*style.thin_out(time, cwnd / 1e3), color=ink)
     shown = np.where(threshold / 1e3 <= 1.5 * highest, threshold / 1e3, np.nan)
@@ -161,7 +157,7 @@ def _window(panel: Axes, story: Story) -> None:
 
 
 def _queues(story: Story) -> list[tuple[str, str]]:
-    """Returns the queues on the flow's data path in which packets waited, fullest first."""
+    """Returns the queues on the data path with waiting packets, fullest first."""
     if story.run is None:
         return []
     path = story.run.scenario.paths[story.flow]
@@ -183,7 +179,7 @@ def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
 
 
 def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
-    """Times in s and number of packets in the given queue, within the period of the story."""
+    """Times in s and packets in a queue, within the story."""
     assert story.run is not None, "a probe has no queues"
     backlog = series.queue_column(story.run, link, direction, "backlog_packets")
     inside = (backlog.time_s >= story.begin_s) & (backlog.time_s <= story.end_s)
@@ -191,7 +187,7 @@ def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
 
 
 def _dropped_here(story: Story, link: str, direction: str) -> Floats:
-    """Times in s at which the given queue dropped a packet of any flow; empty if events were not recorded."""
+    """Times in s of the queue's drops, if events were recorded."""
     import polars as pl
 
     assert story.run is not None, "a probe does not measure queues"
@@ -206,7 +202,7 @@ def _worst(states: Collection[str]) -> str:
 
 
 def _name_shades(panel: Axes, story: Story) -> None:
-    """Adds a legend for the congestion states that are shaded in the figure."""
+    """Adds a legend for shaded congestion states."""
     shown = {_worst(episode.states) for episode in story.episodes}
     patches = [Patch(color=ink, alpha=0.25, label=state) for state, ink in _SHADES.items() if state in shown]
     if patches:

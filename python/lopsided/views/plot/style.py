@@ -1,6 +1,7 @@
-"""The style of all figures: each direction has its own colour, axes have units, and the small print describes the data.
+"""The style of all figures.
 
-Figures are made without pyplot, so they do not change global state or a notebook's settings.
+Each direction has its colour, axes have units, and the small print describes the data. Without pyplot, no global state
+changes.
 """
 
 # matplotlib leaves out the types of keyword arguments.
@@ -88,7 +89,7 @@ LOOK: dict[Any, Any] = {  # matplotlib's stubs require the names of its settings
     "legend.frameon": False,
     "figure.facecolor": PAPER,
     "svg.fonttype": "none",
-    # Titles are the user's text, in which a dollar sign does not start a formula.
+    # In the user's titles, a dollar sign does not start a formula.
     "text.parse_math": False,
 }
 
@@ -102,8 +103,7 @@ class LabFigure(Figure):
 
 @dataclass(frozen=True)
 class Column:
-    """The journal-column style: figures have this width and smaller letters, and no title or small print, because
-    the caption contains these."""
+    """The journal-column style: this width, smaller letters, no title, and no small print."""
 
     width_in: float
     font_size: float = 8.0
@@ -115,25 +115,24 @@ COLUMNS = {"single": Column(3.5), "double": Column(7.16)}
 _column: ContextVar[Column | None] = ContextVar("_column", default=None)
 _TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.12, 0.42, 0.52, 0.98
 _BARE_COLUMN_IN = 0.12
-"""Right margin in inches if curves have no labels at their right ends."""
+"""Right margin in inches without labels at the curves' ends."""
 
 
 def in_column() -> bool:
-    """Returns true if figures are drawn in the journal-column style."""
+    """True in the journal-column style."""
     return _column.get() is not None
 
 
 def column_width_in() -> float | None:
-    """Width of the journal column in inches; `None` if figures are not drawn in the journal-column style."""
+    """Width of the journal column in inches; `None` in the page style."""
     return None if (column := _column.get()) is None else column.width_in
 
 
 @contextmanager
 def for_column(name: str | None) -> Generator[None]:
-    """Within the block, figures are drawn in the journal-column style, `single` or `double`; in the page style if
-    `None`.
+    """Inside the block, figures have the journal-column style, `single` or `double`, or the page style (`None`).
 
-    Raises UsageError if the column has another name.
+    Raises UsageError for another name.
     """
     if name is not None and name not in COLUMNS:
         raise UsageError(f"no column {name!r}; there are {', '.join(COLUMNS)}")
@@ -146,7 +145,7 @@ def for_column(name: str | None) -> Generator[None]:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A figure in progress: its panels from top to bottom, with a common x axis."""
+    """A figure in progress: panels with a common x axis."""
 
     figure: LabFigure
     panels: tuple[Axes, ...]
@@ -155,10 +154,10 @@ class Sheet:
 def sheet(
     title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *, end_labels: bool = True, own_x: bool = False
 ) -> Sheet:
-    """Creates a titled figure with one panel per height (inches); margins are fixed, so that all figures are aligned.
+    """Creates a titled figure with one panel per height in inches. Fixed margins align all figures.
 
-    In the journal-column style, a figure without `end_labels` also uses the space of the labels. If `own_x` is true,
-    each panel has its own range on the x axis.
+    In the journal-column style, a figure without `end_labels` uses their space. `own_x` gives each panel its own x
+    range.
     """
     if (column := _column.get()) is not None:
         return _column_sheet(column, heights, x_label, _RIGHT_COLUMN_IN if end_labels else _BARE_COLUMN_IN, own_x=own_x)
@@ -183,18 +182,17 @@ def sheet(
 
 
 _TICK_LABELS_IN = 0.14
-"""Space in inches for the tick labels of a panel above another panel."""
+"""Inches for tick labels above another panel."""
 
 
 def _head(figure: Figure, height_in: float, title: str, subtitle: str) -> None:
-    """Writes title and subtitle at the top of a figure of the given height."""
+    """Writes title and subtitle."""
     title, subtitle = cut(title, TITLE_CHARACTERS), cut(subtitle, SUBTITLE_CHARACTERS)
     figure.text(0.012, 1 - 0.24 / height_in, title, fontsize=13, fontweight="bold", va="center")
     figure.text(0.012, 1 - 0.49 / height_in, subtitle, fontsize=9, color=MUTED, va="center")
 
 
 def legend_size() -> float:
-    """Font size of a legend in points."""
     return 7.5 if (column := _column.get()) is None else column.font_size - 1.5
 
 
@@ -223,7 +221,7 @@ def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str, righ
 
 
 _BOTTOM_SMALL_IN = 0.3
-"""Bottom margin in inches of small panels without the small print."""
+"""Bottom margin in inches of small panels without small print."""
 
 
 def small_panels(
@@ -235,9 +233,11 @@ def small_panels(
     label: float = 0.0,
     side: float = 0.45,
 ) -> tuple[LabFigure, tuple[Axes, ...]]:
-    """Creates a titled figure of many small panels side by side, each with its own name and axes. `label` is the
-    space for the x axis label below each panel, `side` the space to its left, both in inches. In a single journal
-    column, the panels are below each other."""
+    """Creates a titled figure of small panels, each with its own name and axes.
+
+    `label` is the space below each panel, `side` the space to its left, in inches. A single journal column has them
+    below each other.
+    """
     side_in, gap_in, title_in = side, 0.36 + label, 0.18
     journal = _column.get()
     width_in, top_in, bottom_in = (
@@ -266,8 +266,7 @@ def small_panels(
 
 
 def small_print(figure: Figure, *notes: str) -> None:
-    """Writes the small print at the bottom of the figure. Figures in the journal-column style omit it, because the
-    caption contains it."""
+    """Writes the small print. The journal-column style omits it."""
     if _column.get() is not None:
         return
     with mpl.rc_context(LOOK):
@@ -276,14 +275,14 @@ def small_print(figure: Figure, *notes: str) -> None:
 
 
 def figure_of(panel: Axes) -> Figure:
-    """Returns the figure of a panel. Figures in this package have no subfigures."""
+    """Returns a panel's figure. This package has no subfigures."""
     figure = panel.figure
     assert isinstance(figure, Figure)
     return figure
 
 
 def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
-    """Writes the labels `(y, text, colour)` of curves at their right ends, moved apart so that they do not overlap."""
+    """Writes labels `(y, text, colour)` at the curves' right ends, without overlap."""
     low, high = panel.get_ylim()
     height_in = panel.get_position().height * figure_of(panel).get_figheight()
     with mpl.rc_context(LOOK):
@@ -302,7 +301,7 @@ def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
 
 
 def y_label(panel: Axes, text: str) -> None:
-    """Labels the y axis. In the journal-column style, whose margin has space for one line, lines are joined."""
+    """Labels the y axis. The journal-column style joins its lines."""
     panel.set_ylabel(text.replace("\n", " ") if in_column() else text)
 
 
@@ -315,7 +314,7 @@ def png(figure: Figure, dpi: int = 150) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes the figure atomically, with metadata that name lopsided as its creator."""
+    """Writes the figure atomically, with lopsided as its creator."""
     with output.whole_file(path) as temporary:
         write(figure, temporary)
 
@@ -325,8 +324,7 @@ _files: ContextVar[str | None] = ContextVar("_files", default=None)
 
 @contextmanager
 def files_for_column(name: str | None) -> Generator[None]:
-    """Within the block, the figure files of studies use the journal-column style. The figures in the studies' pages
-    do not change."""
+    """Inside the block, figure files of studies have the journal-column style. Pages do not change."""
     before = _files.set(name)
     try:
         yield
@@ -335,8 +333,7 @@ def files_for_column(name: str | None) -> Generator[None]:
 
 
 def save_all(drawn: Mapping[str, Figure], draw: Callable[[], Mapping[str, Figure]], folder: Path) -> None:
-    """Writes figures into a folder, each as .png and .pdf. If a journal-column style is set, `draw` draws the
-    figures again in this style."""
+    """Writes figures as .png and .pdf. In a journal-column style, `draw` draws them again."""
     if (name := _files.get()) is not None:
         with for_column(name):
             drawn = draw()
@@ -346,7 +343,7 @@ def save_all(drawn: Mapping[str, Figure], draw: Callable[[], Mapping[str, Figure
 
 
 def write(figure: Figure, path: Path) -> None:
-    """Writes the figure as `.png`, `.svg` or `.pdf`. The same figure always has the same bytes."""
+    """Writes the figure as `.png`, `.svg` or `.pdf`, with reproducible bytes."""
     keys = {".png": "Software", ".svg": "Description", ".pdf": "Creator"}
     dates: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
     # Journals require embedded fonts of type 42; matplotlib's default is type 3.
@@ -355,12 +352,12 @@ def write(figure: Figure, path: Path) -> None:
 
 
 def svg(figure: Figure, salt: str) -> str:
-    """The figure as an `<svg>` element for a page: no XML header, `salt` in every id, inks as CSS variables."""
+    """The figure as `<svg>` for a page: no XML header, `salt` in ids, inks as CSS variables."""
     return _for_page(_transparent(figure, salt, None))
 
 
 def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
-    """Draws the figure once, writes it to the file with a white background, and returns the same element as `svg`."""
+    """Draws the figure once, writes it on white to the file, and returns the element of `svg`."""
     text = _transparent(figure, salt, output.MARK)
     ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
     path.write_text(text.replace('<g id="figure_1">', f'{ground}\n <g id="figure_1">', 1), encoding="utf-8")
@@ -378,7 +375,7 @@ def _transparent(figure: Figure, salt: str, mark: str | None) -> str:
 
 def _for_page(text: str) -> str:
     text = text[text.index("<svg") :]
-    # matplotlib omits the fill attribute for black, as in legends. Black would be invisible on a dark page.
+    # matplotlib omits the fill attribute for black, which is invisible on a dark page.
     text = _NO_INK.sub(rf"\1; fill: {INK}", text)
     for ink, variable in VARIABLES.items():
         text = text.replace(ink, f"var({variable}, {ink})")

@@ -1,4 +1,4 @@
-"""Figures of a sweep: curves with their spread, or a heat map of two axes."""
+"""Figures of a sweep: curves with spread, or a heat map."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -38,7 +38,7 @@ _AXES: dict[str, tuple[str, float]] = {
     "jain": ("Jain's index", 1.0),
     "performance": ("performance", 1.0),
 }
-"""The axis label of each metric, and the factor for its values."""
+"""Per metric: axis label and factor."""
 
 
 def draw(
@@ -50,12 +50,11 @@ def draw(
     heat_map: bool = False,
     column: str | None = None,
 ) -> Figure:
-    """Draws the sweep's figure: a metric of each flow, or of the run, over one or two axes.
+    """Draws a sweep's metric, per flow or for the run, over one or two axes.
 
-    The default metric is goodput, and also performance if there is one axis. Two axes are drawn as lines along the
-    numeric axis, one line per value of the other axis. If `heat_map` is true, each combination is a cell. If `cdf` is
-    true, each combination is a curve of the metric's distribution over the seeds, with one panel per flow. `column`
-    selects the journal-column style, `single` or `double`. Raises UsageError if there are more than two axes.
+    The default is goodput and, with one axis, performance. With two axes, the x axis is the numeric one, and each
+    value of the other has a line. `heat_map` draws a cell per combination instead, and `cdf` each combination's
+    distribution over the seeds. `column` is `single` or `double`. Raises UsageError for more than two axes.
     """
     if column is not None:
         with style.for_column(column):
@@ -75,7 +74,7 @@ def draw(
 
 
 def _named(metric: str) -> tuple[str, str, float]:
-    """Returns the column of the metric, its axis label, and the factor for its values."""
+    """Returns the metric's column, axis label, and factor."""
     return METRIC_COLUMNS.get(metric, metric), *_AXES.get(metric, (metric.replace("_", " "), 1.0))
 
 
@@ -84,8 +83,7 @@ _MOST_LINES = 10
 
 
 def _lines(table: Table, scenario: Scenario, first: str, second: str, metric: str) -> Figure:
-    """Draws a metric along one axis: one line per value of the other axis, and one panel per flow or one for the
-    run."""
+    """Draws a metric along one axis: a line per value of the other, a panel per flow or for the run."""
     frame = table.to_polars()
     x, other = (second, first) if frame[second].dtype.is_numeric() else (first, second)
     column, label, scale = _of_metric(frame, metric)
@@ -120,12 +118,12 @@ def _lines(table: Table, scenario: Scenario, first: str, second: str, metric: st
 
 
 _INKS = (style.DOWN[0], style.UP[0], *style.OTHER, style.INK, *style.DOWN[1:], *style.UP[1:], style.MUTED)
-"""Colours of the lines. Neighbours have different hues."""
+"""Line colours. Neighbours differ in hue."""
 _MARKERS = "osD^v"
 
 
 def _of_metric(frame: pl.DataFrame, metric: str) -> tuple[str, str, float]:
-    """Returns the column of the metric in the frame, its axis label, and the factor for its values."""
+    """Returns the metric's column in the frame, axis label, and factor."""
     if metric != "goodput":
         return _named(metric)
     column = goodput_column(Table(frame))
@@ -134,7 +132,7 @@ def _of_metric(frame: pl.DataFrame, metric: str) -> tuple[str, str, float]:
 
 
 def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
-    """Draws the means of a metric over an axis, with their 95 % intervals."""
+    """Draws a metric's means with 95 % intervals over an axis."""
     frame = table.to_polars()
     column, label, scale = _named(metric)
     frame = frame.with_columns(pl.col(column) * scale)
@@ -160,7 +158,7 @@ def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
 
 
 def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str) -> Figure:
-    """Draws the distribution of the metric over the seeds: one panel per flow, or one for the run."""
+    """Draws the distribution over the seeds, one panel per flow or for the run."""
     frame = table.to_polars()
     column, label, scale = _of_metric(frame, metric)
     of_run = metric in OF_RUN
@@ -179,7 +177,7 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
             share = np.arange(1, len(values) + 1) / max(1, len(values))
             x, y = np.append(values[:1], values), np.append(0.0, share)
             panel.step(x, y, where="post", color=_INKS[index], label=", ".join(str(arm[axis][0]) for axis in axes))
-            # With only a few seeds, draw points instead of a curve.
+            # Few seeds are points, not a curve.
             panel.plot(values, share, ".", color=_INKS[index], markersize=4)
         panel.set_ylim(0, 1.03)
         panel.margins(x=0.03)
@@ -201,7 +199,7 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
 
 
 def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
-    """The values of the curves: mean, 95 % interval and number of runs, per combination and flow."""
+    """The curves' values: mean, 95 % interval and runs, per combination and flow."""
     measured, of = measured_by(table, metric)
     frame, column = measured.to_polars(), of.name
     rows: list[dict[str, object]] = []
@@ -271,7 +269,7 @@ def _band(
     marker: str = "o",
     shift: float = 0.0,
 ) -> float:
-    """Draws a mean with its 95 % interval as a band. Returns the mean at the right end of the curve."""
+    """Draws a mean with its 95 % band. Returns the mean at the right end."""
     arms = rows.group_by(axis, maintain_order=True).agg(pl.col(column))
     if arms[axis].dtype.is_numeric():
         arms = arms.sort(axis)
@@ -286,7 +284,7 @@ def _band(
         # The last point is not clipped at the frame.
         panel.plot(x, middle, color=ink, marker=marker, markersize=3, clip_on=False, label=label or None)
     else:
-        # If the values of an axis are words, no line connects their means.
+        # Means over words have no line.
         spread = np.array([middle - least, greatest - middle])
         places = np.arange(len(arms)) + shift
         panel.errorbar(places, middle, spread, color=ink, fmt=marker, markersize=5, capsize=4, label=label or None)
@@ -336,7 +334,7 @@ def _map(
             red, green, blue, _ = image.cmap(image.norm(value))
             ink = style.PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else style.INK
             panel.text(place, row, f"{value:.2f}", ha="center", va="center", fontsize=7.5, color=ink)
-    # The metric is named here too, because a figure in the journal-column style has no title.
+    # Figures in the journal-column style have no title.
     bar = sheet.figure.colorbar(image, ax=panel, fraction=0.04)
     bar.set_label(title, fontsize=style.legend_size() + 1)
     bar.ax.tick_params(labelsize=style.legend_size())

@@ -1,5 +1,8 @@
-"""Draws one direction of a connection in a capture: a time-sequence diagram in the style of tcptrace, outstanding
-data and windows, waiting times, goodput, and ACK spacing."""
+"""Draws one direction of a captured connection.
+
+The panels show a time-sequence diagram like tcptrace's, outstanding data and windows, waiting times, goodput, and ACK
+spacing.
+"""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
