@@ -124,7 +124,7 @@ class Proxy:
             await client.refuse(400, "use CONNECT for https")
             return False
         if client.has_body:
-            # The framing is forwarded. If a request has both framings, remove the length (RFC 9112, section 6.3): a server
+            # Forward the framing. If a request has both framings, remove the length (RFC 9112, section 6.3). A server
             # that used it would read a part of the body as the next request.
             names = {name for name, _ in request.headers}
             framing = {b"transfer-encoding"} if b"transfer-encoding" in names else {b"content-length"}
