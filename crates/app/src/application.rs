@@ -9,8 +9,7 @@ use std::ops::Range;
 /// Number that identifies a socket between an application and its host. A socket is a connection, or one stream of a
 /// connection if the transport has streams.
 ///
-/// The host assigns the number. After [`SocketEvent::Closed`], or after the application has aborted the socket, the
-/// host may assign the number to another socket.
+/// The host may assign the number again after [`SocketEvent::Closed`] or an abort.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u32);
 
@@ -21,8 +20,7 @@ pub enum SocketEvent {
     Connected,
     /// A peer opened a connection to this application.
     Accepted,
-    /// The socket may have data to read or free space to write. Reported after each segment and each timeout that may
-    /// have changed either.
+    /// The socket may have data to read or free space to write.
     Ready,
     /// The peer will send no more data. All data before its FIN can be read.
     PeerClosed,
@@ -36,8 +34,7 @@ pub enum OnReady {
     /// The application may do anything, so the host must call it each time.
     #[default]
     Acts,
-    /// The application only writes, and does nothing if the send buffer is full. The host calls it only if the buffer
-    /// has free space.
+    /// The application only writes. The host calls it only if the buffer has free space.
     Writes,
     /// The application reads all data and ignores the contents. The host may therefore discard the data without calling
     /// the application.
@@ -65,7 +62,7 @@ pub enum Report {
         /// Size of the whole transfer.
         size: Bytes,
     },
-    /// An operation, for example the download of an object or a page, is complete at the time of the report.
+    /// An operation, such as the download of an object or a page, is complete.
     Completed {
         /// Kind of the operation, such as `object`, `page` or `connect`.
         what: &'static str,
@@ -124,8 +121,7 @@ pub trait Application: Debug + Send {
         OnReady::Acts
     }
 
-    /// Returns the time at which to call [`Application::on_timeout`]; `None` for no timeout. The host reads the time
-    /// again after each call of another method.
+    /// Returns the time of the next [`Application::on_timeout`], if any. The host reads it again after each call.
     fn next_timeout(&self) -> Option<Time> {
         None
     }
@@ -136,7 +132,7 @@ pub trait Application: Debug + Send {
 
 /// The services that an application may use: the sockets of its own flow, the time, and random numbers.
 ///
-/// The host that runs the application implements this trait. See [`Application`] for an example of its use.
+/// The host implements this trait. See [`Application`] for an example of its use.
 ///
 /// # Examples
 ///
@@ -161,15 +157,15 @@ pub trait Sockets {
     /// Opens a connection to the other end of the flow. Returns `None` if the host has no free port.
     fn connect(&mut self) -> Option<SocketId>;
 
-    /// Opens another stream on the connection of the socket `of`, and returns the stream's own socket. Returns `None`
-    /// if the transport has no streams; the application can then open another connection.
+    /// Opens another stream on the connection of the socket `of`, and returns its socket. Returns `None` if the
+    /// transport has no streams.
     fn open_stream(&mut self, of: SocketId) -> Option<SocketId> {
         let _ = of;
         None
     }
 
-    /// Appends the part of the payload that fits into the send buffer, and returns its length in bytes. Returns 0 if
-    /// the socket is closed or unknown.
+    /// Appends the part of the payload that fits into the send buffer, and returns its length in bytes: 0 if the socket
+    /// is closed or unknown.
     fn write(&mut self, socket: SocketId, payload: &Payload) -> u64;
 
     /// Returns the number of bytes that [`Sockets::write`] would accept.
@@ -178,8 +174,8 @@ pub trait Sockets {
     /// Removes all readable data from the receive buffer and returns it.
     fn read(&mut self, socket: SocketId) -> Payload;
 
-    /// Returns the ranges of the peer's stream that were read since the last call but never arrived. The data that was
-    /// read contains zeros in these ranges. Always empty unless the stack's setting `placeholders` is on.
+    /// Returns the ranges that were read as zeros since the last call but never arrived. Always empty without the
+    /// stack's setting `placeholders`.
     fn placeholders(&mut self, socket: SocketId) -> Vec<Range<u64>> {
         let _ = socket;
         Vec::new()

@@ -1,5 +1,5 @@
-//! One-way transfers that use one connection at a time. The sender sends continuously, or repeats transfers of a fixed
-//! size, or alternates between bursts and silence. The receiver reads all data immediately.
+//! One-way transfers that use one connection at a time: continuous, repeated with a fixed size, or in bursts. The
+//! receiver reads all data immediately.
 //!
 //! Left out: a slow reader, and data with contents.
 
@@ -13,10 +13,9 @@ use crate::{Application, OnReady, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_tcp::State;
 
-/// Number of bytes that an unlimited sender offers in one call, which is more than any send buffer accepts.
+/// Bytes that an unlimited sender offers in one call: more than any send buffer accepts.
 const PLENTY: u64 = u64::MAX;
-/// Size of the largest single write in bytes, as in iperf3. The end of a write determines which segment has the PSH
-/// flag.
+/// Size of the largest single write in bytes, as in iperf3. The end of a write sets PSH.
 pub(crate) const WRITE: u64 = 128 << 10;
 /// Time to the next attempt if the host has no free port.
 const RETRY: Duration = Duration::from_secs(1);
@@ -235,8 +234,7 @@ impl Application for Sender {
         }
     }
 
-    /// A sender of a fixed size must also be called after its last byte is in the send buffer, because it then closes
-    /// the connection.
+    /// A sender of a fixed size is also called after its last byte, to close the connection.
     fn on_ready(&self) -> OnReady {
         if self.transfer.size().is_some() { OnReady::Acts } else { OnReady::Writes }
     }

@@ -1,5 +1,4 @@
-//! The settings of applications as a scenario selects them, the two ends that are built from them, and applications
-//! that belong to a single run.
+//! The settings of applications, the two ends that are built from them, and applications of a single run.
 
 use crate::{AppPair, Application, Side};
 use lopsided_core::Time;
@@ -93,8 +92,7 @@ impl AppConfig {
         (self.0.build)(&*self.0.part, flow, own)
     }
 
-    /// Returns the side that listens for the connection. Returns [`Side::To`] for an application that the caller of the
-    /// run supplies, because only its factory determines the side.
+    /// Returns the side that listens for the connection; [`Side::To`] for an application of the run's caller.
     pub fn listener(&self, opening: Opening) -> Side {
         // Build the pair only to read its `listener` field. A built-in application chooses the listener independently
         // of the flow.
@@ -149,8 +147,8 @@ pub enum Opening {
     /// The sender of data opens the connection and then sends, as in the simulator's TCP flows.
     #[default]
     Sender,
-    /// The receiver of data opens the connection and requests the data, as a QUIC client does. Web pages are then
-    /// loaded over streams of a single connection.
+    /// The receiver of data opens the connection and requests the data, as a QUIC client does. Web pages then use the
+    /// streams of one connection.
     Receiver,
 }
 

@@ -55,8 +55,7 @@ pub struct DatagramSender {
     size: Bytes,
     stop: Time,
     next: Option<Time>,
-    /// Remainder of the division that computes the interval, in units of 1 / rate nanoseconds. Carrying it over keeps
-    /// the rate exact.
+    /// Remainder of the interval, in 1 / rate nanoseconds. Carrying it over keeps the rate exact.
     carry: u64,
 }
 

@@ -1,6 +1,6 @@
 //! The registry of applications that a scenario can select by kind: those of this crate, and those that users register.
 //!
-//! No other file of this crate depends on this one. Each application is complete in its own file.
+//! Each application is complete in its own file.
 
 use crate::config::{BuildApp, build_as};
 use crate::*;
@@ -34,11 +34,11 @@ fn entry<A: AppSettings>() -> Kind<BuildApp> {
     Kind::of::<A>(build_as::<A>)
 }
 
-/// Registers an application under the name of its [`Part`](lopsided_spec::Part). Every scenario of this process may then choose it.
+/// Registers an application for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part).
+/// Replaces an earlier registration of the name.
 ///
 /// # Errors
-/// If an application of this crate has the name. An application that was registered earlier under the same name is
-/// replaced.
+/// If a built-in application has the name.
 pub fn register<A: AppSettings>() -> Result<(), NameTaken> {
     KINDS.register(entry::<A>())
 }

@@ -1,10 +1,8 @@
 //! The contract between a host and a transport other than the host's own TCP, for example QUIC: one end of a flow as a
 //! state machine.
 //!
-//! A host gives each end of such a flow a [`Transport`]. The host passes the arriving packets of the flow's port, the
-//! timeouts and the application's calls to the transport, and takes packets and events from it. The host keeps time,
-//! owns the addresses and accounts for packets. Links, queues, digests, captures and tables treat these packets like
-//! any other.
+//! A host passes arriving packets, timeouts and the application's calls to the [`Transport`], and takes packets and
+//! events from it. The host keeps time, owns the addresses and accounts for packets.
 //!
 //! A host calls in this order:
 //!
@@ -24,8 +22,7 @@ use lopsided_tcp::{Counters, StackConfig};
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
 
-/// The settings of a transport that a scenario can choose. They have their own keys, and the endpoints of the transport
-/// are built from them.
+/// The settings of a transport that a scenario can choose, with their own keys.
 ///
 /// # Examples
 ///
@@ -60,8 +57,8 @@ pub trait TransportSettings: Part {
     /// Builds one end of a flow. Returns `None` for the host's own TCP.
     ///
     /// # Errors
-    /// If this build of the program does not contain the transport, or the settings permit no endpoint. The error is a
-    /// sentence for the author of the scenario.
+    /// If this build does not contain the transport, or the settings permit no endpoint. The error is a sentence for
+    /// the author of the scenario.
     fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String>;
 
     /// Returns which end of a one-way transfer opens the connection.
@@ -69,8 +66,7 @@ pub trait TransportSettings: Part {
         Opening::Sender
     }
 
-    /// Checks that the transport supports the flow's application and congestion control. The fault names a key of the
-    /// flow.
+    /// Checks that the transport supports the flow's application and congestion control.
     ///
     /// # Errors
     /// If a run with this flow would fail or would ignore one of its settings.
@@ -78,8 +74,7 @@ pub trait TransportSettings: Part {
         Ok(())
     }
 
-    /// Returns the keys of the TCP stack that this transport reads; `None` if it reads all of them. A flow that sets
-    /// another key is rejected.
+    /// Returns the keys of the TCP stack that this transport reads; `None` for all. Other keys are rejected.
     fn stack_keys(&self) -> Option<&'static [&'static str]> {
         None
     }
@@ -89,8 +84,7 @@ pub trait TransportSettings: Part {
         stack.mtu()
     }
 
-    /// Returns the size of the packet with which the receiver of data opens a connection, if that packet is larger than
-    /// an ACK.
+    /// Returns the size of the packet with which the receiver of data opens a connection, if larger than an ACK.
     fn opening_packet(&self) -> Option<Bytes> {
         None
     }
@@ -171,12 +165,12 @@ pub struct TransportInfo {
     pub counters: Counters,
 }
 
-/// One end of a flow over a transport other than the host's own TCP. A socket is a connection, or one stream of a
-/// connection. The endpoint chooses the sockets' numbers, below 2^31.
+/// One end of a flow over a transport other than the host's own TCP. It chooses the sockets' numbers, below 2^31.
 ///
 /// # Examples
 ///
-/// The calls of a host when a timeout is due. `examples/own-transport` of the repository implements the trait for smoltcp.
+/// The calls of a host when a timeout is due. `examples/own-transport` of the repository implements the trait for
+/// smoltcp.
 ///
 /// ```
 /// use lopsided_app::{Datagram, SocketEvent, SocketId, Transport};
@@ -193,8 +187,7 @@ pub trait Transport: Debug + Send {
     /// Opens a connection and a socket on it. Returns `None` if no connection can be opened now.
     fn connect(&mut self, now: Time) -> Option<SocketId>;
 
-    /// Opens a stream on the connection of a socket. Returns `None` if the transport has no streams or the socket is
-    /// closed.
+    /// Opens a stream on a socket's connection; `None` without streams or if the socket is closed.
     fn open_stream(&mut self, _now: Time, _of: SocketId) -> Option<SocketId> {
         None
     }
@@ -239,8 +232,7 @@ pub trait Transport: Debug + Send {
     /// Returns the summed counters of ended connections, and the smoothed RTT of the connection that ended last.
     fn past(&self) -> (Counters, Option<Duration>);
 
-    /// Returns the sum of the congestion windows in bytes; `None` without a connection. Must be fast, because the host
-    /// calls it after every packet.
+    /// Returns the sum of the congestion windows in bytes; `None` without a connection. Called after every packet.
     fn cwnd(&self) -> Option<u64>;
 
     /// Calls `each` with every RTT sample since the last call.

@@ -1,13 +1,12 @@
-//! The accounting of a run. For each node it stores the numbers of packets and bytes that the node originated,
-//! delivered, changed and dropped, and a digest of these packets. It also owns the memory that new packets reuse.
+//! The accounting of a run: for each node, the packets that it originated, delivered, changed and dropped, and their
+//! digest. It also owns the memory for new packets.
 
 use crate::packet::{AroundTcp, Fields, Ledger, NewPacket, TcpHeader};
 use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time, Transport};
 use std::fmt;
 use std::ops::{Add, AddAssign};
 
-/// A 64-bit hash of the events of a node's packets, in order. If the digests of two runs are equal, the runs had the
-/// same result. The hash is not cryptographic.
+/// A 64-bit hash of the events of a node's packets, in order; not cryptographic. Equal digests mean equal results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest(u64);
 
@@ -107,8 +106,7 @@ pub struct NodeCounters {
 /// Counters that few nodes need.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Packets that a stage at this node merged into other packets, and the bytes that stages added to packets and
-    /// removed from them.
+    /// Packets that a stage at this node merged into others, and bytes that stages added and removed.
     absorbed: Count,
     bytes_added: Bytes,
     bytes_removed: Bytes,
@@ -161,14 +159,12 @@ pub struct Accounting {
     /// Time until which no observer reads the nodes' measurements.
     unseen_until: Time,
     interrupted: bool,
-    /// Memory of delivered and dropped packets, kept to be reused for new packets. A run in its steady state then
-    /// allocates no memory.
+    /// Memory of delivered and dropped packets, for new packets.
     #[expect(clippy::vec_box, reason = "the box is what a packet is")]
     free: Vec<Box<Fields>>,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
-    /// Backlog of the other classes of a queue, in packets and bytes, while one of its classes is being called. See
-    /// [`crate::Cx::within_class`].
+    /// Backlog of a queue's other classes while one class is called. See [`crate::Cx::within_class`].
     backlog_beside: (u32, Bytes),
 }
 
@@ -184,8 +180,7 @@ impl Accounting {
         Accounting { nodes: vec![NodeCounters::default(); nodes], ..Accounting::default() }
     }
 
-    /// Creates a second accounting for the same network, to be used by another thread. It has the same number of nodes,
-    /// zero counters and no observers.
+    /// Creates a second accounting for the same network, for another thread: zero counters and no observers.
     #[doc(hidden)]
     pub fn part(&self) -> Accounting {
         Accounting { ledger: self.ledger.clone(), ..Accounting::new(self.nodes.len()) }
@@ -197,8 +192,8 @@ impl Accounting {
         std::mem::swap(self.node_mut(node), other.node_mut(node));
     }
 
-    /// Divides the unused packet memory equally between this accounting and another one of the same network. Without
-    /// this call, a thread would allocate memory for each packet that another thread delivers or drops.
+    /// Divides the unused packet memory equally between this accounting and another one, so that threads need not
+    /// allocate.
     #[doc(hidden)]
     pub fn share_boxes(&mut self, other: &mut Accounting) {
         let half = (self.free.len() + other.free.len()) / 2;
@@ -215,9 +210,8 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// From now on, observers receive only events of the kinds in `kinds`. While no observer needs events of links, the
-    /// links may count their departures later than they occur. Before you enable these events again, make every link
-    /// count all of its departures so far.
+    /// Limits the events that observers receive to `kinds`. Without events of links, the links may count departures
+    /// late: make them count before you enable these events again.
     #[doc(hidden)]
     pub fn hear(&mut self, kinds: EventMask) {
         let wanted = self.observers.iter().fold(EventMask::NONE, |all, observer| all | observer.mask());
@@ -225,8 +219,7 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// Declares that no observer reads the nodes' counters before `until`, so nodes may count events later than they
-    /// occur. The call has no effect if an observer needs events between hosts.
+    /// Declares that no observer reads the nodes' counters before `until`, so nodes may count events late.
     #[doc(hidden)]
     pub fn promise_unseen(&mut self, until: Time) {
         // An observer of events between hosts must receive each departure when it occurs.
@@ -453,8 +446,7 @@ pub struct Conservation {
 }
 
 impl Conservation {
-    /// True if every originated packet was delivered, dropped or absorbed or is still held, and the bytes add up. The
-    /// bytes include those that rewriting added or removed.
+    /// True if every originated packet was delivered, dropped, absorbed or is still held, and the bytes add up.
     pub fn holds(&self) -> bool {
         let ended = self.delivered + self.dropped + self.absorbed + self.held;
         self.originated.packets == ended.packets

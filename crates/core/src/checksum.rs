@@ -49,8 +49,7 @@ impl Checksum {
     }
 }
 
-/// A piece with fewer bytes than this is added in 16-bit words, because splitting it would cost more time than it
-/// saves.
+/// A shorter piece is added in 16-bit words, because splitting it would take longer.
 const LONG: usize = 64;
 
 /// Adds the carries to the low 16 bits (one's complement addition).

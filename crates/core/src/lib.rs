@@ -1,8 +1,7 @@
 //! The types that all crates of lopsided share: time, units, packets, the interface of nodes, random streams and the
 //! accounting.
 //!
-//! All other crates depend on this crate, and it depends on none of them. It has no clock, no I/O and no global state:
-//! each call of a state machine receives the time and a [`Cx`], and the state machine has access to nothing else.
+//! It has no clock, no I/O and no global state: each call of a state machine receives the time and a [`Cx`].
 
 #![deny(missing_docs)]
 

@@ -10,9 +10,8 @@ use std::fmt::Debug;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
-/// A state machine in a network. The network calls `handle_*` when a packet arrives or a timer expires. After each such
-/// call the network takes all packets from `poll_transmit`, then reads `poll_timeout` again. A node has no clock, no I/O and
-/// no thread.
+/// A state machine in a network, without a clock, I/O or threads. The network calls `handle_*` when a packet arrives or
+/// a timer expires. It then takes all packets from `poll_transmit`, and reads `poll_timeout` again.
 ///
 /// # Examples
 ///
@@ -54,25 +53,24 @@ pub trait Node: Debug + Send {
     fn has_given_all(&self) -> bool {
         false
     }
-    /// Time at which the network must call `handle_timeout` next; `None` if no call is needed. The network reads this
-    /// time again after each call of the node, so a node need not cancel its timer.
+    /// Time at which the network must call `handle_timeout` next. The network reads it again after each call of the
+    /// node.
     fn poll_timeout(&self) -> Option<Time>;
-    /// Number and size of the packets in the node, for the conservation check at the end of a run.
+    /// Number and size of the packets in the node, for the conservation check.
     fn held(&self) -> Count {
         Count::ZERO
     }
-    /// Calls `out` for each quantity that the node reports in the table of parts. The arguments are the name of the
-    /// part (which may be empty), the name of the quantity with its unit at the end, and the current value.
+    /// Calls `out` for each quantity in the table of parts: name of the part (or empty), name of the quantity with its
+    /// unit, and value.
     fn sample(&self, _out: &mut dyn FnMut(&str, &str, f64)) {}
 }
 
-/// The context of a call: the time and the accounting. A state machine has access to nothing else.
+/// The context of a call: the time and the accounting.
 ///
 /// A packet begins with [`Cx::originate`] and ends with [`Cx::deliver`], [`Cx::drop`] or [`Cx::absorb`]. In between,
 /// only [`Cx::mark`] and [`Cx::rewrite`] change it.
 ///
-/// The context has no random numbers. A part that needs random numbers owns a [`crate::Rng`], seeded by the part's
-/// role, so that its random numbers never depend on other parts.
+/// A part that needs random numbers owns a [`crate::Rng`], seeded by the part's role.
 ///
 /// # Examples
 ///
@@ -115,23 +113,21 @@ impl<'a> Cx<'a> {
         self.node
     }
 
-    /// Returns the same context with another time. A link uses it to count a past departure at the time at which it
-    /// happened.
+    /// Returns the same context with another time, for departures that are counted late.
     #[inline]
     pub fn at(&mut self, now: Time) -> Cx<'_> {
         Cx { now, node: self.node, accounting: self.accounting }
     }
 
-    /// Creates a packet with a number that is unique within the run. A caller that sends the packet into the network at
-    /// once must also emit [`Event::Sent`].
+    /// Creates a packet with a number that is unique within the run. The caller must emit [`Event::Sent`] when it sends
+    /// the packet.
     #[inline(always)]
     pub fn originate(&mut self, new: NewPacket) -> Packet {
         self.accounting.originate(self.now, self.node, new)
     }
 
-    /// Creates a TCP packet like [`Cx::originate`]. `write` fills the header in place and must set every field, because
-    /// the header still has the values of an arbitrary earlier segment. If `write` returns `None`, no packet is
-    /// created.
+    /// Creates a TCP packet like [`Cx::originate`]. `write` must set every field of the header, which has old values.
+    /// If `write` returns `None`, no packet is created.
     #[inline(always)]
     pub fn originate_tcp(&mut self, write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>) -> Option<Packet> {
         self.accounting.originate_tcp(self.now, self.node, write)
@@ -165,8 +161,8 @@ impl<'a> Cx<'a> {
         self.accounting.absorbed(self.now, self.node, packet);
     }
 
-    /// Marks the packet as CE if its transport is ECN-capable (RFC 3168 section 5); otherwise returns false and changes
-    /// nothing. A packet that arrived with a mark is counted again, because this queue would have marked it.
+    /// Marks the packet as CE; returns false if it is not ECN-capable (RFC 3168 section 5). A packet that arrived with
+    /// a mark is counted again.
     pub fn mark(&mut self, packet: &mut Packet, why: MarkReason) -> bool {
         // The caller decides whether to drop the packet instead.
         if !packet.is_ecn_capable() {
@@ -178,8 +174,7 @@ impl<'a> Cx<'a> {
         true
     }
 
-    /// Marks the packet as CE even if its transport is not ECN-capable. A router of balakrishnan1999 section 6.1 marks
-    /// ACKs in this way.
+    /// Marks the packet as CE even if it is not ECN-capable (ACKs in balakrishnan1999 section 6.1).
     pub fn mark_regardless(&mut self, packet: &mut Packet, why: MarkReason) {
         packet.set_ecn(Ecn::Ce);
         self.record_mark(packet, why);
@@ -196,8 +191,7 @@ impl<'a> Cx<'a> {
         self.accounting.rewritten(self.now, self.node, packet, before);
     }
 
-    /// Changes the packet by calling `change`. The accounting records the change and the number of bytes that it added
-    /// or removed.
+    /// Changes the packet by calling `change`. The accounting records the change of its size.
     pub fn rewrite<T>(&mut self, packet: &mut Packet, change: impl FnOnce(&mut PacketEditor<'_>) -> T) -> T {
         // The conservation check needs the size before and after the change.
         let before = packet.size();
@@ -212,8 +206,7 @@ impl<'a> Cx<'a> {
         self.accounting.mask().has(kinds)
     }
 
-    /// Time before which no observer reads the nodes' counters, so a node may count events later than they occur until
-    /// then. [`Time::ZERO`] if the counters may be read at any time.
+    /// Time before which no observer reads the nodes' counters. [`Time::ZERO`]: they may be read at any time.
     #[inline]
     pub fn unseen_until(&self) -> Time {
         self.accounting.unseen_until()
@@ -241,8 +234,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Calls `act` for one class of this node's queue. `packets` and `bytes` wait in the other classes of the queue;
-    /// the backlog in the events of the class then includes them.
+    /// Calls `act` for one class of this node's queue. `packets` and `bytes` wait in its other classes.
     pub fn within_class<T>(&mut self, packets: u32, bytes: Bytes, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         // Restore the old value afterwards, because classes may be nested.
         let outer = *self.accounting.backlog_beside();

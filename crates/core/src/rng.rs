@@ -1,5 +1,5 @@
-//! Random streams. Each stream is seeded by the seed of the run and by a role. The random numbers of one part therefore
-//! never depend on other parts, on the order in which parts are created, or on the number of threads.
+//! Random streams, each seeded by the seed of the run and by a role. The numbers of one part never depend on other
+//! parts or threads.
 //!
 //! The distributions are implemented here, because a library may change its results between minor versions.
 

@@ -1,11 +1,10 @@
-//! TCP sequence numbers. They have 32 bits and wrap around, so two numbers can be compared only if they are less than
-//! 2^31 apart (RFC 9293, section 3.4).
+//! TCP sequence numbers. They wrap around, so two of them can be compared only if they are less than 2^31 apart (RFC
+//! 9293, section 3.4).
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A sequence number. The type does not implement `Ord`, because the order of two numbers is defined only if they are
-/// less than 2^31 apart.
+/// A sequence number, without `Ord`: the order of two numbers is defined only if they are less than 2^31 apart.
 ///
 /// # Examples
 ///

@@ -1,5 +1,5 @@
-//! The events inside a TCP endpoint, as values that can be stored: changes of state, losses and the rule that detected
-//! them, reductions of the window and their undo, timers, the reasons for ACKs, and the limits of the sender.
+//! The events inside a TCP endpoint: states, losses, reductions and their undo, timers, reasons for ACKs, and the
+//! sender's limits.
 //!
 //! A connection creates only the events that were enabled, see `lopsided_tcp::Connection::listen_to`.
 
@@ -58,8 +58,7 @@ pub enum CaState {
     Open,
     /// Duplicate ACKs or SACKs have arrived, but too few to indicate a loss.
     Disorder,
-    /// The window is being reduced although no lost data has to be repaired: because of ECN, or because a probe has
-    /// repaired a tail loss.
+    /// The window is being reduced without lost data to repair: by ECN, or after a probe repaired a tail loss.
     Cwr,
     /// Fast recovery.
     Recovery,
@@ -143,8 +142,7 @@ named! {
         MarkedAck = "a marked ACK",
         /// A partial acknowledgement arrived (RFC 6582).
         PartialAck = "partial ACK",
-        /// RFC 9002 (QUIC): an acknowledged packet was sent at least 3 packets later, or it was sent later and 9/8 of a
-        /// round trip have passed.
+        /// RFC 9002 (QUIC): a packet sent at least 3 packets later, or 9/8 of a round trip earlier, was acknowledged.
         Rfc9002 = "RFC 9002",
         /// The retransmission timer.
         Timeout = "timeout",

@@ -62,9 +62,8 @@ impl BitRate {
         self.0
     }
 
-    /// Returns the time to send `size` in whole nanoseconds, and a remainder in units of 1 / rate nanoseconds. Pass the
-    /// remainder as `carry` of the next packet, so that rounding errors do not add up. The total time of a sequence of
-    /// packets is then its number of bits divided by the rate.
+    /// Returns the time to send `size` in whole nanoseconds, and a remainder in 1 / rate nanoseconds. Pass the
+    /// remainder as `carry` of the next packet, so that rounding errors do not add up.
     pub fn time_to_send(self, size: Bytes, carry: u64) -> (Duration, u64) {
         // bits * 10^9 / rate is the time in nanoseconds. The carry has the unit of the numerator.
         let work = u128::from(size.bits()) * 1_000_000_000 + u128::from(carry);

@@ -34,8 +34,7 @@ pub struct LineConfig {
 }
 
 impl LineConfig {
-    /// A line with these rates (download, upload) and this RTT without queueing, in the notation of scenarios: `50
-    /// Mbit/s`, `40 ms`.
+    /// A line with these rates (download, upload) and base RTT, in a scenario's notation: `50 Mbit/s`, `40 ms`.
     #[must_use]
     pub fn new(down: &str, up: &str, rtt: &str) -> LineConfig {
         LineConfig::scenario(PLAIN, "line").set("link.rtt", rtt).set("link.down.rate", down).set("link.up.rate", up)
@@ -47,9 +46,8 @@ impl LineConfig {
         LineConfig::scenario(PLAIN, "line").set("link.preset", name)
     }
 
-    /// The network between the hosts `client` and `server` of a scenario, which is given as TOML text. The flows of the
-    /// scenario are ignored. `name` is the file name for error messages. Relative paths in the scenario refer to the
-    /// folder of that file.
+    /// The network between the hosts `client` and `server` of a scenario in TOML, without its flows. `name` is the file
+    /// name for error messages and relative paths.
     #[must_use]
     pub fn scenario(text: &str, name: &str) -> LineConfig {
         LineConfig { text: text.to_owned(), name: name.to_owned(), settings: Vec::new(), seed: 1, capture: None }
@@ -62,10 +60,9 @@ impl LineConfig {
         self
     }
 
-    /// Sets the queue in front of one direction. `value` is the name of a discipline (`fq_codel`), a limit (`100
-    /// packets`) or a table (`{ kind = "pie", target = "5 ms" }`). A preset's queue limit remains in force unless the
-    /// table has a limit. Some presets limit bytes; disciplines that count packets, such as `fq_codel`, then need their
-    /// own limit (`limit = "10240 packets"`).
+    /// Sets the queue in front of one direction: a discipline (`fq_codel`), a limit (`100 packets`) or a table (`{ kind
+    /// = "pie", target = "5 ms" }`). A preset's limit stays in force. If it is in bytes, disciplines that count packets
+    /// need their own (`limit = "10240 packets"`).
     #[must_use]
     pub fn queue(mut self, dir: Dir, queue: &str) -> LineConfig {
         self.settings.push(queue_setting(&format!("link.{}.queue", dir.name()), queue));
@@ -79,8 +76,8 @@ impl LineConfig {
         self
     }
 
-    /// Writes the packets that leave the queues to a pcapng capture for Wireshark. A dropped packet has the reason of
-    /// the drop as a comment. [`crate::Line::finish`] completes the capture.
+    /// Writes the departing packets to a pcapng capture, with drop reasons as comments. [`crate::Line::finish`]
+    /// completes the capture.
     #[must_use]
     pub fn pcapng(mut self, out: impl Write + Send + 'static) -> LineConfig {
         self.capture = Some(Box::new(out));

@@ -1,11 +1,9 @@
 //! An access line as an object, for the test suites of transport protocols.
 //!
-//! A [`Line`] takes datagrams at one side and returns them at the other: its links, queues and loss models delay,
-//! reorder, drop or mark them. It runs in virtual time: the caller passes the time into each call. The same
-//! configuration, seed and calls produce the same deliveries on every machine.
+//! A [`Line`] takes datagrams at one side and returns them at the other, delayed, reordered, dropped or marked. It runs
+//! in virtual time. The same configuration, seed and calls produce the same deliveries on every machine.
 //!
-//! The line is the network between the hosts `client` and `server` of a scenario. All presets, queue disciplines,
-//! shapers, loss models and stages of lopsided are available through the keys of a scenario.
+//! All presets, queue disciplines, shapers, loss models and stages are available through the keys of a scenario.
 //!
 //! # Examples
 //!

@@ -60,8 +60,8 @@ pub struct Delivery {
 
 /// A line in virtual time.
 ///
-/// Times must not decrease from call to call. A driver usually repeats three steps: send what the endpoints have, poll
-/// until `None`, and advance its time to the earliest of [`Line::next_wakeup`] and the endpoints' timers.
+/// Times must not decrease. A driver sends its datagrams, polls until `None`, and advances its time to the earliest of
+/// [`Line::next_wakeup`] and its own timers.
 ///
 /// # Examples
 ///
@@ -121,8 +121,7 @@ impl Line {
         Ok(Line { network, ends, arrived: VecDeque::new(), capture })
     }
 
-    /// Sends a datagram without ECN into the line at one side. The line carries it as a UDP packet over IPv4, with 28
-    /// bytes of headers.
+    /// Sends a datagram without ECN at one side, as a UDP packet over IPv4 with 28 bytes of headers.
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call, or if the datagram is longer than 65,507 bytes.
@@ -130,8 +129,7 @@ impl Line {
         self.send_ecn(now, side, datagram, Ecn::NotEct);
     }
 
-    /// Like [`Line::send`], with an ECN codepoint. A queue discipline that marks packets sets [`Ecn::Ce`] on datagrams
-    /// whose codepoint is not [`Ecn::NotEct`].
+    /// Like [`Line::send`], with an ECN codepoint. Marks set [`Ecn::Ce`], unless the codepoint is [`Ecn::NotEct`].
     ///
     /// # Panics
     /// As for [`Line::send`].
@@ -145,9 +143,8 @@ impl Line {
         self.inject(now, side, NewPacket::new(FlowId(0), ip, header, Payload::real(datagram.to_vec())));
     }
 
-    /// Sends a whole IP packet of any protocol at one side. The peer receives it unchanged except for ECN marks and the
-    /// TTL. A packet from the client may have any destination address. A packet from the server must be addressed to
-    /// the client.
+    /// Sends a whole IP packet of any protocol at one side. Only ECN marks and the TTL change. A packet from the server
+    /// must be addressed to the client.
     ///
     /// # Errors
     /// If `packet` is not exactly one IPv4 or IPv6 packet.
@@ -179,16 +176,16 @@ impl Line {
         self.arrived.pop_front()
     }
 
-    /// The time at which [`Line::poll`] should be called next, or `None` if the line is empty. A call at this time may
-    /// still return `None`, because the line also has internal timers.
+    /// The time at which [`Line::poll`] should be called next; `None` if the line is empty. The call may still return
+    /// `None`.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
         let arrived = self.arrived.front().map(|first| first.at);
         arrived.or_else(|| self.network.next_time())
     }
 
-    /// The time up to which the line has processed events. This is the latest time that was passed to a method, with
-    /// one exception: a call of [`Line::poll`] that returns a datagram which has already arrived processes no events.
+    /// The time up to which the line has processed events. A [`Line::poll`] that returns a datagram at once processes
+    /// none.
     #[must_use]
     pub fn now(&self) -> Time {
         self.network.now()

@@ -1,45 +1,38 @@
 //! Runs the regions of a time window on several threads.
 //!
-//! Regions do not affect each other within a time window (see [`regions`](crate::regions)), so any thread can run any
-//! region. A *crew* is a network without nodes that belongs to a thread. For each time window:
+//! Any thread can run any region within a time window (see [`regions`](crate::regions)). A *crew* is a network without
+//! nodes that belongs to a thread. For each time window:
 //!
-//! 1. The regions are divided into as many shares as there are threads. The calling thread keeps the first share. The
-//!    nodes of each other share move into a crew, with their counters and times.
+//! 1. The regions are divided into one share per thread. All shares except the caller's move into crews.
 //! 2. Each thread runs its share to the end of the time window.
-//! 3. The nodes move back to the calling thread's network. Then the packets that wait in front of shared links and of
-//!    other regions' links move, too. The calling thread moves them into the shared links in order of time, as it does
-//!    with one thread.
+//! 3. The nodes move back to the calling thread's network, and then the packets that wait in front of links.
 //!
-//! All packets of one leader are in one share. Every merge point and inlet therefore gets the packets of a leader in
-//! their order, and the result does not depend on the number of threads.
+//! All packets of one leader are in one share and stay in order, so the result does not depend on the number of
+//! threads.
 
 use crate::network::Network;
 use crate::regions::{Regions, Window};
 use lopsided_core::{Node, Time};
 use std::panic::resume_unwind;
 
-/// Maximum number of events that a thread handles in its share. The calling thread handles the rest. A node might act
-/// endlessly, and only the calling thread checks the budget of events.
+/// Maximum number of events per share of a thread. Only the calling thread checks the budget of events.
 const MOST_EVENTS: u64 = 1 << 24;
 
 impl<H: Node> Network<H> {
-    /// Simulates independent hosts in parallel on up to `threads` threads, including the caller's, in every time window
-    /// with at least `from_events` events. Call this before [`Network::with_followers`]. Results do not depend on this
-    /// setting.
+    /// Simulates hosts in parallel on up to `threads` threads, in time windows with at least `from_events` events. Call
+    /// this before [`Network::with_followers`]. Results do not change.
     #[must_use]
     pub fn with_threads(mut self, threads: usize, from_events: f64) -> Network<H> {
         (self.crews.threads, self.crews.from_events) = (threads, from_events);
         self
     }
 
-    /// Two measurements: the largest number of threads that ran one time window in parallel, and the number of events
-    /// in all time windows that more than one thread ran.
+    /// The largest number of threads in one time window, and the number of events in windows with several threads.
     pub fn threads_used(&self) -> (usize, u64) {
         self.crews.used
     }
 
-    /// Runs the open time window on several threads if this is faster. If a thread stops early, `regions.open` contains
-    /// the rest of its share afterwards.
+    /// Runs the open time window on several threads if this is faster. `regions.open` then has the rest of the shares.
     pub(crate) fn run_on_threads(&mut self, regions: &mut Regions, until: Time) {
         let (threads, first) = (self.crews.threads, regions.open[0]);
         let count = first.until_region - first.region;
@@ -101,8 +94,7 @@ impl<H: Node> Network<H> {
         rest
     }
 
-    /// Swaps the nodes of a share between two networks, together with the nodes' counters and event times, and the
-    /// packets that will enter the nodes.
+    /// Swaps the nodes of a share between two networks, with their counters, event times and packets.
     fn exchange(&mut self, regions: &Regions, share: &Window, other: &mut Network<H>) {
         for index in share.region..share.until_region {
             let (mine, theirs) = (&mut self.inbound[index], &mut other.inbound[index]);
@@ -121,7 +113,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves all packets out of a crew that has no nodes, and takes over the packet memory that the crew does not need.
+    /// Moves all packets and unused packet memory out of a crew without nodes.
     fn take_packets(&mut self, crew: &mut Network<H>) {
         for number in 0..self.merge_points.len() {
             self.merge_points[number].1.append(&mut crew.merge_points[number].1);

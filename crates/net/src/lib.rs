@@ -1,9 +1,8 @@
 //! A network without a clock: nodes, the wires between them, routes, and the order in which nodes are polled.
 //!
-//! The caller that drives a [`Network`] passes in the current time: the simulator passes virtual time, a live world
-//! passes the time of the machine's clock. Only this crate decides the order of events, so the simulator and a live
-//! world get the same packets at the same instants. Packets enter and leave at the hosts of the network or at its
-//! [edges](NetNode::Edge). At an edge, the driver injects packets from outside and collects the packets that arrive.
+//! The caller that drives a [`Network`] passes in virtual time or the time of the machine's clock. Only this crate
+//! decides the order of events, so both give the same packets. Packets enter and leave at hosts and
+//! [edges](NetNode::Edge).
 //!
 //! Left out: processing time in hosts and routers, routing protocols, and ICMP.
 

@@ -1,31 +1,25 @@
 //! The merge point in front of a link with several leaders: packets in flight to the link, in the order in which they
 //! will enter it.
 //!
-//! A leader computes the arrival time of a packet as soon as the packet enters the leader (see `network.rs`). At that
-//! moment a packet of another leader may still arrive at the link earlier. The packet therefore waits in the merge
-//! point, without an event, until the link needs it.
+//! A leader computes the arrival time of a packet as soon as the packet enters it (see `network.rs`). Until the link
+//! needs the packet, it waits here without an event, because other leaders may have earlier packets.
 //!
-//! When does the link need the packet? A packet that enters the link at time t leaves it at t + delay at the earliest,
-//! so the link has nothing to deliver before t + delay. It can therefore wait until t + delay ([`MergePoint::due`]), and
-//! then accept in one batch all packets that have entered since t. By then every packet that enters at t is in the
-//! merge point.
+//! A packet that enters the link at t leaves it at t + delay at the earliest. The link therefore waits until t + delay
+//! ([`MergePoint::due`]), and then accepts in one batch all packets that have entered since t.
 //!
 //! Invariants:
 //!
-//! - Packets leave in order of entry time. Packets with equal times leave by the number of the leader, and then in the
-//!   order in which they were added, exactly as if each arrival were an event of the network.
+//! - Packets leave in order of entry time, then by the number of the leader, then in the order of addition.
 //! - [`MergePoint::due`] is never too late: each new earliest packet updates it, and the caller then updates the link's
 //!   event.
 //! - The conservation check counts packets that wait here as held.
 //!
-//! A new packet is appended, and a batch is sorted when it leaves. A packet that enters the link much later, because
-//! its leader has a long delay or queue, would be scanned for many batches. Such packets are put aside.
+//! A batch is sorted when it leaves. Packets that enter the link much later are put aside.
 
 use crate::next_hop::Way;
 use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
 
-/// A packet that will enter a link. The size is stored next to the packet: by the time the packet enters the link, the
-/// processor's cache no longer contains it.
+/// A packet that will enter a link, with its size, because the cache no longer has the packet then.
 #[derive(Debug)]
 pub(crate) struct Entering {
     /// The time at which the packet enters the link.
@@ -64,26 +58,24 @@ pub(crate) struct MergePoint {
     first: Time,
     /// The packets, in the order in which they were added.
     coming: Waiting,
-    /// Packets that enter the link much later than the last batch. They were added before the packets in `coming`.
-    /// Empty most of the time.
+    /// Packets that enter the link much later than the last batch. Usually empty.
     later: Waiting,
     /// The earliest entry time in `later`; `Time::MAX` if the list is empty.
     first_later: Time,
 }
 
-/// Packets in front of a link, in the order in which they were added. Only a [`Batch`] contains `None`, in the place of
-/// a packet that has entered the link.
+/// Packets in front of a link, in the order of addition. In a [`Batch`], `None` is a packet that has entered the link.
 pub(crate) type Waiting = Vec<Option<Entering>>;
 
-/// The packets that leave a merge point together. All merge points of a network use the same memory for their batches.
+/// The packets that leave a merge point together. All merge points share its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// The next packets that enter the link, in order of entry.
     pub ready: Vec<Entering>,
     /// The packets of the merge point, in the order in which they were added.
     packets: Waiting,
-    /// For each packet that enters the link, in order of entry, its index in `packets`. Indexes are sorted instead of
-    /// packets, because the list of a large network has hundreds of thousands of packets.
+    /// Indexes in `packets` in order of entry. Packets are not moved, because large networks have hundreds of
+    /// thousands.
     order: Vec<u32>,
     /// Number of indexes in `order` whose packets have moved to `ready`.
     loaded: usize,
@@ -91,13 +83,11 @@ pub(crate) struct Batch {
     buckets: Vec<u32>,
 }
 
-/// Lists of at most this many packets are sorted by comparisons. Longer lists are first divided into buckets by entry
-/// time.
+/// Longer lists are divided into buckets by entry time before they are sorted.
 const FEW: usize = 32;
 /// Maximum number of buckets, as a power of 2.
 const MOST_BUCKETS: u32 = 16;
-/// Packets are put aside if more packets remain in `coming` than this number times the packets that left in the last
-/// batch.
+/// Packets are put aside if `coming` keeps more than this number times the last batch.
 const MANY: usize = 4;
 /// Maximum number of packets in [`Batch::ready`]. The processor can fetch this many packets from memory in parallel.
 const LOADED: usize = 64;
@@ -115,8 +105,7 @@ impl MergePoint {
         MergePoint { delay, first: Time::MAX, coming, later, first_later: Time::MAX }
     }
 
-    /// Moves all packets of another merge point to this one. All packets of one leader must be in the same merge point,
-    /// because otherwise their order would be unknown.
+    /// Moves all packets of another merge point to this one. No leader may have packets in both.
     pub fn append(&mut self, other: &mut MergePoint) {
         self.coming.append(&mut other.coming);
         self.first = self.first.min(std::mem::replace(&mut other.first, Time::MAX));
@@ -134,8 +123,8 @@ impl MergePoint {
         if self.first == Time::MAX { Time::MAX } else { self.first + self.delay }
     }
 
-    /// Adds a packet. Returns true if the packet is now the earliest one, which changes [`MergePoint::due`]. An empty
-    /// merge point takes over the memory of `spare`.
+    /// Adds a packet. Returns true if it is the earliest one, which changes [`MergePoint::due`]. An empty merge point
+    /// takes over the memory of `spare`.
     #[inline(always)]
     pub fn add(&mut self, entering: Entering, spare: &mut Waiting) -> bool {
         // A packet with the entry time of the first packet queues behind it, so the link's time does not change.
@@ -150,8 +139,7 @@ impl MergePoint {
         is_first
     }
 
-    /// Takes over the memory of `spare`, or grows the list by 25 % instead of doubling it: 10,000 flows over one link
-    /// have 400,000 packets here.
+    /// Takes over the memory of `spare`, or grows the list by 25 %: 10,000 flows have 400,000 packets here.
     #[cold]
     fn make_room(&mut self, spare: &mut Waiting) {
         if self.coming.capacity() == 0 && spare.capacity() > 0 {
@@ -161,8 +149,8 @@ impl MergePoint {
         }
     }
 
-    /// Moves the packets that enter the link by `until` to an empty batch. The caller calls [`Batch::load`] until the
-    /// batch is empty, and then [`MergePoint::finish`].
+    /// Moves the packets that enter the link by `until` to an empty batch. Call [`Batch::load`] until it is empty, and
+    /// then [`MergePoint::finish`].
     pub fn take(&mut self, until: Time, batch: &mut Batch) {
         if self.first_later <= until {
             // Packets with equal keys must keep the order in which they were added. The packets in `later` were added
@@ -183,8 +171,7 @@ impl MergePoint {
         self.first = self.first.min(self.first_later);
     }
 
-    /// Takes back the packets of a batch that enter the link later. If no such packets exist, `spare` takes over the
-    /// memory of the batch.
+    /// Takes back the later packets of a batch. Without them, `spare` takes over its memory.
     pub fn finish(&mut self, batch: &mut Batch, spare: &mut Waiting) {
         let taken = batch.order.len();
         let mut rest = std::mem::take(&mut batch.packets);
@@ -205,8 +192,7 @@ impl MergePoint {
         }
     }
 
-    /// Moves some packets from `coming` to `later`, so that the next batches do not scan them. These are the packets
-    /// whose entry is in the last 75 % of the time span from the earliest to the latest entry.
+    /// Moves the packets in the last 75 % of the time span from `coming` to `later`.
     #[cold]
     fn put_aside(&mut self) {
         let times = || self.coming.iter().map(|entering| key(entering).0);
@@ -249,9 +235,7 @@ impl Batch {
         order.sort_by_key(|place| key(&packets[*place as usize]));
     }
 
-    /// As [`Batch::sort`], for a long list. The list is almost in order already: packets that were added together enter
-    /// at similar times. Buckets of entry time therefore hold few packets each, and only packets in the same bucket are
-    /// compared.
+    /// As [`Batch::sort`], for a long list: sorts buckets of entry time, because the list is almost in order.
     fn scatter(&mut self, first: Time, until: Time) {
         let Batch { packets, order, buckets, .. } = self;
         let (first, last) = (first.as_nanos(), until.as_nanos());
@@ -322,8 +306,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each step adds some packets that enter soon and some that enter late, and then takes a batch. The batch must
-        /// contain exactly the packets whose entry time has come, in order.
+        /// Each step adds early and late packets, and takes a batch: exactly the packets whose entry time has come.
         #[test]
         fn what_entered_comes_in_order_of_time_then_link_then_arrival(
             steps in prop::collection::vec(

@@ -8,36 +8,29 @@
 //! 1. The node with the earliest time acts. If several nodes have the same time, the node with the lowest number acts
 //!    first.
 //! 2. The node handles its timeout. The network then calls `poll_transmit` until the node returns no more packets.
-//! 3. Each packet moves at once to the node at the other end of the wire. A router forwards the packet in the same
-//!    call, so a router costs no event.
+//! 3. Each packet moves at once to the node at the other end of the wire. Routers cost no event.
 //! 4. A host or custom node that received a packet is polled next, before the network polls the sender again.
 //!
 //! # Links
 //!
-//! Most events belong to links, so a link has a shorter path. Each event of a link is one call of
-//! [`Link::next_arrived`], which returns at most one packet that arrives now, and the time of the next arrival. If
-//! several packets arrive at one instant, the link returns the same instant again, and each packet is an event of its
-//! own. A link that receives a packet never sends in the same call; it only changes its time.
+//! Most events belong to links. Each is one call of [`Link::next_arrived`], which returns at most one packet and the
+//! time of the next arrival, possibly the same instant. A link never sends in the call in which it receives a packet.
 //!
 //! # Rows of links
 //!
-//! A link *follows* other links, its *leaders*, if every packet that enters it comes over one of these links and the
-//! router behind them. A leader [foretells](Link::foretells): it computes whether and when a packet arrives as soon as
-//! the packet enters. Packets then pass from leader to follower without an event:
+//! A link *follows* other links, its *leaders*, if all of its packets come over these links and the router behind them.
+//! Leaders [foretell](Link::foretells), so packets pass from leader to follower without an event:
 //!
-//! - A link with one leader: the packet passes the leader, the router and the follower in one call. It enters the
-//!   follower with its future arrival time. A row can have any number of links. The order stays right because a
-//!   drop-tail link delivers packets in the order in which they enter, and the follower has no other source of packets.
-//! - A link with several leaders: packets from different leaders must be sorted by time first. They wait in a
-//!   [`MergePoint`], the merge point in front of the link, and enter the link in batches.
+//! - A link with one leader: the packet passes the leader, the router and the follower in one call, with its future
+//!   arrival time. A row can have any number of links.
+//! - A link with several leaders: packets wait in a [`MergePoint`] in front of the link, and enter it in batches.
 //!
 //! # Regions
 //!
 //! If all nodes are hosts, routers and links in rows, each host can run ahead of the others in virtual time: see
-//! `regions.rs`. The order of events above then holds for each host and its links, and results are the same.
+//! `regions.rs`.
 //!
-//! Rows and regions are optimizations. They never change a result: `tests/regions.rs` compares
-//! networks with and without them. See [`Network::with_followers`] for the conditions.
+//! Rows and regions never change a result: see `tests/regions.rs`. [`Network::with_followers`] has the conditions.
 
 use crate::merge_point::{Batch, Entering, MergePoint, Waiting};
 use crate::next_hop::{Follower, Hop, NextHops, Way};
@@ -49,8 +42,7 @@ use lopsided_link::Link;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A node of a network whose hosts have the type `H`. The usual kinds of nodes are variants of this enum, so that
-/// calling them needs no dynamic dispatch.
+/// A node of a network whose hosts have the type `H`. An enum avoids dynamic dispatch for the usual kinds.
 #[derive(Debug)]
 pub enum NetNode<H> {
     /// One direction of a line, with its queue. The wire of port 0 leads to the node behind the link.
@@ -87,8 +79,7 @@ impl<H: Node> NetNode<H> {
         }
     }
 
-    /// Calls `out` for each current measurement of the node with the name of the measured part, the name of the
-    /// quantity, and its value.
+    /// Calls `out` with part, quantity and value for each current measurement of the node.
     pub fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         match self {
             NetNode::Link(link) => Node::sample(&**link, out),
@@ -113,12 +104,11 @@ pub struct Attachment {
 pub enum Progress {
     /// All events up to and including the given time are done.
     Reached,
-    /// The budget of events is used up, or a node requested an interrupt. [`Network::now`] is the time of the latest
-    /// event.
+    /// The budget of events is used up, or a node requested an interrupt.
     Paused,
 }
 
-/// A node and the data needed to forward a packet from it, adjacent in memory so that one cache miss loads them.
+/// A node and its data for forwarding, which one cache miss loads.
 #[derive(Debug)]
 pub(crate) struct Place<H> {
     pub node: NetNode<H>,
@@ -183,8 +173,7 @@ const NOWHERE: Attachment = Attachment { node: NodeId(u32::MAX), port: Port(0) }
 /// ```
 #[derive(Debug)]
 pub struct Network<H> {
-    /// The first field, because Rust drops fields in order: the accounting must be dropped before the packets that are
-    /// still in nodes, because in debug builds it checks that no packet is lost.
+    /// Dropped before the packets in nodes, because debug builds check that no packet is lost.
     pub(crate) accounting: Accounting,
     /// The current time. It never goes back.
     pub(crate) now: Time,
@@ -196,8 +185,7 @@ pub struct Network<H> {
     pub(crate) merge_points: Vec<(NodeId, MergePoint)>,
     /// The packets that leave a merge point in one batch. Stored here so that its memory is reused.
     batch: Option<Box<Batch>>,
-    /// Memory for the next merge point that gets packets. Within a time window, most packets are in front of a single
-    /// link.
+    /// Memory for the next merge point that gets packets.
     spare: Waiting,
     /// The next-hop tables of the routers between leaders and followers. Shared with the crews.
     next_hops: Arc<Vec<NextHops>>,
@@ -207,14 +195,12 @@ pub struct Network<H> {
     pub(crate) regions: Option<Box<Regions>>,
     /// For each region, the packets that will enter the region's link.
     pub(crate) inbound: Vec<Inlet>,
-    /// For each node: if it is the link of a region, the index of that region; otherwise `u32::MAX`. Empty without
-    /// regions.
+    /// For each node: the index of the region whose link it is, otherwise `u32::MAX`. Empty without regions.
     pub(crate) region_of: Vec<u32>,
     /// Number of packets in `inbound`.
     pub(crate) inbound_packets: usize,
     pub(crate) events: u64,
-    /// The instant at which [`Network::run`] last paused, and the number of events that were handled by the first pause
-    /// at this instant.
+    /// The instant of the last pause of [`Network::run`], and the number of events at the first pause there.
     pub(crate) instant: (Time, u64),
     /// Packets that arrived at edges and have not been collected yet, each with its edge.
     egress: VecDeque<(NodeId, Delivered)>,
@@ -233,8 +219,7 @@ pub(crate) struct Crews<H> {
     pub networks: Vec<Network<H>>,
     /// For each region, the links that packets of the region's host cross before they reach a shared link.
     pub outlets: Vec<Vec<NodeId>>,
-    /// The largest number of threads that ran one time window in parallel, and the number of events in all time windows
-    /// that more than one thread ran.
+    /// The largest number of threads in one time window, and the number of events in windows with several threads.
     pub used: (usize, u64),
 }
 
@@ -301,9 +286,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves packets through rows of links without one event per link. Each pair is a list of leaders and the link that
-    /// follows them. The caller guarantees that every packet that reaches this link through the router in front of it
-    /// comes over one of the leaders.
+    /// Moves packets through rows of links without one event per link. Each pair is a list of leaders and their
+    /// follower. All packets that reach the follower through its router must come over one of the leaders.
     ///
     /// A pair is ignored unless all of these hold:
     ///
@@ -367,7 +351,7 @@ impl<H: Node> Network<H> {
         self
     }
 
-    /// Returns the delay of the link `follower` if the link can follow these leaders, and `None` if it cannot.
+    /// Returns the delay of the link `follower` if it can follow these leaders.
     fn delay_in_row(&self, leaders: &[NodeId], follower: NodeId, senders: &[Vec<NodeId>]) -> Option<Duration> {
         let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
         // A link into which several nodes send cannot follow.
@@ -389,8 +373,8 @@ impl<H: Node> Network<H> {
         (link.foretells() && !too_soon).then(|| link.delay())
     }
 
-    /// Disables regions, so that all events of the network are handled in one global order of time. This is needed if
-    /// nodes interrupt a run ([`Cx::interrupt`]) or if hosts share state. Otherwise the setting changes no result.
+    /// Disables regions, so that all events are handled in one global order. Needed if nodes interrupt a run
+    /// ([`Cx::interrupt`]) or if hosts share state.
     #[must_use]
     pub fn in_one_order(mut self) -> Network<H> {
         self.regions = None;
@@ -420,14 +404,14 @@ impl<H: Node> Network<H> {
         })
     }
 
-    /// States that the caller does not read the links' measurements before `until`. Links may then count departures up
-    /// to `until` in advance. The setting changes no result.
+    /// States that the caller does not read the links' measurements before `until`, so links may count departures in
+    /// advance.
     pub fn promise_unseen(&mut self, until: Time) {
         self.accounting.promise_unseen(until);
     }
 
-    /// Limits the events passed to observers to these kinds from now on. Call this right after reading the measurements
-    /// of all links: see [`Accounting::hear`].
+    /// Limits the events for observers to these kinds. Call this right after reading the measurements of all links: see
+    /// [`Accounting::hear`].
     #[doc(hidden)]
     pub fn hear(&mut self, kinds: EventMask) {
         self.accounting.hear(kinds);
@@ -443,14 +427,13 @@ impl<H: Node> Network<H> {
         self.events
     }
 
-    /// For the detection of endless loops: the instant at which [`Network::run`] last paused, and the number of events
-    /// handled since the first pause at this instant.
+    /// The instant of the last pause of [`Network::run`], and the number of events since the first pause there. Detects
+    /// endless loops.
     pub fn instant(&self) -> (Time, u64) {
         (self.instant.0, self.events - self.instant.1)
     }
 
-    /// Returns the minimum time by which one host can run ahead of the others; `None` if all events are handled in one
-    /// global order of time.
+    /// Returns the minimum time by which one host can run ahead of the others; `None` in one global order.
     pub fn lookahead(&self) -> Option<Duration> {
         self.regions.as_ref().map(|regions| regions.lookahead())
     }
@@ -465,8 +448,8 @@ impl<H: Node> Network<H> {
         self.queue.horizon()
     }
 
-    /// The time of the next event, or the time at which a packet enters the last link before a host if that is earlier.
-    /// `None` if nothing can happen before the next call of [`Network::inject`].
+    /// The time of the next event, or of a packet's entry into the last link before a host. `None` if nothing can
+    /// happen before the next [`Network::inject`].
     pub fn next_time(&self) -> Option<Time> {
         let entering = self.inbound.iter().filter_map(|inlet| inlet.front()).map(|(at, _)| *at);
         self.queue.first().map(|(time, _)| time).into_iter().chain(entering).min()
@@ -506,8 +489,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The host with this number, mutably. If the caller changes the host's timer, the network notices this only at the
-    /// host's next event.
+    /// The host with this number, mutably. A changed timer takes effect at the host's next event.
     ///
     /// # Panics
     /// If the node is no host.
@@ -536,8 +518,8 @@ impl<H: Node> Network<H> {
         self.places.iter().map(|place| place.node.held()).chain(on_their_way).chain(inbound).sum()
     }
 
-    /// Injects a packet from outside at an edge at the time `now`. Returns the number that identifies the packet from
-    /// then on. All events before `now` must be done: call [`Network::advance`] first.
+    /// Injects a packet from outside at an edge at the time `now`, and returns its number. Call [`Network::advance`]
+    /// first.
     ///
     /// # Panics
     /// If the node is no edge, if an event is due before `now`, or if `now` is in the past.
@@ -560,8 +542,8 @@ impl<H: Node> Network<H> {
         self.next_time()
     }
 
-    /// Returns the next packet that arrived at an edge, and the edge. Packets are returned in order of arrival. The
-    /// packet counts as delivered; [`Network::recycle`] returns its memory to the network.
+    /// Returns the next packet that arrived at an edge, and the edge. It counts as delivered; [`Network::recycle`]
+    /// reuses its memory.
     pub fn poll_egress(&mut self) -> Option<(NodeId, Delivered)> {
         self.egress.pop_front()
     }
@@ -606,8 +588,8 @@ impl<H: Node> Network<H> {
         Progress::Reached
     }
 
-    /// Ends a call of [`Network::run`] that began at `began`, before the call reached its end time. The instant is
-    /// recorded only here, because recording it at every event would be too slow.
+    /// Ends a call of [`Network::run`] that began at `began`, before its end time. Only pauses record the instant, for
+    /// speed.
     fn pause(&mut self, began: Time) -> Progress {
         if self.now != began {
             self.instant = (self.now, self.events);
@@ -655,8 +637,7 @@ impl<H: Node> Network<H> {
         self.drain_transmits();
     }
 
-    /// Polls all dirty nodes until none has a packet to send. A node that receives a packet goes on top of the stack
-    /// and is polled before the sender.
+    /// Polls all dirty nodes until none has a packet to send. Receivers are polled before senders.
     fn drain_transmits(&mut self) {
         while let Some(&node) = self.dirty.last() {
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
@@ -687,8 +668,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Delivers the packet to the node at the far end of the wire. Routers on the way forward the packet within this
-    /// call.
+    /// Delivers the packet to the node at the far end of the wire, through all routers.
     #[inline(always)]
     fn forward(&mut self, mut wire: Attachment, mut packet: Packet) {
         loop {
@@ -733,9 +713,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves the packet into a link at the time `at`, which is now or in the future, and then through all links that
-    /// follow. `size` is the size of the packet in bytes. It is an argument because the processor's cache may no longer
-    /// contain the packet.
+    /// Moves the packet into a link at the time `at`, now or in the future, and then through all following links.
+    /// `size` is its size in bytes.
     #[inline(always)]
     pub(crate) fn cross(&mut self, mut node: NodeId, mut packet: Packet, size: Bytes, mut at: Time) {
         loop {
@@ -776,8 +755,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves all packets that enter the link by `until` from the merge point with this number into the link.
-    /// Afterwards, the caller must not add packets that enter by `until`, and must update the link's event time.
+    /// Moves all packets that enter the link by `until` from its merge point into the link. Afterwards the caller must
+    /// update the link's event time.
     pub(crate) fn admit(&mut self, number: usize, until: Time) {
         let (link, merge_point) = &mut self.merge_points[number];
         let link = *link;
@@ -823,8 +802,7 @@ impl<H: Node> Network<H> {
         self.region_of.get(link.index()).filter(|region| **region != u32::MAX).map(|region| *region as usize)
     }
 
-    /// Adds a packet to the inlet of a region. The packet enters the region's link at `at`, after all packets that are
-    /// already in the inlet.
+    /// Adds a packet to the inlet of a region. It enters the region's link at `at`, as the last packet.
     #[inline(always)]
     pub(crate) fn put_inbound(&mut self, region: usize, at: Time, packet: Packet) {
         self.inbound_packets += 1;
@@ -850,8 +828,7 @@ impl<H: Node> Network<H> {
         self.queue.set(node.index(), due);
     }
 
-    /// Time of the node's next event. For a link, this is the earlier of its own time and the time at which it needs
-    /// the packets of its merge point.
+    /// Time of the node's next event. A link also needs the packets of its merge point.
     #[inline(always)]
     fn due(&self, merge_point: Option<u32>, own: Option<Time>) -> Option<Time> {
         let Some(merge_point) = merge_point else { return own };

@@ -1,16 +1,14 @@
 //! Next-hop tables: which link a packet enters behind a router, for packets that arrive over a leader.
 //!
-//! The table of one router combines three look-ups: the router's routes, the wires of its ports, and whether the link
-//! behind a port follows the link that the packet comes from (see the rows of links in `network.rs`). The table also
-//! decrements the packet's TTL as the router would.
+//! The table of one router combines its routes, the wires of its ports, and the rows of links in `network.rs`. It also
+//! decrements the packet's TTL.
 //!
 //! Invariants:
 //!
-//! - A look-up returns a link only if this link follows the one that the packet comes from. For all other packets, and
-//!   for packets that the router would drop, it returns `None` and leaves the packet unchanged. The packet then arrives
-//!   at the router by an event, and the router handles it as usual.
-//! - A link with several leaders may itself lead a single follower behind a second router. The table of the first
-//!   router then also holds the next hop behind the second router (a [`Way`]), and a look-up lowers the TTL by 2.
+//! - A look-up returns a link only if this link follows the packet's last one. Otherwise it returns `None`, and the
+//!   packet arrives at the router by an event.
+//! - A link with several leaders may lead a single follower behind a second router. The look-up then also returns the
+//!   next hop behind that router (a [`Way`]), and lowers the TTL by 2.
 //! - Tables are built once and never change, so all threads share them.
 
 use crate::routing::Routes;
@@ -18,9 +16,8 @@ use lopsided_core::{NodeId, Packet, Port};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The next hop behind a link that the packet has not entered yet, as an index into [`NextHops::near`] of the router
-/// behind that link. The TTL is already decremented for that router. The type has 16 bits because each packet at a
-/// merge point stores one.
+/// The next hop behind a link that the packet will enter: an index into [`NextHops::near`]. 16 bits, because each
+/// packet at a merge point stores one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way(u16);
 
@@ -96,7 +93,7 @@ impl NextHops {
     }
 
     /// Computes the next hop behind each link with several leaders, for each address in `near`. `leads_by` returns the
-    /// index in `all` of the table of the router behind a link.
+    /// index of a link's table in `all`.
     pub fn ways(&self, all: &[NextHops], leads_by: impl Fn(NodeId) -> u32) -> Vec<Way> {
         let way = |(place, hop): (usize, &Hop)| match all.get(leads_by(hop.link) as usize) {
             Some(behind) if hop.merge_point != NONE => behind.way(self.first.wrapping_add(place as u32), hop.link),
@@ -112,7 +109,7 @@ impl NextHops {
         }
     }
 
-    /// The next hop to `address` from the link `from`, if the next link has `from` as its only leader.
+    /// The next hop to `address` from `from`, if that is the next link's only leader.
     fn way(&self, address: u32, from: NodeId) -> Way {
         let place = address.wrapping_sub(self.first) as usize;
         // Only if `from` is the single leader is it known that the next link takes all packets of `from`.
@@ -126,8 +123,8 @@ impl NextHops {
         self.near[usize::from(way.0)].link
     }
 
-    /// Returns the follower that the packet enters after the link `from`, and lowers the packet's TTL. Returns `None`
-    /// and leaves the packet unchanged if the next link does not follow `from`, or if the router would drop the packet.
+    /// Returns the follower that the packet enters after the link `from`, and lowers its TTL. Otherwise returns `None`
+    /// and changes nothing.
     #[inline(always)]
     pub fn follower(&self, from: NodeId, packet: &mut Packet) -> Option<Follower> {
         // Scenario hosts have consecutive IPv4 addresses, so an array access finds the hop.
@@ -151,8 +148,7 @@ impl NextHops {
     }
 }
 
-/// Slow path for a packet whose TTL suffices for at most one router. The second router must drop the packet by an
-/// event, which records the reason.
+/// Slow path for a packet that the second router must drop by an event.
 #[cold]
 fn one_router(packet: &mut Packet) -> Option<Way> {
     packet.lower_ttl().then_some(Way::UNKNOWN)

@@ -1,20 +1,18 @@
 //! The regions of a network, and how far each of them can run ahead.
 //!
-//! A *region* is a host with the link that leads to it. Hosts affect each other only through links, and a drop-tail
-//! link delivers a packet at the earliest one link delay after the packet's entry. So a region can handle all its
-//! events up to its *safe time* before the next region handles any of its events. The code and the state of one host
-//! then stay in the processor's cache. These are the conservative windows of Chandy and Misra (1979).
+//! A *region* is a host with the link that leads to it. Hosts affect each other only after a link's delay, so a region
+//! can handle all its events up to its *safe time* at once, while its state stays in the cache. These are the
+//! conservative windows of Chandy and Misra (1979).
 //!
-//! Regions behind the same links are a *group*, with one clock. All events of a group up to its clock are done. A
-//! *shared link* is a link with a merge point. It is not part of a region. Its packets enter in order of time, up to
-//! the time by which all entries are known.
+//! Regions behind the same links are a *group*, with one clock. A *shared link* is a link with a merge point, outside
+//! of all regions.
 //!
 //! # Safe time
 //!
 //! - For each group or shared link that feeds a shared link, take the time up to which the feeder is done, plus the
 //!   delay of the links in between. All entries of the shared link are known up to the minimum of these times.
-//! - A packet that is not known yet leaves the shared link after that time plus the delay of the link, and not before the
-//!   link has sent the packets that wait in its queue: [`Link::no_arrival_until`](lopsided_link::Link::no_arrival_until).
+//! - An unknown packet leaves the shared link after that time plus the link's delay, and after its queue:
+//!   [`Link::no_arrival_until`](lopsided_link::Link::no_arrival_until).
 //! - The safe time of a group is the minimum of these times over all links that feed the group.
 //!
 //! # Why the result is the same as with one global order of events
@@ -37,8 +35,7 @@ pub(crate) enum Feeder {
     Shared(usize),
 }
 
-/// All feeders of a group or a shared link, each with the minimum delay of the links between the feeder and the group
-/// or shared link.
+/// All feeders of a group or shared link, each with the minimum delay in between.
 pub(crate) type Feeders = Vec<(Feeder, Duration)>;
 
 /// A host and the link that leads to it.
@@ -74,8 +71,7 @@ pub(crate) struct SharedLink {
     pub feeders: Feeders,
 }
 
-/// A time window of the engine: an interval of virtual time in which the events of a group, or of some regions of the
-/// group, are being handled.
+/// A time window: an interval of virtual time in which regions of one group are being handled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     /// The next region to run.
@@ -86,8 +82,7 @@ pub(crate) struct Window {
     pub begin: Time,
     /// The last instant of the time window.
     pub end: Time,
-    /// The time of the latest event of the region `region`; `begin` if that region has not had an event in this time
-    /// window.
+    /// The time of the region's latest event in this time window, or `begin`.
     pub now: Time,
 }
 
@@ -101,14 +96,13 @@ impl Window {
     }
 }
 
-/// The packets that will enter the link of a region, each with its entry time, in order of entry.
+/// The packets that will enter the link of a region, with their entry times, in order.
 pub(crate) type Inlet = VecDeque<(Time, Packet)>;
 
 /// An inlet with at most this capacity, in packets, is never shrunk.
 pub(crate) const ROOMY: usize = 8;
 
-/// Releases 25 % of an inlet's memory if the last time window used less than half of this memory. `used` is the number
-/// of packets that the inlet held before the time window.
+/// Releases 25 % of an inlet's memory if less than half of it was used for `used` packets.
 #[inline]
 pub(crate) fn give_back_room(inlet: &mut Inlet, used: usize) {
     let places = inlet.capacity();
@@ -149,7 +143,7 @@ impl Regions {
         self.groups.iter().map(|group| group.clock).enumerate().min_by_key(|(_, clock)| *clock)
     }
 
-    /// Opens the next time window of the group whose clock is furthest behind. Returns false if all clocks have reached
+    /// Opens the next time window of the group that is furthest behind. Returns false if all clocks have reached
     /// `until`.
     pub fn open(&mut self, until: Time) -> bool {
         let Some((group, _)) = self.earliest().filter(|(_, clock)| *clock < until) else { return false };
@@ -174,8 +168,7 @@ impl Regions {
         }
     }
 
-    /// Closes the open time windows: moves the clock of each group to the end of its window. All events of the windows
-    /// must be done.
+    /// Closes the open time windows: moves each group's clock to the end of its window.
     pub fn close(&mut self) {
         let mut longest = Duration::ZERO;
         for group in &mut self.groups {

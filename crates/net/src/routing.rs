@@ -1,8 +1,6 @@
-//! Fixed routes, and the router that forwards packets by these routes. A router forwards at once and has no buffer:
-//! queues belong to links.
+//! Fixed routes, and the router, which forwards at once and has no buffer.
 //!
-//! Left out: prefixes, routing protocols and ICMP. The router drops a packet that has no route or whose TTL expires,
-//! and records the reason.
+//! Left out: prefixes, routing protocols and ICMP.
 
 use lopsided_core::{DropReason, Packet, Port};
 use std::collections::BTreeMap;
@@ -38,8 +36,7 @@ impl Routes {
     /// Number of consecutive addresses that the array covers. All other addresses are in a map.
     const NEAR: u32 = 1 << 16;
 
-    /// An empty table. Routes to the 65,536 IPv4 addresses from `first` on take one array access; other routes are in a
-    /// map.
+    /// An empty table. Routes to the 65,536 IPv4 addresses from `first` on are in an array, others in a map.
     pub fn beginning_at(first: Ipv4Addr) -> Routes {
         Routes { first: first.to_bits(), ..Routes::default() }
     }

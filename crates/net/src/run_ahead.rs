@@ -5,9 +5,8 @@ use crate::regions::{Feeder, Feeders, Group, Inlet, Region, Regions, SharedLink,
 use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Packet, Time};
 use std::collections::BTreeMap;
 
-/// A network is divided into regions only if its lookahead is at least `LEAST_LOOKAHEAD` plus `LOOKAHEAD_PER_REGION`
-/// for each region. A time window visits every region of its group, at about 2 ns per region. With this minimum the
-/// visits take at most 2 % of the simulated time.
+/// Regions are used only if the lookahead is at least this plus `LOOKAHEAD_PER_REGION` for each region. Visits of
+/// regions (2 ns each) then take at most 2 % of the simulated time.
 const LEAST_LOOKAHEAD: Duration = Duration::from_micros(10);
 const LOOKAHEAD_PER_REGION: Duration = Duration::from_nanos(100);
 
@@ -24,8 +23,8 @@ enum Source {
 
 /// Division into regions.
 impl<H: Node> Network<H> {
-    /// Divides the network into regions if this is possible and saves time. `leaders` lists the leaders of the link
-    /// behind each merge point. Every link that gets packets from other links must be a follower.
+    /// Divides the network into regions if this saves time. `leaders` lists the leaders of the link behind each merge
+    /// point.
     pub(crate) fn divide_into_regions(&mut self, leaders: &[Vec<NodeId>], senders: &[Vec<NodeId>]) {
         let Some(regions) = self.regions_behind(leaders, senders) else { return };
         self.region_of = vec![u32::MAX; self.places.len()];
@@ -93,9 +92,7 @@ impl<H: Node> Network<H> {
         (regions.lookahead() >= least).then_some(regions)
     }
 
-    /// Returns every host with the link that leads to it. Returns `None` in three cases: a host has no such link or
-    /// several; a host or router sends into a node that is not a link; the network has a node that is neither a host, a
-    /// router nor a link that foretells.
+    /// Returns every host with the link that leads to it; `None` if the network cannot be divided into regions.
     fn hosts_and_links(&self, senders: &[Vec<NodeId>]) -> Option<Vec<Region>> {
         let mut regions = Vec::new();
         for (index, node) in self.nodes().enumerate() {
@@ -118,8 +115,7 @@ impl<H: Node> Network<H> {
         Some(regions)
     }
 
-    /// For each region, the links that packets of its host cross before they reach a shared link or the link of a
-    /// region.
+    /// For each region, the links that its packets cross before a shared link or another region's link.
     fn outlets(&self, regions: &Regions, senders: &[Vec<NodeId>]) -> Vec<Vec<NodeId>> {
         let mut outlets = vec![Vec::new(); regions.regions.len()];
         let numbers: BTreeMap<NodeId, usize> =
@@ -132,8 +128,8 @@ impl<H: Node> Network<H> {
         outlets
     }
 
-    /// The source of a link's packets, and the total delay from the source to the end of `link`, without the delay of a
-    /// shared link at the source. Returns `None` if the links form a circle.
+    /// The source of a link's packets, and the delay from there to the end of `link`. `None` if the links form a
+    /// circle.
     fn source(&self, mut link: NodeId, senders: &[Vec<NodeId>]) -> Option<(Source, Duration)> {
         let mut delay = Duration::ZERO;
         for _ in 0..self.places.len() {
@@ -218,8 +214,7 @@ impl<H: Node> Network<H> {
         if regions.open.is_empty() && self.events <= last { Progress::Reached } else { Progress::Paused }
     }
 
-    /// Runs the regions of the time window to its end. If the number of events reaches `last` first, returns the part
-    /// of the time window that is still to be run.
+    /// Runs the regions of the time window. If the number of events reaches `last`, returns the rest of the window.
     pub(crate) fn run_window(&mut self, regions: &Regions, mut window: Window, last: u64) -> Option<Window> {
         while window.region < window.until_region {
             let region = regions.regions[window.region];
@@ -235,7 +230,7 @@ impl<H: Node> Network<H> {
         None
     }
 
-    /// Runs the next region to the end of the time window, or until the number of events reaches `last`.
+    /// Runs the next region to the end of the time window, or to `last` events.
     fn run_region(&mut self, Region { host, link }: Region, window: &Window, last: u64) -> Progress {
         self.now = window.now;
         let number = window.region;
@@ -285,9 +280,8 @@ impl<H: Node> Network<H> {
         progress
     }
 
-    /// Removes the next packet that arrives over the link of a region, and returns it with its arrival time. This is
-    /// the first packet on the link; if there is none, it is the first packet of the inlet. All events before `begin`
-    /// must be done.
+    /// Removes and returns the next packet that arrives over the link of a region, with its arrival time. The link
+    /// comes before the inlet. All events before `begin` must be done.
     #[inline(always)]
     fn next_arriving(&mut self, number: usize, link: NodeId, begin: Time) -> Option<(Time, Packet)> {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("a link leads here") };
@@ -324,8 +318,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves the packets that enter the link of a region by `until` from the inlet into the link. All events before
-    /// `begin` must be done.
+    /// Moves the packets that enter the link of a region by `until` from the inlet into the link.
     fn let_into_link(&mut self, number: usize, link: NodeId, begin: Time, until: Time) {
         let inlet = &mut self.inbound[number];
         let packets = inlet.len();
@@ -353,9 +346,8 @@ impl<H: Node> Network<H> {
         self.events += 1;
     }
 
-    /// Moves packets from the merge points into the shared links: all packets that enter by `until`, unless a packet
-    /// that is not known yet could enter before them. `now` must be the time at which the run began, because links
-    /// count packets up to `now`.
+    /// Moves packets from the merge points into the shared links, as far as all entries are known. `now` is the time at
+    /// which the run began.
     fn let_in(&mut self, regions: &mut Regions, until: Time) {
         let mut goes_on = true;
         // Repeat until nothing changes, because a shared link may feed another shared link.

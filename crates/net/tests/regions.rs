@@ -1,6 +1,5 @@
-//! Compares networks with rows and regions to a model with one heap of all events. The fates of packets, the statistics
-//! and the digest must be equal, on any number of threads. Counting departures in advance, while no statistic is read,
-//! must not change a result either.
+//! Compares networks with rows and regions to a model with one heap of events: fates, statistics and digest are equal
+//! on any number of threads.
 
 mod tree;
 
@@ -47,8 +46,7 @@ proptest! {
     }
 }
 
-/// A host whose timer expires after each `period`. With a period of 0 the host acts endlessly; otherwise each expiry
-/// interrupts the run.
+/// A host whose timer expires after each `period` and interrupts the run. With a period of 0 it acts endlessly.
 #[derive(Debug)]
 struct Restless {
     timer: Option<Time>,

@@ -8,8 +8,8 @@ use lopsided_core::Dir;
 use lopsided_queue::Limit;
 use lopsided_scenario::Scenario;
 
-/// Describes a scenario for the page's controls: its name and title, its main link with the keys that change it, its
-/// flows, and its TOML. The TOML in `scenario` spells out every default and reads back to the same run.
+/// Describes a scenario for the page's controls: name, title, main link with its keys, flows, and TOML with every
+/// default.
 ///
 /// # Errors
 /// The errors of the scenario.
@@ -48,8 +48,8 @@ pub fn describe(request: &Request) -> Result<Answer, Problems> {
     ])))
 }
 
-/// Describes the main link. `key` is the prefix of its settings; it is empty if they cannot be changed. `rtt_key` is
-/// the key of the link's RTT or of its one-way delay.
+/// Describes the main link. `key` is the prefix of its settings, empty if they are fixed. `rtt_key` is the key of its
+/// RTT or one-way delay.
 fn line(scenario: &Scenario, request: &Request) -> Json {
     let number = picture::main_link(scenario);
     let Some(link) = scenario.graph.links.get(number) else { return Json::object([]) };

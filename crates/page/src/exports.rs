@@ -4,8 +4,8 @@
 //! A call returns 0 on success. Otherwise the answer contains a list of `problems`. After a trap, [`fault_ptr`] points
 //! to the reason, and the instance is unusable.
 //!
-//! Only WebAssembly exports the plain names. In a native program, `open` and `close` would replace those of the C
-//! library, and no file would ever be closed.
+//! Only WebAssembly exports the plain names: in a native program, `open` and `close` would replace those of the C
+//! library.
 
 #![cfg_attr(
     target_family = "wasm",
@@ -103,8 +103,7 @@ pub extern "C" fn describe_scenario() -> u32 {
     })
 }
 
-/// Starts a run of the scenario in the input, and ends the previous run. Times are in seconds; `to_s` = 0 means the end
-/// of the run.
+/// Starts a run of the scenario in the input, and ends the previous one. Times are in seconds; `to_s` = 0: the end.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64, packets_to_s: f64) -> u32 {
     with(|state| {
@@ -126,8 +125,8 @@ pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64
     })
 }
 
-/// Continues the run up to a virtual time in seconds or a number of events. Returns 0 if the run continues, 1 on
-/// problems, 2 at the end of the run.
+/// Continues the run up to a time in seconds or a number of events. Returns 0 if it continues, 1 on problems, 2 at its
+/// end.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn advance(until_s: f64, budget: u32) -> u32 {
     with(|state| {
@@ -180,8 +179,8 @@ pub extern "C" fn pin(on: u32) {
     with(|state| state.pinned = if on == 1 { state.last.clone() } else { None });
 }
 
-/// Runs the scenario in the input and captures the packets at a host. The answer is a pcapng file. The first setting in
-/// the input must be `host=NAME`.
+/// Runs the scenario in the input and captures the packets at a host, named by the first setting `host=NAME`. The
+/// answer is a pcapng file.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn capture_host() -> u32 {
     with(|state| {

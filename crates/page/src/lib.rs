@@ -1,11 +1,10 @@
 //! The simulator behind the page. It executes one run at a time, in slices, and returns pictures of bounded size.
 //!
-//! A picture is an [`Answer`]: a JSON head and columns of numbers in one block of memory. As WebAssembly, this crate
-//! exports plain functions ([`exports`]) and imports nothing. As a library, it computes the first picture of a page in
-//! advance.
+//! A picture is an [`Answer`]: a JSON head and columns of numbers. As WebAssembly, this crate exports plain functions
+//! ([`exports`]). As a library, it computes the first picture of a page.
 //!
-//! The page permits less than the command line: before a run starts, [`limits`] rejects it if it would need too much
-//! memory. Left out: users' code (congestion controls and queues in Python), and runs on several cores.
+//! Before a run starts, [`limits`] rejects it if it would need too much memory. Left out: users' Python code, and runs
+//! on several cores.
 
 #![deny(missing_docs)]
 

@@ -1,7 +1,6 @@
 //! Limits for a run in the page, estimated before the run starts.
 //!
-//! A browser tab has less memory than a command-line program, and WebAssembly never returns memory to the browser. A
-//! run that exceeds the memory would end in a trap.
+//! A run that exceeds a browser tab's memory would end in a trap.
 
 use crate::request::Problems;
 use lopsided_core::{Dir, Duration};

@@ -1,5 +1,4 @@
-//! The packets of one link in a period of time, for the animated link, and the segments of one flow, for the
-//! time-sequence diagram.
+//! The packets of one link in a period, for the animated link, and the segments of one flow, for its diagram.
 
 use crate::answer::Columns;
 use crate::json::Json;
@@ -54,8 +53,7 @@ struct Step {
     to: f64,
 }
 
-/// The values at which a flow's current connection starts. Offsets count from the flow's first byte, over all of its
-/// connections.
+/// The values at which a flow's current connection starts, as offsets from the flow's first byte.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
     begun: bool,
@@ -77,7 +75,7 @@ struct Log {
     line: [NodeId; 2],
     /// For each flow, the host that sends its data.
     senders: Vec<NodeId>,
-    /// Packets that enter the link before this time have left it before the period starts, so they are ignored.
+    /// Packets that enter the link before this time are ignored.
     begin_s: f64,
     from_s: f64,
     to_s: f64,

@@ -25,8 +25,7 @@ pub(crate) fn main_rate(scenario: &Scenario, dir: Dir) -> Option<u64> {
     link.dir(dir).rate.map(|rate| rate.as_bps())
 }
 
-/// Longest time in seconds that a packet may spend at the animated link: a full buffer, plus a margin for media whose
-/// stations wait for permission to send. This is an estimate if the buffer has no limit in packets.
+/// Longest time in seconds that a packet may spend at the animated link: a full buffer, plus a margin for shared media.
 pub(crate) fn longest_wait(scenario: &Scenario) -> f64 {
     let Some(link) = scenario.graph.links.get(main_link(scenario)) else { return 0.0 };
     let waits = Dir::BOTH.iter().map(|dir| {
@@ -133,8 +132,8 @@ impl Samples<'_> {
         curve
     }
 
-    /// Mean RTT in milliseconds of the packets measured in each interval. The curve has a gap only if two RTTs pass
-    /// without a measurement, because most short intervals contain none.
+    /// Mean RTT in milliseconds of the packets in each interval. The curve has a gap only after two RTTs without a
+    /// measurement.
     fn round_trips(&self, flows: &[usize]) -> Curve {
         let mut curve = Curve::default();
         let (mut measured_s, mut last_ms) = (f64::NEG_INFINITY, 0.0);
@@ -159,7 +158,7 @@ impl Samples<'_> {
     }
 }
 
-/// The table of queues. For each sampling time it has one row per direction of each link, in the links' order.
+/// The table of queues: one row per link direction for each sampling time.
 struct Queues<'a> {
     table: &'a QueueTable,
     links: usize,

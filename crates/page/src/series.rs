@@ -13,9 +13,8 @@ impl Curve {
         self.value.push(value);
     }
 
-    /// Returns the curve between two times, with at most two points for each of `columns` equal parts: the minimum and
-    /// the maximum, in the order of time. One point before and one after the range are kept, so that lines reach the
-    /// edges.
+    /// Returns the curve between two times, with the minimum and maximum of each of `columns` parts, and one more point
+    /// at each side.
     pub fn reduced(&self, from_s: f64, to_s: f64, columns: usize) -> Curve {
         let first = self.time_s.partition_point(|time| *time < from_s).saturating_sub(1);
         let last = (self.time_s.partition_point(|time| *time <= to_s) + 1).min(self.time_s.len());
@@ -63,8 +62,7 @@ impl Curve {
         reduced
     }
 
-    /// Converts a growing total, such as bytes since the start, into a rate: the growth per second over the preceding
-    /// `window_s` seconds, times `factor`.
+    /// Converts a growing total into a rate: the growth per second over the last `window_s` seconds, times `factor`.
     pub fn growth(&self, window_s: f64, factor: f64) -> Curve {
         let mut rates = Curve::default();
         let mut behind = 0;

@@ -84,7 +84,7 @@ impl Session {
         columns.into_answer([("now_s", Json::number(self.now_s())), ("series", series)])
     }
 
-    /// Runs to the end. Returns the full answer, and the measurements that later runs can be compared with.
+    /// Runs to the end. Returns the full answer, and the measurements for later comparisons.
     ///
     /// # Errors
     /// If the run fails.
@@ -119,8 +119,7 @@ impl Session {
     }
 }
 
-/// Creates an observer for the packets that the view shows, and the options of a run with this observer. `None` if the
-/// view shows no packets.
+/// Creates an observer for the packets that the view shows, and the options of the run. `None` without packets.
 fn watch(scenario: &Scenario, view: &View) -> Option<(Packets, RunOptions)> {
     if view.packets_to_s <= view.packets_from_s || scenario.graph.links.is_empty() {
         return None;

@@ -5,8 +5,7 @@ use lopsided_scenario::Scenario;
 
 /// Largest number of samples per flow in one run.
 const MOST_SAMPLES: u64 = 20_000;
-/// Views with fewer columns than this are shown while the user drags a control. Many pictures then follow each other
-/// quickly, so speed is more important than detail.
+/// Views with fewer columns are shown while the user drags a control, so speed counts more than detail.
 const COARSE: usize = 200;
 /// Shortest interval between two samples.
 const SHORTEST: Duration = Duration::from_micros(100);
@@ -20,8 +19,7 @@ pub struct View {
     pub from_s: f64,
     /// End of the displayed time, in seconds.
     pub to_s: f64,
-    /// Start of the period whose packets are kept, in seconds. An empty period keeps no packets, which makes the run
-    /// faster.
+    /// Start of the period whose packets are kept, in seconds. An empty period keeps none.
     pub packets_from_s: f64,
     /// End of the period whose packets are kept, in seconds.
     pub packets_to_s: f64,
@@ -33,11 +31,10 @@ impl View {
         View { columns, from_s: 0.0, to_s: scenario.duration.as_secs_f64(), packets_from_s: 0.0, packets_to_s: 0.0 }
     }
 
-    /// Returns the interval between samples, and the number of samples per sampling interval of the scenario (1 for the
-    /// scenario's own interval). Sampling changes no packet, so the digest does not depend on it.
+    /// Returns the interval between samples, and the number of samples per sampling interval of the scenario. Sampling
+    /// changes no digest.
     ///
-    /// Each pixel column should have a few samples. The returned interval divides the scenario's own, so that the
-    /// verdict can use exactly the samples that `lopsided run` takes.
+    /// The interval divides the scenario's own, so that the verdict can use the samples of `lopsided run`.
     pub(crate) fn interval(&self, scenario: &Scenario) -> (Duration, usize) {
         let duration = scenario.duration.as_nanos();
         let shown = ((self.to_s - self.from_s).max(1e-3) * 1e9) as u64;

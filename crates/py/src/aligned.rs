@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 /// The address and port on which a flow's receiver listens.
 type Place = (String, u16);
 
-/// The amount of detail in the result: number of packets before and after a divergence, number of packets around a
-/// divergence in a plot, and number of parts into which the duration of a connection is divided.
+/// The amount of detail: packets before and after a divergence, packets in a plot, and parts of a connection's
+/// duration.
 #[derive(Clone, Copy)]
 struct Wanted {
     before: usize,
@@ -152,8 +152,7 @@ fn nanos(time: Time) -> u64 {
     time.as_nanos()
 }
 
-/// Returns a divergence with the packets before it, the packets that follow it in each capture, and the state of both
-/// ends.
+/// Returns a divergence with the packets around it and the state of both ends.
 fn scene<'py>(
     py: Python<'py>,
     aligned: &Alignment<'_>,
@@ -192,8 +191,7 @@ fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict
     Ok(row)
 }
 
-/// Returns the number of bytes that each end has sent, and the number of these bytes that the other end has
-/// acknowledged.
+/// Returns the bytes that each end has sent, and those that the other end has acknowledged.
 fn standing<'py>(py: Python<'py>, conversation: &Conversation, place: usize) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     for end in End::BOTH {

@@ -1,5 +1,5 @@
-//! The analysis of a capture as tables: each direction that carries data, the limits of its rate over time, and the
-//! points of time-sequence diagrams. For two captures, also the delays between the two points of capture.
+//! The analysis of a capture as tables: directions, their limits over time, and points of diagrams. For two captures,
+//! also the delays in between.
 
 use crate::columns::columns;
 use crate::error::Failure;
@@ -409,8 +409,8 @@ fn signalled(py: Python<'_>, ended: &AtomicBool) -> bool {
     ended.fetch_or(now, Ordering::Relaxed) || now
 }
 
-/// A direction in the latest second of a capture: addresses and ports of sender and receiver, goodput in bit/s, mean RTT
-/// and queueing delays of data and of ACKs in ms (NaN without samples), number of retransmitted packets, limit.
+/// A direction in the latest second of a capture: addresses and ports, goodput in bit/s, mean RTT and queueing delays
+/// in ms, retransmitted packets, limit.
 type Latest = (String, u16, String, u16, f64, f64, f64, f64, u32, &'static str);
 
 /// Returns the directions that carried data in the latest second of the capture, fastest first.

@@ -43,7 +43,7 @@ struct Job {
     cores: usize,
 }
 
-/// Maximum time to wait for a call of user code that is still running after all other work has ended.
+/// Maximum time to wait for user code after all other work has ended.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 type Outcome = Result<(RunResult, Vec<Seen>), Failure>;

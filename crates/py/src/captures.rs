@@ -1,5 +1,4 @@
-//! The capture files of a run: one per host, one per link (both directions), and one qlog for each end of each QUIC
-//! flow.
+//! The capture files of a run: one per host, one per link, and one qlog for each end of each QUIC flow.
 
 use crate::error::Failure;
 use lopsided_app::Side;

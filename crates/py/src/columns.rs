@@ -1,4 +1,4 @@
-//! Converts the columns of a table to Python values. Each column has a kind and its values, as bytes or as texts.
+//! Converts the columns of a table to Python values, as bytes or as texts.
 
 use lopsided_sim::Column;
 use pyo3::prelude::*;

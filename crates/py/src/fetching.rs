@@ -123,8 +123,8 @@ impl Transfer {
     }
 }
 
-/// A step: time, stream, kind of step, offset, length, delay of the report, number of out-of-order segments, MSS, cause
-/// of a loss, window, and number of bytes requested.
+/// A step: time, stream, kind, offset, length, delay, out-of-order segments, MSS, cause of a loss, window, bytes
+/// requested.
 type PyStep = (u64, usize, &'static str, u64, u64, u64, u64, u64, &'static str, Option<u64>, u64);
 
 fn plain(step: Step) -> PyStep {

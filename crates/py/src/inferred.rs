@@ -1,4 +1,4 @@
-//! Infers the TCP events of a flow from captures at its two hosts, and lists the segments and ACKs at its sender.
+//! Infers the TCP events of a flow from captures at its two hosts, and lists its segments and ACKs.
 
 use crate::aligned::{load, of_flow};
 use crate::columns::columns;

@@ -1,8 +1,7 @@
 //! The interface between the Rust crates and Python. It contains only conversions, no logic.
 //!
-//! Users see the Python package around this module; this module exchanges plain values. Simulations run on separate
-//! threads. Python checks their progress regularly, so signals work as in other Python code. Columns are passed as
-//! bytes in the machine's byte order, and the package converts them to data frames.
+//! Simulations run on separate threads, so signals work as in other Python code. Columns are passed as bytes in the
+//! machine's byte order.
 
 #![deny(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Runs with real hosts. The network path runs on a Rust thread, and Python starts the agent that provides the hosts.
+//! Runs with real hosts. The network path runs on a Rust thread, and Python starts the agent of the hosts.
 
 use crate::captures::{Captures, Points};
 use crate::error::Failure;

@@ -47,8 +47,8 @@ pub struct Segment {
     pub window: u16,
     /// Start and end of each SACK block, in the order of the option.
     pub sack: Vec<(u64, u64)>,
-    /// The timestamps option: the sender's clock since the sender's first packet, and the echoed clock of the peer
-    /// since the peer's first packet. The echo is `None` if its field is 0.
+    /// The timestamps option: the sender's clock and the echoed clock, each since that end's first packet. The echo is
+    /// `None` if it is 0.
     pub timestamps: Option<(u32, Option<u32>)>,
     /// The MSS option of a SYN, in bytes.
     pub mss: Option<u16>,

@@ -1,9 +1,7 @@
-//! Measures how two captures of one connection drift apart: how many packets occur in both, by how much the second
-//! capture is delayed, and how far both ends have progressed.
+//! Measures how two captures of one connection drift apart: common packets, delay of the second capture, and progress
+//! of both ends.
 //!
-//! A packet matches a packet of the other capture with the same data and acknowledgement. If data is sent several
-//! times, the n-th transmission matches the n-th transmission in the other capture. The duration is divided into equal
-//! parts, which are measured separately.
+//! A packet matches one with the same data and acknowledgement; the n-th transmission matches the n-th.
 
 use crate::align::{Fields, Rules};
 use crate::conversation::{Conversation, End, Segment};
@@ -32,8 +30,7 @@ pub struct Stretch {
     pub later: Option<Later>,
 }
 
-/// Delay of the matched packets in the second capture relative to the first, in nanoseconds; negative if they are
-/// earlier there.
+/// Delay of the matched packets in the second capture, in nanoseconds; negative if they are earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Later {
     /// The smallest delay.
@@ -52,7 +49,7 @@ impl Later {
     }
 }
 
-/// Divides the time from the SYN to `until` nanoseconds into `parts` equal parts and compares the captures in each.
+/// Compares the captures in each of `parts` equal parts of the time from the SYN to `until` nanoseconds.
 pub fn drift(one: &Conversation, other: &Conversation, until: u64, parts: usize, rules: &Rules) -> Vec<Stretch> {
     let parts = parts.max(1);
     // Round up, so that the parts cover the whole duration.

@@ -1,14 +1,11 @@
 //! Statistics of the TCP flows in a capture, as seen at the point of capture: retransmissions, RTT, outstanding data
 //! and goodput.
 //!
-//! RTTs are meaningful if the capture was taken at the sender. Each ACK of new data gives one sample, measured from the
-//! newest segment that it acknowledges. An ACK that covers a retransmission gives no sample (Karn's algorithm: the ACK
-//! may answer either transmission).
+//! RTTs are meaningful if the capture was taken at the sender. Each ACK of new data gives one sample, from the newest
+//! segment that it acknowledges (Karn's algorithm).
 //!
-//! The results were compared with those of tcptrace 6.6.7. The numbers of packets and of retransmitted packets, the
-//! elapsed time and the maximum of outstanding data are equal. The RTT samples equal tcptrace's "RTT samples", except
-//! that this crate takes none from SYN and FIN. The mean of outstanding data differs, because tcptrace averages over
-//! packets and this crate over time.
+//! The results equal those of tcptrace 6.6.7, except that SYN and FIN give no RTT samples, and that the mean of
+//! outstanding data is over time instead of packets.
 //!
 //! Left out: selective acknowledgements, and segments that were lost before the point of capture.
 
@@ -66,8 +63,7 @@ pub struct FlowSummary {
     pub rtt: RttSummary,
     /// Data that was sent but not yet acknowledged.
     pub outstanding: OutstandingSummary,
-    /// Mean receive window that the data sender advertised, over its packets except SYNs, in bytes (tcptrace's "avg win
-    /// adv").
+    /// Mean receive window of the data sender, without SYNs, in bytes (tcptrace's "avg win adv").
     pub window_mean_bytes: f64,
     /// Mean receive window that the data receiver advertised, over its packets except SYNs, in bytes.
     pub window_back_mean_bytes: f64,
@@ -208,8 +204,7 @@ struct Flow {
     retransmitted_bytes: u64,
     rtt: RttSummary,
     most: OutstandingSummary,
-    /// Integral of the outstanding bytes over time up to `changed_at`, in byte nanoseconds. It is an integer, so that
-    /// rounding does not make the sum depend on the number of packets.
+    /// Integral of the outstanding bytes over time up to `changed_at`, in byte nanoseconds, without rounding.
     area: u128,
     changed_at: Time,
     /// Shift count of the window scale option; `None` if the SYN had no such option.

@@ -1,16 +1,14 @@
-//! Infers TCP events from the packets at a host: the same events that a simulated connection reports, for a connection
-//! whose TCP cannot be observed.
+//! Infers TCP events from the packets at a host: the events that a simulated connection reports.
 //!
 //! For a sender, the events are retransmissions, the timers that caused them, and changes of the congestion state:
 //!
 //! - A segment retransmitted right after an ACK was sent because of that ACK (fast recovery, RFC 6675).
-//! - A segment retransmitted after a pause of about one RTT or more was sent by a timer: by the tail loss probe
-//!   if it is the last segment (RFC 8985), otherwise by the retransmission timer (RFC 6298).
+//! - A segment retransmitted after a pause of about one RTT or more was sent by a timer: by the tail loss probe if it
+//!   is the last segment (RFC 8985), otherwise by the retransmission timer (RFC 6298).
 //! - Recovery and loss end when all data outstanding at their start is acknowledged (RFC 6582), or when an ACK echoes a
 //!   timestamp older than the retransmission (RFC 3522).
 //!
-//! For a receiver, the events are ACKs with their probable reason, derived from the packets that had arrived since the
-//! last ACK (RFC 5681, section 4.2; RFC 2018; RFC 2883).
+//! For a receiver, the events are ACKs with their probable reason (RFC 5681, section 4.2; RFC 2018; RFC 2883).
 //!
 //! Left out, because packets do not reveal it:
 //!
@@ -27,10 +25,9 @@ use lopsided_core::tcp_event::{AckReason, CaReason, CaState, TcpEvent, TimedTcpE
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::BTreeMap;
 
-/// An ACK counts as delayed if it is sent at least this long after the data arrived, in nanoseconds. Linux's shortest
-/// ACK delay is 40 ms.
+/// An ACK counts as delayed after this time in nanoseconds. Linux's shortest ACK delay is 40 ms.
 const AT_ONCE: u64 = 5_000_000;
-/// A packet counts as a response if it is sent at most this long after another packet arrived, in nanoseconds.
+/// A packet counts as a response within this time of another packet's arrival, in nanoseconds.
 const AN_ANSWER: u64 = 100_000;
 /// A pause shorter than this fraction of the RTT is a gap between segments; a timer would have waited longer.
 const TIMER_SHARE: f64 = 0.9;
@@ -49,8 +46,8 @@ pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     timed(conversation, sender.told)
 }
 
-/// Infers the events of an end as the receiver of data. The capture must have been taken at that end's host.
-/// Acknowledgement numbers count from the first SYN.
+/// Infers the events of an end as the receiver of data, from a capture at its host. Acknowledgement numbers count from
+/// the first SYN.
 pub fn of_receiver(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     let mut receiver = Receiver::default();
     for segment in &conversation.segments {
@@ -84,8 +81,7 @@ struct Sender {
     highest_sack: u64,
     /// Time of the last packet in either direction.
     quiet_since: u64,
-    /// Send times of the unacknowledged segments, by the segment's end. 0 marks a retransmitted segment, which gives no
-    /// RTT sample (Karn's algorithm).
+    /// Send times of the unacknowledged segments, by their end; 0 after a retransmission (Karn's algorithm).
     in_flight: BTreeMap<u64, u64>,
     /// The newest RTT sample, in nanoseconds.
     rtt: Option<u64>,
@@ -195,15 +191,13 @@ impl Sender {
         }
     }
 
-    /// Eifel detection (RFC 3522): true if the ACK echoes a timestamp older than the first retransmission, which means
-    /// that the original segment arrived.
+    /// Eifel detection (RFC 3522): true if the ACK echoes a timestamp older than the first retransmission.
     fn echoes_the_original(&self, ack: &Segment) -> bool {
         let echo = ack.timestamps.and_then(|(_, echo)| echo);
         echo.zip(self.first_repair).is_some_and(|(echo, repair)| (echo.wrapping_sub(repair) as i32) < 0)
     }
 
-    /// Enters disorder or recovery again if a gap remains above the acknowledged data: recovery if the segment in the
-    /// gap was already retransmitted, otherwise disorder.
+    /// Enters disorder or recovery again if a gap remains: recovery if its segment was already retransmitted.
     fn looks_for_gaps(&mut self, at: u64, ack: u64, sacked: u64) {
         if sacked <= ack {
             return;

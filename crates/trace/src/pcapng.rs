@@ -1,8 +1,6 @@
-//! Writes the pcapng file format (draft-ietf-opsawg-pcapng), limited to one section, interfaces with nanosecond
-//! timestamps, and packets with a direction and a comment.
+//! Writes pcapng files (draft-ietf-opsawg-pcapng) with one section, nanosecond timestamps, directions and comments.
 //!
-//! Interfaces have the link type raw IP (LINKTYPE_RAW), because the frames of a simulated link have no link-layer
-//! addresses.
+//! Interfaces have the link type raw IP (LINKTYPE_RAW).
 
 use lopsided_core::{BitRate, Time};
 use std::io::{self, Write};

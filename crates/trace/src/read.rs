@@ -1,8 +1,7 @@
 //! Reads the packets of captures in the formats pcap and pcapng, written by this crate or by other tools.
 //!
-//! Supported link types are raw IP, IPv4, and Ethernet with VLAN tags; [`lopsided_capture::frames`] reads the file
-//! itself. Fragments and packets other than IP are counted and skipped. With BIG TCP a host may capture packets that
-//! are too long for the length field of IP. The length of such a packet is taken from its record in the file.
+//! Supported link types are raw IP, IPv4, and Ethernet with VLAN tags. Fragments and packets other than IP are counted
+//! and skipped. BIG TCP's packets exceed IP's length field, so their length comes from the record.
 
 use lopsided_capture::{Frame, frames};
 use lopsided_core::{Packet, Time, wire};
@@ -22,8 +21,7 @@ pub struct TraceRead {
     pub cut: bool,
 }
 
-/// Calls `each` for every packet of a capture, with its time since the epoch of the file: 1970, or the start of the
-/// run.
+/// Calls `each` for every packet of a capture, with its time since 1970 or the start of the run.
 ///
 /// # Errors
 /// If the input is not a capture, or no packet can be read from it.
@@ -54,7 +52,7 @@ fn ip_packet(link: Linktype, frame: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Skips the VLAN tags of an Ethernet frame and returns the IP packet. The slice starts at the frame's type field.
+/// Skips the VLAN tags of an Ethernet frame, from its type field on, and returns the IP packet.
 fn after_ethernet(from_type: &[u8]) -> Option<&[u8]> {
     match from_type {
         [0x08, 0x00, packet @ ..] | [0x86, 0xdd, packet @ ..] => Some(packet),

@@ -1,7 +1,7 @@
 //! RTT samples of TCP data from a capture taken at the sender.
 //!
-//! Each ACK of new data gives one sample, measured from the newest segment that it acknowledges. An ACK that covers a
-//! retransmitted segment gives no sample (Karn's algorithm, RFC 6298, section 3).
+//! Each ACK of new data gives one sample, from the newest segment that it acknowledges (Karn's algorithm, RFC 6298,
+//! section 3).
 
 use lopsided_capture::Flight;
 use lopsided_core::packet::Flags;
@@ -22,7 +22,7 @@ pub struct RoundTrip {
 
 /// Collects the RTT samples of flows. The receiver's port identifies the flow of a packet.
 ///
-/// A flow may have many connections, which differ in the receiver's address or the sender's port.
+/// A flow may have many connections.
 #[derive(Debug)]
 pub struct RoundTrips {
     ports: BTreeMap<u16, u32>,

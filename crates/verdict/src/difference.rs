@@ -10,8 +10,8 @@ const NOTABLE_MS: f64 = 1.0;
 /// Maximum number of flows, and of queues, that are mentioned. Those with the largest changes are chosen.
 const SHOWN: usize = 3;
 
-/// Describes the changes from one run to another: the goodput and RTT of flows that are in both runs, and queueing
-/// delays. The largest changes are listed first.
+/// Describes the changes from one run to another: goodput and RTT of flows, and queueing delays. The largest come
+/// first.
 pub fn difference(before: &Account, after: &Account) -> Vec<String> {
     let mut found: Vec<(f64, String)> = Vec::new();
     for flow in &after.flows {
@@ -44,7 +44,7 @@ fn largest(mut found: Vec<(f64, String)>) -> Vec<String> {
     found.into_iter().map(|(_, sentence)| sentence).collect()
 }
 
-/// Returns the size of a change as the absolute logarithm of the ratio; `None` if the change is too small to mention.
+/// Returns the size of a change as the absolute logarithm of the ratio, if it is worth mentioning.
 fn change(before: f64, after: f64) -> Option<f64> {
     // On a logarithmic scale, doubling and halving are equally large changes.
     let log = (after / before).ln().abs();

@@ -1,9 +1,8 @@
-//! The verdict on a run: a few sentences made from its measurements. The command line, reports, notebooks and the page
-//! all call this crate and so print the same sentences.
+//! The verdict on a run: a few sentences made from its measurements, for the command line, reports, notebooks and the
+//! page.
 //!
-//! [`verdict`] describes one run: the rise of RTTs above their minimum, the queue in which packets waited, and flows
-//! that lost goodput when another flow joined. It also reports durations of transfers, losses of calls, and one remedy
-//! to try. [`difference`] compares two runs of nearly the same scenario. [`units`] formats quantities for people.
+//! [`verdict`] describes one run: the rise of RTTs, the queue that caused it, flows that lost goodput to others,
+//! durations, losses of calls, and one remedy. [`difference`] compares two runs. [`units`] formats quantities.
 //!
 //! Left out: causes inside TCP, which `lopsided explain` reports.
 //!

@@ -9,18 +9,15 @@ use lopsided_sim::RunResult;
 
 /// An RTT counts as long only if its mean is at least this multiple of the smallest RTT.
 const BLOAT: f64 = 2.0;
-/// An RTT counts as long only if its mean also exceeds the smallest RTT by at least this many milliseconds.
+/// An RTT counts as long only if its mean exceeds the smallest RTT by this many milliseconds.
 const BLOAT_MS: f64 = 20.0;
-/// If the mean queueing delay is less than this fraction of the RTT's rise, the queue does not explain the rise:
-/// packets waited elsewhere, for example for a shared medium.
+/// A queueing delay below this fraction of the RTT's rise does not explain the rise.
 const EXPLAINED: f64 = 0.2;
-/// Minimum of the mean queueing delay, in milliseconds, at which a queue explains a loss of goodput and a remedy is
-/// suggested.
+/// Mean queueing delay in milliseconds from which a queue explains a loss of goodput.
 const LONG_WAIT_MS: f64 = 50.0;
-/// If a flow keeps less than this fraction of its goodput when another flow joins, the loss is mentioned.
+/// A flow that keeps less than this fraction of its goodput is mentioned.
 const LOST_SHARE: f64 = 0.6;
-/// Time that a flow needs to settle at its rate, in seconds. It is also the shortest time over which goodput is
-/// measured.
+/// Time that a flow needs to settle at its rate, in seconds, and the shortest time over which goodput is measured.
 const SETTLED_S: f64 = 3.0;
 /// Fraction of datagrams that a call must lose for the loss to be mentioned.
 const MOST_LOST: f64 = 0.01;
@@ -33,8 +30,8 @@ pub fn verdict(scenario: &Scenario, result: &RunResult) -> Vec<String> {
 }
 
 impl Account {
-    /// The sentences about the run, or none if it has no flows. `goodput` returns the mean goodput in bit/s of a flow,
-    /// given its index, between two times in seconds.
+    /// The sentences about the run; none without flows. `goodput` returns the mean goodput of a flow in bit/s between
+    /// two times in seconds.
     ///
     /// # Errors
     /// The errors of `goodput`.

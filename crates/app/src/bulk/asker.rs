@@ -7,8 +7,7 @@ use lopsided_core::{Payload, Time};
 /// Size of a request in bytes, similar to a compressed HTTP request.
 const REQUEST: u32 = 100;
 
-/// Opens a connection, sends a request, and reads all data immediately. If the transfer repeats, the asker opens the
-/// next connection after the pause.
+/// Opens a connection, sends a request, and reads all data immediately. May repeat this after a pause.
 #[derive(Debug)]
 pub struct Asker {
     transfer: Transfer,

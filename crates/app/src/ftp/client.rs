@@ -8,8 +8,8 @@ use lopsided_core::{Duration, Time};
 /// Time from the failure of a session to the next session.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The client of an FTP session. It transfers several files one after the other. If the session fails, the client opens
-/// another session and transfers the incomplete file again.
+/// The client of an FTP session for several files. If the session fails, it opens another one and transfers the
+/// incomplete file again.
 #[derive(Debug)]
 pub struct FtpClient {
     config: FtpConfig,
@@ -50,8 +50,7 @@ impl FtpClient {
         self.next = self.control.is_none().then(|| io.now() + RETRY);
     }
 
-    /// Aborts the session, and opens another one after a pause. Called if a connection failed or the host has no free
-    /// port.
+    /// Aborts the session after a failure, and opens another one after a pause.
     fn begin_anew(&mut self, io: &mut dyn Sockets) {
         self.leave(io);
         self.next = Some(io.now() + RETRY);
@@ -106,8 +105,7 @@ impl FtpClient {
         }
     }
 
-    /// Completes the file once all of its bytes are transferred and the server has confirmed it. The 226 reply may
-    /// arrive before or after the last data.
+    /// Completes the file once all bytes have arrived and the server has confirmed it.
     fn go_on(&mut self, io: &mut dyn Sockets) {
         if !self.data.as_ref().is_some_and(|data| data.moved && data.confirmed) {
             return;

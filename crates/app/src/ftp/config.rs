@@ -8,8 +8,7 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct FtpConfig {
     /// Size of each file.
     pub size: Bytes,
-    /// If true, the sender of data is the client and stores files (STOR). If false, the receiver of data is the client
-    /// and retrieves them (RETR).
+    /// True if the sender of data is the client and uploads (STOR), false if the receiver downloads (RETR).
     pub store: bool,
     /// Number of files; `None` to continue until the flow stops.
     pub repeat: Option<u32>,

@@ -1,12 +1,10 @@
 //! File transfers over FTP (RFC 959) in passive mode: a control connection for commands and replies, and one data
 //! connection per file. The client opens both.
 //!
-//! The control connection carries real text, and each command takes a round trip. So a capture of a run shows the
-//! commands, and login and commands delay each file. The files have no contents.
+//! The control connection carries real text, and each command takes a round trip. The files have no contents.
 //!
-//! Left out: active mode, error replies, processing time, disk access time, and separate ports for data connections.
-//! All connections of a flow use its one port: the reply to PASV contains no port number, and the server treats the
-//! next connection as the data connection.
+//! Left out: active mode, error replies, processing time, disk access time, and separate ports for data connections:
+//! the server treats the connection after PASV as the data connection.
 
 mod client;
 mod config;

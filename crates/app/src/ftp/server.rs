@@ -69,8 +69,7 @@ impl FtpServer {
         }
     }
 
-    /// Sends the part of the file that fits into the send buffer, or reads the data that arrived. Confirms a complete
-    /// file with a 226 reply.
+    /// Sends or reads more of the file. Confirms a complete file with a 226 reply.
     fn go_on(&mut self, io: &mut dyn Sockets) {
         let (Some(control), Some(data)) = (&self.control, &mut self.data) else { return };
         let size = self.config.size;

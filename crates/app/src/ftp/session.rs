@@ -3,13 +3,11 @@
 use crate::{SocketId, Sockets};
 use lopsided_core::Payload;
 
-/// The dialogue before the first file. Each entry contains a reply that the client waits for, and the command that it
-/// then sends.
+/// The dialogue before the first file: a reply of the server, and the client's next command.
 pub(super) const DIALOGUE: [(&str, &str); 4] =
     [("220", "USER anonymous\r\n"), ("331", "PASS guest@\r\n"), ("230", "CWD pub\r\n"), ("250", "TYPE I\r\n")];
 
-/// The server's reply to each command. RETR and STOR are not listed, because they cause two replies: one at the start
-/// and one at the end of the file.
+/// The server's reply to each command, except RETR and STOR, which cause two replies.
 pub(super) const ANSWERS: [(&str, &str); 6] = [
     ("USER", "331 Please specify the password.\r\n"),
     ("PASS", "230 Login successful.\r\n"),
@@ -31,8 +29,7 @@ impl Control {
         Control { socket, inbox: Vec::new() }
     }
 
-    /// Sends a line. It always fits into the send buffer, because a line is short and each side waits for the other's
-    /// reply.
+    /// Sends a line, which always fits into the send buffer.
     pub fn say(&self, line: &str, io: &mut dyn Sockets) {
         io.write(self.socket, &Payload::real(line.as_bytes().to_vec()));
     }
@@ -62,8 +59,8 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Writes the part that fits into the send buffer. Returns true once the whole file is written, and then closes the
-    /// connection.
+    /// Writes the part that fits into the send buffer. Returns true, and closes the connection, once the whole file is
+    /// written.
     pub fn write(&mut self, io: &mut dyn Sockets) -> bool {
         while self.left > 0 {
             let len = self.left.min(io.writable(self.socket)).min(crate::bulk::WRITE);

@@ -192,8 +192,8 @@ impl Page {
         self.connections.iter().map(|connection| connection.socket).chain(self.carrier)
     }
 
-    /// Returns the kind of the next request: `Some(true)` for the index, `Some(false)` for an object, `None` if no
-    /// request can be sent now.
+    /// Returns `Some(true)` if the next request is for the index, `Some(false)` for an object, `None` if none can be
+    /// sent.
     fn next_to_ask(&self) -> Option<bool> {
         if !self.index_asked {
             return Some(true);

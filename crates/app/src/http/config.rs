@@ -10,7 +10,7 @@ pub struct HttpConfig {
     pub objects: u32,
     /// Size of each object.
     pub object_size: Bytes,
-    /// Size of the index; 0 for a page without an index. The objects can be requested only after the index is complete.
+    /// Size of the index; 0 for a page without one. Objects are requested after the index is complete.
     pub index_size: Bytes,
     /// Size of each request. The actual size is at least that of the request's text.
     pub request_size: Bytes,

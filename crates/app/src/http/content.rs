@@ -5,12 +5,10 @@ use std::sync::OnceLock;
 /// Size of the longest header that either end accepts, in bytes.
 pub(crate) const MAX_HEADER: usize = 16 << 10;
 
-/// Period of the pattern in bytes. The period is prime, so data that is shifted by a power of 2 does not match the
-/// pattern.
+/// Period of the pattern in bytes: a prime, so data shifted by a power of 2 does not match.
 const PERIOD: usize = 65_521;
 
-/// Returns two periods of the pattern, so that any section of up to one period is contiguous. Each byte is the top byte
-/// of the product of its position and a large odd constant.
+/// Returns two periods of the pattern, so that any section of up to one period is contiguous.
 fn pattern() -> &'static [u8] {
     static PATTERN: OnceLock<Vec<u8>> = OnceLock::new();
     // The constant is 2^64 divided by the golden ratio (Fibonacci hashing), so neighbouring positions have very

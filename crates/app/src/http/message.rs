@@ -33,8 +33,7 @@ impl Request {
         text.into_bytes()
     }
 
-    /// Parses a request at the front of `input`, and returns the request and its length. Returns `Ok(None)` if the
-    /// request is incomplete.
+    /// Parses a request. Returns it with its length, or `Ok(None)` if it is incomplete.
     pub fn parse(input: &[u8]) -> Result<Option<(Request, usize)>, BadMessage> {
         let mut fields = [httparse::EMPTY_HEADER; 32];
         let mut parsed = httparse::Request::new(&mut fields);

@@ -1,13 +1,12 @@
 //! Web pages: a client that requests the objects of a page over parallel connections or over one multiplexed
 //! connection, and a server that responds.
 //!
-//! Requests and responses are real HTTP/1.1 text (RFC 9112) with byte ranges (RFC 9110, section 14), so a capture of a
-//! run shows them. Multiplexing uses the frame layout of HTTP/2 (RFC 9113, section 4.1), but header fields are plain
-//! text, the server serves open streams round-robin, and there is no HTTP/2 flow control. The property that matters to
-//! TCP is kept: all objects share one connection.
+//! Requests and responses are real HTTP/1.1 text (RFC 9112) with byte ranges (RFC 9110, section 14). Multiplexing uses
+//! the frame layout of HTTP/2 (RFC 9113, section 4.1), with header fields as plain text, round-robin service and no
+//! HTTP/2 flow control.
 //!
-//! If the transport has streams, the client opens one connection per page and one stream per request. The client ends
-//! its side of the stream after the request (RFC 9114, section 4.1).
+//! If the transport has streams, the client opens one connection per page and one stream per request (RFC 9114, section
+//! 4.1).
 //!
 //! Left out: TLS, header compression, priorities, redirects, caches.
 

@@ -150,8 +150,7 @@ impl Peer {
         }
     }
 
-    /// Moves more of one object into the outbox. Without multiplexing, one object is completed before the next; with
-    /// multiplexing, the objects are served in turn.
+    /// Moves more data into the outbox: object by object, or from all objects in turn with multiplexing.
     fn make(&mut self, multiplexed: bool, room: u64) {
         let Some(mut response) = self.responses.pop_front() else { return };
         if !response.head.is_empty() {

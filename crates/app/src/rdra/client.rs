@@ -1,5 +1,4 @@
-//! The client of an RDRA fetch: several connections, which request the byte ranges of one object. [`Transfer`] decides
-//! which range is requested on which connection.
+//! The client of an RDRA fetch: several connections, on which [`Transfer`] requests byte ranges of one object.
 
 use super::config::RdraConfig;
 use crate::http::content::{MAX_HEADER, is_content};
@@ -63,7 +62,7 @@ impl RdraClient {
         }
     }
 
-    /// Sends a request on each idle connection to which the transfer assigns a range, and reports the transfer's steps.
+    /// Sends a request on each idle connection with an assigned range, and reports the transfer's steps.
     fn ask(&mut self, io: &mut dyn Sockets) {
         for (at, stream) in self.streams.iter_mut().enumerate() {
             if !stream.open || stream.asked.is_some() || stream.body > 0 {

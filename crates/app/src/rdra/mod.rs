@@ -1,9 +1,8 @@
 //! Receiver Driven Rate Adaptation (Havey 2015, chapter 2): downloads one object over several connections, which
 //! together use the bandwidth share of one connection.
 //!
-//! The crate `lopsided-rdra` decides which ranges to request and when. This module manages the connections, sends the
-//! range requests (RFC 9110, section 14) and verifies the bytes of the responses. The HTTP server of the web-page
-//! application answers the requests.
+//! The crate `lopsided-rdra` decides which ranges to request and when. This module sends the range requests (RFC 9110,
+//! section 14) and verifies the responses of the HTTP server.
 //!
 //! Left out: TLS, redirects, servers without range support.
 

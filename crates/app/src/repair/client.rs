@@ -1,5 +1,4 @@
-//! The client of a repaired object: a connection for the object, a connection for repairs, and a list of missing
-//! ranges.
+//! The client of a repaired object: a connection for the object, one for repairs, and a list of missing ranges.
 
 use super::config::RepairConfig;
 use crate::http::content::{MAX_HEADER, is_content};
@@ -53,8 +52,7 @@ struct Line {
     heard: Time,
 }
 
-/// Size of a response in bytes. If the header of a longer response is missing, the client aborts the connection instead
-/// of waiting.
+/// Bytes of a response from which a missing header aborts the connection.
 const LONG: u64 = 64 << 10;
 
 /// Reason to abort a connection.
@@ -263,8 +261,7 @@ impl Line {
         }
     }
 
-    /// Called if a hole lies within a response header. Skips to the next complete header. The ranges requested before
-    /// it become missing.
+    /// Skips a hole in a response header to the next complete header. The ranges requested before it become missing.
     fn find_head(&mut self, learn: &mut impl FnMut(Learned)) -> Result<bool, Trouble> {
         let mut from = 1;
         while let Some(found) = self.inbox.get(from..).and_then(|rest| find(rest, ANSWER)) {

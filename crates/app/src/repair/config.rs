@@ -15,7 +15,7 @@ pub struct RepairConfig {
 }
 
 impl Default for RepairConfig {
-    /// Returns an object of 10 MB with requests of 100 bytes, the approximate size of a request by curl.
+    /// An object of 10 MB with requests of 100 bytes, like curl's.
     fn default() -> RepairConfig {
         RepairConfig {
             size: Bytes::new(10_000_000),

@@ -1,9 +1,8 @@
 //! Repair of an object that arrives over a TCP that hides losses: the session level of the Fast Wireless Protocol
 //! (Havey 2015, section 3.3.4).
 //!
-//! The receiver of data requests the whole object on one connection. If its TCP reports placeholders (`placeholders` of
-//! its stack), the receiver requests those ranges (RFC 9110, section 14) on a second connection. Ranges missing from a
-//! response are requested again. The object is complete when every byte has arrived once.
+//! The receiver requests the whole object on one connection, and ranges with placeholders (`placeholders` of its stack)
+//! on a second one (RFC 9110, section 14). The object is complete when every byte has arrived once.
 //!
 //! Choices made here:
 //!

@@ -1,5 +1,4 @@
-//! The events of a run that observers can receive: packets at hosts, changes of queues, and packets that are changed or
-//! dropped.
+//! The events of a run for observers: packets at hosts, changes of queues, and changed or dropped packets.
 
 mod reason;
 
@@ -96,7 +95,7 @@ impl Event<'_> {
     }
 }
 
-/// A set of event kinds. Each observer returns the kinds that it needs, so that a run spends no time on the others.
+/// A set of event kinds. Observers select kinds, so that a run spends no time on the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EventMask(u32);
 
@@ -172,7 +171,6 @@ impl BitOrAssign for EventMask {
 pub trait Observer: Send {
     /// The kinds of events that the observer needs.
     fn mask(&self) -> EventMask;
-    /// Handles an event. For one node, `at` never decreases. A link may report its departures late, so the events of
-    /// different nodes are not in order of time.
+    /// Handles an event. For one node, `at` never decreases; events of different nodes are not in order.
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>);
 }

@@ -1,5 +1,4 @@
-//! The reasons for which packets are dropped and marked. Each reason is declared in one line: its name in the tables of
-//! results, and its meaning.
+//! The reasons for which packets are dropped and marked: name in the tables of results, and meaning.
 
 macro_rules! reasons {
     ($(#[$about:meta])* $name:ident { $( $reason:ident = $text:literal, $doc:literal; )+ }) => {
@@ -29,8 +28,7 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a packet was dropped. Every lost packet has exactly one reason. The number of the reason is part of a run's
-    /// digest, so add new reasons at the end.
+    /// Why a packet was dropped. A reason's number is part of a run's digest, so add new reasons at the end.
     DropReason {
         QueueFull = "queue_full", "the queue was full, and the arriving packet was rejected";
         HeadDrop = "head_drop", "the queue was full, and this packet at its head was dropped to make room for the arriving packet";

@@ -3,15 +3,13 @@
 use super::{OtherOptions, TcpOptions};
 use crate::Duration;
 
-/// The kind of the option that carries the prefix. A reserved kind can be used, because the prefix is removed at the
-/// end of the line.
+/// The kind of the option that carries the prefix: a reserved one, because it is removed at the end of the line.
 const KIND: u8 = 252;
 /// Unit of the spacing on the wire.
 const TICK: Duration = Duration::from_micros(100);
 
-/// Describes the ACKs that a filter removed from a queue in favour of the ACK that carries the prefix (RFC 3449, section
-/// 5.3.2). The RFC names this information and gives no format. Here it is a TCP option of 5 bytes, or of 7 bytes if
-/// it contains the spacing. Padding makes both 8 bytes long.
+/// Describes the ACKs that a filter removed in favour of the ACK with the prefix (RFC 3449, section 5.3.2). The RFC
+/// gives no format: here it is a TCP option of 8 bytes with its padding.
 ///
 /// # Examples
 ///
@@ -30,8 +28,7 @@ pub struct AckPrefix {
     pub removed: u8,
     /// Mean number of bytes between two acknowledgement numbers, from the first removed ACK to this one.
     pub octets: u16,
-    /// Mean time between the arrivals of these ACKs at the filter, in whole units of 100 µs. `None` if the prefix has
-    /// no spacing.
+    /// Mean time between the arrivals of these ACKs, in whole units of 100 µs. `None` without spacing.
     pub spacing: Option<Duration>,
 }
 

@@ -1,5 +1,4 @@
-//! Debug check for packets that disappear: detects a packet whose value Rust drops during a run before [`crate::Cx`]
-//! has delivered, dropped or absorbed the packet.
+//! Debug check for packets that disappear without [`crate::Cx::deliver`], `drop` or `absorb`.
 //!
 //! Without debug assertions these types have size 0 and no effect.
 
@@ -8,9 +7,8 @@ use std::sync::Arc;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Owned by the accounting. Records whether the accounting still exists: at the end of a run, packets may be freed
-/// after the accounting, which is not an error. All clones belong to the same run; when the first clone is freed, the
-/// check ends.
+/// Records whether the accounting still exists, because packets may be freed after it. The check ends when the first
+/// clone is freed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]

@@ -7,8 +7,7 @@ const MAX_SIZE: u32 = 65_535;
 
 /// Changes the fields of a packet.
 ///
-/// In a foreign packet, each change patches the original bytes and updates the checksums incrementally (RFC 1624). All
-/// other bytes stay as they are, and a wrong checksum stays wrong.
+/// In a foreign packet, each change patches the original bytes and updates the checksums incrementally (RFC 1624).
 #[derive(Debug)]
 pub struct PacketEditor<'a>(pub(crate) &'a mut Fields);
 
@@ -62,8 +61,8 @@ impl PacketEditor<'_> {
         true
     }
 
-    /// Changes the TCP header. Returns false and changes nothing if the packet has no TCP header, or if a foreign
-    /// packet has no space for the new options in addition to its options of unknown kinds.
+    /// Changes the TCP header. Returns false and changes nothing without a TCP header, or without space for the new
+    /// options.
     #[must_use]
     pub fn tcp(&mut self, change: impl FnOnce(&mut TcpHeader)) -> bool {
         let (payload_len, ip_header) = (self.0.payload_len(), self.0.addresses().header_len());

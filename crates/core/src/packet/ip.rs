@@ -1,7 +1,7 @@
 //! The IP header, version 4 or 6, as fields (RFC 791, RFC 8200), with DSCP (RFC 2474) and ECN (RFC 3168).
 //!
-//! Left out: identification, fragments, options, extension headers and the flow label. Lopsided's own hosts do not use
-//! them; a foreign packet keeps them in its raw headers.
+//! Left out: identification, fragments, options, extension headers and the flow label. A foreign packet keeps them in
+//! its raw headers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -28,7 +28,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Converts the low two bits of an IPv4 type of service or an IPv6 traffic class to an ECN codepoint.
+    /// Converts the low two bits of an IPv4 type of service or an IPv6 traffic class.
     pub fn from_bits(octet: u8) -> Ecn {
         match octet & 3 {
             0 => Ecn::NotEct,

@@ -1,12 +1,10 @@
-//! Packets: the fields of the IP and transport headers, and a payload, which consists of bytes or only of a length. A
-//! foreign packet, which a host outside of lopsided created, also keeps its original headers byte by byte.
+//! Packets: the fields of the IP and transport headers, and a payload of bytes or only of a length. A foreign packet,
+//! created outside of lopsided, also keeps its original headers.
 //!
-//! A [`Packet`] is a handle of 8 bytes to a box, so moving a packet from node to node copies 8 bytes. The
-//! [`crate::Accounting`] hands out the boxes and takes them back, so a run in its steady state allocates no memory for
-//! packets.
+//! A [`Packet`] is a handle of 8 bytes to a box. The [`crate::Accounting`] reuses the boxes.
 //!
-//! Fields are read through accessors and changed only through [`crate::Cx`] (`mark`, `rewrite`), so that the accounting
-//! records every change. The only exception is the TTL, which a router decrements with [`Packet::lower_ttl`].
+//! Fields are changed only through [`crate::Cx`] (`mark`, `rewrite`), so that the accounting records every change. The
+//! exception is the TTL ([`Packet::lower_ttl`]).
 
 mod ack_prefix;
 mod booking;
@@ -40,25 +38,22 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use tcp_options::reads_options;
 
-/// An IP packet in flight. The type has no `Clone`: a packet is moved, and ends in [`crate::Cx::deliver`],
-/// [`crate::Cx::drop`] or [`crate::Cx::absorb`].
+/// An IP packet in flight, without `Clone`. It ends in [`crate::Cx::deliver`], [`crate::Cx::drop`] or
+/// [`crate::Cx::absorb`].
 ///
-/// If Rust drops an accounted packet in any other way, a debug build panics at that place. A release build reports the
-/// missing packet in the conservation check at the end of the run.
+/// If it is dropped in any other way, a debug build panics; a release build reports it at the end of the run.
 #[must_use = "a packet ends by Cx::deliver, Cx::drop or Cx::absorb"]
 #[derive(Debug)]
 pub struct Packet(pub(crate) Box<Fields>);
 
-/// The fields of a packet. Rare fields are stored in `apart`, which keeps this type small: 10,000 flows can have a
-/// million packets in flight. A test checks the size.
+/// The fields of a packet. Rare ones are in `apart`, because 10,000 flows can have a million packets in flight.
 #[derive(Debug)]
 pub(crate) struct Fields {
     /// Number of the packet, unique within a run, see [`Packet::id`].
     pub id: u64,
     /// Time at which the packet was created.
     pub sent_at: Time,
-    /// Size of the whole packet, in bytes. It is stored, because computing the length of the options at every hop would
-    /// take too long.
+    /// Size of the whole packet in bytes, stored to save time at every hop.
     pub size: u32,
     pub flow: FlowId,
     /// Source address if the packet is IPv4. IPv6 addresses are in `apart`.
@@ -122,8 +117,7 @@ impl Fields {
         self.booking = booking;
     }
 
-    /// Returns the TCP header in the memory of a delivered or dropped packet, to be overwritten. The header still has
-    /// the values of an arbitrary earlier segment.
+    /// Returns the TCP header in the memory of an old packet, to be overwritten.
     #[inline]
     pub fn tcp_mut(&mut self) -> &mut TcpHeader {
         if !matches!(self.transport, Transport::Tcp(_)) {
@@ -154,8 +148,7 @@ impl Fields {
         self.booking = booking;
     }
 
-    /// Sets the rare fields of a new packet. Reuses the memory for rare fields that an earlier packet left, if there is
-    /// any.
+    /// Sets the rare fields of a new packet. Reuses old memory for them.
     #[inline(always)]
     fn set_apart(
         &mut self,
@@ -257,8 +250,7 @@ fn parts(addresses: Addresses) -> (Ipv4Addr, Ipv4Addr, Option<(Ipv6Addr, Ipv6Add
 }
 
 impl Packet {
-    /// Creates a packet that is not registered with an accounting, for tests and for packets read from a file. `id`
-    /// must be unique within its run.
+    /// Creates a packet without an accounting, for tests and files. `id` must be unique within its run.
     pub fn unbooked(id: u64, sent_at: Time, new: NewPacket) -> Packet {
         let size = new.size();
         Packet(Box::new(Fields::new(id, sent_at, size, new, Booking::default())))
@@ -276,8 +268,7 @@ impl Packet {
         }
     }
 
-    /// The packet's number, unique within a run. It consists of the number of the node that created the packet and a
-    /// count of that node's packets.
+    /// The packet's number, unique within a run: the number of its node, and a count of that node's packets.
     #[inline]
     pub fn id(&self) -> u64 {
         self.0.id
@@ -383,26 +374,26 @@ impl Packet {
         self.0.payload_len()
     }
 
-    /// True if a host outside of lopsided created the packet, so that its original headers are kept byte by byte.
+    /// True if a host outside of lopsided created the packet.
     pub fn is_foreign(&self) -> bool {
         self.0.raw().is_some()
     }
 
-    /// True if a router may fragment the packet: a foreign IPv4 packet without the DF bit. Lopsided's own hosts set DF.
+    /// True if a router may fragment the packet: a foreign IPv4 packet without DF.
     pub fn may_be_fragmented(&self) -> bool {
         self.0.raw().is_some_and(|raw| raw.may_be_fragmented())
     }
 
-    /// The identification field of IPv4. A foreign packet keeps its original value. For other packets it is the low
-    /// 16 bits of the packet's number. IPv6 has no such field.
+    /// The identification of IPv4: the original value of a foreign packet, otherwise the low 16 bits of the packet's
+    /// number.
     pub fn identification(&self) -> u16 {
         // RFC 6864: an atomic datagram (with DF set) may have any identification. The packet's number makes the
         // packet easy to find in a capture.
         self.0.raw().map_or(self.0.id as u16, |raw| raw.identification())
     }
 
-    /// True if the packet's fields represent everything in its headers. False for a foreign packet with IP options,
-    /// extension headers, or TCP options that cannot be parsed, because only its raw headers contain them.
+    /// True if the fields represent everything in the headers. False for a foreign packet with IP options, extension
+    /// headers, or TCP options that cannot be parsed.
     pub fn is_read_whole(&self) -> bool {
         let Some(raw) = self.0.raw() else { return true };
         raw.has_plain_ip(&self.ip()) && (self.tcp().is_none() || raw.tcp_options().is_some_and(reads_options))
@@ -421,7 +412,7 @@ impl Packet {
         self.lower_ttl_by(1)
     }
 
-    /// Decrements the TTL once per router. Returns false and changes nothing if the TTL would reach 0 at one of them.
+    /// Decrements the TTL once per router. Returns false and changes nothing if it would reach 0.
     #[inline]
     pub fn lower_ttl_by(&mut self, routers: u8) -> bool {
         // RFC 1812, section 5.3.1: a router drops a packet whose TTL reaches 0.
@@ -445,8 +436,7 @@ impl Packet {
     }
 }
 
-/// A packet that was delivered. Its contents can be read, but it cannot be sent again. Pass it to
-/// [`crate::Cx::recycle`] to reuse its box.
+/// A delivered packet, which cannot be sent again. Pass it to [`crate::Cx::recycle`] to reuse its box.
 #[derive(Debug)]
 pub struct Delivered(pub(crate) Packet);
 

@@ -30,7 +30,7 @@ impl Payload {
         Payload { len, bytes }
     }
 
-    /// Splits the payload into its length and its bytes. The bytes are `None` if the payload consists only of a length.
+    /// Splits the payload into its length and its bytes; `None` if it has only a length.
     #[inline]
     pub(super) fn into_parts(self) -> (u32, Option<Arc<Vec<u8>>>) {
         (self.len, self.bytes)

@@ -1,7 +1,7 @@
 //! The headers of a foreign packet, byte by byte, and the code that patches changed fields into them.
 //!
-//! Checksums are updated incrementally from the difference (RFC 1624, equation 3), so the payload need not be read, and
-//! a wrong checksum stays wrong. Left out: checksums of transports other than TCP and UDP.
+//! Checksums are updated incrementally (RFC 1624, equation 3), so a wrong checksum stays wrong. Left out: checksums of
+//! transports other than TCP and UDP.
 
 use super::ip::{Addresses, Ecn, IpHeader};
 use super::payload::Payload;
@@ -12,13 +12,11 @@ use crate::checksum::Checksum;
 
 const MAX_SIZE: usize = 65_535;
 
-/// All bytes of a packet before its payload: the IP header with its options or extension headers, and the TCP or UDP
-/// header.
+/// All bytes before the payload: the IP header with options or extensions, and the TCP or UDP header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawHeaders {
     octets: Vec<u8>,
-    /// Offset of the transport header in bytes, a multiple of 4: the length of the IP header with its options or
-    /// extension headers.
+    /// Offset of the transport header in bytes, a multiple of 4.
     transport_at: usize,
 }
 
@@ -132,8 +130,8 @@ impl RawHeaders {
         self.update_transport_checksum(RawTransport::Udp, before, sum(&ports));
     }
 
-    /// Writes the fields in which `after` differs from the current header, `before`. Returns false and changes nothing
-    /// if the result does not fit.
+    /// Writes the fields in which `after` differs from `before`. Returns false and changes nothing if the result does
+    /// not fit.
     pub fn set_tcp(&mut self, before: &TcpHeader, after: &TcpHeader, payload_len: u32) -> bool {
         let old = &self.octets[self.transport_at..];
         let options = if before.options == after.options {

@@ -64,8 +64,8 @@ impl Flags {
     pub const CWR: Flags = Flags(0x80);
     /// Accurate ECN (RFC 9768).
     pub const AE: Flags = Flags(0x100);
-    /// On an ACK: a filter has found that the segment after the acknowledged data is lost (balakrishnan1999, section
-    /// 6.3). The paper names no bit for this, so a reserved bit is used.
+    /// On an ACK: a filter has found that the next segment is lost (balakrishnan1999, section 6.3). The bit is a
+    /// reserved one.
     pub const FAST_RETRANSMIT: Flags = Flags(0x200);
 
     /// True if the flag is set.
@@ -100,8 +100,7 @@ impl fmt::Debug for Flags {
 
 /// The options of one segment. On the wire each option is padded to whole 32-bit words (see [`TcpOptions::len`]).
 ///
-/// Most segments have only timestamps. All other options are stored in a separate box, which keeps the header of
-/// each packet in flight small.
+/// Most segments have only timestamps, so other options are in a separate box.
 ///
 /// # Examples
 ///
@@ -237,8 +236,8 @@ impl TcpOptions {
         self.change(true, |apart| apart.sack.push(block));
     }
 
-    /// Calls `change` on the options other than timestamps. Pass true for `adds` if the change adds an option.
-    /// Otherwise nothing happens if the segment has no such options.
+    /// Calls `change` on the options other than timestamps. `adds`: the change adds an option. Without options to
+    /// change, nothing happens.
     #[inline]
     fn change(&mut self, adds: bool, change: impl FnOnce(&mut OptionsApart)) {
         if adds || self.apart.is_some() {
@@ -310,8 +309,7 @@ impl TcpOptions {
         self.len_of_handshake() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
     }
 
-    /// The options of other kinds, if they fit into the header together with all options except SACK; otherwise an
-    /// empty list.
+    /// The options of other kinds, if they all fit into the header; otherwise an empty list.
     pub fn other_on_wire(&self) -> &OtherOptions {
         // The data offset field limits the options to 40 bytes. SACK blocks use only the space that is left.
         let fits = self.len_of_known() + self.other().padded_len() <= MAX_TCP_OPTIONS;
@@ -366,9 +364,8 @@ impl OtherOption {
     }
 }
 
-/// The options of a segment that have no field in [`TcpOptions`], in their order: experimental options (kinds 253 and
-/// 254, RFC 6994), or options of a foreign packet. On the wire these options are written one after the other, preceded
-/// by the padding that completes a 32-bit word.
+/// The options without a field in [`TcpOptions`], in their order: experimental ones (kinds 253 and 254, RFC 6994), or
+/// those of a foreign packet. Padding precedes them on the wire.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
     clippy::box_collection,
@@ -423,9 +420,8 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// The accurate-ECN option (RFC 9768, section 3.2.3): the number of bytes that arrived with each codepoint, modulo
-/// 2^24. Counters at the end may be omitted. Therefore two kinds of option exist, with different orders of the
-/// counters.
+/// The accurate-ECN option (RFC 9768, section 3.2.3): bytes by codepoint, modulo 2^24. Counters at the end may be
+/// omitted, so there are two orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccEcnOption {
     /// The order of the counters.
@@ -498,8 +494,8 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
-/// Up to four SACK blocks (three if timestamps are present), the newest first. A DSACK block precedes all others (RFC
-/// 2018, RFC 2883).
+/// Up to four SACK blocks (three with timestamps), the newest first. A DSACK block precedes all others (RFC 2018, RFC
+/// 2883).
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     blocks: [SackBlock; 4],

@@ -1,9 +1,8 @@
 //! The TCP options as bytes (RFC 7323, RFC 2018, RFC 9768): how they are written, parsed, and changed in the header of
 //! a foreign packet.
 //!
-//! The order is that of Linux and the BSDs: MSS, SACK-permitted, timestamps, window scale, accurate ECN, SACK. If both
-//! SACK-permitted and timestamps are present, SACK-permitted replaces the padding of the timestamps. Each option is
-//! preceded by no-operations, which pad it to whole 32-bit words.
+//! The order is that of Linux and the BSDs: MSS, SACK-permitted, timestamps, window scale, accurate ECN, SACK.
+//! SACK-permitted replaces the padding of timestamps. No-operations before each option pad it to whole 32-bit words.
 
 use super::tcp::{
     AccEcnOption, AccEcnOrder, MAX_TCP_OPTIONS, OtherOption, OtherOptions, SackBlock, SackBlocks, TcpOptions,
@@ -85,10 +84,8 @@ fn is_known(kind: u8) -> bool {
     )
 }
 
-/// Changes the options of a foreign segment from `before` to `after`. `old` contains the original bytes of the options,
-/// and `before` the options parsed from them. Options that did not change, and options of unknown kinds, keep their
-/// places. A changed option replaces the old one, and new options are appended. Returns `None` if the result does not
-/// fit, or if `old` cannot be parsed.
+/// Changes the options of a foreign segment from `before` to `after`. `old` has the original bytes, of which unchanged
+/// and unknown options keep their places. Returns `None` if the result does not fit, or if `old` cannot be parsed.
 pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOptions) -> Option<Vec<u8>> {
     let mut changed = [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, ACCURATE_ECN_0, SACK]
         .map(|kind| (kind, only(kind, before) != only(kind, after)))
@@ -136,8 +133,7 @@ pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
     (options.len() <= MAX_TCP_OPTIONS as usize).then_some(options)
 }
 
-/// Joins the options and pads the result to whole words. If `aligned` is true, each option is padded separately, as
-/// hosts do.
+/// Joins the options and pads the result to whole words, or each option if `aligned`.
 fn lay_out(pieces: &[Vec<u8>], aligned: bool) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::new();
     for piece in pieces {
@@ -179,8 +175,8 @@ fn alone(kind: u8, options: &TcpOptions) -> Vec<u8> {
     octets.split_off(padding)
 }
 
-/// Parses the options. An option with an impossible length ends the parsing; the options before it remain valid, as in
-/// Linux (`tcp_parse_options`). RFC 9293 (MUST-7) only requires that an endpoint survives such an option.
+/// Parses the options. An impossible length ends the parsing, as in Linux (`tcp_parse_options`); the options before it
+/// remain valid.
 pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
     let mut options = TcpOptions::default();
     let mut other = OtherOptions::new();
@@ -205,7 +201,7 @@ pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
     options
 }
 
-/// True if each option has a valid length and occurs only once, so that the parsed fields represent all of the bytes.
+/// True if each option has a valid length and occurs only once.
 pub(super) fn reads_options(mut rest: &[u8]) -> bool {
     let mut seen: Vec<u8> = Vec::new();
     while let [kind, tail @ ..] = rest {

@@ -1,5 +1,4 @@
-//! A foreign packet passes through a network unchanged, byte by byte. After a field is changed, the bytes equal those
-//! of a packet that is written with the new value.
+//! A foreign packet passes through a network unchanged. A changed field changes only its own bytes.
 
 use super::*;
 use crate::{Accounting, Cx, DropReason, NodeId, Seq, wire};
@@ -429,8 +428,7 @@ fn what_outlives_its_accounting_is_no_loss() {
     std::mem::drop(packet);
 }
 
-/// With 10,000 flows that each have 40 packets in flight, every additional byte of this type costs 400 kB. The
-/// allocator rounds 88 bytes up to 96, and 97 bytes to 112.
+/// With 10,000 flows of 40 packets, every byte costs 400 kB. The allocator rounds 88 bytes up to 96, and 97 to 112.
 #[test]
 fn a_packet_takes_88_octets() {
     let watched = size_of::<Booking>();

@@ -1,5 +1,5 @@
-//! The ICMP message by which a router reports that a packet is too large for the next link: "fragmentation needed" (RFC
-//! 792, with the MTU field of RFC 1191, section 4) and ICMPv6 "packet too big" (RFC 4443, section 3.2).
+//! The ICMP message that a packet is too large: "fragmentation needed" (RFC 792, with the MTU field of RFC 1191,
+//! section 4) and ICMPv6 "packet too big" (RFC 4443, section 3.2).
 //!
 //! Left out: all other ICMP messages, and the old form of this message without an MTU.
 
@@ -15,8 +15,8 @@ const FRAGMENTATION_NEEDED: u8 = 4;
 const PACKET_TOO_BIG: u8 = 2;
 /// Length of type, code, checksum and MTU field, in bytes.
 const HEADER: u32 = 8;
-/// Maximum sizes of the ICMPv4 and the ICMPv6 message, in bytes. Every host accepts packets of these sizes (RFC 1812,
-/// section 4.3.2.3; RFC 4443, section 2.4).
+/// Maximum sizes of both messages in bytes, which every host accepts (RFC 1812, section 4.3.2.3; RFC 4443, section
+/// 2.4).
 const LARGEST_V4: u32 = 576;
 const LARGEST_V6: u32 = 1280;
 /// DSCP of ICMP errors: internetwork control, precedence 6 (RFC 1812, section 4.3.2.5).
@@ -75,8 +75,7 @@ fn message(kind: u8, code: u8, mtu: [u8; 4], original: &[u8], most: u32) -> Vec<
     message
 }
 
-/// Parses a "packet too big" message about a TCP segment. Returns `None` for any other packet, or if the checksum is
-/// wrong.
+/// Parses a "packet too big" message about a TCP segment. Returns `None` for other packets and wrong checksums.
 pub fn read_packet_too_big(packet: &Packet) -> Option<PacketTooBig> {
     let Transport::Other { protocol } = *packet.transport() else { return None };
     let payload = packet.payload();

@@ -10,8 +10,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 const DO_NOT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS_OR_OFFSET: u16 = 0x3fff;
 
-/// Extension headers of IPv6 (RFC 8200, section 4) that begin with the next-header field and a length in units of 8
-/// bytes.
+/// IPv6 extension headers (RFC 8200, section 4) with a next-header field and a length in units of 8 bytes.
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -60,8 +59,7 @@ fn protocol(transport: &Transport) -> u8 {
     }
 }
 
-/// Checksum over the pseudo-header: the fields of the IP header that the checksums of TCP and UDP cover (RFC 9293,
-/// section 3.1, RFC 8200, section 8.1).
+/// Checksum over the pseudo-header (RFC 9293, section 3.1, RFC 8200, section 8.1).
 pub(super) fn pseudo_header(addresses: &Addresses, protocol: u8, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
     match addresses {

@@ -1,7 +1,6 @@
 //! Packets as bytes on the wire: IPv4 and IPv6, TCP with its options, UDP, and the ICMP message "packet too big".
 //!
-//! A virtual payload is written as zeros. Zeros do not change a checksum, so headers can be written alone, with the
-//! checksum of the whole packet. A foreign packet is written as it was read.
+//! A virtual payload is written as zeros, which do not change a checksum. A foreign packet is written as it was read.
 //!
 //! Not parsed into fields: IP options, IPv6 extension headers, fragments, the urgent pointer, and TCP options other
 //! than those of [`TcpOptions`](crate::packet::TcpOptions).
@@ -57,8 +56,7 @@ pub fn encode_into(packet: &Packet, octets: &mut Vec<u8>) {
     }
 }
 
-/// Writes only the headers, with the lengths and checksums of the whole packet. Captures that contain only headers use
-/// this function.
+/// Writes only the headers, with the lengths and checksums of the whole packet.
 pub fn encode_headers(packet: &Packet) -> Vec<u8> {
     let mut octets = Vec::with_capacity(128);
     headers_into(packet, &mut octets);
@@ -79,9 +77,8 @@ fn headers_into(packet: &Packet, octets: &mut Vec<u8>) {
     }
 }
 
-/// Reads a packet from outside, to be forwarded. The packet is written again byte by byte as it was read, except for
-/// changes by [`crate::Cx::rewrite`] and `mark`; its checksums may be wrong. Bytes after the packet, such as the
-/// padding of a frame, are ignored.
+/// Reads a packet from outside, to be forwarded unchanged except by [`crate::Cx::rewrite`] and `mark`. Its checksums
+/// may be wrong. Bytes after the packet are ignored.
 ///
 /// Headers of TCP and UDP can be read and changed. A fragment, a header that cannot be parsed, and any other protocol
 /// become [`Transport::Other`].
@@ -114,11 +111,9 @@ pub fn read_foreign(flow: FlowId, octets: &[u8]) -> Result<NewPacket, Malformed>
     })
 }
 
-/// Parses a whole packet into fields and verifies its checksums. Bytes after the packet, such as the padding of a
-/// frame, are ignored.
+/// Parses a whole packet and verifies its checksums. Bytes after the packet are ignored.
 ///
-/// The packet's number is the 16-bit identification of the IPv4 header, and its flow is 0. The caller replaces them if
-/// necessary.
+/// The packet's number is the IPv4 identification, and its flow is 0.
 ///
 /// # Errors
 /// If the bytes are not a complete packet, if the packet is a fragment, or if a checksum is wrong.
@@ -134,7 +129,7 @@ pub fn parse(octets: &[u8]) -> Result<Packet, Malformed> {
 }
 
 /// Parses the beginning of a packet, as a capture stores it. Missing bytes count as virtual payload. Checksums are not
-/// verified, because captures on hosts with checksum offload contain unset checksums.
+/// verified, because checksum offload leaves them unset.
 ///
 /// # Errors
 /// If the headers are incomplete, or if the packet is a fragment.

@@ -65,8 +65,7 @@ fn three_sack_blocks_fit_beside_timestamps_and_four_alone() {
     assert_eq!(options_of(0b0000, 4).sack_on_wire().len(), 4);
 }
 
-/// RFC 9768 figure 4: kind 172 begins with the counter of ECT(0), kind 174 with that of ECT(1). The second counter is
-/// that of CE.
+/// RFC 9768 figure 4: kind 172 begins with ECT(0), kind 174 with ECT(1). CE is second.
 #[test]
 fn accurate_ecn_octet_for_octet() {
     for (order, kind) in [(AccEcnOrder::Ect0First, 172), (AccEcnOrder::Ect1First, 174)] {
@@ -173,8 +172,7 @@ proptest! {
         let _ = parse_captured(&octets);
     }
 
-    /// Random bytes after the start of an IPv4 header with TCP or UDP. They test the parsers of all headers with
-    /// inconsistent lengths.
+    /// Random bytes after the start of an IPv4 header test all parsers with inconsistent lengths.
     #[test]
     fn hostile_headers_never_panic_and_what_they_yield_can_be_written(
         mut octets in prop::collection::vec(any::<u8>(), 20..140),
@@ -193,8 +191,7 @@ proptest! {
     }
 }
 
-/// A packet that Linux 6.18 sent on the loopback device, on which Linux leaves the TCP checksum unset. The checksum in
-/// this test is the one that tshark computes.
+/// A packet of Linux 6.18 on the loopback device, where the checksum is unset. This one is tshark's.
 #[rustfmt::skip]
 const LINUX_SYN: [u8; 60] = [
     0x45, 0x00, 0x00, 0x3c, 0xd5, 0xbd, 0x40, 0x00, 0x40, 0x06, 0x66, 0xfc, 0x7f, 0x00, 0x00, 0x01, 0x7f, 0x00, 0x00, 0x01,

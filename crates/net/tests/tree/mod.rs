@@ -1,4 +1,4 @@
-//! Random trees of hosts, routers and lines, random packets over them, and a text dump of all observable state.
+//! Random trees of hosts, routers and lines, random packets, and a text dump of all observable state.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 
@@ -17,8 +17,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// A host that sends datagrams at given times. It immediately answers every second datagram that it receives with a
-/// small datagram.
+/// A host that sends datagrams at given times, and answers every second datagram that it receives.
 #[derive(Debug)]
 pub struct Host {
     addr: Ipv4Addr,
@@ -69,8 +68,7 @@ fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
-/// A tree of routers and hosts: a row of routers, with host 0 at one end, host 1 at the other, and host 2 at one of the
-/// routers.
+/// A row of routers, with host 0 at one end, host 1 at the other, and host 2 at one of the routers.
 #[derive(Debug, Clone)]
 pub struct Tree {
     pub routers: usize,
@@ -234,7 +232,7 @@ fn fifo(limit: Limit) -> QueueConfig {
     QueueConfig::new(FifoConfig { limit, ..FifoConfig::default() })
 }
 
-/// A random tree. Its lines are either of any kind, or all of the kind that can be part of a row.
+/// A random tree. Its lines are of any kind, or all of the kind that can be in a row.
 pub fn tree() -> impl Strategy<Value = Tree> {
     prop_oneof![tree_of(line), tree_of(plain_line)]
 }

@@ -8,8 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub struct Model {
-    /// The first field, because Rust drops fields in order: the accounting must be dropped before the packets that are
-    /// still in nodes.
+    /// Dropped before the packets in nodes, which it checks.
     accounting: Accounting,
     nodes: Vec<NetNode<Host>>,
     wires: Vec<Vec<Attachment>>,
@@ -57,8 +56,7 @@ impl Model {
         self.now = until;
     }
 
-    /// Handles one event of a node. A link delivers one packet per event, and a host sends all its packets. If another
-    /// host receives one of them, that host sends before the first host continues.
+    /// Handles one event of a node. A host sends all its packets; receiving hosts send before it continues.
     fn act(&mut self, node: usize) {
         let mut to_poll = vec![node];
         let is_link = matches!(self.nodes[node], NetNode::Link(_));

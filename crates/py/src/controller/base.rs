@@ -1,5 +1,5 @@
 //! `lopsided.Controller`, the base class of congestion controls in Python. It stores the targets (window, threshold,
-//! pacing rate). Each value is checked when it is assigned, so that an error points at the line of the assignment.
+//! pacing rate), and checks each value at its assignment.
 
 use super::values::{Acked, Lost, PathState, Setup, Signal};
 use lopsided_core::Time;

@@ -8,8 +8,8 @@ use lopsided_tcp::cc::harness::{Path, setup};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The result: the share of the link's capacity that was used, the number of lost segments, the times of congestion
-/// signals in seconds, and, after each ACK, the time in seconds with the window in segments.
+/// The result: used share of the capacity, lost segments, times of congestion signals in seconds, and (time, window in
+/// segments) after each ACK.
 type ControllerTrace = (f64, u64, Vec<f64>, Vec<(f64, u64)>);
 
 /// Runs the controller that `make` returns for a time of `span_ns`, over a link of `mbits` Mbit/s with an RTT of

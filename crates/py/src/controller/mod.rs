@@ -1,7 +1,6 @@
 //! Congestion control in Python: Rust controllers that call an object of the user's class.
 //!
-//! The object is called on the thread of its run. Only one thread at a time can execute Python code. An exception ends
-//! the run, and becomes the error of the run.
+//! The object is called on the thread of its run. An exception ends the run and becomes its error.
 
 mod abort;
 mod base;
@@ -32,8 +31,7 @@ use window_algorithm::PythonWindowAlgorithm;
 #[derive(Clone)]
 pub(crate) struct CustomController {
     pub(crate) name: String,
-    /// A callable that receives a `Setup` and returns a `Controller` or a `WindowAlgorithm`. If it is `None`, a
-    /// scenario with this control can be read but not run.
+    /// A callable from `Setup` to a `Controller` or a `WindowAlgorithm`. `None`: scenarios can be read but not run.
     pub(crate) make: Option<Arc<Py<PyAny>>>,
 }
 

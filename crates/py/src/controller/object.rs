@@ -35,8 +35,7 @@ impl Object {
         }
     }
 
-    /// Calls `question` with the object. Returns `None` if the run has ended, or if the call raised an exception. The
-    /// exception ends the run.
+    /// Calls `question` with the object. Returns `None` if the run has ended or the call raised an exception.
     pub fn ask<T>(
         &self,
         method: &str,

@@ -1,13 +1,12 @@
-//! The values that a controller in Python receives: classes of plain values. The name of each field ends with its unit.
-//! A new field needs an entry here and one in `_native.pyi`.
+//! The values that a controller in Python receives. The name of each field ends with its unit. A new field also needs
+//! an entry in `_native.pyi`.
 
 use lopsided_core::Duration;
 use lopsided_tcp::{ByteCounting, CaState, EcnUse, Feedback, cc};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Declares a class whose values are read from a Rust type. Each value has a name, a Python type, and an expression
-/// that computes it.
+/// Declares a class of values read from a Rust type: names, Python types, and expressions.
 macro_rules! values {
     ($(#[$doc:meta])* $class:ident($source:ident: $from:ty) { $($(#[$field_doc:meta])* $name:ident: $type:ty = $value:expr,)+ }) => {
         $(#[$doc])*

@@ -1,5 +1,5 @@
-//! `lopsided.WindowAlgorithm`, a base class for algorithms that define only how the window grows and is reduced, and
-//! the Rust algorithm that calls an object of such a class.
+//! `lopsided.WindowAlgorithm`, a base class for algorithms that define only growth and reduction of the window, and its
+//! Rust side.
 
 use super::base::{Number, missing};
 use super::object::{Object, defines, nothing};

@@ -1,5 +1,4 @@
-//! Compares two captures of one connection after a known change in one of them. The reported difference must be that
-//! change.
+//! Compares two captures of one connection after a known change in one of them.
 
 use crate::story::{CLIENT, SERVER, download_seen_by_the_server, packet};
 use lopsided_core::packet::{Flags, TcpHeader};

@@ -138,7 +138,7 @@ fn a_file_that_ends_in_the_middle_is_read_up_to_there() {
     assert!(read(&b"not a capture at all, only text"[..], |_, _| {}).is_err());
 }
 
-/// tshark must find no malformed packet, agree on directions and times, and flag only the duplicate ACK and the
+/// tshark finds no malformed packet, agrees on directions and times, and flags only the duplicate ACK and the
 /// retransmission.
 #[test]
 fn tshark_reads_a_capture_without_complaint() {
@@ -219,8 +219,7 @@ fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// Returns a segment with this payload in bytes. If its length does not fit the length field, the field is 0, as in
-/// Linux.
+/// A segment with this payload in bytes. A length that does not fit its field is 0, as in Linux.
 fn segment(payload: usize) -> Vec<u8> {
     let len = u16::try_from(40 + payload).unwrap_or(0).to_be_bytes();
     let mut octets = vec![0x45, 0, len[0], len[1], 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];

@@ -1,5 +1,4 @@
-//! Captures of a hand-written connection and of simulated runs. The tests read them back, damage them, check them with
-//! tshark, and align them.
+//! Captures of a hand-written connection and of simulated runs: read back, damaged, checked with tshark, and aligned.
 
 mod align;
 mod capture;

@@ -63,8 +63,7 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
     Packet::unbooked(id, at, contents)
 }
 
-/// A download as captured at the server: the handshake, three segments, and the close. The second segment is lost and
-/// retransmitted.
+/// A download at the server: handshake, three segments, of which the second is lost and retransmitted, and the close.
 pub fn download_seen_by_the_server() -> Vec<(Time, bool, Packet)> {
     let ack = Flags::ACK;
     let (one, two, three) = (1 + MSS, 1 + 2 * MSS, 1 + 3 * MSS);
