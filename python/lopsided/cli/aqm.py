@@ -21,6 +21,7 @@ from lopsided.cli.options import (
     load,
 )
 from lopsided.cli.study import carry_out
+from lopsided.data.suggestions import names_in
 from lopsided.errors import UsageError
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
 
@@ -74,11 +75,10 @@ def aqm(
     if suite is not None:
         if file is not None:
             raise UsageError(f"a suite has its own scenarios: omit {file} or --suite")
-        wanted = [part.strip() for part in sections.split(",") if part.strip()]
         of_suite = {key: value for key, value in vars(options).items() if key in ("ecn", "repeat", "seed")}
         carry_out(
             lambda report: study.run_suite(
-                suite, queues, sections=wanted, workers=workers, progress=report, **of_suite
+                suite, queues, sections=names_in(sections), workers=workers, progress=report, **of_suite
             ),
             f"aqm-{suite}",
             suite,

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from lopsided.cli.options import ANSWER, NOTHING, PRINTING, Answer, OwnCode, Printing, Settings, ask, load
 from lopsided.cli.study import carry_out
 from lopsided.cli.terminal import print_json, print_line
+from lopsided.data.suggestions import names_in
 from lopsided.data.units import counted
 from lopsided.errors import UsageError
 from lopsided.studies.doubts import unused_controllers
@@ -140,7 +141,7 @@ def _compare(builds: Builds, settings: Settings, answer: Answer, printing: Print
             candidate,
             client,
             server=builds.server,
-            lines=[line.strip() for line in builds.lines.split(",") if line.strip()],
+            lines=names_in(builds.lines),
             settings=settings,
             metric=builds.metric,
             margin=builds.margin,

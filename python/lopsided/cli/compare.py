@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from lopsided.cli.compare_packets import (
-    aligned,
-    aligned_folders,
-    aligned_with_kept,
-    show_many,
-    show_packets,
-)
 from lopsided.cli.options import (
     NOTHING,
     PRINTING,
@@ -32,12 +25,15 @@ from lopsided.cli.options import (
     picture_at,
 )
 from lopsided.cli.study import show
-from lopsided.cli.terminal import link, print_json, print_line, progress
+from lopsided.cli.terminal import link, out, print_json, print_line, print_prose, progress
+from lopsided.data.suggestions import names_in
 from lopsided.data.units import parse_time
 from lopsided.errors import UsageError
 from lopsided.scenario import Run
+from lopsided.studies import packets as aligning
 from lopsided.studies.arms import in_worlds
 from lopsided.studies.options import COMPARED_RUNS, COMPARED_WORLDS, METRIC_COLUMNS, PACKETS_APART_S
+from lopsided.views import packets as views
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -126,30 +122,38 @@ def compare(
     fail
         Exit with 1 if any quantity exceeds its tolerance; with --packets, if any packet differs.
     """
+    from lopsided.studies import compare as comparing
+
     if repeat < 1:
         raise UsageError(f"--repeat {repeat}: must be at least 1")
     if figure is not None:
         picture_at(figure, overwrite=overwrite)
-    bounds = dict(_tolerance(text) for text in tolerance)
-    span = _span(from_, to)
+    tolerances = {**comparing.TOLERANCES, **dict(map(_tolerance, tolerance))}
+    limits: dict[str, Any] = {"tolerances": tolerances, "window": _span(from_, to)}
+    rules: dict[str, Any] = {}
+    if packets:
+        rules = {"tolerance_s": parse_time(apart), "ignored": names_in(ignore)}
     result: Comparison | Packets
     if packets and other is None and file.is_dir():
         with progress(f"simulating what {file} kept", quiet=printing.silent) as report:
-            kept = aligned_with_kept(file, apart, ignore, report)
+            kept = aligning.against_all(file, progress=report, **rules)
         if len(kept) > 1:
             return _told_of_many(kept, printing, fail)
         result = next(iter(kept.values()))
-        repeat = 1
-    elif file.is_dir() or other is not None:
-        result = _of_folders(file, other, packets, apart, ignore, bounds, span)
-        repeat = 1
+    elif other is not None:
+        runs = [Run.load(folder) for folder in (file, other)]
+        named = {str(folder): [run] for folder, run in zip((file, other), runs, strict=True)}
+        result = aligning.of_folders(*runs, **rules) if packets else comparing.compare_runs(named, **limits)
+    elif file.is_dir():
+        raise UsageError(f"{file} is a folder: give a second run folder to compare it with")
     else:
         arms = _arms(load(file, settings, own), own.controllers, against, worlds, ours)
         with progress(" and ".join(arm.name for arm in arms), quiet=printing.silent) as report:
+            common: dict[str, Any] = {"seed": seed, "kernel": kernel, "progress": report}
             if packets:
-                result = aligned(arms, apart, ignore, seed=seed, kernel=kernel, keep=keep, progress=report)
+                result = aligning.compare_arms(arms, keep=keep, **common, **rules)
             else:
-                result = _compared(arms, repeat, seed, kernel, bounds, span, report)
+                result = comparing.compare_arms(arms, repeat=repeat, **common, **limits)
     drawn = False
     if figure is not None:
         from lopsided.views.plot import style
@@ -158,20 +162,25 @@ def compare(
             picture = result.figure()
             if drawn := picture is not None:
                 style.save(picture, figure)
+    is_table = isinstance(result, comparing.Comparison)
     if printing.as_json:
-        print_json(_as_json(result))
+        print_json(list(result.table().rows()) if is_table else result.as_dict())
     elif not printing.quiet:
-        _say(result)
+        if is_table:
+            show(result)
+        else:
+            for block in views.blocks(result):
+                print_prose(block) if isinstance(block, str) else out().print(block)
         if figure is not None and drawn:
             print_line(link(figure))
-    return 1 if fail and _is_beyond(result) else 0
+    return 1 if fail and (result.beyond() if is_table else result.first) else 0
 
 
 def _told_of_many(kept: dict[str, Packets], printing: Printing, fail: bool) -> int:
     if printing.as_json:
         print_json({name: found.as_dict() for name, found in kept.items()})
     elif not printing.quiet:
-        show_many(kept)
+        out().print(views.many(kept))
     return 1 if fail and any(found.first is not None for found in kept.values()) else 0
 
 
@@ -190,69 +199,6 @@ def _arms(
     if len(scenario.controllers) != 1:
         raise UsageError("give exactly one --controller to compare with another congestion control")
     return arms_against(scenario, next(iter(scenario.controllers)), against, chosen)
-
-
-def _compared(
-    arms: Sequence[Arm],
-    repeat: int,
-    seed: int | None,
-    kernel: str | None,
-    bounds: Mapping[str, float],
-    span: tuple[float, float] | None,
-    report: Callable[[float], object] | None,
-) -> Comparison:
-    from lopsided.studies import compare as comparing
-
-    return comparing.compare_arms(
-        arms,
-        repeat=repeat,
-        seed=seed,
-        kernel=kernel,
-        tolerances={**comparing.TOLERANCES, **bounds},
-        window=span,
-        progress=report,
-    )
-
-
-def _of_folders(
-    one: Path,
-    other: Path | None,
-    packets: bool,
-    apart: str,
-    ignore: str,
-    bounds: Mapping[str, float],
-    span: tuple[float, float] | None,
-) -> Comparison | Packets:
-    from lopsided.studies import compare as comparing
-
-    if other is None:
-        raise UsageError(f"{one} is a folder: give a second run folder to compare it with")
-    runs = [Run.load(folder) for folder in (one, other)]
-    if packets:
-        return aligned_folders(runs[0], runs[1], apart, ignore)
-    named = {str(folder): [run] for folder, run in zip((one, other), runs, strict=True)}
-    return comparing.compare_runs(named, tolerances={**comparing.TOLERANCES, **bounds}, window=span)
-
-
-def _as_json(result: Comparison | Packets) -> Any:
-    from lopsided.studies.compare import Comparison
-
-    return result.table().to_polars().to_dicts() if isinstance(result, Comparison) else result.as_dict()
-
-
-def _say(result: Comparison | Packets) -> None:
-    from lopsided.studies.compare import Comparison
-
-    if isinstance(result, Comparison):
-        show(result)
-    else:
-        show_packets(result)
-
-
-def _is_beyond(result: Comparison | Packets) -> bool:
-    from lopsided.studies.compare import Comparison
-
-    return bool(result.beyond()) if isinstance(result, Comparison) else result.first is not None
 
 
 def _tolerance(text: str) -> tuple[str, float]:

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from lopsided.cli.options import ANSWER, NOTHING, PRINTING, Answer, Dask, Kernel, OwnCode, Printing, Workers, World, on
 from lopsided.cli.study import carry_out
+from lopsided.data.suggestions import names_in
 from lopsided.data.units import parse_time
 from lopsided.studies.options import FairnessOptions
 
@@ -53,7 +54,7 @@ def fairness(
     """
     from lopsided.studies import fairness as fair
 
-    plan = fair.plan(_names(cc), [parse_time(each) * 1e3 for each in _names(rtt)], options, own.load())
+    plan = fair.plan(names_in(cc), [parse_time(each) * 1e3 for each in names_in(rtt)], options, own.load())
     plan.check()
     with on(dask, workers):
         carry_out(
@@ -63,7 +64,3 @@ def fairness(
             answer,
             printing,
         )
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]

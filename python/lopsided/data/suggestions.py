@@ -1,4 +1,4 @@
-"""Suggestions for unknown names: a different case, `-` for `_`, a similar word, a synonym."""
+"""Lists of names, and suggestions for unknown names: a different case, `-` for `_`, a similar word, a synonym."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ SYNONYMS: Mapping[str, str] = {
     "studies": "papers",
 }
 """Other programs' names for things with another name in lopsided."""
+
+
+def names_in(text: str) -> list[str]:
+    """Splits a list of names at its commas; empty names are left out."""
+    return [name for part in text.split(",") if (name := part.strip())]
 
 
 def meant(word: str, known: Iterable[str]) -> str | None:

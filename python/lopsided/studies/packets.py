@@ -31,14 +31,15 @@ from lopsided.accessors import filled_in
 from lopsided.data import captures
 from lopsided.data import run_folder as folders
 from lopsided.errors import FolderError, UsageError
+from lopsided.scenario import Run
 from lopsided.studies.arms import Arm, check_worlds, in_worlds, kernel_in, run_each
-from lopsided.studies.jobs import Progress
+from lopsided.studies.jobs import Progress, part_of
 from lopsided.studies.options import COMPARED_WORLDS, PACKETS_APART_S
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from lopsided.scenario import Run, Scenario
+    from lopsided.scenario import Scenario
 
 FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 """Compared fields of a packet; see `crates/trace/src/align.rs`."""
@@ -267,6 +268,13 @@ def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Pac
         folder = Path(temporary)
         run = kept.scenario.run(seed=kept.seed, progress=progress, pcap=folder, pcap_at=("hosts",))
         return align(Side("sim", run, folder), Side(f"kept {kept.world}", kept, kept.folder / CAPTURES), **rules)
+
+
+def against_all(folder: Path, *, progress: Progress | None = None, **rules: Any) -> dict[str, Packets]:
+    """Compares each run in a folder with a new simulation of its scenario, as `against` does; by the run's name."""
+    kept = kept_in(folder)
+    parts = [part_of(progress, number / len(kept), 1 / len(kept)) for number in range(len(kept))]
+    return {path.name: against(Run.load(path), progress=part, **rules) for path, part in zip(kept, parts, strict=True)}
 
 
 def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") -> Run:

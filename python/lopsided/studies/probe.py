@@ -19,8 +19,9 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from lopsided import _native, metrics
 from lopsided.errors import RunError, UsageError
@@ -147,11 +148,8 @@ def serve(
     """Runs the sink until it is interrupted or `stop` is set. `cc` is the simulator's default."""
     stack.check(cc)
     sink = _Sink(note)
-    with (
-        _Listener(address, port)
-        if stack.profile is None
-        else _OurListener(address, port, stack.profile, cc) as listener
-    ):
+    listener = _Listener(address, port) if stack.profile is None else _OurListener(address, port, stack.profile, cc)
+    with closing(listener):
         note("listening on {} port {}".format(*listener.address))
         while stop is None or not stop.is_set():
             try:
@@ -184,7 +182,7 @@ def run(
         stack.check(flow.cc)
     if stack.profile is None:
         return _run(_KernelWay(host, port), flows, interval_s, every_write)
-    with _OurWay(host, port, stack.profile, len(flows)) as way:
+    with closing(_OurWay(host, port, stack.profile, len(flows))) as way:
         return _run(way, flows, interval_s, every_write)
 
 
@@ -248,17 +246,8 @@ def thesis_lines(log: Log) -> list[str]:
     for one in log.samples:
         windows = (one.ssthresh_bytes, one.cwnd_bytes, one.receive_window_bytes, one.send_window_bytes)
         texts = [str(window or 0) for window in (*windows, one.bandwidth_window_bytes)]
-        lines.append(
-            "\t".join(
-                [
-                    f"{one.time_s - THESIS_EPOCH_S:.6f}",
-                    str(one.rtt_us),
-                    str(one.rtt_var_us),
-                    *texts,
-                    f"{one.throughput_bps:.6f}",
-                ]
-            )
-        )
+        rtts = [str(one.rtt_us), str(one.rtt_var_us)]
+        lines.append("\t".join([f"{one.time_s - THESIS_EPOCH_S:.6f}", *rtts, *texts, f"{one.throughput_bps:.6f}"]))
     return lines
 
 
@@ -268,21 +257,19 @@ class _Connection(Protocol):
     def send(self, octets: bytes, timeout_s: float) -> int: ...
     def recv(self, most: int, timeout_s: float) -> bytes: ...
     def set_cc(self, name: str) -> None: ...
-    def end(self) -> None:
+    def shutdown_write(self) -> None:
         """Sends a FIN after the data that was written."""
         ...
 
-    def give_up(self) -> None:
+    def abort(self) -> None:
         """Closes the connection and discards its unsent data."""
         ...
 
-    def sample(self, throughput_bps: float) -> Sample: ...
-    def port(self) -> int:
-        """Returns the local port, or 0."""
+    def info(self) -> dict[str, Any]:
+        """Returns the state of the sender: TCP_INFO with units in the names."""
         ...
 
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
+    def close(self) -> None: ...
 
 
 class _Way(Protocol):
@@ -297,8 +284,14 @@ class _Way(Protocol):
 
 
 class _KernelConnection:
+    """A connection of the kernel with the methods of `_native.TcpSocket`, the simulator's."""
+
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection
+
+    @property
+    def port(self) -> int:
+        return self._socket.getsockname()[1]
 
     def send(self, octets: bytes, timeout_s: float) -> int:
         self._socket.settimeout(timeout_s)
@@ -314,85 +307,49 @@ class _KernelConnection:
         except OSError:
             raise OSError(f"the sender's kernel has no congestion control {name}") from None
 
-    def end(self) -> None:
+    def shutdown_write(self) -> None:
         self._socket.shutdown(socket.SHUT_WR)
 
-    def give_up(self) -> None:
+    def abort(self) -> None:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
-    def sample(self, throughput_bps: float) -> Sample:
+    def info(self) -> dict[str, Any]:
         info = tcp_info.read(self._socket)
         mss, rate, threshold = info["snd_mss"], info.get("delivery_rate"), info["snd_ssthresh"]
-        return Sample(
-            time_s=_wall_s(),
-            rtt_us=info["rtt"],
-            rtt_var_us=info["rttvar"],
-            ssthresh_bytes=threshold * mss if threshold < tcp_info.INFINITE_SSTHRESH else None,
-            cwnd_bytes=info["snd_cwnd"] * mss,
-            receive_window_bytes=info.get("rcv_space"),
-            send_window_bytes=info.get("snd_wnd"),
-            bandwidth_window_bytes=None if rate is None else rate * info["rtt"] // 1_000_000,
-            throughput_bps=throughput_bps,
-            retransmits=info["total_retrans"],
-            state=tcp_info.CONGESTION_STATES[min(info["ca_state"], len(tcp_info.CONGESTION_STATES) - 1)],
-            in_flight_bytes=max(0, info["unacked"] - info["sacked"] - info["lost"] + info["retrans"]) * mss,
-        )
+        return {
+            "rtt_us": info["rtt"],
+            "rttvar_us": info["rttvar"],
+            "snd_ssthresh_bytes": threshold * mss if threshold < tcp_info.INFINITE_SSTHRESH else None,
+            "snd_cwnd_bytes": info["snd_cwnd"] * mss,
+            "rcv_space_bytes": info.get("rcv_space"),
+            "snd_wnd_bytes": info.get("snd_wnd"),
+            "delivery_rate_bps": None if rate is None else 8 * rate,
+            "total_retrans": info["total_retrans"],
+            "ca_state": tcp_info.CONGESTION_STATES[min(info["ca_state"], len(tcp_info.CONGESTION_STATES) - 1)],
+            "in_flight_bytes": max(0, info["unacked"] - info["sacked"] - info["lost"] + info["retrans"]) * mss,
+        }
 
-    def port(self) -> int:
-        return self._socket.getsockname()[1]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._socket.close()
 
 
-class _OurConnection:
-    def __init__(self, connection: _native.TcpSocket) -> None:
-        self._socket = connection
-
-    def send(self, octets: bytes, timeout_s: float) -> int:
-        return self._socket.send(octets, timeout_s)
-
-    def recv(self, most: int, timeout_s: float) -> bytes:
-        return self._socket.recv(most, timeout_s)
-
-    def set_cc(self, name: str) -> None:
-        self._socket.set_cc(name)
-
-    def end(self) -> None:
-        self._socket.shutdown_write()
-
-    def give_up(self) -> None:
-        self._socket.abort()
-
-    def sample(self, throughput_bps: float) -> Sample:
-        info = self._socket.info()
-        rate = info["delivery_rate_bps"]
-        return Sample(
-            time_s=_wall_s(),
-            rtt_us=info["rtt_us"],
-            rtt_var_us=info["rttvar_us"],
-            ssthresh_bytes=info["snd_ssthresh_bytes"],
-            cwnd_bytes=info["snd_cwnd_bytes"],
-            receive_window_bytes=info["rcv_space_bytes"],
-            send_window_bytes=info["snd_wnd_bytes"],
-            bandwidth_window_bytes=None if rate is None else rate * info["rtt_us"] // 8_000_000,
-            throughput_bps=throughput_bps,
-            retransmits=info["total_retrans"],
-            state=info["ca_state"],
-            in_flight_bytes=info["in_flight_bytes"],
-        )
-
-    def port(self) -> int:
-        return 0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
+def _sample(connection: _Connection, throughput_bps: float) -> Sample:
+    info = connection.info()
+    rate = info["delivery_rate_bps"]
+    return Sample(
+        time_s=_wall_s(),
+        rtt_us=info["rtt_us"],
+        rtt_var_us=info["rttvar_us"],
+        ssthresh_bytes=info["snd_ssthresh_bytes"],
+        cwnd_bytes=info["snd_cwnd_bytes"],
+        receive_window_bytes=info["rcv_space_bytes"],
+        send_window_bytes=info["snd_wnd_bytes"],
+        bandwidth_window_bytes=None if rate is None else rate * info["rtt_us"] // 8_000_000,
+        throughput_bps=throughput_bps,
+        retransmits=info["total_retrans"],
+        state=info["ca_state"],
+        in_flight_bytes=info["in_flight_bytes"],
+    )
 
 
 class _KernelWay:
@@ -424,16 +381,11 @@ class _OurWay:
         if not ours:
             return _KernelWay(self.host, self.port).connect(None)
         try:
-            return _OurConnection(
-                self._host.connect((self._peer, self.port), self._profile, cc or DEFAULT_CC, PATIENCE_S)
-            )
+            return self._host.connect((self._peer, self.port), self._profile, cc or DEFAULT_CC, PATIENCE_S)
         except BlockingIOError:
             raise TimeoutError("the sink does not answer") from None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._host.close(_LINGER_S)
 
 
@@ -447,10 +399,7 @@ class _Listener:
         connection, peer = self._listener.accept()
         return _KernelConnection(connection), peer[0]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._listener.close()
 
 
@@ -464,12 +413,9 @@ class _OurListener:
 
     def accept(self) -> tuple[_Connection, str]:
         connection = self._acceptor.accept(0.2)
-        return _OurConnection(connection), connection.peer()[0]
+        return connection, connection.peer()[0]
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._host.close(1.0)
 
 
@@ -492,7 +438,7 @@ class _Sink:
 
     def handle(self, connection: _Connection, peer: str) -> None:
         """Handles one connection. Errors are logged and do not stop the sink."""
-        with connection:
+        with closing(connection):
             if not self._enter(peer):
                 return
             try:
@@ -593,7 +539,7 @@ def _interval(value: object, flow: Flow) -> float:
 def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: bool) -> None:
     """Runs one flow on the requesting side."""
     flow = log.flow
-    with way.connect(flow.cc) as connection:
+    with closing(way.connect(flow.cc)) as connection:
         wished = flow if way.chooses else replace(flow, cc=None)
         wish = {
             "role": "data",
@@ -604,7 +550,7 @@ def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: 
         }
         _send_all(connection, json.dumps(wish).encode() + b"\n")
         if flow.direction == "up":
-            log.port = connection.port()
+            log.port = connection.port if isinstance(connection, _KernelConnection) else 0
             _send(connection, log, interval_s, every_write)
         else:
             _receive(connection, log, PATIENCE_S + flow.duration_s, flow.duration_s)
@@ -614,7 +560,7 @@ def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
     """Fetches the sink's report: samples of downloads, byte counts of uploads."""
     # The sink may see the end slightly later.
     time.sleep(0.2)
-    with way.connect(None, ours=False) as connection:
+    with closing(way.connect(None, ours=False)) as connection:
         _send_all(connection, json.dumps({"role": "report", "token": token}).encode() + b"\n")
         text = _read_report(connection, len(logs))
     try:
@@ -688,7 +634,7 @@ def _send(connection: _Connection, log: Log, interval_s: float, every_write: boo
     while (now := time.monotonic()) < end and (not flow.size or written < flow.size):
         each = every_write and len(log.samples) < _MOST_SAMPLES
         if now >= due and not each:
-            log.samples.append(connection.sample(8 * written / (now - began)))
+            log.samples.append(_sample(connection, 8 * written / (now - began)))
             due += interval_s * (1 + (now - due) // interval_s)
         try:
             most = _THESIS_WRITE if every_write else len(_CHUNK)
@@ -696,15 +642,15 @@ def _send(connection: _Connection, log: Log, interval_s: float, every_write: boo
             written += connection.send(chunk, max(1e-4, (end if each else min(due, end)) - now))
             if each:
                 since = max(time.monotonic() - began, 1e-6)
-                log.samples.append(connection.sample(8 * written / since))
+                log.samples.append(_sample(connection, 8 * written / since))
         except (BlockingIOError, TimeoutError):
             continue
     if flow.size:
-        connection.end()
+        connection.shutdown_write()
         connection.recv(1, PATIENCE_S + flow.duration_s)
     else:
         # A slow line could need minutes for the socket's data.
-        connection.give_up()
+        connection.abort()
 
 
 def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: float | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lopsided.data.catalogue import run_tables
@@ -30,6 +30,19 @@ def headline(found: Packets) -> str:
     return f"{text}\nThe packets diverge: {_place(parted.parted)}, in {_words(parted.parted.fields)}. " + _share(
         found, parted.parted
     )
+
+
+def blocks(found: Packets) -> Iterator[str | View]:
+    """Yields sentences and tables: the first difference with the packets before it and the state of both ends, the
+    first difference of each field, and the drift in time."""
+    yield headline(found)
+    yield flows(found)
+    if found.first is not None:
+        for scene in found.scenes():
+            yield context(found, scene)
+            yield states(found, scene)
+        yield fields(found.first)
+        yield drift(found, found.first)
 
 
 def _total(found: Packets) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lopsided.data import units
+from lopsided.data.suggestions import names_in
 from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
 from lopsided.studies import device_configs
@@ -93,7 +94,7 @@ def size(
     )
     device_configs.checked_interface(asked.interface)
     if isinstance(queues, str):
-        queues = [name.strip() for name in queues.split(",") if name.strip()]
+        queues = names_in(queues)
     line = line_of(down, up, rtt, asked)
     target_s = None if asked.target_delay is None else units.parse_time(asked.target_delay)
     if target_s is not None and not 0 < target_s < math.inf:
