@@ -38,6 +38,18 @@ class Series:
     time_s: Floats
     value: Floats
 
+    def growth(self, start_s: float, stop_s: float) -> float:
+        """Returns the growth of a counter between two times, in seconds; 0 without samples. The counter starts at 0
+        before the first sample."""
+        if not len(self.time_s):
+            return 0.0
+        before, after = np.interp([start_s, stop_s], self.time_s, self.value, left=0.0)
+        return float(after - before)
+
+    def total(self, start_s: float, stop_s: float) -> float:
+        """Returns the sum of the values of the intervals that end between two times, in seconds."""
+        return float(np.nansum(self.value[(self.time_s > start_s) & (self.time_s <= stop_s)]))
+
 
 def flow_column(run: HasSeries, flow: str, column: str) -> Series:
     """Returns a sampled column of one flow as recorded. Missing values are NaN.
@@ -85,11 +97,7 @@ def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) ->
     """
     if not stop_s > start_s:
         raise UsageError(f"no time between {start_s} s and {stop_s} s to measure goodput in")
-    delivered = flow_column(run, flow, "delivered_bytes")
-    if len(delivered.time_s) == 0:
-        return 0.0
-    at_start, at_stop = np.interp([start_s, stop_s], delivered.time_s, delivered.value, left=0.0)
-    return float(at_stop - at_start) * 8 / (stop_s - start_s)
+    return flow_column(run, flow, "delivered_bytes").growth(start_s, stop_s) * 8 / (stop_s - start_s)
 
 
 def rtt(run: HasSeries, flow: str) -> Series:

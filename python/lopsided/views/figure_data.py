@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lopsided.views.inks import thin_out
+
 if TYPE_CHECKING:
     from lopsided.data.series import Floats
     from lopsided.views.chart import Chart
@@ -30,23 +32,9 @@ def as_json(chart: Chart) -> str:
 
 
 def _curve(name: str, ink: str, x: Floats, y: Floats, dash: tuple[float, float] | None = None) -> dict[str, Any]:
-    x, y = _reduced(x, y)
+    x, y = thin_out(x, y, _MOST_POINTS)
     dashed = {} if dash is None else {"dash": dash}
     return {"name": name, "ink": ink, "x": _numbers(x), "y": _numbers(y), **dashed}
-
-
-def _reduced(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Reduces a curve to the extremes of each segment."""
-    if len(x) <= _MOST_POINTS:
-        return x, y
-    kept: set[int] = set()
-    for part in np.array_split(np.arange(len(x)), _MOST_POINTS // 2):
-        known = part[~np.isnan(y[part])]
-        kept.update(
-            (int(known[np.argmin(y[known])]), int(known[np.argmax(y[known])])) if len(known) else (int(part[0]),)
-        )
-    places = np.array(sorted(kept))
-    return x[places], y[places]
 
 
 def _numbers(values: Floats) -> list[float | None]:

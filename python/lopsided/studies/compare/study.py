@@ -179,21 +179,15 @@ def _within(run: Run, window: Window) -> dict[Key, float]:
 def _round_trips(run: Run, flow: str, window: Window) -> tuple[float, float]:
     """Mean and standard deviation of the RTT within `window`."""
 
-    def total_of(column: str) -> float:
-        curve = series.flow_column(run, flow, column)
-        return float(np.nansum(curve.value[(curve.time_s > window[0]) & (curve.time_s <= window[1])]))
-
-    count, total, squares = map(total_of, ("rtt_count", "rtt_sum_ms", "rtt_sumsq_ms2"))
+    curves = (series.flow_column(run, flow, name) for name in ("rtt_count", "rtt_sum_ms", "rtt_sumsq_ms2"))
+    count, total, squares = (curve.total(*window) for curve in curves)
     if not count:
         return math.nan, math.nan
     return total / count, math.sqrt(max(0.0, squares / count - (total / count) ** 2))
 
 
 def _growth(counter: series.Series, window: Window) -> float:
-    if not len(counter.time_s):
-        return math.nan
-    at = np.interp(window, counter.time_s, counter.value, left=0.0)
-    return float(at[1] - at[0])
+    return counter.growth(*window) if len(counter.time_s) else math.nan
 
 
 def _number(value: float | None) -> float:

@@ -28,10 +28,10 @@ class Means:
 
 def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Means:
     goodput = sum(series.goodput_between(run, flow, start_s, stop_s) for flow in flows)
-    count, total = (_sum(run, flows, column, start_s, stop_s) for column in ("rtt_count", "rtt_sum_ms"))
-    again, sent = (
-        sum(_growth(run, flow, column, start_s, stop_s) for flow in flows) for column in ("retransmits", "sent_bytes")
-    )
+    names = ("rtt_count", "rtt_sum_ms", "retransmits", "sent_bytes")
+    rtts, rtt_ms, retransmits, sent_bytes = ([series.flow_column(run, flow, name) for flow in flows] for name in names)
+    count, total = (sum(curve.total(start_s, stop_s) for curve in curves) for curves in (rtts, rtt_ms))
+    again, sent = (sum(curve.growth(start_s, stop_s) for curve in curves) for curves in (retransmits, sent_bytes))
     segments = sent / _segment_bytes(run, flows)
     return Means(goodput, total / count if count else math.nan, again / segments if segments > 0 else math.nan)
 
@@ -71,22 +71,6 @@ def share_window_s(rtt_s: float, interval_s: float) -> float:
 
 def _harm_to_cost(alone: float, in_company: float) -> float | None:
     return None if math.isnan(alone) or math.isnan(in_company) else metrics.harm_to_cost(alone, in_company)
-
-
-def _sum(run: Run, flows: Sequence[str], column: str, start_s: float, stop_s: float) -> float:
-    total = 0.0
-    for flow in flows:
-        curve = series.flow_column(run, flow, column)
-        total += float(np.nansum(curve.value[(curve.time_s > start_s) & (curve.time_s <= stop_s)]))
-    return total
-
-
-def _growth(run: Run, flow: str, column: str, start_s: float, stop_s: float) -> float:
-    curve = series.flow_column(run, flow, column)
-    if not len(curve.time_s):
-        return 0.0
-    before, after = np.interp([start_s, stop_s], curve.time_s, curve.value, left=0.0)
-    return float(after - before)
 
 
 def _segment_bytes(run: Run, flows: Sequence[str]) -> float:

@@ -80,9 +80,7 @@ class View:
 
     def grown(self, column: str) -> float:
         """Increase of a queue counter in the time span."""
-        curve = series.queue_column(self.run, self.link, self.way, column)
-        first, last = np.interp(self.span, curve.time_s, curve.value, left=0.0)
-        return float(last - first)
+        return series.queue_column(self.run, self.link, self.way, column).growth(*self.span)
 
     def sojourns(self) -> tuple[Floats, Floats]:
         """Per sampling interval: mean sojourn time in ms, and packet count."""
@@ -237,11 +235,7 @@ def _extreme(column: str, pick: Callable[[Floats], Any], scale: float = 1.0) -> 
 def _sent_rate(view: View) -> float:
     """Sending rate in bit/s, with retransmissions."""
     since, until = view.span
-    total = 0.0
-    for name in view.flows:
-        curve = series.flow_column(view.run, name, "sent_bytes")
-        first, last = np.interp(view.span, curve.time_s, curve.value, left=0.0)
-        total += float(last - first)
+    total = sum(series.flow_column(view.run, name, "sent_bytes").growth(*view.span) for name in view.flows)
     return total * 8 / (until - since)
 
 

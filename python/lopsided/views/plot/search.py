@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -64,14 +65,10 @@ def _cloud(found: Search, panel: Axes, x: int, y: int) -> None:
     def place(trial: Trial) -> tuple[float, float]:
         return found.value(trial, x) / scale_x, found.value(trial, y) / scale_y
 
-    front = {trial.number for trial in found.front}
-    for trials, ink, size, fill in (
-        ([t for t in found.tried if _valued(found, t) and not found.keeps(t)], _BROKEN, 3.5, "none"),
-        ([t for t in found.tried if found.keeps(t) and t.number not in front], _KEPT, 3.5, "full"),
-    ):
+    for trials, ink, fill in _groups(found, found.front):
         if trials:
             points = np.array([place(trial) for trial in trials])
-            panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=size, fillstyle=fill, alpha=0.7)
+            panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=3.5, fillstyle=fill, alpha=0.7)
     if found.front:
         best = sorted(map(place, found.front))
         line = "-o" if len(found.goals) == 2 else "o"
@@ -91,10 +88,7 @@ def _progress(found: Search) -> Figure:
     scale, label = _scale(found, 0)
     sheet = style.sheet("Progress of the search", _subtitle(found), (2.9,), "trial")
     (panel,) = sheet.panels
-    for trials, ink, fill in (
-        ([t for t in found.tried if _valued(found, t) and not found.keeps(t)], _BROKEN, "none"),
-        ([t for t in found.tried if found.keeps(t)], _KEPT, "full"),
-    ):
+    for trials, ink, fill in _groups(found):
         values = [found.value(trial, 0) / scale for trial in trials]
         panel.plot([t.number for t in trials], values, "o", color=ink, markersize=3.5, fillstyle=fill)
     best: list[tuple[int, float]] = []
@@ -126,14 +120,8 @@ def _settings(found: Search) -> Figure:
     columns = 1 if len(keys) == 1 else 2
     names = [f"{label} by {key.key}{_unit(key)}" for key in keys]
     figure, panels = style.small_panels(found.figures["settings"], _subtitle(found), names, columns, 1.7)
-    front = {trial.number for trial in found.front}
     for key, panel in zip(keys, panels, strict=True):
-        groups = (
-            ([t for t in found.tried if _valued(found, t) and not found.keeps(t)], _BROKEN, "none"),
-            ([t for t in found.tried if found.keeps(t) and t.number not in front], _KEPT, "full"),
-            (list(found.front), _FOUND, "full"),
-        )
-        for trials, ink, fill in groups:
+        for trials, ink, fill in (*_groups(found, found.front), (found.front, _FOUND, "full")):
             known = [trial for trial in trials if key.key in trial.labels]
             if known:
                 xs = [float(key.parameter(trial.labels[key.key]) if not isinstance(key, Choice) else
@@ -153,6 +141,14 @@ def _settings(found: Search) -> Figure:
     best = "best" if len(found.goals) == 1 else "on the front"
     style.small_print(figure, f"{_seeds(found)}; orange: {best}{beyond}", f"digest of all runs {found.digest}")
     return figure
+
+
+def _groups(found: Search, front: Sequence[Trial] = ()) -> tuple[tuple[list[Trial], str, Literal["none", "full"]], ...]:
+    """Returns the trials beyond the limits and the others without those of the front, each with ink and fill."""
+    drawn = {trial.number for trial in front}
+    broken = [trial for trial in found.tried if _valued(found, trial) and not found.keeps(trial)]
+    kept = [trial for trial in found.tried if found.keeps(trial) and trial.number not in drawn]
+    return (broken, _BROKEN, "none"), (kept, _KEPT, "full")
 
 
 def _valued(found: Search, trial: Trial) -> bool:

@@ -159,20 +159,30 @@ def sheet(
     In the journal-column style, a figure without `end_labels` uses their space. `own_x` gives each panel its own x
     range.
     """
-    if (column := _column.get()) is not None:
-        return _column_sheet(column, heights, x_label, _RIGHT_COLUMN_IN if end_labels else _BARE_COLUMN_IN, own_x=own_x)
-    with mpl.rc_context(LOOK):
-        gap = GAP_IN + (_TICK_LABELS_IN if own_x else 0.0)
-        total = TOP_IN + sum(heights) + gap * (len(heights) - 1) + BOTTOM_IN
-        figure = LabFigure(figsize=(WIDTH_IN, total), dpi=110)
-        _head(figure, total, title, subtitle)
+    look = LOOK
+    if (column := _column.get()) is None:
+        dpi, width_in, gap, top_in, bottom_in = 110, WIDTH_IN, GAP_IN, TOP_IN, BOTTOM_IN
+        left, width, label_at = LEFT, WIDTH, -0.062
+    else:
+        sizes = dict.fromkeys(("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), column.font_size)
+        look, dpi, width_in, gap = look | sizes, 300, column.width_in, GAP_IN / 2
+        top_in, bottom_in = _TOP_COLUMN_IN, _BOTTOM_COLUMN_IN
+        heights = tuple(height * (0.75 if width_in < 5 else 1.0) for height in heights)
+        panel_in = width_in - _LEFT_COLUMN_IN - (_RIGHT_COLUMN_IN if end_labels else _BARE_COLUMN_IN)
+        left, width, label_at = _LEFT_COLUMN_IN / width_in, panel_in / width_in, -0.36 / panel_in
+    gap += _TICK_LABELS_IN if own_x else 0.0
+    with mpl.rc_context(look):
+        total = top_in + sum(heights) + gap * (len(heights) - 1) + bottom_in
+        figure = LabFigure(figsize=(width_in, total), dpi=dpi)
+        if column is None:
+            _head(figure, total, title, subtitle)
         panels: list[Axes] = []
-        top = total - TOP_IN
+        top = total - top_in
         for height in heights:
-            box = (LEFT, (top - height) / total, WIDTH, height / total)
+            box = (left, (top - height) / total, width, height / total)
             panel = figure.add_axes(box, sharex=panels[0] if panels and not own_x else None)
             panel.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-            panel.yaxis.set_label_coords(-0.062, 0.5)
+            panel.yaxis.set_label_coords(label_at, 0.5)
             panels.append(panel)
             top -= height + gap
         for panel in panels[:-1]:
@@ -194,30 +204,6 @@ def _head(figure: Figure, height_in: float, title: str, subtitle: str) -> None:
 
 def legend_size() -> float:
     return 7.5 if (column := _column.get()) is None else column.font_size - 1.5
-
-
-def _column_sheet(column: Column, heights: tuple[float, ...], x_label: str, right_in: float, *, own_x: bool) -> Sheet:
-    sizes = dict.fromkeys(("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize"), column.font_size)
-    with mpl.rc_context({**LOOK, **sizes}):
-        share = 0.75 if column.width_in < 5 else 1.0
-        drawn = [height * share for height in heights]
-        gap = GAP_IN / 2 + (_TICK_LABELS_IN if own_x else 0.0)
-        total = _TOP_COLUMN_IN + sum(drawn) + gap * (len(drawn) - 1) + _BOTTOM_COLUMN_IN
-        figure = LabFigure(figsize=(column.width_in, total), dpi=300)
-        width = column.width_in - _LEFT_COLUMN_IN - right_in
-        panels: list[Axes] = []
-        top = total - _TOP_COLUMN_IN
-        for height in drawn:
-            box = (_LEFT_COLUMN_IN / column.width_in, (top - height) / total, width / column.width_in, height / total)
-            panel = figure.add_axes(box, sharex=panels[0] if panels and not own_x else None)
-            panel.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
-            panel.yaxis.set_label_coords(-0.36 / width, 0.5)
-            panels.append(panel)
-            top -= height + gap
-        for panel in panels[:-1]:
-            panel.tick_params(labelbottom=own_x)
-        panels[-1].set_xlabel(x_label)
-    return Sheet(figure, tuple(panels))
 
 
 _BOTTOM_SMALL_IN = 0.3
