@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import Any
 
 from lopsided import metrics
 from lopsided.data.catalogue import Column
+from lopsided.data.table import Row
 from lopsided.data.view import Heading
 
 INTERVAL = Heading("95 %", "half width of the mean's 95 % interval (Student's t over the seeds)")
@@ -16,6 +19,26 @@ ALIKE = "nothing in them is random; `--start-jitter 1s` varies the start times o
 
 _WIDE = 0.5
 """Relative half-width above which a mean is uncertain."""
+
+
+def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
+    """Returns the rows by their values of `keys`, in the order of the first row of each group."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return groups
+
+
+def medians(rows: Sequence[Row], columns: Iterable[str]) -> Row:
+    """Returns the median of each column over the rows that have a value; `None` if no row has one."""
+    known = {column: [row[column] for row in rows if row[column] is not None] for column in columns}
+    return {column: median(values) if values else None for column, values in known.items()}
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Returns the mean of the known values, or `None` if there are none."""
+    found = metrics.mean_interval(values)
+    return found.mean if found.of else None
 
 
 def all_alike(digests: Iterable[str]) -> bool:

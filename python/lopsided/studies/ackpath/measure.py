@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided.data import units
 from lopsided.data.table import Row
 from lopsided.metrics.performance import jain_index
+from lopsided.studies.spread import medians
 
 if TYPE_CHECKING:
     import polars as pl
@@ -149,16 +150,12 @@ def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, 
     }
 
 
-def median_of(arm: str, rows: Sequence[Mapping[str, Any]]) -> Row:
+def median_of(arm: str, rows: Sequence[Row]) -> Row:
     own = [row for row in rows if row["remedies"] == arm]
-    cell: Row = {"remedies": arm}
-    for column in own[0].keys() - {"remedies", "repetition", "seed", "digest"}:
-        values = [row[column] for row in own if row[column] is not None]
-        cell[column] = median(values) if values else None
-    return cell
+    return {"remedies": arm, **medians(own, own[0].keys() - {"remedies", "repetition", "seed", "digest"})}
 
 
-def limit_of(arm: str, rows: Sequence[Mapping[str, Any]]) -> str:
+def limit_of(arm: str, rows: Sequence[Row]) -> str:
     """Describes the limit of the downloads, with numbers."""
     cell = median_of(arm, rows)
     used, waits = cell["down_utilisation"] or 0.0, (cell["ack_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)

@@ -7,8 +7,7 @@ intervals; `runs` has every seed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import median
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from lopsided.data.study_tables import AQM_CELLS, AQM_DELAYS, AQM_RUNS, AQM_USER_RUNS, AQM_USERS
 from lopsided.data.table import Row, Table
@@ -20,6 +19,7 @@ from lopsided.studies.aqm.workloads import WORKLOADS, Ends, with_workload
 from lopsided.studies.arms import Arm, check_worlds, kernel_in
 from lopsided.studies.jobs import Progress, check_count, part_of, repeated, run_jobs
 from lopsided.studies.options import AQM_QUEUES, AqmOptions
+from lopsided.studies.spread import grouped, medians
 from lopsided.studies.starts import varied
 from lopsided.studies.study import digest_of
 
@@ -167,21 +167,12 @@ def _tables(measured: Sequence[tuple[Row, Measured]]) -> tuple[Table, Table, Tab
 _OF_A_RUN = ("repetition", "seed", "digest")
 
 
-def _medians(rows: Sequence[Mapping[str, Any]], keys: tuple[str, ...]) -> Iterable[Row]:
+def _medians(rows: Sequence[Row], keys: tuple[str, ...]) -> Iterable[Row]:
     """Returns one row per combination of keys, with medians over the seeds."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
-    for key, group in groups.items():
-        values = {
-            name: [row[name] for row in group if row[name] is not None]
-            for name in group[0]
-            if name not in (*keys, *_OF_A_RUN)
-        }
-        yield {
-            **dict(zip(keys, key, strict=True)),
-            **{name: float(median(known)) if known else None for name, known in values.items()},
-        }
+    for key, group in grouped(rows, keys).items():
+        found = medians(group, (name for name in group[0] if name not in (*keys, *_OF_A_RUN)))
+        numbers = {name: None if value is None else float(value) for name, value in found.items()}
+        yield {**dict(zip(keys, key, strict=True)), **numbers}
 
 
 def _delays(measured: Sequence[tuple[Row, Measured]]) -> Iterable[Row]:
@@ -194,11 +185,5 @@ def _delays(measured: Sequence[tuple[Row, Measured]]) -> Iterable[Row]:
         values = Delays.joined(parts).quantiles(SHARES)
         for share, value in zip(SHARES, values, strict=True):
             if value is not None:
-                yield {
-                    "world": world,
-                    "queue": queue,
-                    "direction": cast("Direction", way),
-                    "quantity": quantity,
-                    "share": share,
-                    "value_ms": value,
-                }
+                names = {"world": world, "queue": queue, "direction": way, "quantity": quantity}
+                yield {**names, "share": share, "value_ms": value}

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from lopsided import metrics
 from lopsided.controllers import Controllers
@@ -25,6 +25,7 @@ from lopsided.studies.fairness.plan import Plan, plan
 from lopsided.studies.fairness.result import KEYS, Matrix
 from lopsided.studies.jobs import check_count, repeated, run_jobs
 from lopsided.studies.options import FairnessOptions
+from lopsided.studies.spread import grouped, medians
 from lopsided.studies.study import digest_of
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def _summarize(study: Plan, rows: list[Row], world: str) -> Matrix:
     alone = [row for row in rows if "queue_rtt_ms" in row]
     runs = [row for row in rows if "queue_rtt_ms" not in row]
     _add_harm(runs, alone)
-    cells = [_cell(mine) for mine in _grouped(runs).values()]
+    cells = [_cell(mine) for mine in grouped(runs, KEYS).values()]
     by_name = {tuple(cell[key] for key in KEYS): cell for cell in cells}
     for cell in cells:
         own = by_name.get((cell["cc"], cell["rtt_ms"], cell["cc"], cell["against_rtt_ms"]))
@@ -246,19 +247,15 @@ def _add_harm(runs: list[Row], alone: list[Row]) -> None:
 
 def _cell(rows: list[Row]) -> Row:
     """Combines all runs of one side against another into one row."""
-    cell: Row = {key: rows[0][key] for key in KEYS}
+    cell: Row = {key: rows[0][key] for key in KEYS} | medians(rows, MEDIANS)
     # A side against itself has two rows per run.
     cell["runs"] = len({row["digest"] for row in rows})
-    for column in MEDIANS:
-        values = [row[column] for row in rows if row[column] is not None]
-        cell[column] = median(values) if values else None
-        if column == "share":
-            cell |= {"share_least": min(values, default=None), "share_most": max(values, default=None)}
-            # The median of ratios could exceed 1 for both sides, so use the ratio of medians.
-            share = cell["share"]
-            cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
-        if column in INTERVALS:
-            cell |= _interval(rows, column)
+    shares, share = [row["share"] for row in rows if row["share"] is not None], cell["share"]
+    cell |= {"share_least": min(shares, default=None), "share_most": max(shares, default=None)}
+    # The median of ratios could exceed 1 for both sides, so use the ratio of medians.
+    cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
+    for column in INTERVALS:
+        cell |= _interval(rows, column)
     joined = [row for row in rows if not row["first"]]
     for column in ("converged_s", "settled_s"):
         # Without convergence the time is infinite.
@@ -277,17 +274,11 @@ def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
     rows is one observation.
     """
     itself = (rows[0]["cc"], rows[0]["rtt_ms"]) == (rows[0]["against_cc"], rows[0]["against_rtt_ms"])
-    strata: dict[bool, list[float | None]] = {}
+    groups = grouped(rows, ["repetition" if itself else "first"]).values()
+    strata: list[list[float | None]] = [[row[column] for row in group] for group in groups]
     if itself:
-        of_runs: dict[int, list[float | None]] = {}
-        for row in rows:
-            of_runs.setdefault(row["repetition"], []).append(row[column])
-        found = [metrics.mean_interval(values) for values in of_runs.values()]
-        strata[True] = [each.mean for each in found]
-    else:
-        for row in rows:
-            strata.setdefault(row["first"], []).append(row[column])
-    interval = metrics.stratified_interval(list(strata.values()))
+        strata = [[metrics.mean_interval(values).mean for values in strata]]
+    interval = metrics.stratified_interval(strata)
     # A side has a mean share of 50 % against itself by definition.
     reach = math.nan if itself and column == "share" else interval.half_width
     name = INTERVALS[column].format
@@ -300,13 +291,6 @@ def _exponent(cell: Row, other: Row) -> float | None:
     if cell["cc"] != other["cc"] or cell["rtt_ms"] == other["rtt_ms"] or not all(rates) or not all(rtts):
         return None
     return metrics.rtt_unfairness_exponent(*rates, *rtts) if rtts[0] != rtts[1] else None
-
-
-def _grouped(rows: list[Row]) -> dict[tuple[Any, ...], list[Row]]:
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in KEYS), []).append(row)
-    return groups
 
 
 def _names(side: Contender, other: Contender) -> Row:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import TYPE_CHECKING
 
 from lopsided.data.study_tables import FIT_REMEDIES
@@ -14,6 +13,7 @@ from lopsided.studies.ackpath.remedies import remedied
 from lopsided.studies.aqm.disciplines import disciplines
 from lopsided.studies.fit.line import WAYS, Way
 from lopsided.studies.jobs import Progress, repeated, run_jobs
+from lopsided.studies.spread import medians
 from lopsided.studies.starts import varied
 
 if TYPE_CHECKING:
@@ -96,11 +96,7 @@ def remedies(
     cells: list[Row] = []
     for number, arm in enumerate(chosen):
         mine = rows[number * REPEAT : (number + 1) * REPEAT]
-        cell: Row = {"remedy": arm.name, "meaning": arm.meaning}
-        for column in columns:
-            values = [row[column] for row in mine if row[column] is not None]
-            cell[column] = median(values) if values else None
-        cells.append(cell)
+        cells.append({"remedy": arm.name, "meaning": arm.meaning, **medians(mine, columns)})
     none = cells[0]
     for cell in cells:
         for column in columns:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lopsided.data.catalogue import Column
 from lopsided.data.rows import Rows
 from lopsided.data.study_tables import SWEEP
@@ -12,6 +10,7 @@ from lopsided.data.table import Table
 from lopsided.errors import UsageError
 from lopsided.metrics import jain_index
 from lopsided.studies.options import METRIC_COLUMNS, METRICS
+from lopsided.studies.spread import grouped
 from lopsided.studies.sweep.axes import axis_columns
 
 OF_RUN = ("jain", "performance")
@@ -70,12 +69,10 @@ def _with(table: Table, name: str) -> Table:
     rows = list(table.rows())
     if name == "jain" and "goodput_bps" in table.columns:
         rate = goodput_column(table)
-        of_run = [*axis_columns(table), "repetition"]
-        rates: dict[tuple[Any, ...], list[float]] = {}
-        for row in rows:
-            rates.setdefault(tuple(row[key] for key in of_run), []).append(row[rate] or 0.0)
-        for row in rows:
-            row[name] = jain_index(rates[tuple(row[key] for key in of_run)])
+        for of_run in grouped(rows, [*axis_columns(table), "repetition"]).values():
+            index = jain_index([row[rate] or 0.0 for row in of_run])
+            for row in of_run:
+                row[name] = index
         return Table(Rows(rows), SWEEP)
     if name == "loss_share" and {"retransmits", "data_segments_out"} <= set(table.columns):
         for row in rows:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from lopsided.accessors import filled_in
 from lopsided.data.rows import Rows
 from lopsided.data.study_tables import SWEEP
-from lopsided.data.table import Row, Table
+from lopsided.data.table import Table
 from lopsided.data.units import counted
 from lopsided.data.view import Heading, View, heading
 from lopsided.metrics import mean_interval
 from lopsided.studies.options import SWEEP_METRIC
-from lopsided.studies.spread import ALIKE, ARROW, ARROWS, INTERVAL, all_alike, spread, uncertain
+from lopsided.studies.spread import ALIKE, ARROW, ARROWS, INTERVAL, all_alike, grouped, mean, spread, uncertain
 from lopsided.studies.starts import Starts
 from lopsided.studies.study import Block, Drawing, Headline, Source, Study, digest_of
 from lopsided.studies.sweep.axes import axis_columns, axis_label, axis_words
@@ -128,15 +128,13 @@ class Sweep(Table, Study):
         goodput = goodput_column(table)
         others = [table.column(name) for name in (goodput, "rtt_mean_ms", "performance") if name != first.name]
         others = [column for column in others if any(value is not None for value in table.values(column.name))]
-        arms: dict[tuple[Any, ...], list[Row]] = {}
-        for row in table.rows():
-            arms.setdefault(tuple(row[key] for key in (*axes, "name")), []).append(row)
+        arms = grouped(table.rows(), (*axes, "name"))
         rows = [
             [
                 *map(str, key),
                 ARROWS.get(arm[0]["direction"], ""),
                 *spread(first, [row[first.name] for row in arm], all_alike(row["digest"] for row in arm)),
-                *(column.text(_middle(arm, column.name)) for column in others),
+                *(column.text(mean(row[column.name] for row in arm)) for column in others),
             ]
             for key, arm in list(arms.items())[:most]
         ]
@@ -196,11 +194,6 @@ class Sweep(Table, Study):
             For more than two axes without `cdf`, and for a metric that no flow has.
         """
         return filled_in("Sweep.plot")(self, self.scenario, metric, cdf=cdf, heat_map=heat_map, column=column)
-
-
-def _middle(arm: list[Row], column: str) -> float | None:
-    found = mean_interval(row[column] for row in arm)
-    return found.mean if found.of else None
 
 
 def summary(table: Table) -> Table:

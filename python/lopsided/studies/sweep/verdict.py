@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from lopsided.data import units
 from lopsided.data.table import Row
-from lopsided.metrics import mean_interval
 from lopsided.studies.options import SWEEP_METRIC
+from lopsided.studies.spread import grouped, mean
 from lopsided.studies.sweep.axes import axis_columns, axis_setting
 from lopsided.studies.sweep.metrics import OF_RUN, goodput_column, measured_by
 
@@ -46,18 +46,10 @@ def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
 
 def _means(rows: Iterable[Row], keys: Sequence[str], columns: Sequence[str]) -> list[Row]:
     """One row per combination of keys, with means of the columns; `None` without a value."""
-    groups: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
     return [
-        {**dict(zip(keys, key, strict=True)), **{column: _mean(row[column] for row in group) for column in columns}}
-        for key, group in groups.items()
+        {**dict(zip(keys, key, strict=True)), **{column: mean(row[column] for row in group) for column in columns}}
+        for key, group in grouped(rows, keys).items()
     ]
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    found = mean_interval(values)
-    return found.mean if found.of else None
 
 
 def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) -> list[str]:
