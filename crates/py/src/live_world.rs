@@ -73,9 +73,8 @@ impl LivePath {
         }
     }
 
-    /// Waits for the end of the run. Returns the same results as a simulated run; the RTTs of the kernel's flows as
-    /// 64-bit numbers (flow, end and duration of each RTT); and a dictionary with lateness and packet counts. Returns
-    /// `None` if the agent ended early: the agent reports the reason itself.
+    /// Waits for the end of the run. Returns the results of a simulated run, the RTTs of the kernel's flows, and a
+    /// dictionary of counts. Returns `None` if the agent ended early.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(
         &self,

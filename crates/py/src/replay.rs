@@ -6,12 +6,10 @@ use lopsided_core::{Dir, Duration, FlowId, NewPacket, Time, wire};
 use lopsided_link::{Replayed, replay_at_instants};
 use pyo3::prelude::*;
 
-/// An arrival: the time in nanoseconds, the flow's number, and the first bytes of the packet, starting with the IP
-/// header.
+/// An arrival: time in nanoseconds, number of the flow, and first bytes of the packet from the IP header on.
 type Arrival = (u64, u32, Vec<u8>);
 
-/// The fate of a packet: its departure time and position, if it was sent; time and reason of its drop, if it was
-/// dropped; and true if it was marked.
+/// The fate of a packet: departure time and position, time and reason of its drop, and true if it was marked.
 type Fate = (Option<(u64, u32)>, Option<(u64, &'static str)>, bool);
 
 /// Replays captured packets through a direction of a link, and returns the fate of each. If `instants` is given, only

@@ -28,8 +28,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Builds the network of the scenario, at time zero. `own` contains the user's congestion controls, `capture` the
-    /// points of capture, and `cores` is the maximum number of cores.
+    /// Builds the network of the scenario, at time zero. `own` has the user's congestion controls, `capture` the points
+    /// of capture.
     pub(crate) fn open(
         scenario: &Arc<lopsided_scenario::Scenario>,
         own: &[CustomController],

@@ -1,5 +1,4 @@
-//! Converts the results of a run to Python values: each table as a dictionary of columns. Also returns the catalogue,
-//! which describes each column.
+//! Converts the results of a run to Python values: each table as a dictionary of columns, and the catalogue of columns.
 
 use crate::columns::columns;
 use crate::traces::TraceTable;
@@ -34,7 +33,7 @@ pub(crate) fn catalogue() -> Vec<(&'static str, &'static str, Vec<[&'static str;
     specs.map(declared).collect()
 }
 
-/// Returns a table's name and meaning, and the name, kind, unit, heading and meaning of each of its columns.
+/// Returns a table's name and meaning, and name, kind, unit, heading and meaning of each column.
 pub(crate) fn declared(spec: TableSpec) -> (&'static str, &'static str, Vec<[&'static str; 5]>) {
     (spec.name, spec.meaning, spec.columns.iter().map(told).collect())
 }

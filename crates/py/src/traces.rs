@@ -30,8 +30,7 @@ impl Observed {
         Box::new(self.0.clone())
     }
 
-    /// Returns the statistics of each flow at its sending host, because a capture at the receiving host shows little
-    /// about RTTs.
+    /// Returns the statistics of each flow at its sending host, where a capture shows the RTTs.
     pub(crate) fn seen(&self, scenario: &Scenario) -> Vec<Seen> {
         let labels = hosts(scenario);
         let mut seen = Vec::new();
@@ -122,8 +121,7 @@ pub(crate) fn of_run(scenario: &Scenario, seen: &[Seen]) -> TraceTable {
     table
 }
 
-/// The flows of a capture: two tables (ends and measurements), the number of packets read, the number of packets
-/// skipped, and a flag that is true if the file is truncated.
+/// The flows of a capture: ends, measurements, packets read, packets skipped, and true if the file is truncated.
 type CaptureTables<'py> = (Bound<'py, PyDict>, Bound<'py, PyDict>, u64, u64, bool);
 
 /// Reads the TCP flows of a capture. Returns one row per direction of a connection that carried data.

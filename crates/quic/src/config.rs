@@ -14,8 +14,7 @@ const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 const SMALLEST_DATAGRAM: u64 = 1200;
 /// Size of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
-/// Maximum ACK threshold in packets. quinn and this crate store packet counts in 32 bits. With a threshold this large,
-/// only the timer triggers ACKs.
+/// Maximum ACK threshold in packets; only the timer then triggers ACKs. Packet counts have 32 bits.
 const MOST_ACK_PACKETS: u32 = 1 << 20;
 
 /// The implementation of a QUIC sender's congestion control: lopsided's or quinn's.
@@ -54,8 +53,7 @@ pub struct QuicConfig {
     pub ack_packets: u32,
     /// For this number of packets at the start of a connection, the receiver acknowledges every second packet.
     pub ack_start: u32,
-    /// One ACK may cover this fraction of the largest number of packets that arrived within one RTT, if the result is
-    /// larger than `ack_packets`.
+    /// One ACK may cover this fraction of the most packets in one RTT, if that exceeds `ack_packets`.
     pub ack_window_share: f64,
     /// Upper bound of the packets per ACK that result from `ack_window_share`.
     pub ack_packets_most: u32,
@@ -63,9 +61,8 @@ pub struct QuicConfig {
     pub max_ack_delay: Duration,
     /// Maximum delay of an ACK as a fraction of the RTT; 0 for no such limit.
     pub ack_delay_rtts: f64,
-    /// Reordering threshold for immediate ACKs. 0: a packet out of order triggers no immediate ACK. 1: every packet out
-    /// of order triggers one. n > 1: a packet triggers one only if the gap before it is large enough for the sender to
-    /// declare a packet lost.
+    /// Reordering threshold for immediate ACKs: 0 for none, 1 for every packet out of order, n > 1 for a gap that makes
+    /// the sender declare a packet lost.
     pub reordering_threshold: u32,
     /// True if the sender requests the ACK settings with ACK_FREQUENCY frames.
     pub ack_frequency: bool,
@@ -98,8 +95,8 @@ pub struct QuicConfig {
 }
 
 impl QuicConfig {
-    /// quinn 0.11: one ACK per 2 packets, ECN on, up to 10 packets per send call, path MTU discovery up to 1,452 bytes,
-    /// receive windows for 100 Mbit/s at 100 ms.
+    /// quinn 0.11: one ACK per 2 packets, ECN, 10 packets per send call, path MTU discovery up to 1,452 bytes, windows
+    /// for 100 Mbit/s at 100 ms.
     const QUINN: QuicConfig = QuicConfig {
         ack_packets: 2,
         ack_start: 0,

@@ -2,21 +2,19 @@
 //!
 //! - [`QuicConfig`] holds the settings that a scenario may change, and the named ACK behaviours with their sources.
 //! - The folder `quinn/` contains all code that uses quinn: the endpoint behind [`lopsided_app::Transport`], a session
-//!   without encryption, and congestion controls. An update of quinn changes that folder only.
-//!   The feature `noq` replaces quinn with its fork noq-proto; `stack.rs` holds most of the differences.
+//!   without encryption, and congestion controls. The feature `noq` replaces quinn with its fork noq-proto
+//!   (`stack.rs`).
 //! - `frames.rs` parses the packets, which are not encrypted, for counters and qlog.
 //!
 //! # Deviations from real QUIC
 //!
-//! Packets have the sizes of QUIC version 1 with TLS 1.3 and AES-GCM: tags of 16 bytes, Initial packets padded to at
-//! least 1,200 bytes, a certificate flight of a configurable size. Their contents are not encrypted. The tag holds a
-//! checksum instead of an authentication code, so an endpoint discards a changed packet as a real one does. Stages of
-//! the network must treat the contents as unreadable; all stages of lopsided do.
+//! Packets have the sizes of QUIC version 1 with TLS 1.3 and AES-GCM, but their contents are not encrypted. The tag
+//! holds a checksum, so an endpoint discards a changed packet. Stages must treat the contents as unreadable.
 //!
 //! # Determinism
 //!
-//! Every random source of quinn is seeded from the flow's own stream: the endpoint's generator, the connection IDs, the
-//! keys of tokens. An instant is a base plus the simulator's nanoseconds; only differences of instants affect packets.
+//! Every random source of quinn is seeded from the flow's own stream. An instant is a base plus the simulator's
+//! nanoseconds; only differences of instants affect packets.
 //!
 //! Left out: 0-RTT, Retry, migration, datagrams (RFC 9221), multipath, real encryption and its cost.
 

@@ -1,10 +1,9 @@
 //! A QUIC transfer uses neither the machine's clock nor its random generator.
 //!
-//! This test is a binary of its own, because it replaces the C library's `clock_gettime` and `getrandom`, which Rust's
-//! standard library and the crate getrandom call. The replacements count calls, and forward them to the kernel.
+//! This test has its own binary, because it replaces the C library's `clock_gettime` and `getrandom`. The replacements
+//! count calls, and forward them to the kernel.
 //!
-//! Not covered: the keys of hash maps. quinn's endpoint has maps with random keys, which are drawn once per thread and
-//! used only for look-ups. An iteration over such a map would change the digest between processes (`all/repeat.rs`).
+//! Not covered: the random keys of quinn's hash maps, which are used only for look-ups (see `all/repeat.rs`).
 
 #![cfg(target_os = "linux")]
 
@@ -20,8 +19,7 @@ use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 
 thread_local! {
-    /// Number of calls of this thread for the time and for random bytes. Other threads are not counted, because the
-    /// test harness makes such calls too.
+    /// Number of this thread's calls for the time and for random bytes.
     static CALLS: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 

@@ -1,21 +1,17 @@
-//! Congestion detection at the receiver: detects losses as holes in the arriving data, and decides for each hole
-//! whether a queue or the channel caused the loss.
+//! Congestion detection at the receiver: decides for each hole in the arriving data whether a queue or the channel
+//! caused the loss.
 //!
-//! A segment that arrives out of order reveals a hole before it. The paper treats every hole as a sign of congestion.
-//! But a queue grows before it overflows, and the receiver can measure the growth, because responses to its requests
-//! take longer. So a hole is attributed to the channel if responses take no longer than the fastest response so far (as
-//! in TCP Veno, Fu and Liew 2003).
+//! The paper treats every hole as a sign of congestion. But a queue grows before it overflows, and responses then take
+//! longer. So a hole is attributed to the channel if responses are as fast as the fastest one so far (as in TCP Veno,
+//! Fu and Liew 2003).
 //!
-//! A short queue can overflow without a measurable delay. Such an overflow causes holes on several streams within one
-//! round trip: at least 3, and more than are likely by chance. A channel loses single packets, so its holes are nearly
-//! independent, and the number of holes that start in a round trip is a Poisson variable. The mean of this variable is
-//! computed from the proportion of round trips without a hole. Overflows raise the mean only a little, because their
-//! holes occur in the same round trips.
+//! A short queue can overflow without a measurable delay. Such an overflow causes holes on at least 3 streams within
+//! one round trip, and more than are likely by chance. The channel's holes are a Poisson variable, whose mean follows
+//! from the proportion of round trips without a hole.
 //!
 //! A round-trip sample is the time from a request to the first byte of its response. Queue detection uses the smallest
-//! of the latest samples, because the loss of a request makes a single sample too long. All other computations use
-//! their median. A loss at the end of a response leaves no hole: the sender waits for its timer, at least 2 round
-//! trips. Such a pause counts as a hole (a rule of this crate that the paper does not have).
+//! of the latest samples, all other computations their median. A pause of the sender's timer counts as a hole (not in
+//! the paper).
 
 use lopsided_core::{Duration, Time};
 use lopsided_spec::Choice;
@@ -65,15 +61,13 @@ impl Choice for Detection {
 
 /// Number of round-trip samples to store.
 const RECENT: usize = 8;
-/// A queue is detected if the round trip exceeds the shortest one by more than 1/8 of the shortest one. This is the
-/// divisor.
+/// A queue is detected if the round trip exceeds the shortest one by 1/8. This is the divisor.
 const QUEUE_PART: u64 = 8;
 /// In addition, the round trip must exceed the shortest one by more than this time.
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
-/// Minimum number of streams that must have a hole in the same round trip to indicate a queue overflow.
+/// Minimum number of streams with a hole in the same round trip for an overflow.
 const TOGETHER: usize = 3;
-/// Holes on several streams are attributed to an overflow if the probability that they coincide by chance is below this
-/// value.
+/// Probability of coincidence below which holes on several streams are an overflow.
 const BY_CHANCE: f64 = 0.01;
 /// Minimum number of round trips until a sender's timer expires (RFC 8985, section 7.2).
 const REPAIR_RTTS: u64 = 2;
@@ -98,8 +92,7 @@ pub(crate) struct Detector {
 struct Rounds {
     /// Start of the current round trip.
     began: Time,
-    /// One bit for each completed round trip, which is set if a hole occurred in it. The lowest bit is the most recent
-    /// round trip.
+    /// One bit for each completed round trip, set if it had a hole. The lowest bit is the latest.
     with_hole: u64,
     /// Number of completed round trips, at most 64.
     over: u32,
@@ -138,8 +131,8 @@ impl Detector {
         self.least
     }
 
-    /// True if a pause on a stream shows that the sender's timer expired, because of a loss that left no hole. `last`
-    /// is the time of the last arrival before the pause.
+    /// True if a pause on a stream shows that the sender's timer expired. `last` is the time of the arrival before the
+    /// pause.
     pub fn is_repair(&self, stream: usize, last: Time, pause: Duration) -> bool {
         // If the loss left a hole, it was already counted.
         let untold = self.holes[stream].is_none_or(|hole| hole < last);
@@ -193,8 +186,7 @@ impl Rounds {
         (self.began, self.has_hole) = (now, false);
     }
 
-    /// Returns the mean number of holes per round trip. If the number is a Poisson variable with mean m, a proportion
-    /// e^-m of the round trips has no hole.
+    /// Returns the mean number m of holes per round trip: a proportion e^-m has none (Poisson).
     fn holes_each(&self) -> f64 {
         let with_hole = f64::from(self.with_hole.count_ones());
         // Add half a round trip without a hole, similar to Laplace's rule of succession, so that the logarithm is
@@ -259,8 +251,8 @@ mod tests {
         assert!(at_least(1, 0.0).abs() < 1e-12);
     }
 
-    /// Three holes within a round trip count as an overflow if holes are rare, and as chance if every second round trip
-    /// has a hole. Six holes count as an overflow in both cases.
+    /// Three holes within a round trip are an overflow if holes are rare, and chance if every second round trip has
+    /// one. Six are always an overflow.
     #[test]
     fn holes_that_meet_by_chance_are_the_channels() {
         let mut detector = after(&[100; 8], Detection::Queued);

@@ -12,8 +12,7 @@ use lopsided_tcp::cc::{self, Acked, Controller, PathState, RateSample, Setup, Si
 const INITIAL_SEGMENTS: u64 = 10;
 /// Segment size that is assumed until a connection reports its own.
 const USUAL_MSS: Bytes = Bytes::new(1448);
-/// The window grows only if at least 25 % of it arrives per round trip (this is the divisor). Otherwise the senders do
-/// not use the window.
+/// The window grows only if this part of it (25 %; the divisor) arrives per round trip.
 const LEAST_USE: u64 = 4;
 
 /// The rule for growth and reduction of the window, selected by name.
@@ -27,9 +26,8 @@ const fn rule(name: &'static str) -> (&'static str, WindowRule) {
 /// The paper's equations, which are not a congestion control of `lopsided-tcp`.
 const EQUATIONS: WindowRule = WindowRule("havey2015");
 
-/// The valid names: congestion controls that react to loss (the default first), and Vegas (the extension of section
-/// 2.5), whose RTT sample is the time from a request to the first byte of its response. Controls that model the path
-/// are excluded: they need delivery rates, which the receiver cannot derive from requests.
+/// The valid names: congestion controls that react to loss (the default first), and Vegas (section 2.5). Controls that
+/// need delivery rates are excluded, because requests do not show them.
 impl Choice for WindowRule {
     const WORDS: &'static [(&'static str, WindowRule)] = &[
         rule("cubic"),
@@ -130,8 +128,8 @@ impl FairShare {
         self.mss = mss;
     }
 
-    /// Handles the arrival of `octets` bytes. `rtt` is given if these bytes include the first byte of a response.
-    /// `requested` is the number of bytes that were requested but not received.
+    /// Handles the arrival of `octets` bytes. `rtt` is given for the first byte of a response. `requested` is the
+    /// number of bytes requested but not received.
     pub fn arrived(&mut self, now: Time, octets: u64, rtt: Option<Duration>, requested: u64) {
         if let Some(rtt) = rtt {
             self.detector.sample(rtt);
@@ -193,8 +191,8 @@ impl FairShare {
         loss
     }
 
-    /// Handles an arrival after a pause. `last` is the time of the arrival before the pause. Returns `None` if the
-    /// pause indicates no loss, or a loss for which the window was already reduced.
+    /// Handles an arrival after a pause since `last`. Returns `None` without a loss, or if the window was already
+    /// reduced for it.
     pub fn resumed(&mut self, now: Time, stream: usize, last: Time, pause: Duration, requested: u64) -> Option<Loss> {
         let is_loss = last >= self.until && self.detector.is_repair(stream, last, pause);
         is_loss.then(|| self.hole(now, stream, requested))

@@ -2,24 +2,21 @@
 //! one connection.
 //!
 //! Havey, *Throughput and Delay on the Packet Switched Internet* (UC Santa Barbara, 2015), chapter 2. The receiver
-//! requests byte ranges of an object over n connections. It detects losses as holes in the arriving data, computes the
-//! window that a single TCP sender would have, and keeps the requested data within this window (except that every request
-//! has a minimum size). The transfer is as robust against loss as n connections, but takes no more than the share of
-//! one connection.
+//! requests byte ranges of an object over n connections. It detects losses as holes in the arriving data, and keeps the
+//! requested data within the window that a single TCP sender would have.
 //!
-//! [`Transfer`] is the whole system without a clock or I/O. Its input is the received data and the observed segments,
-//! and its output is the next requests. The simulator's application and the real client use the same code. Three parts
-//! can be replaced:
+//! [`Transfer`] is the whole system without a clock or I/O, for the simulator and for real clients. Three parts can be
+//! replaced:
 //!
 //! - [`Detection`]: which holes count as congestion.
 //! - [`WindowRule`]: a congestion control of `lopsided-tcp` (loss-based, or Vegas), or the paper's equations.
 //! - Stream control ([`Mode`]): the paper's equation 2.4, plain parallel TCP, or a single connection.
 //!
-//! The paper leaves four points open, which this crate decides. The window starts like a TCP sender's, with 10 segments
-//! over all streams and slow start (the IW/n for each stream of section 2.5). The window counts bytes. All holes within
-//! a round trip are one congestion event. The window does not grow while the servers send less than 25 % of it.
+//! The paper leaves four points open. Here the window starts with 10 segments over all streams and slow start (section
+//! 2.5). It counts bytes. All holes within a round trip are one congestion event. The window does not grow while less
+//! than 25 % of it arrives.
 //!
-//! The crate measures the round trip only by its requests, and never changes the number of streams.
+//! The number of streams never changes.
 
 #![deny(missing_docs)]
 

@@ -77,8 +77,7 @@ impl Ranges {
         self.ranges.splice(from..to, kept);
     }
 
-    /// Removes and returns the lowest offsets: at most `most` of them, from a single range. Returns `None` if the set
-    /// is empty.
+    /// Removes and returns the lowest range, at most `most` bytes of it. Returns `None` if the set is empty.
     pub fn take_first(&mut self, most: u64) -> Option<Range<u64>> {
         let first = self.ranges.first()?;
         let taken = first.start..first.end.min(first.start.saturating_add(most));

@@ -7,7 +7,7 @@ use lopsided_spec::Choice;
 /// The rule that determines how much data is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// All streams together have as much data requested as a single TCP sender would have in flight (equation 2.4).
+    /// All streams together request as much as a single TCP sender would have in flight (equation 2.4).
     #[default]
     Fair,
     /// Plain parallel TCP: only the TCP sender of each stream limits the stream, not the receiver.

@@ -1,5 +1,4 @@
-//! The calls of a transfer's methods, each with the state after the call. They are sufficient to replay the transfer
-//! and to explain its reactions.
+//! The calls of a transfer's methods, each with the state after the call: enough to replay the transfer.
 
 use crate::congestion::Loss;
 use lopsided_core::{Bytes, Duration, Time};

@@ -1,5 +1,4 @@
-//! A transfer: the missing ranges of an object, the range that each stream has requested, and the next range to
-//! request.
+//! A transfer: the missing ranges of an object, the ranges in progress, and the next range to request.
 
 use crate::fair_share::FairShare;
 use crate::{Loss, Mode, Ranges, Settings, Step, What};
@@ -7,11 +6,9 @@ use lopsided_core::{Bytes, Duration, Time};
 use std::fmt;
 use std::ops::Range;
 
-/// Size of the smallest request of plain parallel TCP, in bytes. With smaller requests, the wait for each response
-/// would cost too much throughput.
+/// Smallest request of plain parallel TCP in bytes. Smaller ones would cost throughput.
 const LEAST_PIECE: u64 = 64 << 10;
-/// Size of the largest request of plain parallel TCP, in bytes. With larger requests, the streams would end at very
-/// different times.
+/// Largest request of plain parallel TCP in bytes. Larger ones would end at very different times.
 const LARGEST_PIECE: u64 = 4 << 20;
 
 /// The download of one object over several streams, which are numbered from 0. It has no clock and no I/O.
@@ -109,8 +106,8 @@ impl Transfer {
         self.streams.len()
     }
 
-    /// Returns the next range to request on an idle stream. Returns `None` if the stream is busy, or if all missing
-    /// ranges have been requested.
+    /// Returns the next range to request on an idle stream. Returns `None` if the stream is busy or all ranges are
+    /// requested.
     pub fn request(&mut self, now: Time, stream: usize) -> Option<Range<u64>> {
         if self.streams.get(stream)?.chunk.is_some() {
             return None;
@@ -205,8 +202,8 @@ impl Transfer {
         self.write_down(now, stream, What::Observed { out_of_order, mss }, loss);
     }
 
-    /// Reports that the stream's connection has failed. The rest of its request becomes missing again. The stream can
-    /// be used again with a new connection.
+    /// Reports that the stream's connection has failed. The rest of its request is missing again; the stream may use a
+    /// new connection.
     pub fn failed(&mut self, now: Time, stream: usize) {
         let Some(failed) = self.streams.get_mut(stream) else { return };
         // The counters of a new connection start at 0, so reset the whole state of the stream.
@@ -218,8 +215,8 @@ impl Transfer {
         self.write_down(now, stream, What::Failed, None);
     }
 
-    /// Returns the streams on which nothing has arrived for the stall timeout. The caller must close their connections,
-    /// report them as [failed](Transfer::failed), and open new connections.
+    /// Returns the streams without arrivals for the stall timeout. Close their connections, report them as
+    /// [failed](Transfer::failed), and open new ones.
     pub fn stalled(&self, now: Time) -> Vec<usize> {
         let late = |stream: &Stream| self.stalls_at(stream).is_some_and(|at| at <= now);
         (0..self.streams.len()).filter(|at| late(&self.streams[*at])).collect()

@@ -9,11 +9,9 @@ pub struct Family {
     pub name: &'static str,
     /// Description in one sentence, for lists and the reference page.
     pub text: &'static str,
-    /// The key that a single value sets if the scenario writes it instead of a table. Example: `queue = "15 packets"`
-    /// sets `limit`.
+    /// The key that a single value sets. Example: `queue = "15 packets"` sets `limit`.
     pub shorthand: Option<&'static str>,
-    /// True if a missing `kind` is inferred from the other keys: it is the first kind that has all of them. If false, a
-    /// missing `kind` means the default kind.
+    /// True if a missing `kind` is the first one that has all of the other keys, false if it is the default.
     pub infer_kind: bool,
     /// Returns the kinds; the default is first.
     pub members: fn() -> Vec<Member>,

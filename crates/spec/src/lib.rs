@@ -1,9 +1,9 @@
 //! Declares the scenario keys of a part, each key once.
 //!
-//! A part is a plain struct of settings, for example of a queue discipline, a token bucket or a TCP. It implements
-//! [`Part`] with one line per key: name, field, text. The key's type and unit follow from the type of the field, and
-//! its default from the struct's [`Default`]. The crate `lopsided-scenario` uses these lines to read and write files,
-//! to fill in defaults, to report errors, and to generate the JSON Schema and the reference page.
+//! A part is a plain struct of settings, for example of a queue discipline. It implements [`Part`] with one line per
+//! key: name, field, text. The key's type and unit follow from the type of the field, and its default from the struct's
+//! [`Default`]. The crate `lopsided-scenario` uses these lines to read and write files and to generate the reference
+//! page.
 //!
 //! ```
 //! use lopsided_core::{Bytes, Duration};
@@ -39,11 +39,10 @@
 //! }
 //! ```
 //!
-//! If a scenario chooses one of several parts by `kind`, these parts form a [`Family`]: all queue disciplines are one.
-//! A key may itself hold a part, or a list of parts of a family, so that a discipline can have children.
+//! The parts that a scenario chooses by `kind` form a [`Family`], such as all queue disciplines. A key may itself hold
+//! a part, or a list of parts of a family.
 //!
-//! Left out: the text and structure of files, positions of errors, and units as people write them. These belong to
-//! `lopsided-scenario`.
+//! Left out: the text and structure of files, positions of errors, and units as people write them.
 //!
 //! # Terms
 //!

@@ -1,7 +1,7 @@
 //! Macros that make a part, or a choice between parts, usable as the value of a scenario key.
 
-/// Makes a part usable as the type of a scenario key. The key's value is then a table with the part's own keys.
-/// Example: `part_value!(GilbertConfig);`
+/// Makes a part usable as the type of a scenario key, whose value is then a table with the part's own keys. Example:
+/// `part_value!(GilbertConfig);`
 #[macro_export]
 macro_rules! part_value {
     ($part:ty) => {
@@ -20,8 +20,8 @@ macro_rules! part_value {
 }
 
 /// Makes a wrapper around a [`Chosen`](crate::Chosen) usable as the type of a scenario key. The key's value is then a
-/// table, and its entry `kind` selects one kind of the family. Example: `family_value!(QueueConfig, QUEUES, KINDS);`,
-/// where `QUEUES` is the [`Family`](crate::Family) and `KINDS` is the registry of its kinds.
+/// table with the entry `kind`. Example: `family_value!(QueueConfig, QUEUES, KINDS);` with a [`Family`](crate::Family)
+/// and the registry of its kinds.
 #[macro_export]
 macro_rules! family_value {
     ($config:ident, $family:ident, $kinds:ident) => {

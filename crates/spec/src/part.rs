@@ -30,23 +30,20 @@ use std::fmt::{self, Debug};
 /// # Ok::<(), String>(())
 /// ```
 pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
-    /// Name of the part. In a family, it is the value of `kind`; otherwise it is the name of the table in the reference
-    /// page.
+    /// Name of the part: the value of `kind` in a family, otherwise the name of the table in the reference page.
     const NAME: &'static str;
     /// Describes in one sentence what the part models, for the reference page and for editors.
     const TEXT: &'static str;
-    /// The key that a single value sets if the scenario writes it instead of a table. Example: `queue = "15 packets"`
-    /// sets `limit`.
+    /// The key that a single value sets. Example: `queue = "15 packets"` sets `limit`.
     const SHORTHAND: Option<&'static str> = None;
     /// The keys, in the order of the reference page.
     const KEYS: &'static [Key<Self>];
     /// Named sets of values that a scenario can select; `None` if the part has none.
     const PRESETS: Option<Presets<Self>> = None;
-    /// Groups of keys that exclude each other. If several tables of a scenario set keys of one group, only the key of
-    /// the most specific table applies.
+    /// Groups of keys that exclude each other. Only the key of the most specific table applies.
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[];
 
-    /// Computes settings that the scenario did not give and that depend on other keys or on the line.
+    /// Computes missing settings that depend on other keys or on the line.
     ///
     /// # Errors
     /// If the settings cannot be completed.
@@ -117,8 +114,7 @@ impl<P> Key<P> {
         self
     }
 
-    /// Marks a key that scenarios may contain but that is never written, because other keys of the completed part
-    /// express its effect.
+    /// Marks a key that scenarios may contain but that is never written: other keys express its effect.
     #[must_use]
     pub const fn input_only(mut self) -> Key<P> {
         self.input_only = true;
@@ -396,11 +392,9 @@ pub struct Given<'g> {
     pub keys: &'g [&'g str],
     /// Name of the selected preset; `None` if the scenario selects none.
     pub preset: Option<&'g str>,
-    /// Rate of the link to which the part belongs. `None` if the rate is unlimited, or if the part does not belong to a
-    /// link.
+    /// Rate of the part's link. `None` without a link or if the rate is unlimited.
     pub line_rate: Option<BitRate>,
-    /// True if the link has a token bucket, which looks at the packet at the head of the queue before it dequeues the
-    /// packet.
+    /// True if the link has a token bucket, which looks at the head of the queue before it dequeues.
     pub line_peeks: bool,
     /// The folder of the scenario file. Relative paths in the scenario start from this folder.
     pub folder: &'g str,

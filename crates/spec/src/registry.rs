@@ -1,4 +1,4 @@
-//! Registries of objects that a scenario can select by name. An object is either built in or registered by a user.
+//! Registries of objects that a scenario can select by name: built-in ones, and those of users.
 
 use crate::{AnyPart, Member, Part, Value};
 use std::fmt;
@@ -33,8 +33,7 @@ pub trait Named: Clone {
 
 /// All objects that one key of a scenario can select. A registered object is available to all scenarios of the process.
 ///
-/// Objects that belong to a single run and have no settings are not registered here: the run's `RunControllers` (crate
-/// `tcp`) or `RunApplications` (crate `app`) stores them.
+/// Objects of a single run belong to its `RunControllers` (crate `tcp`) or `RunApplications` (crate `app`).
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
     /// Functions that create the built-in objects; the default is first.

@@ -21,7 +21,7 @@ pub enum ValueType {
     Time,
     /// A size in bytes: `"1500 B"`.
     Size,
-    /// The limit of a buffer: packets, bytes or bins. A time or a BDP is converted to bytes at the link's rate.
+    /// The limit of a buffer: packets, bytes or bins. A time or a BDP becomes bytes at the link's rate.
     Limit,
     /// A queue length, in packets or bytes. A time or a BDP is converted to bytes at the link's rate.
     Depth,
@@ -261,8 +261,7 @@ impl<T: Choice> Scalar for T {
     }
 }
 
-/// Returns the error for a value of the wrong type. The scenario crate parses each value as the type of its key, so
-/// only values from other code can cause this error.
+/// Returns the error for a value of the wrong type, which only code can pass.
 fn wrong<T>(value: Value) -> Result<T, String> {
     Err(format!("the value has the wrong type: {value:?}"))
 }

@@ -1,17 +1,13 @@
-//! The expander of ACK compaction and companding (RFC 3449, section 5.3.2). In front of the slow line, an `ack_filter`
-//! with a `prefix` removes ACKs and writes the number of removed ACKs into each remaining ACK. Behind the line, the
-//! expander deletes this prefix and sends as many new ACKs as were removed.
+//! The expander of ACK compaction and companding (RFC 3449, section 5.3.2). An `ack_filter` with a `prefix` writes the
+//! number of removed ACKs into each remaining ACK. Behind the line, the expander deletes this prefix and sends as many
+//! new ACKs.
 //!
-//! The expander uses only the arriving ACK: its number, the mean number of bytes per removed ACK and, if the prefix
-//! contains it, the mean time between the removed ACKs. With this time (companding) the ACKs leave with their original
-//! spacing, the arriving ACK last. Without it (compaction) all leave at once, which restores only the growth of the
-//! sender's window.
+//! If the prefix contains the mean time between the removed ACKs (companding), the ACKs leave with this spacing, the
+//! arriving ACK last. Otherwise (compaction) all leave at once.
 //!
-//! The expander acknowledges no data that the receiver has not acknowledged: the new numbers are between the first
-//! removed number and the arriving number. A new ACK is a copy of the arriving one with its own number. Packets of a
-//! connection stay in order: a plain ACK leaves with the last waiting ACK, and all waiting ACKs leave before any other
-//! segment. At most `most` ACKs are added per arriving ACK, because an attacker could use an expander as an amplifier
-//! (section 6).
+//! A new ACK is a copy of the arriving one with its own number, between the first removed one and the arriving one.
+//! Packets of a connection stay in order. At most `most` ACKs are added per arriving ACK, because an attacker could use
+//! an expander as an amplifier (section 6).
 
 use crate::held_acks::{Waiting, inserted, is_plain};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};

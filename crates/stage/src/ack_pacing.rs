@@ -1,12 +1,9 @@
 //! ACK pacing (Partridge's ACK spacing: ACK Spacing for High Delay-Bandwidth Paths with Insufficient Buffering, 1998;
-//! RFC 2760, section 3.3.3). ACKs that arrive in a burst leave with gaps between them. Each gap is as long as the
-//! transmission, at `rate`, of the data that the previous ACK released. The sender therefore does not send this data in
-//! a burst.
+//! RFC 2760, section 3.3.3). ACKs of a burst leave with gaps, in which the data of the previous ACK could be sent at
+//! `rate`. The sender therefore sends no burst.
 //!
-//! An ACK delays the next ACK of its connection by the transmission time of the bytes that it acknowledges. The stage
-//! does not split a stretch ACK; an `ack_reconstruct` stage in front of it can do that. Only plain ACKs for new data
-//! are delayed, by at most `max_delay`. A duplicate ACK, and an ACK with data, flags, SACK blocks or counts of ECN
-//! marks, is forwarded at once. The waiting ACKs of its connection are forwarded before it.
+//! Only plain ACKs for new data are delayed, by at most `max_delay`. All other segments are forwarded at once, after
+//! the waiting ACKs of their connection. An `ack_reconstruct` stage in front can split stretch ACKs.
 
 use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};

@@ -1,16 +1,12 @@
 //! ACK thinning: only every n-th pure cumulative ACK of a connection is forwarded (a family of mechanisms; RFC 3449,
 //! section 5.2.2).
 //!
-//! An ACK can be dropped if a later ACK makes it redundant. The dropped ACK must acknowledge new data and have no
-//! payload, no SYN, FIN, RST, ECE, CWR or AE flag, no SACK blocks and no accurate ECN option. Any other segment, such
-//! as a duplicate ACK, is forwarded at once, after the held ACK. With accurate ECN (RFC 9768) every ACK carries
-//! counters, so no ACK is dropped.
+//! Only redundant ACKs are dropped: for new data, without payload, flags (SYN, FIN, RST, ECE, CWR, AE), SACK blocks and
+//! accurate ECN option. Any other segment is forwarded at once, after the held ACK. With accurate ECN (RFC 9768) no ACK
+//! is dropped.
 //!
-//! The newest ACK is held instead of dropped. The held ACK leaves when the n-th ACK arrives, or after `max_delay`, so
-//! that all data is acknowledged even if no further ACK follows. A newer ACK of the connection replaces the held ACK
-//! and leaves at the same deadline.
-//!
-//! A stage has no access to the queue, so thinning cannot depend on the length of the queue.
+//! The newest ACK is held until the n-th ACK arrives, or for `max_delay`. A newer ACK of the connection replaces it and
+//! leaves at the same deadline.
 
 use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};

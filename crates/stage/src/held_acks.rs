@@ -1,9 +1,7 @@
-//! Code for all stages that hold ACKs: the state of each connection, and plain ACKs that wait until their departure
-//! times.
+//! Code for all stages that hold ACKs: connections, and plain ACKs that wait for their departure times.
 //!
-//! An ACK is plain if it has no data, no flag except ACK, no SACK blocks and no counts of ECN marks. A copy of a plain
-//! ACK, or a later ACK, carries the same information. Any other segment is forwarded at once, after the waiting ACKs of
-//! its connection. If the state of a connection is lost, its segments are still forwarded correctly.
+//! An ACK is plain if it has no data, no flag except ACK, no SACK blocks and no counts of ECN marks. Any other segment
+//! is forwarded at once, after the waiting ACKs of its connection.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -20,8 +18,7 @@ pub(crate) trait Rule: Debug + Send {
     /// The state of a connection.
     type Stream: Debug + Send;
 
-    /// Returns the state for a connection that has none. `header` is the header of an ACK, which is forwarded at once.
-    /// `None` if the state must begin with a later ACK.
+    /// Returns the state for a new connection at an ACK, which is forwarded at once. `None`: the state begins later.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Self::Stream>;
 
     /// True if `take` must handle this plain ACK. Otherwise the ACK is forwarded at once.
@@ -143,8 +140,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Holds a packet until `time`, which must not be earlier than the departure time of the connection's previous
-    /// packet.
+    /// Holds a packet until `time`, not earlier than the connection's previous packet.
     pub fn hold(&mut self, connection: Connection, time: Time, packet: Packet) {
         self.held.record(packet.size());
         let waiting = self.waiting.entry(connection).or_default();
@@ -159,8 +155,8 @@ impl Waiting {
         self.waiting.get(&connection)?.back().map(|(time, _)| *time)
     }
 
-    /// Forwards the packets of a connection whose departure time is at most `until`. Returns the acknowledgement number
-    /// of the last forwarded packet; `None` if no packet was forwarded.
+    /// Forwards the packets of a connection up to the departure time `until`. Returns the last forwarded
+    /// acknowledgement number.
     pub fn release(&mut self, connection: Connection, until: Time, out: &mut Outlet) -> Option<Seq> {
         let waiting = self.waiting.get_mut(&connection)?;
         // The entry of a connection in `deadlines` is the departure time of its first waiting packet.

@@ -1,6 +1,6 @@
 //! The stages that scenarios choose by kind: the built-in ones and those that users register.
 //!
-//! No other file of this crate depends on this one. Everything about a stage is in the stage's own file.
+//! Everything else about a stage is in its own file.
 
 use crate::config::Vtable;
 use crate::*;
@@ -30,8 +30,8 @@ fn entry<S: StageKind>() -> Kind<Vtable> {
     Kind::of::<S>(Vtable::of::<S>())
 }
 
-/// Registers a stage of your own for all scenarios of this process, under the name of its
-/// [`Part`](lopsided_spec::Part). It replaces an earlier registration of the same name.
+/// Registers your own stage for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part).
+/// Replaces an earlier registration of the name.
 ///
 /// # Errors
 /// If a built-in stage has the name.

@@ -1,10 +1,10 @@
-//! Stages: elements in front of the queue or behind the line of a link direction. They may drop, change, create, merge
-//! or hold packets. ACK thinning, proxies and ACK reconstruction are stages.
+//! Stages: elements in front of the queue or behind the line of a link direction, such as ACK thinning. They may drop,
+//! change, create, merge or hold packets.
 //!
 //! A stage implements [`Stage`]. Its settings are a [`lopsided_spec::Part`] that implements [`StageKind`] and is listed
 //! in [`STAGES`]. [`StageNode`] turns a stage into a node of a network.
 //!
-//! A stage has no access to the queue. A mechanism that needs access to the queue is a queue discipline.
+//! A mechanism that needs access to the queue is a queue discipline.
 
 #![deny(missing_docs)]
 

@@ -1,10 +1,8 @@
 //! The router in front of a link with a small MTU. It drops packets that do not fit and notifies their sender by an
-//! ICMP message (RFC 1191, section 4; RFC 4443, section 3.2). The message is sent after all packets that the sender
-//! sends at the same instant.
+//! ICMP message (RFC 1191, section 4; RFC 4443, section 3.2).
 //!
-//! The router does not fragment. All packets of lopsided's own hosts have "don't fragment" set. A packet of another
-//! host without this flag is dropped without a message. The rate of messages is not limited, as in Linux for this kind
-//! of message.
+//! The router does not fragment: a packet without "don't fragment" is dropped without a message. As in Linux, the rate
+//! of these messages is not limited.
 
 use crate::{Outlet, Stage};
 use lopsided_core::packet::NewPacket;

@@ -147,8 +147,7 @@ impl Node for StageNode {
         self.stage.held() + Count::of(self.out.packets.iter().map(|(_, packet)| packet.size()))
     }
 
-    /// Calls `out` with the numbers of packets that arrived and left in the stage's own direction since the start, and
-    /// with the stage's own quantities.
+    /// Calls `out` with the numbers of packets that arrived and left, and with the stage's own quantities.
     fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         out("", "arrived_packets", self.arrived as f64);
         out("", "sent_packets", self.sent as f64);

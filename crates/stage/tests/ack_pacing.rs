@@ -1,5 +1,4 @@
-//! ACK pacing: ACKs leave at the rate of the data that they release, ACKs with other information do not wait, and no
-//! ACK waits longer than the maximum.
+//! ACK pacing: ACKs leave at the rate of the data that they release, and no ACK waits longer than the maximum.
 
 mod common;
 

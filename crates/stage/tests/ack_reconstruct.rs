@@ -1,5 +1,5 @@
-//! ACK reconstruction: gaps are filled evenly and spread over the mean interval, the stage acknowledges no data that
-//! the receiver has not acknowledged, and no ACK is held longer than the maximum.
+//! ACK reconstruction: gaps are filled evenly, no unacknowledged data is acknowledged, and no ACK is held longer than
+//! the maximum.
 
 mod common;
 

@@ -1,5 +1,4 @@
-//! ACK thinning: one of `keep` pure cumulative ACKs is forwarded, a segment with other information is neither held nor
-//! dropped, and a later ACK soon covers each dropped one.
+//! ACK thinning: one of `keep` pure cumulative ACKs is forwarded, and other segments are neither held nor dropped.
 
 mod common;
 
@@ -67,8 +66,8 @@ fn a_duplicate_and_an_older_ack_pass_at_once() {
 }
 
 proptest! {
-    /// For any input: every forwarded acknowledgement number has arrived before, numbers leave in the order of arrival,
-    /// and each number is acknowledged within the maximum delay.
+    /// For any input, forwarded numbers are in the order of arrival, and each number is acknowledged within the maximum
+    /// delay.
     #[test]
     fn the_sender_learns_of_everything_in_time(
         keep in 1..6_u32,

@@ -1,6 +1,5 @@
-//! No stage starves a direction, or one connection in favour of another. Even if ACKs persistently release data faster
-//! than a stage's rate, data is forwarded without delay in both directions, and each sender receives every
-//! acknowledgement within the maximum delay of the stages.
+//! No stage starves a direction or a connection: data is forwarded without delay, and each acknowledgement arrives
+//! within the stages' maximum delay.
 
 mod common;
 
@@ -19,7 +18,7 @@ const MOST: Duration = Duration::from_millis(100);
 const QUICK: u16 = 1;
 /// A slow connection, with an ACK every 40 ms.
 const SLOW: u16 = 2;
-/// A separate connection for data, because a segment with data would release the waiting ACKs of its own connection.
+/// A separate connection for data, which would release the waiting ACKs of its own connection.
 const UPLOAD: u16 = 3;
 
 /// A segment that left the stage: connection, acknowledgement number, payload in bytes, time.

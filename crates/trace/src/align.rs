@@ -1,10 +1,7 @@
 //! Compares two captures of one connection packet by packet: where they first differ, and in which fields.
 //!
-//! The n-th packet of a direction is compared with the n-th packet of that direction in the other capture. The
-//! directions are compared separately, because differences of microseconds change the order in which packets of
-//! different directions pass a host. The comparison of a direction ends at the first pair of different packets (other
-//! data, another acknowledgement, or one packet missing). After that, the n-th packets of the captures no longer
-//! correspond. [`crate::drift`] describes the rest of the connection.
+//! The n-th packet of a direction is compared with the n-th packet of that direction in the other capture, up to the
+//! first pair of different packets. [`crate::drift`] describes the rest of the connection.
 
 use crate::conversation::{Conversation, End, Segment};
 use lopsided_core::packet::Flags;
@@ -100,8 +97,7 @@ impl Fields {
     pub const NONE: Fields = Fields(0);
     /// The set of all fields.
     pub const ALL: Fields = Fields((1 << Field::ALL.len()) - 1);
-    /// Fields that identify a packet: if one of them differs, the two packets are different packets, not variants of
-    /// one packet.
+    /// Fields that identify a packet: packets that differ in one of them are different packets.
     pub const IDENTITY: Fields =
         Fields::NONE.with(Field::Seq).with(Field::Len).with(Field::Ack).with(Field::Control).with(Field::Missing);
 
@@ -155,8 +151,8 @@ impl fmt::Debug for Fields {
 /// Which differences between packets count.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Largest difference between the times of two corresponding packets that does not count as a difference, in
-    /// nanoseconds. Times count from the connection's SYN.
+    /// Largest difference between the times of two corresponding packets, since the SYN, that does not count, in
+    /// nanoseconds.
     pub tolerance: u64,
     /// The fields that are compared.
     pub compared: Fields,
@@ -291,8 +287,7 @@ pub struct Alignment<'a> {
     one: &'a Conversation,
 }
 
-/// Times at which the two captures end, in nanoseconds since the connection's SYN. A packet after the end of the other
-/// capture does not count as missing there.
+/// Times at which the two captures end, in nanoseconds since the SYN. Packets after the end are not missing.
 #[derive(Clone, Copy, Debug)]
 pub struct Lasted {
     /// End time of the first capture.
@@ -313,8 +308,7 @@ impl<'a> Alignment<'a> {
         self.earliest(|pair| !pair.differ.is_empty())
     }
 
-    /// The first pair of different packets: other data, another acknowledgement, other control flags, or a missing
-    /// packet. `None` if there is no such pair.
+    /// The first pair of different packets: data, acknowledgement or control flags differ, or a packet is missing.
     pub fn parted(&self) -> Option<Divergence> {
         self.earliest(|pair| !pair.differ.and(Fields::IDENTITY).is_empty())
     }
@@ -326,7 +320,7 @@ impl<'a> Alignment<'a> {
         self.earliest(|pair| pair.differ.has(field)).filter(|found| found.at <= until)
     }
 
-    /// The pairs of both directions, sorted by time, up to the first pair of different packets in each direction.
+    /// The pairs of both directions by time, up to the first different pair in each direction.
     pub fn pairs(&self) -> Vec<Pair<'a>> {
         let mut pairs: Vec<Pair<'a>> = self.common.iter().flatten().copied().collect();
         pairs.sort_by_key(|pair| (pair.at(), pair.from(), pair.number));

@@ -1,8 +1,7 @@
 //! An observer that writes the packets at chosen points of a simulated network to a pcapng file.
 //!
-//! A file should contain the packets that one real observer could have captured: those of one host, or those of the two
-//! directions of one link. If a file contains both ends of a path, every packet appears twice, and trace tools count
-//! the second copy as a retransmission.
+//! Capture one host, or both directions of one link. With both ends of a path every packet appears twice, which trace
+//! tools count as a retransmission.
 
 use crate::pcapng::{self, Direction, PacketBlock};
 use lopsided_core::{BitRate, Duration, Event, EventMask, NodeId, Observer, Packet, Time, wire};
@@ -48,8 +47,8 @@ impl Tap {
         Tap { name: name.into(), node, point: Point::Link { drops: false }, speed: rate }
     }
 
-    /// Also captures the packets that the link loses, with the reason as the packet's comment. Trace tools ignore this
-    /// comment: they treat the packet as delivered, and report its retransmission as unnecessary.
+    /// Also captures the packets that the link loses, with the reason as a comment. Trace tools treat them as
+    /// delivered.
     #[must_use]
     pub fn with_drops(self) -> Tap {
         match self.point {
@@ -81,8 +80,7 @@ pub struct Capture {
 struct Shared {
     out: Box<dyn Write + Send>,
     taps: Vec<Tap>,
-    /// Packets that are not written yet, sorted by time. Packets with equal times stay in the order in which they were
-    /// reported.
+    /// Packets that are not written yet, by time, then in the order of their reports.
     pending: VecDeque<Record>,
     /// Longest delay of a report: a tap may report an event this long after other taps have reported later events.
     lateness: Duration,
@@ -103,9 +101,8 @@ struct Record {
 }
 
 impl Capture {
-    /// Starts a file. `lateness` is the longest delay with which a tap may report an event. The delay is 0 for hosts.
-    /// For links it is at most the longest propagation delay, because the simulator computes the past departures of a
-    /// link only when it next calls the link.
+    /// Starts a file. `lateness` is the longest delay with which a tap may report an event: 0 for hosts, the longest
+    /// propagation delay for links.
     pub fn new(out: impl Write + Send + 'static, taps: Vec<Tap>, lateness: Duration) -> Capture {
         let interest = taps.iter().map(|tap| tap.point.events()).fold(EventMask::NONE, BitOr::bitor);
         let mut shared = Shared {
@@ -174,8 +171,7 @@ impl Shared {
         }
     }
 
-    /// Finds the record of this packet at this time. There is such a record if the packet left the queue and was then
-    /// lost by the medium. The loss is then added to this record instead of creating a second one.
+    /// Finds the record of a packet that left the queue at this time and was then lost by the medium.
     fn find(&mut self, at: Time, tap: usize, packet_id: u64) -> Option<&mut Record> {
         let same_instant = self.pending.iter_mut().rev().take_while(|record| record.at >= at);
         same_instant.into_iter().find(|record| record.tap == tap && record.packet_id == packet_id)

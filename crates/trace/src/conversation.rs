@@ -1,8 +1,7 @@
 //! The TCP connections of a capture, with all numbers relative to the start of the connection.
 //!
-//! Two captures of the same connection differ in addresses, ports, initial sequence numbers and timestamp clocks (RFC
-//! 9293, section 3.4.1; RFC 7323, section 5.4). Here sequence numbers, timestamps and times count from the connection's
-//! first SYN, so that captures can be compared directly.
+//! Sequence numbers, timestamps and times count from the connection's first SYN, so that captures can be compared
+//! directly (RFC 9293, section 3.4.1; RFC 7323, section 5.4).
 //!
 //! Left out: connections whose SYN is not in the capture, and other protocols.
 

@@ -1,8 +1,8 @@
 //! Queue disciplines in Python: classes derived from `lopsided.QueueDiscipline` that are registered under a name for
 //! scenarios.
 //!
-//! Packets are stored in Rust. The object receives the fields of each packet as plain values, and decides whether the
-//! packet is dropped, marked or sent. An exception ends the run, and becomes the error of the run.
+//! Packets are stored in Rust. The object receives their fields as plain values. An exception ends the run and becomes
+//! its error.
 
 mod base;
 mod config;

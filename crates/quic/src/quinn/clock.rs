@@ -4,7 +4,7 @@ use lopsided_core::{Duration, Time};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// Locks a mutex even if it is poisoned, because after a panic in another thread the run ends anyway.
+/// Locks a mutex even if it is poisoned: the run ends anyway.
 pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,8 @@
 //! Congestion controls for quinn: an adapter that lets quinn call lopsided's controls, and a wrapper that observes
 //! lopsided's or quinn's controls.
 //!
-//! For each acknowledged packet, quinn reports its size and its send time; it also reports that packets were lost or
-//! marked. This is enough for controls that only set a window. Recovery periods follow RFC 9002: one reduction for all
-//! losses among packets that were sent before the period began.
+//! quinn reports size and send time of each acknowledged packet, and losses and marks. This is enough for controls that
+//! only set a window. Recovery periods follow RFC 9002: one reduction for all packets sent before the period began.
 
 use super::clock::{Clock, lock};
 use super::stack::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
@@ -79,9 +78,7 @@ pub(super) struct WatchingFactory {
 pub(super) enum Source {
     NewReno,
     Cubic,
-    /// quinn's BBR. Scenarios cannot choose it, because its random generator cannot be seeded and quinn does not use
-    /// the pacing rate that it computes. The random numbers affect only this pacing rate, so they do not change any
-    /// packet.
+    /// quinn's BBR. Scenarios cannot choose it, because its random generator cannot be seeded.
     Bbr,
     Ours(cc::ControllerFactory),
 }

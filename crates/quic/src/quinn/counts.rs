@@ -12,8 +12,8 @@ pub(super) struct PacketCounts {
     counters: LinkCounters,
     /// Retransmissions that the endpoint has not fetched yet.
     events: Vec<TcpEvent>,
-    /// Packet number and stream bytes of each unacknowledged 1-RTT packet with stream data, sorted by packet number.
-    /// Lost packets stay here, because their ACK may only be late.
+    /// Packet number and stream bytes of each unacknowledged 1-RTT packet, in order. Lost packets stay, because their
+    /// ACK may be late.
     sent: VecDeque<(u64, u32)>,
     /// Largest 1-RTT packet number sent.
     largest_sent: Option<u64>,
@@ -33,8 +33,7 @@ pub(super) struct LinkCounters {
     pub bytes_before: u64,
 }
 
-/// Counting of bytes for the anti-amplification limit stops at this number of bytes, because the limit applies only
-/// during the handshake.
+/// Bytes up to which the anti-amplification limit is counted; it applies only during the handshake.
 const HANDSHAKE_OCTETS: u64 = 1 << 20;
 /// A packet whose number is this much below an acknowledged one will not be acknowledged any more.
 const OLD: u64 = 1 << 16;
@@ -157,7 +156,7 @@ mod tests {
     use crate::frames::put_varint;
     use crate::quinn::forged_packet;
 
-    /// A packet with 100 bytes of a stream, and an ACK of this and all earlier packets but the first.
+    /// A packet with 100 bytes of a stream, and an ACK of it and all earlier packets but the first.
     fn data_and_ack(number: u32) -> (Vec<u8>, Vec<u8>) {
         let mut data = vec![0x0e, 0];
         put_varint(&mut data, 100 * u64::from(number));
@@ -171,8 +170,7 @@ mod tests {
         (packet(&data), packet(&ack))
     }
 
-    /// Each ACK of a long flow covers all packets since the last loss. Only the lost packet and the packets in flight
-    /// are stored, so that the cost of an ACK does not grow with the length of the flow.
+    /// Only the lost packet and the packets in flight are stored, so the cost of an ACK does not grow with the flow.
     #[test]
     fn a_lost_packet_does_not_keep_acknowledged_packets() {
         let mut counts = PacketCounts::default();

@@ -1,8 +1,7 @@
 //! A session without encryption: plain text with the sizes of TLS 1.3 and AES-GCM.
 //!
-//! The tag of a packet contains the packet's number, its key and a checksum of its contents. A packet that was changed,
-//! or that was protected with another key, is rejected as with an AEAD. The handshake consists of as many messages as
-//! that of TLS, with the same sizes. They contain the transport parameters; all other bytes are padding.
+//! The tag of a packet contains its number, its key and a checksum, so a changed packet is rejected as with an AEAD.
+//! The handshake has the messages and sizes of TLS. They contain the transport parameters and padding.
 
 use super::clock::lock;
 #[cfg(feature = "noq")]
@@ -48,16 +47,14 @@ impl HeaderKey for PlainHeader {
     }
 }
 
-/// The ACK behaviour of a receiver whose peer sends no ACK_FREQUENCY frames. quinn has no setting for it, but obeys
-/// such frames (draft-ietf-quic-ack-frequency). The session therefore inserts a frame in front of the contents of a
-/// received packet before the connection reads them. The frame is never sent on the wire.
+/// The ACK behaviour of a receiver whose peer sends no ACK_FREQUENCY frames. quinn has no setting for it, so the
+/// session inserts such a frame in a received packet (draft-ietf-quic-ack-frequency).
 #[derive(Debug, Default)]
 pub(super) struct LocalAcks {
     /// 1-RTT packets received.
     pub received: u64,
     frame: Vec<u8>,
-    /// Number of received packets into which the frame still has to be inserted. The frame is inserted several times,
-    /// because quinn discards duplicate packets without reading them.
+    /// Number of received packets that still get the frame, because quinn may discard some as duplicates.
     left: u8,
     sequence: u64,
 }
@@ -87,8 +84,8 @@ impl LocalAcks {
     }
 }
 
-/// A key: a number composed of packet number space, phase and sender. A key for received 1-RTT packets also has the
-/// receiver's ACK behaviour.
+/// A key: packet number space, phase and sender. A key for received 1-RTT packets also has the receiver's ACK
+/// behaviour.
 struct PlainKey(u64, Option<Arc<Mutex<LocalAcks>>>);
 
 impl PlainKey {
@@ -108,8 +105,7 @@ impl PlainKey {
     }
 }
 
-/// A checksum that detects changed packets. Each step multiplies two 64-bit words to a product of 128 bits, so it
-/// processes 16 bytes. The processor computes four independent lanes in parallel.
+/// A checksum that detects changed packets, 16 bytes per step in four independent lanes.
 fn checksum(header: &[u8], payload: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let word = |octets: &[u8; 8]| u64::from_le_bytes(*octets);
@@ -369,8 +365,8 @@ impl Session for PlainSession {
         Ok(self.peer)
     }
 
-    /// Writes the next handshake message, and returns new keys if there are any. If a call returns new keys, quinn
-    /// still sends the message of this call in the previous packet number space.
+    /// Writes the next handshake message, and returns new keys if there are any. The message itself belongs to the
+    /// previous packet number space.
     fn write_handshake(&mut self, buf: &mut Vec<u8>) -> Option<Keys> {
         let sizes = self.sizes;
         let step = (self.side.is_client(), self.sent, self.received);

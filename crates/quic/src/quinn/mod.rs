@@ -1,12 +1,10 @@
 //! quinn-proto as one of lopsided's transports: one end of a flow.
 //!
-//! A socket is a bidirectional stream. The socket that opens a connection uses the connection's first stream, which is
-//! opened with the first byte written. A client closes a connection when none of its sockets is open. A server's
-//! connections end when their clients close them.
+//! A socket is a bidirectional stream. The socket that opens a connection uses its first stream. A client closes a
+//! connection when none of its sockets is open.
 //!
-//! Data that the application writes stays in the socket until quinn accepts it, so that the socket can report its
-//! actual free space. The endpoint reads received data from quinn at once, so flow control never waits for the
-//! application.
+//! Written data stays in the socket until quinn accepts it. Received data is read from quinn at once, so flow control
+//! never waits for the application.
 
 mod clock;
 mod congestion;
@@ -148,8 +146,7 @@ struct LocalAck {
 }
 
 impl LocalAck {
-    /// True if the difference is too small to change the ACK behaviour. A delay derived from the RTT varies slightly
-    /// with every sample.
+    /// True if the difference is too small to matter: a delay derived from the RTT varies with every sample.
     fn is_near(self, other: LocalAck) -> bool {
         // Within 20 %.
         let near = |a: u64, b: u64| a.abs_diff(b) * 5 <= b;
@@ -188,8 +185,7 @@ struct Socket {
     /// Number of bytes that quinn accepted.
     written: u64,
     inbox: Vec<u8>,
-    /// Number of bytes that the application can read. If the application discards contents, only this number is stored,
-    /// and `inbox` stays empty.
+    /// Number of bytes that the application can read. `inbox` stays empty if it discards contents.
     readable: u64,
     /// True once the application has closed its sending direction.
     closing: bool,

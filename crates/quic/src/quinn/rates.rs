@@ -1,5 +1,5 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation) for controls that determine their own pacing
-//! rate, such as BBR. They need the number of each packet, which only noq-proto reports.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation) for controls such as BBR. Only noq-proto reports
+//! the necessary packet numbers.
 
 use lopsided_core::{Bytes, Time};
 use lopsided_tcp::cc::{Lost, RateSample};

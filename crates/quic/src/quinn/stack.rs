@@ -1,8 +1,7 @@
 //! The QUIC stack behind the adapter: quinn-proto, or its fork noq-proto with the feature `noq`.
 //!
-//! The functions here hide the differences between the two. Where a trait's method has different arguments in the two
-//! stacks, `cfg` attributes select the right signature. The fork noq-proto passes the pacing rate of a control to its
-//! pacer, and reports the number of each packet to the control.
+//! The functions here hide the differences. Only noq-proto uses a control's pacing rate, and reports the number of each
+//! packet to the control.
 
 use bytes::{Bytes, BytesMut};
 use std::net::SocketAddr;

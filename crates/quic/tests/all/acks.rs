@@ -18,9 +18,8 @@ fn transfer(config: &QuicConfig, loss_every: u64) -> Pair {
     pair
 }
 
-/// An ACK packet has the size that RFC 9000 implies. The short header (section 17.3.1) has one byte, the connection ID
-/// and the packet number. The frame (section 19.3) has its type, the largest number, the delay, the number of further
-/// ranges, the first range, two integers per further range, and three counts if ECN is in use. The tag follows.
+/// RFC 9000, sections 17.3.1 and 19.3: one byte, connection ID and packet number; type, largest number, delay, number
+/// of ranges, ranges, and three ECN counts; the tag.
 #[test]
 fn acks_have_the_size_of_the_arithmetic() {
     for (loss_every, ecn) in [(0, true), (0, false), (17, true)] {
@@ -54,8 +53,7 @@ fn acks_have_the_size_of_the_arithmetic() {
     }
 }
 
-/// The receiver sends one ACK per configured number of packets, whether the sender requests this number or the receiver
-/// itself is configured with it.
+/// The receiver sends one ACK per configured number of packets, whichever end configures it.
 #[test]
 fn the_ack_ratio_is_the_one_that_was_set() {
     for (packets_per_ack, asks) in [(2u32, false), (2, true), (10, false), (10, true), (1, false)] {

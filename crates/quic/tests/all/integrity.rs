@@ -53,8 +53,8 @@ fn a_clean_line_takes_two_round_trips_and_the_data() {
     assert!(pair.now < Time::ZERO + Duration::from_millis(most_ms), "{:?}", pair.now);
 }
 
-/// RFC 9000, section 8.1: before it has validated the client's address, a server sends at most three times the bytes
-/// received. A long certificate chain therefore costs an additional RTT.
+/// RFC 9000, section 8.1: the server sends at most three times the bytes received, so a long certificate chain costs an
+/// RTT.
 #[test]
 fn a_long_certificate_chain_costs_a_round_trip() {
     let took = |flight: u64| {

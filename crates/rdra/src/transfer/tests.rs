@@ -13,8 +13,8 @@ fn transfer(mode: Mode, size: u64) -> Transfer {
     Transfer::new(Settings { mode, ..Settings::default() }, Ranges::whole(size))
 }
 
-/// Each of the 8 streams requests 1/8 of the part of the window that is not yet requested. With 10 segments, the first
-/// requests are 1,810 bytes and 1,583 bytes.
+/// Each of the 8 streams requests 1/8 of the rest of the window: of 10 segments, first 1,810 bytes and then 1,583
+/// bytes.
 #[test]
 fn the_first_chunks_are_those_of_equation_2_4() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -61,8 +61,7 @@ fn a_hole_with_a_queue_takes_a_part_of_the_window_once_a_round_trip() {
     assert_eq!(fair.reductions(), 2);
 }
 
-/// A busy client reads bytes 300 ms after their arrival. The delay must count neither as a long round trip nor as a
-/// pause.
+/// A client reads bytes 300 ms after their arrival, which is neither a long round trip nor a pause.
 #[test]
 fn a_late_reader_is_no_congestion() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -92,8 +91,7 @@ fn a_stalled_stream_owes_its_rest_to_the_next() {
     assert_eq!(greedy.received(ms(5020), 1, second.end - second.start), Err(Excess), "100 of them came before");
 }
 
-/// The kernel counts out-of-order segments per connection. So the counter of the old connection must neither hide nor
-/// create a hole on the new one.
+/// The kernel counts out-of-order segments per connection, so a new connection starts from zero.
 #[test]
 fn a_new_connection_counts_from_zero() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -157,8 +155,7 @@ fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
 }
 
 proptest! {
-    /// In any sequence of calls, every byte is received exactly once, and the rest can always be requested. Replaying
-    /// the same steps gives the same result.
+    /// In any sequence of calls, every byte is received exactly once, and a replay gives the same result.
     #[test]
     fn every_octet_arrives_once(
         calls in calls(),
@@ -203,8 +200,7 @@ proptest! {
     }
 }
 
-/// Section 2.5: the window can react to delay, because requests measure the round-trip time. The window of Vegas stops
-/// growing when a queue builds up; the window of CUBIC grows until a loss.
+/// Section 2.5: the window of Vegas stops growing when a queue builds up; that of CUBIC grows until a loss.
 #[test]
 fn a_delay_based_window_stops_where_a_queue_grows() {
     let window_after = |rule: &str| {

@@ -30,8 +30,7 @@ pub struct AckReconstructConfig {
 /// How the ACKs that fill a gap are spaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Spacing {
-    /// All ACKs of a gap are spread over one mean interval. The time between two of them is proportional to the bytes
-    /// that the second one acknowledges.
+    /// All ACKs of a gap are spread over one mean interval, in proportion to the bytes that they acknowledge.
     #[default]
     Share,
     /// Each ACK leaves one mean interval after the previous one, as in the authors' code.

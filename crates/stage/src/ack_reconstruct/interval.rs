@@ -1,23 +1,17 @@
 //! ACK reconstruction as the authors' code runs in ns-2.35, which differs from the paper's text: a pacer.
 //!
-//! - If no ACK waits and the arriving ACK leaves no gap, the ACK is forwarded at once. After a duplicate of a forwarded
-//!   ACK, all ACKs up to and including the first ACK for new data are forwarded at once, too.
-//! - Any other ACK is spread. From the last forwarded acknowledgement number on, one ACK is sent for each `every`
-//!   segments: the first at once, each further one a full mean interval later. At most `every` segments are thus
-//!   acknowledged per arriving ACK. The remaining ACKs wait, and the sender's round trip grows. If an ACK with the same
-//!   number already waits, the earlier of the two departure times applies. No ACK leaves after one with a larger
-//!   number. Each number is forwarded once; a duplicate is not forwarded.
+//! - If no ACK waits and the arriving ACK leaves no gap, it is forwarded at once. So are all ACKs from a duplicate to
+//!   the first ACK for new data.
+//! - Any other ACK is spread: one ACK is sent for each `every` segments, the first at once, each further one a full
+//!   mean interval later. Each number is forwarded once and in order, at the earlier of its departure times.
 //!
-//! **Mean interval.** A sample is the time from the last ACK that was forwarded at once to an arriving ACK, even if
-//! other ACKs came in between. An ACK is a duplicate only if it repeats an ACK that was forwarded at once. The reason
-//! is a bug: ns-2.35 reads the number of a spread ACK from a packet that it has already freed. The number is zero by
-//! then, so the ACK is not stored as the last one. In the ns version of the paper's time a freed packet was not
-//! cleared. The mean was then smaller, and duplicates counted even while ACKs waited. For the cell of table 1 in which
-//! the paper has 8.57 Mbit/s, ns-2.35 gives 4.7 Mbit/s with the old behaviour and 8.4 Mbit/s with the present one.
+//! **Mean interval.** A sample is the time from the last ACK that was forwarded at once to an arriving ACK. The reason
+//! is a bug: ns-2.35 reads the number of a spread ACK from a freed packet, so the ACK is not stored as the last one.
+//! The ns version of the paper's time did not clear freed packets. In table 1 the paper has 8.57 Mbit/s; ns-2.35 gives
+//! 4.7 Mbit/s with the old behaviour and 8.4 Mbit/s with the present one.
 //!
-//! If a mean is given at the start, the time since the handshake is the first sample. An ACK that only opens the
-//! window, or that ends an echo of ECN marks, is forwarded at once, after all waiting ACKs of its connection. Such ACKs
-//! do not exist in ns-2.
+//! An ACK that only opens the window, or that ends an echo of ECN marks, is forwarded at once. Such ACKs do not exist
+//! in ns-2.
 
 use super::config::AckReconstructConfig;
 use super::mean::Mean;
@@ -134,8 +128,7 @@ impl Rule for ByInterval {
         (self.config.interval.is_some() || !header.flags.has(Flags::SYN)).then_some(begun)
     }
 
-    /// True if the ACK is handled by this rule. An ACK that only opens the window, or that ends an echo of ECN marks,
-    /// is forwarded at once.
+    /// True if this rule handles the ACK. Window updates, and ACKs that end an ECN echo, are forwarded at once.
     fn takes(stream: &Stream, header: &TcpHeader) -> bool {
         header.ack != stream.number || (header.window, header.flags) == (stream.window, stream.flags)
     }

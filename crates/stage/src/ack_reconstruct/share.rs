@@ -32,8 +32,7 @@ impl ByShare {
 impl Rule for ByShare {
     type Stream = Stream;
 
-    /// Creates the state at the first ACK after the handshake, because the time since a SYN is not a time between two
-    /// ACKs.
+    /// Creates the state at the first ACK after the handshake.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Stream> {
         let mean = Mean::new(self.config.interval);
         let begun = Stream { number: header.ack, window: header.window, came: now, mean };
