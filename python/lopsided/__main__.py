@@ -1,4 +1,4 @@
-"""The entry point of the command `lopsided` and of `python -m lopsided`."""
+"""The entry point of `lopsided` and `python -m lopsided`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from lopsided import interrupts
 
 
 def main() -> None:
-    """Runs the command line and exits."""
     interrupts.take_over()
     from lopsided import cli
 

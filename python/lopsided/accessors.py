@@ -1,7 +1,7 @@
-"""Methods that a higher layer implements: the module of `Run` contains no plotting code, but `run.plot()` still works.
+"""Methods that a higher layer implements, such as `run.plot()`.
 
-`lopsided/__init__.py`, which is above all layers, registers where each method is defined. The implementing module is
-loaded at the first call.
+`lopsided/__init__.py`, above all layers, registers where each method is defined. The implementing module is loaded at
+the first call.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ _HOMES: dict[str, str] = {}
 
 
 def fill_in(homes: Mapping[str, str]) -> None:
-    """Registers the function that implements each method: `{"Run.plot": "module:function"}`."""
+    """Registers the implementation of each method: `{"Run.plot": "module:function"}`."""
     _HOMES.update(homes)
 
 
 def filled_in(method: str) -> Callable[..., Any]:
-    """Returns the function that implements the method with this name."""
     module, _, name = _HOMES[method].partition(":")
     return getattr(importlib.import_module(module), name)

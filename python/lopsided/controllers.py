@@ -1,4 +1,4 @@
-"""User-defined congestion controls: the accepted classes, and their names on the command line."""
+"""User-defined congestion controls."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from lopsided.data import units
 from lopsided.errors import ControllerError, UsageError
 
 ControllerFactory = Callable[[_native.Setup], _native.Controller | _native.WindowAlgorithm]
-"""Creates a controller per connection: a class derived from `Controller` or `WindowAlgorithm`, or a function."""
+"""Creates a controller per connection: a class of `Controller` or `WindowAlgorithm`, or a function."""
 Controllers = Mapping[str, ControllerFactory | None]
-"""Controllers by their names in scenarios. `None` if only the name is known and the code is not; such a controller
-cannot run."""
+"""Controllers by their names in scenarios. `None` means a name without code, which cannot run."""
 
 _BASES: dict[type, tuple[str, ...]] = {
     _native.Controller: ("on_ack", "on_congestion", "on_undo"),
     _native.WindowAlgorithm: ("cong_avoid", "ssthresh"),
 }
-"""The base classes, and the methods that a class must define."""
+"""The base classes and their required methods."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 
 
 def checked(controllers: Controllers | None) -> list[tuple[str, ControllerFactory | None]]:
-    """Converts the controllers to the simulator's form. Raises an error if one of them cannot work."""
+    """Converts the controllers to the simulator's form. Raises an error if one cannot work."""
     found: list[tuple[str, ControllerFactory | None]] = []
     for name, make in (controllers or {}).items():
         if not _NAME.fullmatch(str(name)):
@@ -61,10 +60,9 @@ def _check(name: str, make: Any) -> None:
 
 
 def _check_attributes(make: type, base: type) -> None:
-    """Raises an error if an attribute is assigned but never read, and its name resembles an attribute that the base
-    class reads.
+    """Raises an error if an assigned attribute is never read and resembles one that the base class reads.
 
-    Without this check, an assignment to a misspelt name would be ignored silently.
+    A misspelt name would otherwise be ignored silently.
     """
     targets = [name for name in dir(base) if not name.startswith("_")]
     codes = [
@@ -84,25 +82,25 @@ def _check_attributes(make: type, base: type) -> None:
 
 @dataclass(frozen=True)
 class ControllerTrace:
-    """The result of simulating a controller alone on a line."""
+    """The simulation of a controller alone on a line."""
 
     share: float
-    """Delivered bytes as a fraction of the line's capacity, 0 to 1."""
+    """Delivered bytes over the line's capacity, 0 to 1."""
     losses: int
-    """Number of segments that the full queue dropped."""
+    """Segments that the full queue dropped."""
     signals_s: list[float]
-    """Times in seconds at which the controller received a congestion signal."""
+    """Times in seconds of congestion signals."""
     windows: list[tuple[float, int]]
-    """Time in seconds and window in segments, after each ACK."""
+    """Time in seconds and window in segments per ACK."""
 
 
 def simulate_controller(
     make: ControllerFactory, *, rate: str, rtt: str, queue_packets: int, duration: str
 ) -> ControllerTrace:
-    """Simulates a controller on a line without the rest of TCP, to test its algorithm (`cc/harness.rs`).
+    """Simulates a controller's algorithm on a line, without the rest of TCP (`cc/harness.rs`).
 
-    Segments have 1,448 bytes, each is acknowledged separately, and no timer expires. Raises UsageError if the rate is
-    below 12 kbit/s, if the queue holds no packet, or if the RTT or the duration is not positive.
+    Segments have 1,448 bytes and an ACK each, and no timer expires. Raises UsageError if the rate is below 12 kbit/s,
+    if the queue holds no packet, or if the RTT or the duration is not positive.
     """
     [(_, checked_make)] = checked({"simulated": make})
     assert checked_make is not None
@@ -116,7 +114,7 @@ def simulate_controller(
 
 
 def label(make: ControllerFactory) -> str:
-    """Names the origin of a controller, for the manifest of a run."""
+    """Names a controller's origin for the manifest."""
     module = sys.modules.get(getattr(make, "__module__", ""))
     file = getattr(module, "__file__", None)
     name = getattr(make, "__qualname__", type(make).__qualname__)
@@ -124,5 +122,5 @@ def label(make: ControllerFactory) -> str:
 
 
 def load(given: Iterable[str]) -> dict[str, ControllerFactory]:
-    """Loads the controllers from `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; the default name is that of the class."""
+    """Loads controllers from `FILE.py:CLASS` or `NAME=FILE.py:CLASS`."""
     return own_code.load(given, "--controller", tuple(_BASES), ControllerError)

@@ -1,7 +1,4 @@
-"""All errors and warnings of lopsided.
-
-The native module raises these classes too, so `except LopsidedError` catches every failure.
-"""
+"""All errors and warnings. The native module raises these classes too."""
 
 from __future__ import annotations
 
@@ -9,13 +6,12 @@ from dataclasses import dataclass
 
 
 class LopsidedError(Exception):
-    """A failure with a message for the user; the command line prints it without a traceback."""
+    """A failure with a message for the user."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A fault in a scenario: its position (line and column, counted from 1; 0 if unknown), the message, and a
-    suggestion."""
+    """A fault in a scenario: line and column (from 1; 0 if unknown), message, and suggestion."""
 
     message: str
     line: int = 0
@@ -28,7 +24,7 @@ class Problem:
 class ScenarioError(LopsidedError):
     """The scenario is invalid or cannot be read.
 
-    `rendered` shows every fault with its line; the other attributes are those of the first fault.
+    `rendered` shows every fault with its line. The other attributes belong to the first fault.
     """
 
     def __init__(self, rendered: str, file: str = "", problems: tuple[Problem, ...] = ()) -> None:
@@ -54,10 +50,10 @@ class LiveError(RunError):
 
 
 class ControllerError(RunError):
-    """A user-defined congestion control raised an exception, which is the `__cause__` of this error.
+    """A user-defined congestion control raised an exception, the `__cause__` of this error.
 
-    `called` is the method that raised it, such as `Gentle.on_ack`, and `time_s` the time in the run in seconds; `None`
-    if the control could not be loaded.
+    `called` is the method, such as `Gentle.on_ack`, and `time_s` the time in the run in seconds; `None` if the control
+    could not be loaded.
     """
 
     def __init__(self, message: str, controller: str, called: str = "", time_s: float | None = None) -> None:
@@ -68,10 +64,10 @@ class ControllerError(RunError):
 
 
 class QueueError(RunError):
-    """A user-defined queue discipline raised an exception, which is the `__cause__` of this error.
+    """A user-defined queue discipline raised an exception, the `__cause__` of this error.
 
-    `called` is the method that raised it, such as `Marking.enqueue`, and `time_s` the time in the run in seconds;
-    `None` if the discipline could not be loaded.
+    `called` is the method, such as `Marking.enqueue`, and `time_s` the time in the run in seconds; `None` if the
+    discipline could not be loaded.
     """
 
     def __init__(self, message: str, queue: str, called: str = "", time_s: float | None = None) -> None:

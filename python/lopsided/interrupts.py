@@ -1,11 +1,9 @@
-"""Handles Ctrl-C and `kill`: the command ends with a one-word message, whenever the signal arrives.
+"""Handles Ctrl-C and `kill`: the command ends with a one-word message at any time.
 
-Loading the command line takes a fraction of a second, during which Python would print a traceback for an interrupt. So
-this module handles the signals before anything else is loaded. Before and after the work of a command, no cleanup is
-needed, so an interrupt ends the process. During the work, it raises an exception. If that happens in a destructor or in
-an import callback, Python prints the exception and drops it; the interrupt is then raised again.
-
-Left out: the first milliseconds of Python itself, before it executes a line of this package.
+Python would print a traceback while the command line loads, so this module handles signals before anything else. Before
+and after a command's work, an interrupt ends the process. During the work, it raises an exception. Python drops
+exceptions in destructors and import callbacks, so the interrupt is then raised again. Left out: Python's own first
+milliseconds.
 """
 
 from __future__ import annotations
@@ -19,23 +17,22 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import NoReturn
 else:
-    # The C part of `signal` is built into the interpreter, so importing it reads no file.
+    # The C part of `signal` is built in, so this import reads no file.
     import _signal as signal
 
 _AGAIN_S = 0.02
-"""If Python dropped an interrupt, it is raised again after this time in seconds, outside of the code that dropped it.
-"""
+"""Seconds after which a dropped interrupt is raised again."""
 
 
 _ours = False
-"""True if this process is the command line; other programs keep their own signal handling."""
+"""True if this process is the command line. Other programs keep their signal handling."""
 
 
 def take_over() -> None:
-    """From now on, an interrupt ends the process, except within `Interruptible`, where it raises an exception."""
+    """From now on, an interrupt ends the process, or raises within `Interruptible`."""
     global _ours
     _ours = True
-    # A shell starts background commands with interrupts ignored.
+    # Shells start background commands with interrupts ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
@@ -46,9 +43,9 @@ def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 class Interruptible:
-    """Within the block SIGINT raises KeyboardInterrupt, and SIGTERM ends the process if `terminable` is true.
+    """Inside the block, SIGINT raises KeyboardInterrupt, and so does SIGTERM if `terminable` is true.
 
-    The handlers are unchanged unless `take_over` was called.
+    Without `take_over`, the handlers are unchanged.
     """
 
     def __init__(self, *, terminable: bool) -> None:
@@ -61,7 +58,7 @@ class Interruptible:
         self._hook, sys.unraisablehook = sys.unraisablehook, self._dropped
         if self._terminable:
             signal.signal(signal.SIGTERM, self._terminate)
-            # SIGHUP: the terminal was closed. `nohup` makes the process ignore this signal.
+            # SIGHUP means a closed terminal. `nohup` ignores it.
             hang_up = getattr(signal, "SIGHUP", None)  # Windows has none
             if hang_up is not None and signal.getsignal(hang_up) is signal.SIG_DFL:
                 signal.signal(hang_up, self._terminate)
@@ -74,7 +71,7 @@ class Interruptible:
         if _ours:
             sys.unraisablehook = self._hook
         if self._interrupted and isinstance(error, (ImportError, SystemError)):
-            # A native module that is interrupted while it loads raises another kind of error.
+            # An interrupted native module raises another error while it loads.
             raise KeyboardInterrupt from error
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> NoReturn:
@@ -91,7 +88,7 @@ class Interruptible:
         import threading
 
         number = signal.SIGINT if issubclass(told.exc_type, KeyboardInterrupt) else signal.SIGTERM
-        # The signal is sent to the process, so that it wakes the main thread if this thread is waiting.
+        # A signal to the process wakes a waiting main thread.
         again = threading.Timer(_AGAIN_S, os.kill, [os.getpid(), number])
         again.daemon = True
         again.start()

@@ -1,4 +1,4 @@
-"""Loads user-defined Python code, named `FILE.py:CLASS` or `NAME=FILE.py:CLASS`, and stops it if it does not end."""
+"""Loads user-defined Python code, `FILE.py:CLASS` or `NAME=FILE.py:CLASS`, and stops code that does not end."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _LOOK_S, _LOOKS = 0.1, 20
 _stuck: list[Batch] = []
-"""Batches of runs of which a thread is stuck in user-defined code and cannot be interrupted."""
+"""Batches with a thread stuck in user-defined code."""
 
 
 def stop(batch: Batch) -> None:
-    """Stops the runs of a batch. Raises an exception in user-defined code that loops."""
+    """Stops a batch's runs. Raises an exception in user-defined code that loops."""
     for _ in range(_LOOKS):
         idents = batch.within_python()
         if batch.stop(_LOOK_S):
@@ -35,23 +35,23 @@ def stop(batch: Batch) -> None:
 
 
 def is_stuck() -> bool:
-    """True if a thread is stuck in user-defined code, so that the interpreter cannot exit normally."""
+    """True if a stuck thread keeps the interpreter from exiting."""
     return bool(_stuck)
 
 
 def load(
     given: Iterable[str], option: str, bases: tuple[type, ...], failure: Callable[[str, str], RunError]
 ) -> dict[str, Any]:
-    """Loads classes, and returns them by name; the default name is that of the class.
+    """Loads classes, and returns them by name (default: the class's).
 
     Parameters
     ----------
     option
         The name of the option, for errors.
     bases
-        Base classes; if a class is not found, classes derived from these are suggested.
+        Base classes of the suggestions for a missing class.
     failure
-        Creates the error for a file that cannot be loaded, from a message and the file.
+        Creates the error for a file, from a message and the file.
     """
     found: dict[str, Any] = {}
     modules: dict[str, ModuleType] = {}
@@ -76,19 +76,19 @@ def _is_own(value: Any, bases: tuple[type, ...]) -> bool:
 
 
 def _module(home: str, failure: Callable[[str, str], RunError]) -> ModuleType:
-    """Loads the module from a file path, or imports it by its name."""
+    """Loads the module from a path, or imports it by name."""
     try:
         if not home.endswith(".py"):
             return importlib.import_module(home)
         path = Path(home)
         if not path.is_file():
             raise UsageError(f"{home} does not exist")
-        # Modules in the file's folder can be imported, as when Python runs the file.
+        # As when Python runs the file, modules of its folder can be imported.
         sys.path.insert(0, str(path.parent.resolve()))
         name = f"_own_{path.stem}"
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None and spec.loader is not None
-        # Dataclasses look up the module of their class in `sys.modules`.
+        # Dataclasses look up their module in `sys.modules`.
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module

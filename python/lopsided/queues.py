@@ -1,4 +1,4 @@
-"""User-defined queue disciplines, and their names in scenarios."""
+"""User-defined queue disciplines."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Discipline = TypeVar("Discipline", bound=type[_native.QueueDiscipline])
 Parameters = dict[str, bool | float | str]
 
 _declared: dict[str, Parameters] = {}
-"""The user-defined names that scenarios of this process can use, each with its keys and their defaults."""
+"""Names that this process's scenarios can use, with keys and defaults."""
 
 
 def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
-    """Registers a class derived from `QueueDiscipline` for scenarios of this process: `queue.kind = "NAME"`.
+    """Registers a class derived from `QueueDiscipline` as `queue.kind = "NAME"`.
 
-    The class's dictionary `parameters` contains its keys with their defaults: flags, non-negative numbers, or texts.
-    Each key is an attribute of the object before `__init__` runs. Registering a name again replaces the class.
+    Its dictionary `parameters` has keys with defaults: flags, non-negative numbers, or texts. Each key is an attribute
+    before `__init__` runs. Registering a name again replaces the class.
     """
 
     def register(cls: Discipline) -> Discipline:
@@ -38,14 +38,13 @@ def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
 
 
 def load(given: Iterable[str]) -> None:
-    """Registers the class in `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; the default name is that of the class."""
+    """Registers the class in `FILE.py:CLASS` or `NAME=FILE.py:CLASS`."""
     for name, cls in own_code.load(given, "--discipline", (_native.QueueDiscipline,), QueueError).items():
         queue_discipline(name)(cls)
 
 
 def used_by(resolved: object) -> dict[str, Parameters]:
-    """Returns the user-defined disciplines of a resolved scenario, with their keys. The run folder stores them
-    because it contains no code."""
+    """Returns a resolved scenario's user-defined disciplines with their keys. Run folders store them, but no code."""
     if not _declared:
         return {}
     return {kind: _declared[kind] for kind in _kinds(resolved) if kind in _declared}
@@ -62,7 +61,7 @@ def _kinds(value: object) -> Iterator[str]:
 
 
 def remember(disciplines: Mapping[str, Parameters]) -> None:
-    """Registers the disciplines of a run folder, so that its scenario can be read; these disciplines cannot run."""
+    """Registers a run folder's disciplines, so that its scenario can be read. They cannot run."""
     for name, parameters in disciplines.items():
         if name not in _declared:
             queue_discipline(name)(type(name, (_Absent,), {"parameters": parameters}))
@@ -70,7 +69,7 @@ def remember(disciplines: Mapping[str, Parameters]) -> None:
 
 
 class _Absent(_native.QueueDiscipline):
-    """A discipline of a run folder: its name and its keys are known, its code is not."""
+    """A run folder's discipline: name and keys without code."""
 
     def __init__(self, setup: _native.QueueSetup) -> None:
         raise UsageError("this queue discipline is only known from a run folder: give its class to run it")

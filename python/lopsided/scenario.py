@@ -1,7 +1,4 @@
-"""`Scenario`, an experiment with every default filled in, and `Run`, the result of running it in a world.
-
-Both are in one module because each refers to the other.
-"""
+"""`Scenario`, an experiment with every default, and `Run`, its result. Each refers to the other."""
 
 from __future__ import annotations
 
@@ -36,13 +33,13 @@ if TYPE_CHECKING:
     from lopsided.data.scenario_types import Resolved
 
 Source: TypeAlias = tuple[str, str, list[tuple[str, str]]]
-"""The text of a scenario, its file name, and the settings that were changed."""
+"""A scenario's text, file name, and changed settings."""
 
 _LARGEST_FILE = 4 * 1024 * 1024
 
 
 class Scenario:
-    """One experiment: a network, its flows, a duration, and what is recorded. Immutable."""
+    """One experiment: network, flows, duration, and recording. Immutable."""
 
     def __init__(self, native: _native.Scenario, source: Source | None = None) -> None:
         self.native = native
@@ -73,7 +70,7 @@ class Scenario:
 
     @classmethod
     def from_text(cls, text: str, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
-        """Reads a scenario from TOML text. `name` is used like a file name, for example in errors."""
+        """Reads a scenario from TOML text. `name` stands for the file name."""
         return cls(_native.Scenario.parse(text, name, [], checked(controllers)), (text, name, []))
 
     @classmethod
@@ -83,10 +80,10 @@ class Scenario:
         Parameters
         ----------
         tables
-            One dictionary per table, and a list of dictionaries per repeatable table. Values are written as in a file,
-            for example as text with a unit; a key whose value is `None` is omitted.
+            One dictionary per table, and a list per repeatable table. Values are as in a file, for example text with a
+            unit. `None` omits a key.
         name
-            Used like a file name, for example in errors.
+            Stands for the file name, for example in errors.
         controllers
             User-defined congestion controls, by their names in `cc`.
 
@@ -108,12 +105,12 @@ class Scenario:
 
     @classmethod
     def from_source(cls, source: Source, controllers: Mapping[str, Any]) -> Scenario:
-        """Rebuilds a scenario of another process from its `source` and `controllers`."""
+        """Rebuilds another process's scenario from its `source`."""
         return cls(_native.Scenario.parse(*source, list(controllers.items())), source)
 
     @property
     def source(self) -> Source:
-        """The source of the scenario, from which another process can rebuild it."""
+        """The source, from which another process can rebuild the scenario."""
         return self._source or (self.native.to_toml(), self.name, [])
 
     def with_(self, **settings: Any) -> Scenario:
@@ -133,14 +130,13 @@ class Scenario:
         return text, name, [*before, *changes]
 
     def with_controllers(self, controllers: Controllers) -> Scenario:
-        """Returns the scenario with the given congestion controls added; a control replaces one with the same name."""
+        """Returns the scenario with added congestion controls, which replace those of the same name."""
         return Scenario(self.native.with_changes([], checked(controllers)), self._source)
 
     def only(self, flows: Iterable[str]) -> Scenario:
-        """Returns the scenario with only the given flows. They start at the same times and send the same data as in the
-        full scenario.
+        """Returns the scenario with only these flows. Their start times and data do not change.
 
-        Raises UsageError if a flow is unknown or if no flow is given.
+        Raises UsageError if a flow is unknown or none is given.
         """
         wanted = list(flows)
         if unknown := [name for name in wanted if name not in self.flow_names]:
@@ -172,16 +168,15 @@ class Scenario:
         kernel
             The kernel for the kernel world: `timetravel`, `uml` or `host`; default: the best one on this machine.
         ours
-            Hosts that run the simulator's TCP in the live world; the other hosts run this kernel's TCP.
+            Hosts with the simulator's TCP in the live world. Other hosts have this kernel's.
         progress
             Called from time to time with the completed fraction, 0 to 1.
         pcap
             The folder for captures; default: none are written.
         pcap_at
-            Where packets are captured; `merged` also writes the captures of all hosts into one file, in order of time.
+            Where packets are captured. `merged` adds one file with all hosts.
         cores
-            Largest number of cores for this run in the simulator. The result does not depend on this number;
-            `Run.facts["cores"]` is the number of cores used.
+            Most cores for a simulated run, which do not change the result. `Run.facts["cores"]` is the used number.
 
         Raises
         ------
@@ -210,7 +205,7 @@ class Scenario:
         return run
 
     def start(self, *, seed: int | None = None) -> Running[Run]:
-        """Starts a run in the simulator that is advanced step by step, to look at it in between.
+        """Starts a simulated run that advances step by step.
 
         Parameters
         ----------
@@ -232,7 +227,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """The short name; default: the file's name without its extension."""
+        """The short name; default: the file's, without extension."""
         return self.native.name
 
     @property
@@ -257,8 +252,7 @@ class Scenario:
 
     @property
     def controllers(self) -> dict[str, ControllerFactory | None]:
-        """The user-defined congestion controls by name; `None` for the controls of a run folder, which contains no
-        code."""
+        """User-defined congestion controls by name; `None` without code, as in a run folder."""
         return dict(self.native.controllers())
 
     @property
@@ -268,16 +262,16 @@ class Scenario:
 
     @property
     def interval_s(self) -> float | None:
-        """The sampling interval in seconds; `None` if nothing is sampled."""
+        """Sampling interval in seconds, if anything is sampled."""
         return self.resolved["record"]["interval_s"]
 
     @property
     def asks_for_fairness(self) -> bool:
-        """True if the scenario has a `[fairness]` table, so that its runs include fairness metrics."""
+        """True if the scenario has a `[fairness]` table, so that runs measure fairness."""
         return self.resolved["fairness"] is not None
 
     def link_rate_bps(self, direction: Literal["down", "up"] | str) -> float | None:
-        """The rate in bit/s of the slowest link in a direction; `None` if no link has a rate."""
+        """Rate in bit/s of a direction's slowest link; `None` without a rate."""
         if direction != "down" and direction != "up":
             return None
         rates = [link[direction]["rate_bps"] for link in self.resolved["links"]]
@@ -285,27 +279,26 @@ class Scenario:
 
     @cached_property
     def paths(self) -> dict[str, list[tuple[str, str]]]:
-        """For each flow, the links that its data crosses, each with the direction of crossing."""
+        """Per flow, the links of its data and their directions."""
         return dict(zip(self.flow_names, self.native.paths(), strict=True))
 
     def queue_limit_packets(self, link: str, direction: Literal["down", "up"] | str) -> int | None:
-        """The limit of a link direction's queue in packets; `None` if the limit is not in packets."""
+        """A queue's limit in packets; `None` if it has another unit."""
         found = next((entry for entry in self.resolved["links"] if entry["name"] == link), None)
         if found is None or (direction != "down" and direction != "up"):
             return None
         queue = found[direction]["queue"]
-        # The `limit` of a user-defined discipline may be a plain number.
+        # User-defined disciplines may have a plain number.
         limit = cast("Mapping[str, Any]", queue).get("limit")
         packets = cast("Mapping[str, Any]", limit).get("packets") if isinstance(limit, dict) else None
         return packets if isinstance(packets, int) else None
 
     def to_toml(self) -> str:
-        """Returns the scenario as TOML with all defaults. Reading this text results in the same scenario."""
+        """Returns the scenario as TOML with all defaults. Reading it gives the same scenario."""
         return self.native.to_toml()
 
     def to_tables(self) -> dict[str, Any]:
-        """Returns the scenario as dictionaries in the form that `build` accepts, with all defaults; each link and
-        flow has a name."""
+        """Returns dictionaries for `build`, with all defaults. Each link and flow has a name."""
         return tomllib.loads(self.to_toml())
 
     def __repr__(self) -> str:
@@ -314,10 +307,10 @@ class Scenario:
 
 
 class Run(RunTables):
-    """The result of one run of a scenario: its tables, its digest, and everything needed to repeat it.
+    """The result of one run: tables, digest, and everything needed to repeat it.
 
     `digest` is a hash of everything that happened: the same scenario and seed give the same digest on every machine.
-    `facts` contains what a world reports in addition to its tables (number of events, kernel release, ...).
+    `facts` has a world's other reports, such as the number of events.
     """
 
     def __init__(
@@ -342,9 +335,9 @@ class Run(RunTables):
         self._fairness: Fairness | None = None
 
     def explore(self) -> Any:
-        """Shows the page with this run's scenario and seed as a widget of Jupyter, VS Code or marimo.
+        """Shows the page with this run as a widget of Jupyter, VS Code or marimo.
 
-        Requires the package anywidget: `pip install 'lopsided[page]'`.
+        Needs `pip install 'lopsided[page]'`.
         """
         return filled_in("Run.explore")(self)
 
@@ -366,8 +359,8 @@ class Run(RunTables):
         flows
             The names of the flows to draw; default: all.
         links
-            The link directions whose queues or drops are drawn, such as `[("link", "up")]`; default: those with a
-            queue, drops or a high utilisation.
+            Link directions to draw, such as `[("link", "up")]`; default: those with a queue, drops or a high
+            utilisation.
         window_s
             Averaging interval of goodput and drops, in seconds.
         column
@@ -376,7 +369,7 @@ class Run(RunTables):
         Raises
         ------
         UsageError
-            If the kind is unknown, or if it does not have an option that is given.
+            If the kind is unknown or lacks an option.
         """
         named = {"flows": flows, "links": links}
         given: dict[str, Any] = {name: None if of is None else list(of) for name, of in named.items()}
@@ -393,10 +386,9 @@ class Run(RunTables):
         harm: bool | None = None,
         progress: Callable[[float], object] | None = None,
     ) -> Fairness:
-        """Measures the fairness between the flows; see `lopsided.studies.fairness.of_run`. To measure harm, each group
-        of flows is also run alone.
+        """Measures the fairness between the flows (see `lopsided.studies.fairness.of_run`).
 
-        The default of each parameter is the value in the scenario's `[fairness]` table, or else that table's default.
+        For harm, each group also runs alone. Defaults are those of the scenario's `[fairness]`.
         """
         of_run = filled_in("Run.fairness")
         changes = {"warmup_s": warmup_s, "within": within, "hold_s": hold_s, "harm": harm}
@@ -408,10 +400,9 @@ class Run(RunTables):
         return self._fairness
 
     def report(self, *, play: bool = False) -> str:
-        """Returns the report as one self-contained HTML page.
+        """Returns the report as one HTML page.
 
-        If `play` is true, the page contains the simulator (1.5 MB) and a button that opens the laboratory with this
-        run.
+        `play` adds the simulator (1.5 MB) and a button that opens the laboratory with this run.
         """
         return filled_in("Run.report")(self, play=play)
 
@@ -423,8 +414,7 @@ class Run(RunTables):
         return self.folder
 
     def write(self, folder: Path, *, report: bool = True, play: bool = False) -> None:
-        """Writes into a folder that `lopsided.data.run_folder.writing` has yielded; `play` has the same meaning as
-        in `report()`."""
+        """Writes into a folder of `lopsided.data.run_folder.writing`. `play` is that of `report()`."""
         (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
         for name in run_tables():
             self.table(name).to_polars().write_parquet(folder / f"{name}.parquet")
@@ -436,7 +426,7 @@ class Run(RunTables):
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:
-        """Reads a run folder. Raises FolderError if the folder is damaged."""
+        """Reads a run folder. Raises FolderError if it is damaged."""
         import polars as pl
 
         folder = Path(folder)
@@ -446,7 +436,7 @@ class Run(RunTables):
             tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in run_tables()}
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FolderError(f"{folder} is damaged: {error}") from error
-        # A run folder contains no code, so only the names of user-defined controllers are known.
+        # A run folder has only the names of user-defined controllers.
         controllers = dict.fromkeys(manifest["facts"].get("controllers", ()))
         queues.remember(manifest["facts"].get("disciplines", {}))
         run = cls(
@@ -463,18 +453,18 @@ class Run(RunTables):
         return run
 
     def check_tables(self) -> None:
-        """Raises FolderError if the tables are not those of a run of this scenario."""
+        """Raises FolderError unless the tables belong to this scenario."""
         for name, spec in run_tables().items():
             found = self.table(name).columns
             missing = [column.name for column in spec.columns if column.name not in found]
-            # A run of an older version may lack some columns. A table with other content lacks most of them.
+            # Older runs lack some columns. Other tables lack most.
             if spec.columns[0].name in missing or len(missing) > len(spec.columns) / 4:
                 raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
         if list(self.flows["name"]) != self.scenario.flow_names:
             raise FolderError(f"{self.folder} is damaged: its tables are of other flows than its scenario.toml")
 
     def manifest(self) -> dict[str, Any]:
-        """The entries of the manifest, which identify the run."""
+        """The manifest's entries, which identify the run."""
         return {
             "lopsided": _native.__version__,
             "name": self.scenario.name,
@@ -503,7 +493,7 @@ def checked_seed(seed: int) -> int:
 
 
 def _other_format(path: Path, text: str) -> str | None:
-    """Names the format of a file that is not TOML, because TOML's own errors would not help."""
+    """Names the format of a file that is not TOML. TOML's errors would not help."""
     begin = text.lstrip()
     if begin.startswith("{") or path.suffix == ".json":
         return "JSON"
@@ -526,7 +516,7 @@ def _read(path: Path) -> str:
         if path.is_dir():
             raise ScenarioError(f"{path} is a folder, not a scenario file", str(path))
         with path.open("rb") as file:
-            # The reported file size is not used: a device or a pipe reports none.
+            # Devices and pipes report no size.
             content = file.read(_LARGEST_FILE + 1)
         if len(content) > _LARGEST_FILE:
             raise ScenarioError(

@@ -1,4 +1,4 @@
-"""Writes Python values and tables as TOML, the form in which the native module reads scenarios and settings."""
+"""Writes Python values as TOML for the native module."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any, TypeAlias, cast
 from lopsided.errors import UsageError
 
 Tables: TypeAlias = Mapping[str, Any]
-"""A scenario as plain values, with the keys of a scenario file: `{"link": {"rtt": "20 ms"}, "flow": [{...}]}`."""
+"""A scenario as plain values: `{"link": {"rtt": "20 ms"}, "flow": [{...}]}`."""
 
 
 def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns each key with its value as TOML, as the native module requires."""
+    """Returns each key with its value as TOML."""
     return [(key, setting_text(value)) for key, value in settings.items()]
 
 
 def dotted_key(*words: str) -> str:
-    """Joins the words to a dotted key. A word with characters other than letters, digits, `-` and `_` is quoted.
+    """Joins words to a dotted key. Words with other characters than letters, digits, `-` and `_` are quoted.
 
-    The copies that `count` makes of a flow have such names: `dotted_key("flow", "backup.1", "cc")`.
+    For example, `count` names copies of a flow: `dotted_key("flow", "backup.1", "cc")`.
     """
     return ".".join(map(_key, words))
 
 
 def setting_text(value: Any) -> str:
-    """Returns the value of a setting as TOML; a string is returned without its quotes."""
+    """Returns a setting's value as TOML, a string without quotes."""
     return value if isinstance(value, str) else _toml(value)
 
 
 def scenario_text(tables: Tables) -> str:
-    """Returns a scenario as the text of a TOML file. Omits keys whose value is `None`.
+    """Returns a scenario as TOML, without keys that are `None`.
 
     Raises
     ------
     UsageError
-        If a value is of a type that TOML does not have.
+        If TOML lacks the type of a value.
     """
     parts: list[str] = []
     for name, found in tables.items():
@@ -46,7 +46,7 @@ def scenario_text(tables: Tables) -> str:
             if not isinstance(table, Mapping):
                 raise UsageError(f"`{name}` is {table!r}: a scenario consists of tables, write a dictionary")
             pairs = cast("Tables", table).items()
-            # One line per key, so that the line number of an error identifies the key.
+            # One line per key, so that an error's line identifies it.
             lines = [f"{_key(key)} = {_toml(value)}" for key, value in pairs if value is not None]
             parts += [f"[[{name}]]" if listed else f"[{name}]", *lines, ""]
     return "\n".join(parts)

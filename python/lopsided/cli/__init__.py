@@ -1,7 +1,12 @@
-"""The command line. A command's module is loaded only when the command is used, so `lopsided --help` is fast.
+"""The command line. A command's module is loaded when the command is used, so `lopsided --help` is fast.
 
-Exit codes: 0 success; 1 failure (for `reproduce --claims` also a claim that fails unexpectedly); 2 wrong usage or an
-invalid scenario; 130 interrupted; 143 terminated.
+Exit codes:
+
+- 0: success;
+- 1: failure, or a claim that fails unexpectedly (`reproduce --claims`);
+- 2: wrong usage or an invalid scenario;
+- 130: interrupted;
+- 143: terminated.
 """
 
 from __future__ import annotations
@@ -44,7 +49,7 @@ def _version() -> str:
 
 
 def build() -> cyclopts.App:
-    """Returns the command-line application. A command's module is imported only when the command is used."""
+    """Returns the application. A command's module is imported when the command is used."""
     import cyclopts
 
     usual = cyclopts.Parameter(converter=_convert, negative_iterable=(), show_default=_shown)
@@ -55,15 +60,15 @@ def build() -> cyclopts.App:
 
 
 def _shown(default: object) -> str | None:
-    """Returns a default as the help shows it, or `None` for an empty text or list, which means "not given"."""
+    """Returns a default as the help shows it; `None` if the default means "not given"."""
     return None if default in (None, "", ()) else str(default)
 
 
 def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
-    """Converts the value of an option. Rejects fractions for integer options, because cyclopts would round `1.5`."""
+    """Converts an option's value. Rejects fractions for integers: cyclopts would round `1.5`."""
     import cyclopts
 
-    # Options that also accept text or fractions, such as rates, need no check.
+    # Options that also accept text or fractions need no check.
     if int in (type_, *get_args(type_)) and not {str, float} & set(get_args(type_)):
         for token in tokens:
             if not _INTEGER.fullmatch(token.value):
@@ -72,15 +77,13 @@ def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The entry point: runs the command and exits with its exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # A process may have been started without standard output or standard error.
+            # A process may lack standard output or standard error.
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # If the terminal or file does not support Unicode, each unsupported character is replaced by a question
-            # mark.
+            # Characters that the terminal or file lacks become question marks.
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
     _tell_of_leftovers()
@@ -94,8 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _tell_of_leftovers() -> None:
-    """Prints some warnings as notes: those about captures, and those about files that a killed process left behind.
-    Other warnings are unchanged."""
+    """Prints warnings about captures and leftover files as notes. Other warnings are unchanged."""
     usual = warnings.showwarning
 
     def show(
@@ -115,13 +117,14 @@ def _tell_of_leftovers() -> None:
 
 
 _LEAST_FILES, _LEAST_MEMORY = 16, 2 << 30
-"""Minimum number of open files, and minimum address space in bytes. Below these limits, some libraries abort the
-process without a message."""
+"""Minimum number of open files, and minimum address space in bytes.
+
+With less, some libraries abort the process without a message.
+"""
 
 
 def _tell_of_limits() -> None:
-    """Prints a note if a process limit is so low that lopsided may abort: a Rust program aborts if a memory allocation
-    fails."""
+    """Prints a note if a process limit is so low that lopsided may abort."""
     if resource is None:
         return
     files, memory = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
@@ -135,16 +138,14 @@ def _tell_of_limits() -> None:
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Runs the command and returns its exit code. For expected failures, prints an error message without a
-    traceback."""
+    """Runs the command and returns its exit code. Expected failures print no traceback."""
     from lopsided.errors import ControllerError, LopsidedError, QueueError, ScenarioError, UsageError
 
-    # `kill` (SIGTERM) triggers the same cleanup as Ctrl-C.
+    # `kill` (SIGTERM) needs the same cleanup as Ctrl-C.
     terminable = bool(arguments) and arguments[0] in TERMINABLE
     under_way[:] = arguments
     try:
-        # Reject arguments that are not UTF-8 now, because a library would otherwise fail on them after the work is
-        # done.
+        # A library would fail on an argument that is not UTF-8, but only after the work.
         for argument in arguments:
             argument.encode("utf-8")
         with Interruptible(terminable=terminable):
@@ -177,10 +178,9 @@ def invoke(arguments: Sequence[str]) -> int:
         print_error(_not_text(error))
         return 2
     except OSError as error:
-        # Commands handle errors on their own files, so this error comes from elsewhere. Printing it may fail too,
-        # because standard error may be closed.
+        # Commands handle errors of their own files. Standard error may be closed too.
         with contextlib.suppress(OSError):
-            # The error names no file if it comes from writing to standard output.
+            # An error of standard output names no file.
             what = "cannot print" if error.filename is None else str(error.filename)
             print_error(f"{what}: {error.strerror or error}")
         return 1
@@ -218,7 +218,7 @@ def _install_completion(arguments: Sequence[str]) -> None:
 def _complete(arguments: Sequence[str]) -> None:
     from lopsided.cli import shells
 
-    # Ignore all errors: the shell hides messages, and an incomplete command line or scenario has no candidates.
+    # The shell hides messages. An incomplete command line has no candidates.
     with contextlib.suppress(Exception):
         shells.answer(build(), arguments)
 
@@ -229,7 +229,7 @@ def _command(arguments: Sequence[str]) -> object:
 
     app = build()
     if not {"--help", "-h"}.isdisjoint(arguments):
-        # Replace cyclopts's console, which would report a closed pipe as a failure.
+        # cyclopts's own console would report a closed pipe as a failure.
         app.console = terminal.helping()
         if arguments[0] in {command.name for command in COMMANDS}:
             _name_arguments(app[arguments[0]])
@@ -248,7 +248,7 @@ def _command(arguments: Sequence[str]) -> object:
 
 
 def _name_arguments(command: cyclopts.App) -> None:
-    """Names the arguments in the usage line, where cyclopts writes `[ARGS]` for all optional arguments."""
+    """Names the arguments in the usage line, instead of cyclopts's `[ARGS]`."""
     arguments = command.assemble_argument_collection()
     words = [each.name for each in arguments if each.required and each.index is None]
     if any(not each.required and each.index is None for each in arguments):
@@ -262,8 +262,7 @@ def _name_arguments(command: cyclopts.App) -> None:
 
 
 def _not_text(error: UnicodeError) -> str:
-    """Returns the error message for an argument that is not UTF-8, or for a host name that cannot be encoded for
-    DNS."""
+    """Returns the error for an argument that is not UTF-8, or a host name that DNS cannot encode."""
     if not isinstance(error, UnicodeEncodeError):
         return f"invalid host name: {error}"
     octets = error.object[error.start : error.end].encode("utf-8", "surrogateescape" if _escaped(error) else "replace")

@@ -47,9 +47,8 @@ def ackpath(
 ) -> None:
     """Compare remedies for a narrow ACK path: one scenario with each on and off, alone and combined.
 
-    Prints the goodput of both directions, the number of ACKs, the data acknowledged per ACK, the share of the uplink
-    that ACKs use, the bursts that ACKs trigger, and the factors that limit the downloads. The result folder holds the
-    tables as CSV and report.html; by default it is created under `runs/`.
+    Prints goodputs, ACKs, the bursts that ACKs trigger, and the factors that limit the downloads. The result folder
+    holds the tables as CSV and report.html; by default it is created under `runs/`.
 
     For example:
 
@@ -71,9 +70,9 @@ def ackpath(
         `quic_picoquic`. Default: the remedies of balakrishnan1999, few_acks, and four combinations. For scenarios
         without TCP flows: the network's remedies and QUIC's.
     link
-        The link at which the network's remedies work; default: the slowest uplink.
+        The link for the network's remedies; default: the slowest uplink.
     repeat
-        Number of seeds for each remedy; more seeds separate effects from chance.
+        Number of seeds for each remedy.
     """
     from lopsided.studies import ackpath as study
 

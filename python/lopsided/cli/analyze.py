@@ -41,9 +41,8 @@ def analyze(
 ) -> None:
     """Explain why the connections of a capture were slow: limits of the sender, ACK path, and bottlenecks.
 
-    Reads pcap and pcapng, plain or compressed with gzip or zstd, with Ethernet, raw IP, Linux cooked or loopback
-    frames. Memory grows with the number of connections. The exit code is 0 if a part of the capture could be read
-    (notes describe the rest), and 2 if the file is not a capture.
+    Reads pcap and pcapng, plain or compressed with gzip or zstd. Memory grows with the number of connections. The exit
+    code is 0 if a part of the capture could be read, and 2 if the file is not a capture.
 
     From standard input, a terminal shows the directions of the latest second. Ctrl-C ends the capture and prints the
     result.
@@ -60,13 +59,13 @@ def analyze(
     capture
         The capture; `-` is standard input.
     other
-        A second capture of the same flows at another point: also print losses and delays between the two points.
+        A second capture of the same flows at another point. Also prints losses and delays between both points.
     flow
         Show the direction with this number in the table. Default: the directions with the most data.
     show
         Number of directions that are shown in full.
     folder
-        Also write the tables (CSV and Parquet) and report.html with time-sequence diagrams into this folder.
+        Also write tables (CSV and Parquet) and report.html into this folder.
     """
     from lopsided.studies import analyze as study
 
@@ -80,7 +79,7 @@ def analyze(
         _live(shown=shows and piped) as live,
         warnings.catch_warnings(),
     ):
-        # The notes below repeat this warning, together with the capture's other defects.
+        # The notes below contain this warning.
         warnings.simplefilter("ignore", CaptureWarning)
         found = study.analyze(capture, other, points=folder is not None, progress=reading, live=live)
     found = replace(found, chosen=_chosen(found, flow, show))
@@ -108,7 +107,7 @@ def _chosen(found: Capture, flow: int | None, show: int) -> list[Row]:
 
 @contextmanager
 def _reading(*, shown: bool) -> Generator[Callable[[int, int], object] | None]:
-    """Shows the numbers of packets and connections read so far on stderr."""
+    """Shows the packets and connections read so far on stderr."""
     if not shown:
         yield None
         return
@@ -132,7 +131,7 @@ def _live(*, shown: bool) -> Generator[Callable[[list[Row]], object] | None]:
 
         def show(rows: list[Row]) -> None:
             nonlocal shown_at
-            # A capture file on standard input is read faster than it was recorded, so limit updates by real time.
+            # A file on standard input is read faster than it was recorded.
             if rows and monotonic() - shown_at >= _REFRESH_S:
                 shown_at = monotonic()
                 screen.update(Grid(latest(rows)), refresh=True)

@@ -46,9 +46,9 @@ def aqm(
 ) -> None:
     """Compare queue disciplines: one scenario under each of them, side by side.
 
-    Reports goodput, fairness, RTTs and queueing delay under each discipline, and what users notice: web pages, short
-    transfers, and round trips per minute under load. The result folder holds the tables as CSV, the figures and
-    report.html; by default it is created under `runs/`.
+    Reports goodput, fairness, RTTs and queueing delay, and what users notice: web pages, short transfers, and round
+    trips per minute. The result folder holds the tables as CSV, figures and report.html; by default it is created under
+    `runs/`.
 
     For example:
 

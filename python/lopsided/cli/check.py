@@ -37,8 +37,8 @@ class Builds:
     client: str | None = None
     """Shell command that runs behind the line and reaches the server at 100.64.0.1."""
     server: str | None = None
-    """Shell command at the far end of the line. The client starts when this command has opened a port. Default: this
-    machine's services."""
+    """Shell command at the far end of the line; default: this machine's services. The client starts when this command
+    has opened a port."""
     lines: str = ",".join(CHECK_LINES_TRIED)
     """Access lines (`lopsided list presets`) or scenario files, separated by commas."""
     metric: Literal["time", "down_bytes", "up_bytes", "down_delay", "up_delay"] = CHECK_METRIC
@@ -70,9 +70,9 @@ def check(
     With FILES: prints each mistake with its line and a suggestion. The exit code is 2 if there is a mistake. With
     --world kernel, also prints the settings that Linux does not support; the exit code is then 1.
 
-    With --baseline and --candidate: runs both builds in pairs on each line, in real time, and prints the paired
-    difference with its 95 % interval. The exit code is 1 if the candidate is worse by more than the margin on a line,
-    or fails more often. A --set with several values (key=a,b) tries each line with each value.
+    With --baseline and --candidate: runs both builds in pairs on each line, in real time. Prints the paired difference
+    with its 95 % interval. The exit code is 1 if the candidate is worse by more than the margin on a line, or fails
+    more often. --set key=a,b tries each line with each value.
 
     For example:
 

@@ -1,7 +1,7 @@
-"""The commands of `lopsided`, in the order in which `--help` lists them.
+"""The commands of `lopsided`, in the order of `--help`.
 
-To add a command, add a module to this folder and an entry to this list. The entry's summary repeats the first line of
-the function's docstring, so that `--help` lists all commands without importing them; a test compares the two.
+A new command needs a module in this folder and an entry in this list. The entry's summary repeats the first line of the
+function's docstring, so that `--help` imports no command. A test compares the two.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ class Command(NamedTuple):
 
     @property
     def home(self) -> str:
-        """The import path of the command's function, which has the command's name."""
+        """The import path of the command's function."""
         name = _HOMES.get(self.name, self.name)
         return f"lopsided.cli.{name}:{name}"
 
 
 _HOMES = {"list": "list_parts"}
-"""Names of modules and functions that differ from the command's name, because it is a name of Python."""
+"""Modules and functions whose command has a name of Python."""
 _SUMMARIES = {
     "run": "Run a scenario and report on it.",
     "sweep": "Run a scenario for every combination of settings.",
@@ -66,5 +66,5 @@ SIMULATING = tuple(
 """Commands that only compute and write files."""
 
 TERMINABLE = (*SIMULATING, "fit", "probe", "check")
-"""Commands that treat SIGTERM like Ctrl-C: they remove the files and processes that they created. The other commands
-handle signals themselves."""
+"""Commands that treat SIGTERM like Ctrl-C, and remove their files and processes. Other commands handle signals
+themselves."""

@@ -70,9 +70,8 @@ def compare(
 ) -> int:
     """Compare two worlds, two runs, or your congestion control with a built-in one.
 
-    The last world or run is the reference. Runs are paired by seed: in every world, the flows of a repetition start at
-    the same times. `--packets` aligns one run of each side packet by packet, and reports the first difference and its
-    consequences.
+    The last world or run is the reference. Runs are paired by seed, and their flows start at the same times.
+    `--packets` aligns one run of each side packet by packet, and reports the first difference.
 
     For example:
 
@@ -96,7 +95,7 @@ def compare(
     worlds
         The worlds, separated by commas. With --controller: the worlds in which the other congestion control runs.
     repeat
-        Run with this many seeds in each world; the table shows medians.
+        Number of seeds in each world. The table shows medians.
     against
         With --controller: the congestion control to compare with; default: the scenario's.
     tolerance
@@ -106,13 +105,11 @@ def compare(
     to
         End of the compared period; default: the end of the run.
     packets
-        Align the packets of one run in each world; for run folders, align their captures at the hosts. Given one run
-        folder, or a folder of run folders, `compare` simulates the scenario again and aligns the result with the
-        captures of the folder. With captures of Linux this takes seconds.
+        Align the packets of one run in each world, or the captures of two run folders. With one run folder, or a folder
+        of them, `compare` simulates the scenario again and aligns the result with the folder's captures.
     apart
         With --packets: largest allowed difference between the times of a packet, both counted from the connection's
-        SYN. Accumulated rounding stays below a few microseconds; a different decision of the sender moves a packet by
-        at least one packet's transmission time.
+        SYN.
     ignore
         With --packets: fields to ignore, separated by commas: psh, window, sack, timestamps, ecn, syn_options, time.
     keep
@@ -203,7 +200,7 @@ def _arms(
 
 def _tolerance(text: str) -> tuple[str, float]:
     quantity, _, value = text.partition("=")
-    # The metric names that `sweep` and `search` also use.
+    # `sweep` and `search` also use these names.
     quantity = {"goodput": "goodput_bps", **METRIC_COLUMNS}.get(quantity, quantity)
     try:
         return quantity, float(value.removesuffix("%")) / 100
@@ -212,7 +209,7 @@ def _tolerance(text: str) -> tuple[str, float]:
 
 
 def _span(start: str | None, stop: str | None) -> tuple[float, float] | None:
-    """Returns the measured period as start and end in seconds; `None` for the whole run."""
+    """Returns start and end of the measured period in seconds; `None` for the whole run."""
     if start is None and stop is None:
         return None
     span = 0.0 if start is None else parse_time(start), math.inf if stop is None else parse_time(stop)

@@ -1,10 +1,8 @@
-"""Candidates for the next word of a command line, for shell completion: commands, options and their values.
+"""Candidates for the next word of a command line: commands, options and values.
 
-Options and fixed choices come from a command's signature. `VALUES` lists the values of options whose type is text:
-names of a scenario or a study, and keys of a scenario, including the flows and links of the scenario file on the
-command line. The module `shells` calls this module from bash, zsh and fish.
-
-Left out: completions for numbers, rates and times, and for tables instead of names.
+Options and fixed choices come from a command's signature. `VALUES` lists the values of text options, such as names of a
+study and keys of the scenario file on the command line. `shells` calls this module from bash, zsh and fish. Left out:
+numbers, rates, times and tables.
 """
 
 from __future__ import annotations
@@ -21,12 +19,12 @@ if TYPE_CHECKING:
 
 
 Candidate = tuple[str, str]
-"""The completed word and its description. A word that ends in `.`, `=` or `/` can be continued."""
+"""A word and its description. Words that end in `.`, `=` or `/` can be continued."""
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A command line up to the word that contains the cursor."""
+    """A command line up to the cursor's word."""
 
     command: str
     positional: tuple[str, ...]
@@ -34,7 +32,7 @@ class _Line:
 
     @cached_property
     def scenario(self) -> Mapping[str, Any]:
-        """The parsed scenario of the file or run folder on the command line; empty if there is neither."""
+        """The parsed scenario of the file or run folder on the command line, if any."""
         import tomllib
 
         named = self.options.get("--scenario", self.positional[0] if self.positional else "")
@@ -46,8 +44,7 @@ class _Line:
 
 
 def candidates(app: App, words: Sequence[str]) -> list[Candidate]:
-    """Returns the completions of the last word, which may be empty. The other words come before it on the command
-    line."""
+    """Returns the completions of the last word, which may be empty."""
     *before, word = words
     if not before:
         return _beginning(_commands(word), word)
@@ -73,7 +70,7 @@ def _of_command(arguments: Sequence[Argument], before: Sequence[str], word: str)
     waiting = None
     for at, earlier in enumerate(before[1:], 1):
         if earlier == "--":
-            # The words after `--` are the command line of another program, or positional arguments.
+            # Words after `--` are another program's command line, or positional.
             return _files(word)
         name, equals, value = earlier.partition("=")
         if waiting is not None:
@@ -118,8 +115,7 @@ def _is_flag(argument: Argument) -> bool:
 
 
 def _values(argument: Argument, name: str, line: _Line, word: str) -> Iterable[Candidate]:
-    """Returns the possible values of an argument: from `VALUES` if the argument's name is listed there, else from its
-    type."""
+    """Returns an argument's possible values, from `VALUES` or from its type."""
     known = VALUES.get((line.command, name)) or VALUES.get(name)
     if known is not None:
         return known(line, word)
@@ -136,7 +132,7 @@ def _beginning(found: Iterable[Candidate], word: str) -> list[Candidate]:
 
 
 def _files(word: str) -> Iterator[Candidate]:
-    """Yields files and folders; hidden ones only if the word starts with a dot."""
+    """Yields files and folders. Hidden ones need a leading dot."""
     folder, _, start = word.rpartition("/")
     where = Path(f"{folder}/" if "/" in word else ".").expanduser()
     try:
@@ -156,7 +152,6 @@ _Known = Callable[[_Line, str], Iterable[Candidate]]
 
 
 def _several(values: _Known, separators: str = ",") -> _Known:
-    """Completes the last value of a comma-separated list."""
 
     def found(line: _Line, word: str) -> Iterator[Candidate]:
         start = max((word.rfind(each) for each in separators), default=-1) + 1
@@ -167,7 +162,7 @@ def _several(values: _Known, separators: str = ",") -> _Known:
 
 
 def _group(name: str, *more: Candidate) -> _Known:
-    """Completes the names that `lopsided list NAME` prints, and those in `more`."""
+    """Completes the names of `lopsided list NAME` and `more`."""
 
     def found(_line: _Line, _word: str) -> Iterator[Candidate]:
         from lopsided.studies import inventory
@@ -230,7 +225,7 @@ def _metrics(_line: _Line, _word: str) -> Iterator[Candidate]:
 
 
 def _goals(line: _Line, _word: str) -> Iterator[Candidate]:
-    """Yields the metrics of all flows together and of each flow."""
+    """Yields metrics of all flows and of each flow."""
     from lopsided.studies.options import METRICS
 
     for metric in METRICS:
@@ -292,7 +287,7 @@ def _hosts(line: _Line, _word: str) -> Iterator[Candidate]:
 
 
 def _settings(line: _Line, word: str) -> Iterable[Candidate]:
-    """Completes `key=value` of `--set`: first the key, part by part, then its value."""
+    """Completes `key=value` of `--set`: the key part by part, then its value."""
     key, equals, value = word.partition("=")
     if not equals:
         return _keys(line, key)
@@ -313,13 +308,13 @@ def _keys(line: _Line, key: str) -> Iterator[Candidate]:
         text = str(below.get("description", ""))
         if _table(below) is not None:
             yield f"{before}{name}.", text
-        # A key accepts a value if it is not a table, or if a single value may replace its table.
+        # A key accepts a value if it is no table, or if a value may replace its table.
         if _table(below) is None or "anyOf" in below:
             yield f"{before}{name}=", text
 
 
 def _names(scenario: Mapping[str, Any], path: Sequence[str]) -> list[str]:
-    """Returns the names of the scenario's flows, links or hosts under the given key."""
+    """Returns the scenario's flows, links or hosts under a key."""
     if list(path) == ["flow"]:
         return _flow_names(scenario)
     if list(path) == ["topology", "link"]:
@@ -344,7 +339,7 @@ def _schema() -> Tree:
 
 
 def _shape(path: Sequence[str]) -> Tree:
-    """Returns the schema of a dotted key; empty if the key does not exist."""
+    """Returns a dotted key's schema; empty if there is no such key."""
     whole = _schema()
     shape: Tree = whole
     named = False
@@ -361,7 +356,7 @@ def _shape(path: Sequence[str]) -> Tree:
 
 
 def _is_named(path: Sequence[str]) -> bool:
-    """True if the part after the given keys is the name of an entry, not a key."""
+    """True if the next part is an entry's name, not a key."""
     named = False
     for end in range(1, len(path) + 1):
         named = not named and _entries(_shape(path[: end - 1]).get("properties", {}).get(path[end - 1], {})) is not None
@@ -369,13 +364,13 @@ def _is_named(path: Sequence[str]) -> bool:
 
 
 def _entries(shape: Tree) -> Tree | None:
-    """Returns the schema of the entries in a list of tables, or in a table of named entries."""
+    """Returns the schema of entries in a list or a table of named entries."""
     found = shape.get("items") or shape.get("additionalProperties")
     return cast("Tree", found) if isinstance(found, dict) and "$ref" in found else None
 
 
 def _table(shape: Tree) -> str | None:
-    """Returns the schema name of the table that is the value of a key, or of each of its entries."""
+    """Returns the schema name of a key's table, or of its entries."""
     for each in (shape, _entries(shape) or {}, *shape.get("anyOf", [])):
         if "$ref" in each:
             return str(each["$ref"]).rpartition("/")[2]
@@ -383,7 +378,7 @@ def _table(shape: Tree) -> str | None:
 
 
 def _choices(shape: Tree) -> Iterator[Candidate]:
-    """Yields the allowed values of a key, each with its description in the schema."""
+    """Yields a key's allowed values with descriptions."""
     words = shape.get("enum", [])
     texts = shape.get("enumDescriptions", [""] * len(words))
     for word, text in zip(words, texts, strict=True):

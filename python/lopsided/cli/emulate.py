@@ -36,8 +36,8 @@ def emulate(
     """Run a command, or your shell, behind an emulated line, in real time.
 
     The command runs in its own network namespace, without root if the kernel allows unprivileged user namespaces. It
-    reaches this machine's services at $LOPSIDED_GATEWAY (100.64.0.1). `emulate` exits with the command's exit code and
-    prints a summary with a figure at the end.
+    reaches this machine's services at $LOPSIDED_GATEWAY (100.64.0.1). `emulate` prints a summary with a figure and
+    exits with the command's exit code.
 
     For example:
 
@@ -69,7 +69,7 @@ def emulate(
         if file is not None:
             check_free(file, overwrite=overwrite)
     if table is not None:
-        # Check the file name before the run, because the measurements cannot be repeated.
+        # Measurements cannot be repeated, so check the name first.
         check_ending(table)
     for option, loss in (("--loss-down", line.loss_down), ("--loss-up", line.loss_up)):
         ask(loss_doubt(option, loss or ""))
@@ -86,10 +86,10 @@ def emulate(
             "(`ulimit -n`)"
         )
     if found.exit_code in (126, 127) and found.duration_s < _NO_RUN_S:
-        # If the command could not be run, the shell has already reported it, and there are no measurements.
+        # The shell has reported a command that cannot run.
         return found.exit_code
     if printing.as_json:
-        # The command's own output also goes to stdout, so redirect it to parse this JSON.
+        # The command's output also goes to stdout. Redirect it to parse this JSON.
         flows, queues = list(found.flows.rows()), list(found.queues.rows())
         print_json({"exit_code": found.exit_code, "late_us": found.late_us, "flows": flows, "queues": queues})
         return found.exit_code
@@ -98,7 +98,7 @@ def emulate(
     from lopsided.views import line as shown
     from lopsided.views.plot import drawn, style
 
-    # Standard output belongs to the command and may be piped, so print the summary to standard error.
+    # Standard output is the command's and may be piped.
     title = " ".join(command) or "a shell"
     if len(found.queues):
         with style.for_column(column):

@@ -36,11 +36,10 @@ def explain(
 ) -> None:
     """Explain the history of a connection, in words and as a picture.
 
-    Lists congestion states, losses with the rule that detected them, window reductions with their signal, undone
-    reductions, timers, the reason for each ACK, and how long each factor limited the sender. If a simulated run did not
-    record these events, `explain` runs the scenario again; the digest stays the same. If the run used your own code,
-    pass its options again, because a run folder does not contain the code. For a run on Linux, `explain` reads the
-    captures of its hosts (`run --world kernel --pcap`).
+    Lists congestion states, losses, window reductions, timers, the reasons of ACKs, and how long each factor limited
+    the sender. A simulated run without these events is repeated with the same digest. If the run used your own code,
+    pass its options again, because a run folder contains no code. For a run on Linux, `explain` reads its captures
+    (`run --world kernel --pcap`).
 
     For example:
 
@@ -97,7 +96,7 @@ CAPTURES = (".pcap", ".pcapng", ".cap")
 
 
 def _of_capture(file: Path) -> str:
-    """Returns advice for a source that is a capture: a capture does not show the sender's decisions."""
+    """Returns advice for a capture, which does not show the sender's decisions."""
     reads = "analyze" if any(command.name == "analyze" for command in COMMANDS) else None
     how = f"`lopsided {reads} {file}`" if reads else f"`lopsided.trace({str(file)!r})` in Python"
     return (

@@ -1,4 +1,4 @@
-"""`lopsided fetch`: downloads over several connections that together get one connection's bandwidth share."""
+"""`lopsided fetch`: downloads over several connections with the share of one."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ def fetch(
         The congestion control of the shared window: `cubic`, `reno`, `htcp` and others; `havey2015` for the paper's
         equations.
     detection
-        Which losses count as congestion: only those with a queue or on several streams at once, or every loss.
+        Losses that count as congestion: those with a queue or on several streams at once, or every loss.
     checksum
         The expected hash of the file, as `sha256:HASH` or `sha512:HASH`.
     stall
-        Replace a connection that has received nothing for this long.
+        Time without data after which a connection is replaced.
     least_rate
-        Give up if the download's rate over 30 s is below this, such as 100k; 0 for no limit.
+        Lowest accepted rate over 30 s, such as 100k; 0 for no limit.
     retries
-        Give up after a connection has failed this many times in a row without receiving data.
+        Failures of a connection in a row, without any data, after which `fetch` gives up.
     record
         Write each input and decision of the controller to this file, for replay (`lopsided.fetching.Recording`).
     """
@@ -108,7 +108,7 @@ def fetch(
 
 
 def _troubles(now: Progress) -> None:
-    """Used if no progress bar is shown: prints only the reasons why the download is waiting."""
+    """Without a progress bar, prints only why the download waits."""
     if now.trouble:
         errors().print(now.trouble, markup=False, highlight=False, soft_wrap=True)
 

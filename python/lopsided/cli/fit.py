@@ -30,10 +30,9 @@ def fit(
 ) -> None:
     """Find the line on which a capture was made, as a scenario, and what would make it better.
 
-    Starts from the measurements of `lopsided analyze` and simulates lines until their packets come close to the
-    captured ones. Prints rates, RTT and buffers with 95 % intervals, and `unknown` for values that the packets do not
-    determine. The result folder holds the scenario as fit.toml, tables as CSV, and report.html; by default it is
-    created under `runs/`. Ctrl-C keeps the results so far.
+    Simulates lines until their packets come close to the captured ones. Prints rates, RTT and buffers with 95 %
+    intervals; `unknown` means that the packets do not determine a value. The result folder holds the scenario as
+    fit.toml, tables as CSV, and report.html; by default it is created under `runs/`. Ctrl-C keeps the results so far.
 
     For example:
 
@@ -50,7 +49,7 @@ def fit(
         A second capture of the same flows at another point of the path.
     log
         A log of another measurement on this line: Flent, irtt (JSON) or cake-autorate. It provides the rate of a
-        direction that has no load in the capture.
+        direction without load in the capture.
     flow
         Fit only the direction with this number in the table of `lopsided analyze`.
     trials

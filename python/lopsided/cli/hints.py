@@ -1,4 +1,4 @@
-"""Hints for invalid command lines, in addition to the error messages of the command-line library."""
+"""Hints for invalid command lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEYS = {
     "--queue": "link.up.queue.kind=fq_codel",
     "--buffer": 'link.up.queue.limit="50 packets"',
 }
-"""Options of other programs or commands, each with the equivalent scenario setting."""
+"""Options of other programs or commands, and the equivalent settings."""
 RENAMED = {
     ("plot", "--out"): "--plot",
     ("plot", "--window"): "--average",
@@ -37,15 +37,15 @@ RENAMED = {
     ("probe", "--up"): "--uploads",
     ("reflect", "--from"): "--sender",
 }
-"""Current names of renamed options, by command and old name."""
+"""Current names of renamed options."""
 _SUGGESTION = re.compile(r' Did you mean "?(?:--)?([\w-]+)"?\?')
 _LEAST_LIKENESS = 0.65
-"""Least similarity ratio (`difflib`) at which one word counts as a misspelling of another."""
+"""Least similarity (`difflib`) of a misspelling."""
 _OF_SCENARIOS = ("run", "sweep", "check", "aqm", "ackpath", "search", "compare")
 
 
 def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
-    """Returns a hint for the error; empty if there is none."""
+    """Returns a hint for the error, if there is one."""
     command = arguments[0] if arguments else ""
     if isinstance(error, cyclopts.MissingArgumentError):
         return _choices(command)
@@ -63,10 +63,9 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
 
 
 def without_far_suggestion(message: str) -> str:
-    """Returns the message without its "Did you mean" part if the suggested option or command is not similar to the
-    wrong word.
+    """Removes "Did you mean" if the suggestion is not similar to the wrong word.
 
-    cyclopts suggests the most similar name even if it has hardly any letter in common, such as `--json` for `--down`.
+    cyclopts suggests even names with hardly any letter in common, such as `--json` for `--down`.
     """
     suggestion = _SUGGESTION.search(message)
     wrong = re.search(r'Unknown (?:option: "?(?:--)?|command ")([\w-]+)', message)
@@ -77,7 +76,7 @@ def without_far_suggestion(message: str) -> str:
 
 
 def _choices(command: str) -> str:
-    """Returns the possible first arguments of a command that was called without one, if there are only a few."""
+    """Returns the possible first arguments of a command, if there are few."""
     if command == "reproduce":
         return f"choose one of {', '.join(papers.available())}, or all; `lopsided list papers` describes them"
     if command == "plot":

@@ -1,6 +1,6 @@
-"""`lopsided --help`: the commands with one line each. `lopsided run --help` describes a single command.
+"""`lopsided --help`: one line per command.
 
-Does not import the command-line library, because importing it takes longer than everything else here.
+The command-line library is not imported, because that takes longer than all else here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXAMPLES = """\
     lopsided reproduce merritt2010"""
 COMPLETION = "--install-completion"
 COMPLETE = "--complete"
-"""Internal option that the shells' completion scripts call."""
+"""Internal option for the shells' completion scripts."""
 OPTIONS = (
     (
         COMPLETION,
@@ -35,12 +35,12 @@ _NARROWEST, _WIDEST = 60, 100
 
 
 def asked_for(arguments: list[str]) -> bool:
-    """True if the arguments request the list of commands."""
+    """True if the arguments ask for the list."""
     return arguments in ([], ["--help"], ["-h"])
 
 
 def text(width: int, *, bold: bool = False) -> str:
-    """Returns the list of commands and options, in lines of at most `width` characters."""
+    """Returns the commands and options in lines of at most `width` characters."""
     parts = ["Usage: lopsided COMMAND [ARGUMENTS]", "A laboratory for TCP over lopsided links."]
     commands = [(command.name, command.summary) for command in COMMANDS]
     for title, rows in (("Commands", commands), ("Options", OPTIONS)):
@@ -52,8 +52,8 @@ def text(width: int, *, bold: bool = False) -> str:
 
 
 def show() -> None:
-    """Prints the list in the width of the terminal, but at most 100 characters wide."""
-    # The process may have been started without standard output.
+    """Prints the list in the terminal's width, at most 100 characters."""
+    # A process may lack standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     width = max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
     print(text(width, bold=terminal and not os.environ.get("NO_COLOR")))

@@ -24,8 +24,8 @@ def merge(
 ) -> int:
     """Put the shards of a study together.
 
-    The table and the text are the same as from a study on one machine: `merge` runs the shards' command again with the
-    stored measurements. If shards are missing, it lists them and prints the job that makes them.
+    Table and text are the same as from one machine, because `merge` repeats the command with the stored measurements.
+    It lists missing shards, with the job that makes them.
 
     For example:
 
@@ -38,7 +38,7 @@ def merge(
     folder
         The folder of the shards.
     out_file
-        The table or folder to write; default: as for the command that made the shards.
+        The table or folder to write; default: that of the shards' command.
     """
     whole = shards.read(folder)
     if whole.missing:

@@ -24,7 +24,7 @@ def metrics(
     """Read the log of a sender: averages, largest windows, buffer and performance as merritt2010 computes them.
 
     `lopsided probe send --out LOG.tsv` writes such a log; the thesis's program calls it tcpstats.txt. It has nine
-    columns and a row for each sample of the sender. The command replaces the scripts of the thesis's appendices D to J.
+    columns and a row per sample. The command replaces the scripts of the thesis's appendices D to J.
 
     For example:
 

@@ -124,7 +124,7 @@ def new(
     down_bps, up_bps = rates.values()
     described = _preset(preset, down_bps, up_bps, rtt_s) if preset else _line(down_bps, up_bps, rtt_s)
     text = _STARTER.format(name=file.name, **described)
-    # Parse the text before writing it, so that an invalid scenario is never written.
+    # An invalid scenario is never written.
     Scenario.from_text(text, file.stem)
     _write(file, text, overwrite=overwrite)
     if as_json:
@@ -134,8 +134,7 @@ def new(
 
 
 def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
-    """Returns the parts of a scenario for a line with the given rates and round-trip time. An argument that is `None`
-    is replaced by its default."""
+    """Returns the parts of a scenario for a line. `None` means the default."""
     down_bps = down_bps or units.parse_rate(_DOWN)
     up_bps = up_bps or units.parse_rate(_UP)
     rtt_s = units.parse_time(_RTT) if rtt_s is None else rtt_s
@@ -148,7 +147,7 @@ def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict
 
 
 def _preset(name: str, down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
-    """The parts of a scenario for an access line preset. Given numbers override the preset's."""
+    """The parts of a scenario for a preset. Given numbers override it."""
     check_preset(name)
     line = _PRESET.format(preset=name)
     if rtt_s is not None:
@@ -191,7 +190,7 @@ def _write(file: Path, text: str, *, overwrite: bool) -> None:
 
 
 def _rate(bits_per_second: int) -> str:
-    """Formats the rate in Mbit/s or kbit/s, without rounding."""
+    """Formats the rate without rounding."""
     if bits_per_second < 1_000_000:
         return f"{bits_per_second / 1e3:.9g} kbit/s"
     return f"{bits_per_second / 1e6:.12g} Mbit/s"

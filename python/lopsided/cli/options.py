@@ -28,8 +28,7 @@ Settings = Annotated[
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OwnCode:
-    """Congestion controls and queue disciplines written in Python, which scenarios can use in addition to the
-    built-in ones."""
+    """Congestion controls and queue disciplines written in Python, for use in scenarios."""
 
     controllers: Annotated[tuple[str, ...], Parameter(name="--controller")] = ()
     """Your own congestion control in Python, for use as `cc`: `FILE.py:CLASS` or `NAME=FILE.py:CLASS`; may be given
@@ -38,7 +37,7 @@ class OwnCode:
     """Your own queue discipline in Python, for use as `queue.kind`, in the same form."""
 
     def load(self) -> dict[str, ControllerFactory]:
-        """Registers the disciplines, and returns the congestion controls by name."""
+        """Registers the disciplines, and returns the congestion controls."""
         from lopsided import controllers, queues
 
         queues.load(self.disciplines)
@@ -46,14 +45,14 @@ class OwnCode:
 
 
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-"""A flag without a negative form; its help is in the command's docstring."""
+"""A flag without a negative form."""
 Report = Annotated[bool, Parameter(negative="--no-report", help="Write report.html.")]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Answer:
-    """Options for the result of a study: the folder, the style of figures, and what to print."""
+    """Options for a study's result: folder, style, and printing."""
 
     out: Path | None = None
     """The folder to write; default: a new one under `runs/`."""
@@ -65,7 +64,7 @@ class Answer:
 
     @contextmanager
     def drawing(self) -> Generator[None]:
-        """Within the block, figures are drawn in the chosen journal-column style."""
+        """Inside the block, figures have the chosen journal-column style."""
         if self.column is None:
             yield
             return
@@ -75,7 +74,7 @@ class Answer:
             yield
 
     def folder(self, name: str) -> Path:
-        """Returns the folder that the user named, or else a new one named after `name` and the time."""
+        """Returns the user's folder, or a new one named after `name` and the time."""
         from lopsided.data.free_names import dated
 
         return self.out or dated(name)
@@ -84,8 +83,6 @@ class Answer:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Printing:
-    """Options for what a command prints."""
-
     as_json: Annotated[Flag, Parameter(name="--json")] = False
     """Print only the result, as JSON."""
     quiet: Annotated[Flag, Parameter(name=["--quiet", "-q"])] = False
@@ -93,7 +90,6 @@ class Printing:
 
     @property
     def silent(self) -> bool:
-        """True if neither progress nor tables are printed."""
         return self.as_json or self.quiet
 
 
@@ -109,8 +105,8 @@ Ours = Annotated[
     tuple[str, ...],
     Parameter(
         name="--ours",
-        help="In the live world: a host that runs the simulator's TCP, or its QUIC; the other hosts run the kernel's "
-        "TCP. May be given several times.",
+        help="In the live world: a host with the simulator's TCP or QUIC. Other hosts have the kernel's TCP. May be "
+        "given several times.",
     ),
 ]
 World = Annotated[
@@ -138,15 +134,15 @@ Dask = Annotated[
 StartJitter = Annotated[
     str | None,
     Parameter(
-        help="With --repeat, delay the start of each flow by a random time up to this; 0s for none. Default: 1s if "
-        "nothing else in the scenario is random, because all seeds would otherwise give the same run.",
+        help="With --repeat: largest random delay of each flow's start; 0s for none. Default: 1s if nothing else in "
+        "the scenario is random.",
     ),
 ]
 Workers = Annotated[int | None, Parameter(help="Number of threads; default: the number of cores.")]
 
 
 def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Scenario:
-    """Loads the scenario in `file`, applies the settings, and prints warnings about it as notes."""
+    """Loads a scenario, applies the settings, and prints warnings as notes."""
     from lopsided.scenario import Scenario
     from lopsided.studies.doubts import doubts, idle_settings
 
@@ -161,7 +157,7 @@ def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Sc
 
 @contextmanager
 def on(dask: str | None, workers: int | None = None) -> Generator[None]:
-    """Within the block, runs are executed on the Dask cluster, if `dask` names one."""
+    """Inside the block, a Dask cluster executes the runs, if `dask` names one."""
     if dask is None:
         yield
         return
@@ -172,13 +168,13 @@ def on(dask: str | None, workers: int | None = None) -> Generator[None]:
 
 
 def ask(questions: Iterable[str]) -> None:
-    """Prints warnings about questionable input to stderr, as notes."""
+    """Prints warnings about questionable input as notes."""
     for question in questions:
         print_note(question)
 
 
 def picture_at(path: Path, *, overwrite: bool = False) -> Path:
-    """Returns the path of a figure. Checks its format, and that the file does not exist unless `overwrite` is true."""
+    """Returns a figure's path. Checks its format, and that it does not exist unless `overwrite` is true."""
     from lopsided.data.output import check_free
 
     if path.suffix not in (".png", ".svg", ".pdf"):
@@ -188,8 +184,7 @@ def picture_at(path: Path, *, overwrite: bool = False) -> Path:
 
 
 def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
-    """Returns the default path of a run's figure, which is in the run folder. It may replace an earlier figure of
-    lopsided."""
+    """Returns the default path of a figure, in the run folder. It may replace an earlier figure of lopsided."""
     from lopsided.data.output import is_our_picture
 
     path = folder / name
@@ -197,8 +192,8 @@ def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
 
 
 def data_at(path: Path | None, *, overwrite: bool = False) -> Path | None:
-    """Returns the path of a figure's data. Checks that it ends in .csv, and that the file does not exist unless
-    `overwrite` is true."""
+    """Returns the path of a figure's data. Checks that it ends in .csv and does not exist, unless `overwrite` is
+    true."""
     from lopsided.data.output import check_free
 
     if path is not None:
@@ -209,7 +204,7 @@ def data_at(path: Path | None, *, overwrite: bool = False) -> Path | None:
 
 
 def split(setting: str) -> tuple[str, str]:
-    """Splits `key=value`; raises `UsageError` if the key or the equals sign is missing."""
+    """Splits `key=value`. Raises `UsageError` without a key or an equals sign."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
         raise UsageError(f"--set {setting!r}: write --set key=value, such as --set 'link.up.queue.limit=15 packets'")
@@ -217,9 +212,9 @@ def split(setting: str) -> tuple[str, str]:
 
 
 def check_capture(capture: Path) -> None:
-    """Raises UsageError if the argument for a capture looks like an option, which the command does not have.
+    """Raises UsageError if the capture looks like an option.
 
-    The parser accepts every word with a leading hyphen, because `-` is a valid capture.
+    `-` is a valid capture, so the parser accepts every word with a leading hyphen.
     """
     name = str(capture)
     if name.startswith("-") and name != "-":

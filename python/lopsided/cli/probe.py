@@ -70,18 +70,17 @@ def probe(
     size
         End each flow after this many bytes, if `--duration` does not end it first.
     cc
-        The congestion control of all senders; default: each machine's setting. With `--stack ours` it applies only to
-        this end [cubic].
+        The congestion control of all senders; default: each machine's setting. With `--stack ours`, only this end's
+        [cubic].
     stack
-        The TCP of this end: `kernel`, or lopsided's (`ours`), which takes over ports from the kernel during the
-        measurement (needs root, and nft or iptables with NFQUEUE). The other end may use either.
+        This end's TCP: `kernel`, or lopsided's (`ours`), which takes over ports from the kernel. Needs root, and nft or
+        iptables with NFQUEUE. The other end may use either.
     profile
         The behaviour of lopsided's TCP: linux-6.1, freebsd-7, windows, ...
     interval
         Time between samples of the senders.
     every_write
-        Write 1,460 bytes at a time and sample the sender after each write, as merritt2010's program did, instead of
-        at the interval.
+        Sample the sender after each write of 1,460 bytes, as merritt2010's program did, instead of at the interval.
     port
         The sink's port.
     bind
@@ -130,7 +129,7 @@ def probe(
 
 
 def measure_size(host: str, up: str | None, port: int = 5001) -> None:
-    """Measures a real line by the field procedure of merritt2010, section 6.4, and prints the recommended buffer."""
+    """Measures a real line by merritt2010's field procedure (section 6.4), and prints the buffer."""
     from lopsided.studies import probe as probing
 
     errors().print("a download alone for 30 s, then a download and an upload together for 30 s")
@@ -194,7 +193,7 @@ def _show(logs: list[Log]) -> None:
 
 
 def _files(path: Path, flows: list[str]) -> list[Path]:
-    """Returns the files of the log of the given flows; with `.tsv` there is one file per flow."""
+    """Returns the log's files: with `.tsv`, one per flow."""
     if path.suffix != ".tsv" or len(flows) == 1:
         return [path]
     return [path.with_stem(f"{path.stem}-{flow}") for flow in flows]

@@ -1,4 +1,4 @@
-"""`lopsided proxy`: downloads for any program with the method of `lopsided fetch`."""
+"""`lopsided proxy`: the downloads of `lopsided fetch` for any program."""
 
 from __future__ import annotations
 
@@ -47,12 +47,11 @@ def proxy(
     window
         The congestion control of the shared window.
     clients
-        Number of requests served in parallel; more requests wait. The proxy accepts eight times as many connections
-        from programs.
+        Number of requests served in parallel. More requests wait, in up to eight times as many connections.
     ahead_mb
         Largest part of one object that the proxy buffers, in MB.
     stall
-        Replace a connection that has received nothing for this long.
+        Time without data after which a connection is replaced.
     """
     from lopsided.fetching import Options
     from lopsided.fetching.proxy import Limits, serve

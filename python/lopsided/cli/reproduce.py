@@ -66,14 +66,12 @@ def reproduce(
     seed
         The first seed; default: 1. Verdicts are compared with the recorded ones only for the default seeds.
     sensitivity
-        Repeat the study with each alternative value of the settings that the paper does not state; takes several times
-        as long.
+        Repeat the study with each alternative value of unstated settings; takes several times as long.
     full
         Run every experiment as long and as often as the paper did, and experiments beyond the paper; takes many times
-        as long. Verdicts are not compared with the recorded ones, which come from the shorter runs.
+        as long. Recorded verdicts do not apply.
     world
-        `sim`, or `live`: run the part of the study that works with real packets, with lopsided's TCP at both ends or
-        against this kernel's.
+        `sim`, or `live`: the part of the study that works with real packets.
     """
     from lopsided.views.plot import style
 
@@ -88,7 +86,7 @@ def reproduce(
 
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
     console = silent() if printing.quiet else out()
-    # Print after the progress bar ends, because the bar would hide text that is printed before.
+    # The progress bar would hide earlier text.
     with (
         console.capture() as said,
         on(dask),

@@ -70,9 +70,8 @@ def search(
     file
         The scenario file.
     over
-        A key and its values: `key=5..100 packets` (every value in between), `key=5..100:5 packets`,
-        `key=1..1000:log ms`, `key=a|b|c`; may be given several times. A key is ignored in trials whose chosen kind does
-        not have it.
+        A key and its values: `key=5..100 packets` (every value in between), `key=5..100:5 packets`, `key=1..1000:log
+        ms`, `key=a|b|c`; may be given several times.
     maximise
         A metric to maximise: `goodput`, `rtt`, `rtt95`, `loss`, `retransmits`, `completion`, `jain`, `performance`, or
         a column of `flows` or `links`; for a flow (`goodput.download`), a direction (`rtt.down`) or a link
@@ -88,8 +87,8 @@ def search(
     seed
         Seed of the first run and of the proposals; default: the scenario's.
     batch
-        Number of settings proposed at a time. A large batch keeps more workers busy; a small batch lets each proposal
-        use more results.
+        Number of settings proposed at a time. A large batch keeps more workers busy; a small batch learns from more
+        results.
     """
     ranges = dict(_over(each) for each in over)
     if len(ranges) < len(over):

@@ -1,4 +1,4 @@
-"""The option `--shard`, for commands whose study executes its runs with `run_jobs(..., divided=Divided(...))`."""
+"""The option `--shard`, for studies that call `run_jobs(..., divided=Divided(...))`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from lopsided.studies import shards
 Shard = Annotated[
     str | None,
     Parameter(
-        help="Make only one shard of the runs, such as 3/64, in the folder `--out`; `lopsided merge` puts the shards "
-        "together. auto/64 takes the number from SLURM or Kubernetes; 64 prints the job for all shards.",
+        help="Execute only this shard of the runs, such as 3/64, into the folder `--out`. `lopsided merge` joins the "
+        "shards. auto/64 takes the number from SLURM or Kubernetes. 64 prints the job for all shards.",
     ),
 ]
 
@@ -26,9 +26,8 @@ Shard = Annotated[
 ShardWait = Annotated[
     float,
     Parameter(
-        help="With `--shard`, a batch of a search begins when all shards have finished the previous batch. A shard "
-        "that waits this many seconds without progress of the others ends; repeat its command to continue. 0 does "
-        "not wait.",
+        help="With `--shard`: seconds to wait for the other shards between two batches while they make no progress; 0 "
+        "does not wait. A shard that gives up can be continued by the same command.",
     ),
 ]
 
@@ -36,7 +35,7 @@ ShardWait = Annotated[
 def carry_out(
     text: str, folder: Path | None, study: Callable[[], object], printing: Printing, wait_s: float = shards.WAIT_S
 ) -> int:
-    """Executes one shard of a study, or prints the job that executes all shards. Returns the exit code."""
+    """Executes one shard, or prints the job of all shards. Returns the exit code."""
     if folder is None:
         raise UsageError("--shard needs --out FOLDER, which all shards share")
     if folder.suffix in (".parquet", ".csv", ".tex"):
@@ -68,13 +67,13 @@ def carry_out(
 
 
 def array_line(command: Sequence[str], folder: Path, numbers: Sequence[int], count: int) -> str:
-    """Returns the SLURM command line that executes the given shards."""
+    """Returns the SLURM command line for these shards."""
     one = shlex.join(["lopsided", *command, "--shard", f"auto/{count}", "--out", str(folder)])
     return f"sbatch --array={shards.array_of(numbers)} --wrap={shlex.quote(one)}"
 
 
 def _without(arguments: Sequence[str], options: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """Returns the command line without the given options (and their values) and without the given flags."""
+    """Returns the command line without these options (with their values) and flags."""
     kept: list[str] = []
     skip = False
     for argument in arguments:

@@ -1,7 +1,7 @@
 """Completion in bash, zsh and fish: scripts that call `lopsided --complete`, and their installation.
 
-The scripts contain no command names, so they stay valid when lopsided changes. They are written to the user's data
-folder (for fish: to its completion folder). A line at the end of `~/.bashrc` or `~/.zshrc` loads them in bash and zsh.
+The scripts contain no command names, so they stay valid. They are in the user's data folder (fish: its completion
+folder). A line in `~/.bashrc` or `~/.zshrc` loads them.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def answer(app: App, arguments: Sequence[str]) -> None:
-    """Prints the candidates, one per line; for zsh and fish followed by a tab and a description.
+    """Prints the candidates, one per line; for zsh and fish with a tab and a description.
 
-    The first argument is the shell's name. For bash, the next arguments are readline's word breaks and the line up to
-    the cursor; for the other shells, they are the words, with the word at the cursor last.
+    The first argument is the shell. For bash, readline's word breaks and the line up to the cursor follow. For other
+    shells, the words follow, with the cursor's word last.
     """
     shell, *line = arguments
     if shell == "bash":
@@ -84,9 +84,9 @@ def _short(text: str) -> str:
 
 
 def for_bash(app: App, breaks: str, line: str) -> list[str]:
-    """Returns the replacements for the text after readline's last word break, or after an open quote.
+    """Returns replacements for the text after readline's last word break, or after an open quote.
 
-    `breaks` are readline's word breaks. A shell word may contain several readline words.
+    A shell word may contain several readline words, which `breaks` separate.
     """
     words, quote, start = _split(line, breaks)
     # The first word is the program's name.
@@ -95,8 +95,7 @@ def for_bash(app: App, breaks: str, line: str) -> list[str]:
 
 
 def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
-    """Returns the words of the line without quotes, the quote that is open at the end of the line, and the length of
-    the part of the last word that readline keeps."""
+    """Returns the words without quotes, the open quote, and the length of the last word that readline keeps."""
     words = [""]
     quote, kept, within = "", 0, False
     letters = iter(line)
@@ -126,7 +125,7 @@ def _split(line: str, breaks: str) -> tuple[list[str], str, int]:
 
 
 def _quoted(text: str, quote: str) -> str:
-    """Escapes the text for the given shell, inside a quote that is already open."""
+    """Escapes the text inside an open quote."""
     special = {"": " \t\\'\"$`&|;<>()*?[]#!{}", '"': '\\"$`', "'": ""}[quote]
     return "".join(f"\\{letter}" if letter in special else letter for letter in text)
 
@@ -135,8 +134,7 @@ def _quoted(text: str, quote: str) -> str:
 
 
 def install(shell: str | None = None) -> list[str]:
-    """Writes the completion script for the given shell (default: the parent shell), and configures new shells to load
-    it.
+    """Writes the completion script of a shell (default: the parent), and lets new shells load it.
 
     Returns the lines to print.
     """
@@ -166,7 +164,7 @@ def _folder(variable: str, usual: str) -> Path:
 
 
 def _append(start: Path, line: str) -> None:
-    """Appends the line to the file unless the file already contains it."""
+    """Appends the line to the file, once."""
     text = start.read_text(encoding="utf-8", errors="replace") if start.exists() else ""
     if line not in text:
         with start.open("a", encoding="utf-8") as file:
@@ -174,7 +172,7 @@ def _append(start: Path, line: str) -> None:
 
 
 def _running() -> str:
-    """Returns the shell that started this process, or else the user's login shell."""
+    """Returns the shell that started this process, or else the login shell."""
     try:
         parent = Path(f"/proc/{os.getppid()}/comm").read_text(encoding="utf-8").strip().lstrip("-")
     except OSError:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 USUAL = SizeOptions()
 USUAL_RTT = "30ms"
-"""A typical RTT over an access line to servers in the same region."""
+"""Typical RTT to servers in the same region."""
 
 
 def size(
@@ -45,10 +45,9 @@ def size(
 ) -> None:
     """Find the uplink buffer or the queue discipline for a line, and how to set it.
 
-    Recommends a buffer by two methods: Merritt's model (2010, inequality 6.6, with inputs from the field procedure of
-    section 6.4 in the simulator), and a sweep that measures how much of the line a download and an upload use together.
-    Then compares queue disciplines, configured for the line, under a household's traffic: goodput, latency under load
-    and page load time.
+    Recommends a buffer by two methods: Merritt's model (2010, inequality 6.6), and a sweep that measures how much of
+    the line a download and an upload use together. Then compares queue disciplines under a household's traffic:
+    goodput, latency under load and page load time.
 
     For example:
 
@@ -133,7 +132,7 @@ def size(
 
 
 def _say_plan(plan: Plan) -> None:
-    """Prints the planned runs and their estimated duration, unless the duration is below 2 s."""
+    """Prints the plan and its estimated duration, from 2 s on."""
     cores = os.cpu_count() or 1
     if not plan.whole or plan.seconds(cores) > 2:
         print_note(f"{plan.said}; about {plan.seconds(cores):.0f} s on {cores} cores")

@@ -1,4 +1,4 @@
-"""The steps that all commands with a study have in common: run the study, print it, save it."""
+"""The steps of all commands with a study: run it, print it, save it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ Found = TypeVar("Found", bound=Study)
 def carry_out(
     run: Callable[[Progress | None], Found], name: str, what: str, answer: Answer, printing: Printing
 ) -> Found:
-    """Runs a study, saves it in the folder of `answer`, and prints the result.
+    """Runs a study, prints the result, and saves it in the folder of `answer`.
 
-    The result is printed before the figures are drawn, because matplotlib takes longer to load than many studies take
-    to run.
+    The result is printed before matplotlib loads, which takes longer than many studies.
 
     Parameters
     ----------
@@ -60,8 +59,7 @@ def _headline(block: Headline) -> None:
 
 
 def show(found: Study, *, width: int | None = None) -> None:
-    """Prints the title, the sentences and the blocks of a study. `width` is the width of tables if stdout is not a
-    terminal."""
+    """Prints a study's title, sentences and blocks. `width` is for tables outside of a terminal."""
     if found.details:
         heading(found.title, found.details)
     for said in paragraphs(found.conclusions()):

@@ -56,9 +56,9 @@ def suite(
 ) -> int:
     """Run a standard suite by name, such as the cases of RFC 9743, and judge each case.
 
-    The table has one row per measured number: the expectation in the source's section, the measured value, and whether
-    it passes. It shows whether each threshold comes from the source or from lopsided. The exit code is 1 if a case
-    fails. The result folder holds the table as CSV and Parquet and report.html; by default it is created under `runs/`.
+    The table has one row per measured number: the expected value and its source, the measured value, and the verdict.
+    The exit code is 1 if a case fails. The result folder holds the table (CSV, Parquet) and report.html; by default it
+    is created under `runs/`.
 
     For example:
 
@@ -81,10 +81,9 @@ def suite(
     transport
         Transport protocol of the flows under test.
     case
-        Run only the cases with this key or below it (`8.2`); may be given several times.
+        Run only this case, or the cases of this section, such as `8.2`; may be given several times.
     reverse
-        Run the cases on lines with a slow reverse path: 10:1, 25:1 and 50:1, idle and loaded, with all ACKs, thinned
-        ACKs and an ACK filter.
+        Run the cases on lines with a slow reverse path: 10:1, 25:1 and 50:1, idle and loaded, with all or fewer ACKs.
     line
         With --reverse, only the lines whose names contain these words, such as "25:1", "loaded" or "plain" (all ACKs).
     list_suites

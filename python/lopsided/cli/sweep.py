@@ -94,8 +94,8 @@ def sweep(
         The table to write: .parquet, .csv or .tex; default: a Parquet file under `runs/`. With --dask: a folder of
         Parquet files, in which an interrupted sweep continues.
     plot
-        The figure to write; default: next to the table. It is drawn for one or two axes; with two, it has a line with a
-        95 % band for each value of the second axis.
+        The figure to write, for one or two axes; default: next to the table. With two axes, each value of the second
+        has a line with a 95 % band.
     metric
         The metric of the text, the table and the figure: goodput, delay, delay95, loss, retransmits, completion,
         jain, performance, or a numeric column.
@@ -160,7 +160,7 @@ def sweep(
     except UsageError as error:
         _write(table, table_path)
         raise UsageError(f"{error}; the sweep's table is in {link(table_path)}") from None
-    # Print the result before writing and drawing, because polars and matplotlib load slowly.
+    # polars and matplotlib load slowly, so print the result first.
     if not printing.silent:
         with answering():
             show(table)
@@ -230,7 +230,7 @@ def _on_cluster(
 
 
 def _check_figure(axes: int, *, cdf: bool, heat_map: bool) -> None:
-    """Raises UsageError if the options of the figure do not fit together, or not to the number of axes."""
+    """Raises UsageError if the figure's options do not fit each other or the axes."""
     if cdf and heat_map:
         raise UsageError("--cdf and --heat-map are two figures; choose one")
     if heat_map and axes != 2:

@@ -1,4 +1,4 @@
-"""Prints for all commands: results to stdout, everything else (progress, errors, hints) to stderr."""
+"""Prints results to stdout, and progress, errors and hints to stderr."""
 
 from __future__ import annotations
 
@@ -17,31 +17,30 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
 _PLAIN_WIDTH = 132
-"""Width of tables in a file: wide enough that tables are not split."""
+"""Width of tables in a file, so that they are not split."""
 PROSE_WIDTH = 80
-"""Width of paragraphs if stdout is not a terminal."""
+"""Width of paragraphs outside of a terminal."""
 
 
 _DANGEROUS = {
     code: "\ufffd"
     for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
-"""Characters that control a terminal or change its writing direction, except line feed and tab; `clean` replaces
-them."""
+"""Characters that control a terminal or its writing direction, which `clean` replaces."""
 
 
 given: list[str] = []
-"""The arguments of the current command line."""
+"""The current command line."""
 
 
 def clean(text: str) -> str:
-    """Replaces control characters, which may come from file names, servers' responses and other programs' tables."""
+    """Replaces control characters of file names, servers and other programs."""
     return text.translate(_DANGEROUS)
 
 
 @cache
 def _console_class() -> type[Console]:
-    """Returns a console class that replaces control characters in printed text but keeps rich's own styles."""
+    """Returns a console class that replaces control characters, except in rich's styles."""
     from rich.console import Console
     from rich.segment import Segment
 
@@ -51,7 +50,7 @@ def _console_class() -> type[Console]:
                 yield segment if segment.control else Segment(clean(segment.text), segment.style)
 
         def on_broken_pipe(self) -> None:
-            # The reader closed the pipe (`| head`), which is not a failure: `cli.invoke` ends the command.
+            # A closed pipe (`| head`) is no failure. `cli.invoke` ends the command.
             raise BrokenPipeError
 
     return Clean
@@ -60,19 +59,21 @@ def _console_class() -> type[Console]:
 @cache
 def out() -> Console:
     """Standard output."""
-    # The process may have been started without standard output.
+    # A process may lack standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     return _console_class()(highlight=False, markup=False, width=None if terminal else _width_of_pipe())
 
 
 def _width_of_pipe() -> int:
-    """Returns the width of tables if stdout is not a terminal. If stdout is a pipe such as `| head` and stderr is a
-    terminal, this is the terminal's width; otherwise it is the width for files."""
+    """Returns the width of tables outside of a terminal.
+
+    For a pipe such as `| head` with stderr on a terminal, this is the terminal's width.
+    """
     try:
         if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode) and sys.stderr.isatty():
             return os.get_terminal_size(sys.stderr.fileno()).columns or _PLAIN_WIDTH
     except (OSError, ValueError, AttributeError):
-        # Standard output is closed, or is an object without a file descriptor.
+        # Standard output is closed, or has no file descriptor.
         pass
     return _PLAIN_WIDTH
 
@@ -84,39 +85,38 @@ def errors() -> Console:
 
 
 def helping() -> Console:
-    """Returns a console for help pages: as wide as the terminal, or 80 columns if there is no terminal."""
+    """Returns a console for help pages, as wide as the terminal or 80 columns."""
     return _console_class()()
 
 
 def silent() -> Console:
-    """Returns a console that prints only failures, on the console of `errors`."""
+    """Returns a console that prints only failures."""
     from rich.console import Console
 
     return Console(stderr=True, quiet=True)
 
 
 def stop_printing() -> None:
-    """Discards all later output after the reader of standard output has closed the pipe (`| head`)."""
-    # The interpreter flushes standard output again when it exits, and would report the closed pipe.
+    """Discards output after the reader has closed the pipe."""
+    # Python flushes standard output at exit, and would report the closed pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def answering() -> Generator[None]:
-    """Flushes the printed result. A closed pipe raises no error, so that the files are still written afterwards."""
+    """Flushes the result. A closed pipe raises no error here, so that files are still written."""
     try:
         yield
         out().file.flush()
     except BrokenPipeError:
         stop_printing()
     except OSError:
-        # Ignore other errors, such as a full disk: the output stays pending, so the same error occurs again when the
-        # command ends, and is reported then.
+        # Other errors, such as a full disk, occur again at the end and are reported then.
         pass
 
 
 def print_line(text: str, style: str = "") -> None:
-    """Prints a line of the result without wrapping. Does not load rich unless a style is given."""
+    """Prints a line without wrapping. Loads rich only for a style."""
     if style:
         out().print(text, style=style, soft_wrap=True)
     else:
@@ -124,37 +124,35 @@ def print_line(text: str, style: str = "") -> None:
 
 
 def print_prose(text: RenderableType) -> None:
-    """Prints a paragraph, or a table of sentences, wrapped between words."""
+    """Prints a paragraph, or a table of sentences, with wrapping."""
     console = out()
     console.print(text, width=None if console.is_terminal else PROSE_WIDTH)
 
 
 def heading(title: str, details: str) -> None:
-    """Prints the title of a result and the conditions of its runs."""
+    """Prints a result's title and the conditions of its runs."""
     out().print(title, style="bold", soft_wrap=True)
     out().print(details, style="dim")
 
 
 def print_path(what: str, path: Path) -> None:
-    """Prints the path of a written file or folder, after a label."""
     out().print(f"{what}  ", style="dim", end="")
     out().print(link(path), soft_wrap=True)
 
 
 def print_report(folder: Path, report: bool) -> None:
-    """Prints the path of the report of a run or study, or else of its folder."""
+    """Prints the path of a report, or else of its folder."""
     print_path(*(("report", folder / "report.html") if report else ("folder", folder)))
 
 
 def print_error(text: str, *, prefix: bool = True) -> None:
-    """Prints an error message to stderr without wrapping."""
+    """Prints an error to stderr without wrapping."""
     if prefix:
         errors().print("error: ", style="bold red", end="")
     errors().print(text, soft_wrap=True)
 
 
 def print_note(text: str) -> None:
-    """Prints a note to stderr."""
     errors().print("note: ", style="bold yellow", end="")
     errors().print(text, soft_wrap=True)
 
@@ -177,8 +175,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress(what: str, *, quiet: bool = False) -> Generator[Callable[[float], object] | None, None, None]:
-    """Shows a progress bar on stderr during the block. Yields the function to call with the completed fraction (0 to
-    1), or `None` if no bar is shown."""
+    """Shows a progress bar on stderr. Yields the function for the completed fraction, or `None` without a bar."""
     if quiet or not errors().is_terminal:
         yield None
         return
@@ -188,8 +185,7 @@ def progress(what: str, *, quiet: bool = False) -> Generator[Callable[[float], o
 
 @contextmanager
 def staged_progress(*, quiet: bool = False) -> Generator[Callable[[str, float], object], None, None]:
-    """Shows a progress bar for work in stages. Yields the function to call with the stage's name and its completed
-    fraction (0 to 1)."""
+    """Shows a progress bar. Yields the function for a stage's name and its completed fraction."""
     if quiet or not errors().is_terminal:
         yield lambda _what, _share: None
         return
@@ -202,9 +198,9 @@ def staged_progress(*, quiet: bool = False) -> Generator[Callable[[str, float], 
 
 
 def link(path: Path) -> str:
-    """Returns the path relative to the current folder if it is inside that folder, else unchanged."""
+    """Returns the path relative to the current folder, if it is inside."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except (ValueError, OSError):
-        # The path is outside the current folder, or the current folder was removed.
+        # The path is outside, or the folder was removed.
         return str(path)

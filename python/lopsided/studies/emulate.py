@@ -18,10 +18,10 @@ class LineOptions:
     """The line that the command's options describe."""
 
     scenario: Path | None = None
-    """A scenario file; only its network is used, not its flows, unless --flows is given."""
+    """A scenario file. Its flows run only with --flows."""
     flows: bool = False
-    """Run the flows of the scenario too, in real time, with simulated TCP or QUIC at both ends of the line. A flow
-    without `stop` lasts until the command ends."""
+    """Also run the scenario's flows in real time, with simulated TCP or QUIC. A flow without `stop` lasts until the
+    command ends."""
     preset: str | None = None
     """An access line by name, such as docsis31-1000-35."""
     down: str | None = None
@@ -47,10 +47,10 @@ class LineOptions:
     outside: str | None = None
     """Host of the scenario that stands for the outside network; default: server."""
     server: str | None = None
-    """Shell command that runs at the far end, at $LOPSIDED_GATEWAY, instead of the network. It has a namespace without
-    a network; TCP connections then run from the command to it. The command starts when it has opened a port."""
+    """Shell command that runs at the far end, at $LOPSIDED_GATEWAY, instead of the network. It has no network of its
+    own. The command starts when the server has opened a port."""
     limit: str | None = None
-    """Time after which everything ends with exit code 124, such as 60s."""
+    """Time limit, such as 60s. All programs then end, and the exit code is 124."""
     mtu: int = 1500
     """Largest packet that the line carries, in bytes."""
 

@@ -65,7 +65,7 @@ class FairnessOptions:
     """Options for fairness between congestion controls."""
 
     link: str | int = "100M"
-    """Rate of the bottleneck, such as 100M (bit/s); of the downlink if `--up` is given."""
+    """Rate of the bottleneck, such as 100M (bit/s). With `--up`, the downlink's rate."""
     up: str | int | None = None
     """Rate of the uplink; default: the downlink's rate."""
     direction: Literal["down", "up"] = "down"
@@ -88,13 +88,13 @@ class FairnessOptions:
     lead: str | float = "10s"
     """Time for which the first side runs alone; with 0s both start together."""
     within: str | float = "20%"
-    """Flows have converged if each share stays within this distance of the fair share for the time in `--hold`."""
+    """Largest distance from the fair share at which a flow counts as converged."""
     hold: str | float = "5s"
     """Time for which the shares must stay within `--within` of the fair share."""
     harm: bool = True
     """Also run each side by itself, and measure the harm that the other side does."""
     repeat: int = 2
-    """Number of seeds for each order of arrival. A pair has twice as many runs, because it runs in both orders."""
+    """Number of seeds for each order of arrival. Each pair runs in both orders."""
     seed: int = 1
     """The first seed."""
 
@@ -116,7 +116,7 @@ class AqmOptions:
     ecn: bool = False
     """Use ECN at both ends, and mark in all queues that support marking."""
     repeat: int = 3
-    """Number of seeds for each discipline; more seeds separate effects from chance."""
+    """Number of seeds for each discipline."""
     seed: int | None = None
     """The first seed; default: the scenario's."""
 
@@ -137,8 +137,7 @@ class SizeOptions:
     target_delay: str | float | None = None
     """Largest delay that a full uplink buffer may add, such as 100ms; limits the recommended buffer."""
     framing: str | None = None
-    """Overhead of the line on each IP packet, like `framing` in a scenario (`ethernet`, `pppoe-llcsnap`, ...); default:
-    none, or the preset's."""
+    """The line's overhead per IP packet, such as `ethernet` or `pppoe-llcsnap`; default: the preset's or none."""
     cc: str = "reno"
     """Congestion control of both flows."""
     stack: str = "linux-6.1"
@@ -148,7 +147,7 @@ class SizeOptions:
     seed: int = 1
     """The first seed."""
     interface: str = USUAL_INTERFACE
-    """Network interface towards the line, for the printed commands that configure a Linux machine."""
+    """Network interface towards the line, for the printed Linux commands."""
 
     def __post_init__(self) -> None:
         if self.repeat < 1:

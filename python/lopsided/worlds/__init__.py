@@ -1,7 +1,4 @@
-"""The worlds in which a scenario can run.
-
-Each world is a module with the functions of `World`. The module is loaded when a run first needs it.
-"""
+"""The worlds in which a scenario can run: modules with the functions of `World`, loaded on first use."""
 
 from __future__ import annotations
 
@@ -21,17 +18,16 @@ WORLDS = {
     "kernel": "lopsided.worlds.kernel",
     "live": "lopsided.worlds.live",
 }
-"""World names, and the modules that implement them."""
+"""World names and their modules."""
 
 
 def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOptions) -> Run:
-    """Runs a scenario once in the world with the given name. `Scenario.run` calls this function."""
+    """Runs a scenario once in a world. `Scenario.run` calls this function."""
     return world(world_name).run(scenario, seed, options)
 
 
 def world(name: str) -> World:
-    """Returns the world with the given name. Raises UsageError if there is no such world, or if it needs Linux and this
-    is another system."""
+    """Returns a world by name. Raises UsageError if there is none, or if it needs Linux."""
     module = WORLDS.get(name)
     if module is None:
         raise UsageError(f"no world called {name!r}; there are {', '.join(WORLDS)}")

@@ -18,15 +18,14 @@ class Job:
     scenario: Scenario
     seed: int
     ours: frozenset[str] = frozenset()
-    """Hosts that use the simulator's TCP in the live world, in addition to the hosts that the run's options name."""
+    """Further hosts with the simulator's TCP in the live world."""
 
 
 class World(Protocol):
     """The functions that a world's module provides."""
 
     def check(self, scenario: Scenario, options: RunOptions) -> None:
-        """Raises an error before the first run if the world cannot run the scenario, or if this machine lacks
-        something that the world needs."""
+        """Raises an error before the first run if the world or this machine cannot run the scenario."""
         ...
 
     def run(self, scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -36,6 +35,5 @@ class World(Protocol):
     def run_many(
         self, jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None
     ) -> Iterator[tuple[int, Run]]:
-        """Runs jobs, in parallel if the world supports it, and yields each job's number and run as it finishes.
-        Writes no captures."""
+        """Runs jobs, perhaps in parallel, and yields each number and run as it finishes. Writes no captures."""
         ...

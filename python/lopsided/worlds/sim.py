@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lopsided.worlds.base import Job
 
 _LOOK_S = 0.05
-"""Time in seconds between two checks for progress and signals while a call waits."""
+"""Seconds between checks for progress and signals."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -41,7 +41,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 
 
 def _cores(raw: dict[str, Any]) -> dict[str, Any]:
-    """Describes the number of cores that the run used, and why."""
+    """Describes the used cores and the reason."""
     if raw["cores"] is None:
         return {"used": 1, "share": 0.0, "why": "code of your own runs in Python, one thread at a time"}
     used, share, why = raw["cores"]
@@ -49,7 +49,7 @@ def _cores(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises UsageError if an option belongs to another world. The simulator itself can run every scenario."""
+    """Raises UsageError for another world's option."""
     del scenario
     _check(options)
 
@@ -71,8 +71,7 @@ def _listed(scenario: Scenario) -> list[captures.Listed]:
 
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs jobs on `workers` threads (default: the number of cores), and yields each job's number and run as it
-    finishes."""
+    """Runs jobs on `workers` threads (default: all cores), and yields each number and run as it finishes."""
     _check(options)
     batch = _native.Batch([(job.scenario.native, job.seed) for job in jobs], workers or os.cpu_count() or 1)
     for number, raw in _finished(batch, len(jobs), options.progress):
@@ -82,7 +81,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 def _finished(
     batch: _native.Batch, jobs: int, progress: Callable[[float], object] | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    # Python handles signals between two short waits. If it raises an interrupt here, the threads are stopped.
+    # Python handles signals here. An interrupt stops the threads.
     left = jobs
     try:
         while left:
@@ -98,7 +97,7 @@ def _finished(
 
 
 def run_raw(scenario: Scenario, seed: int) -> dict[str, Any]:
-    """Runs the scenario once and returns the native module's plain values, which can be sent to another process."""
+    """Runs the scenario and returns the native module's plain values, which other processes can receive."""
     batch = _native.Batch([(scenario.native, seed)], 1)
     for _, raw in _finished(batch, 1, None):
         return raw
@@ -106,7 +105,7 @@ def run_raw(scenario: Scenario, seed: int) -> dict[str, Any]:
 
 
 def to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:
-    """Builds a run from the values that `run_raw` returned."""
+    """Builds a run from the values of `run_raw`."""
     tables = columns.Frames(raw["tables"])
     facts = {"events": raw["events"], "packets": raw["packets"]}
     if scenario.controllers:

@@ -1,11 +1,10 @@
-"""The kernel world: runs a scenario on Linux itself, with its TCP and its queue disciplines.
+"""The kernel world: runs a scenario on Linux, with its TCP and its queue disciplines.
 
-A run can use one of three kinds of kernel. `timetravel` is user-mode Linux in virtual time: exact, repeatable, and
-independent of the machine's load. `uml` is the distribution's user-mode Linux in real time, with every congestion
-control as a module. `host` is the running kernel. The network consists of namespaces without names, which disappear
-when the process that made them ends.
+There are three kinds of kernel. `timetravel` is user-mode Linux in virtual time: exact, repeatable, and independent of
+load. `uml` is the distribution's user-mode Linux in real time. `host` is the running kernel. The network is made of
+nameless namespaces, which disappear with their process.
 
-Left out: settings that Linux does not have (`translate` rejects them by name), and per-packet queue events.
+Left out: settings that Linux lacks (`translate` rejects them), and per-packet queue events.
 """
 
 from __future__ import annotations
@@ -49,20 +48,19 @@ __all__ = [
 
 SAMPLE_NS = 20_000_000
 QUEUE_SAMPLE_NS = 50_000_000
-"""The longest interval in ns between samples of TCP_INFO and queues. Summaries such as peaks and means may need more
-samples than the scenario's recording interval provides."""
+"""Longest interval in ns between samples. Peaks and means may need more samples than the scenario records."""
 
 LOOK_S = 0.2
 
 PREPARATION_S = 120.0
-"""Time limit in seconds for booting, building and checking."""
+"""Seconds for booting, building and checking."""
 
 LATE_MS = 10.0
-"""A run in real time is rejected if its timers are late by more than this on average, in ms."""
+"""Mean lateness of timers in ms from which a run in real time is rejected."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
-    """Runs the scenario once, on the kernel that the options name, or else on the best kernel of this machine."""
+    """Runs the scenario once, on the named or the best kernel."""
     _refuse_foreign(scenario, options)
     chosen = _choose(scenario, options)
     *earlier, last = chosen.slips_ns
@@ -92,8 +90,7 @@ def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Mac
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error if Linux lacks a setting, if the scenario uses user-defined congestion controls, or if there
-    is no kernel to run."""
+    """Raises an error for a setting that Linux lacks, user-defined congestion controls, or a missing kernel."""
     _refuse_foreign(scenario, options)
     translate.layout(scenario.resolved)
     translate.flows(scenario.resolved, scenario.seed)
@@ -105,20 +102,19 @@ def check(scenario: Scenario, options: RunOptions) -> None:
 
 
 def refusals(scenario: Scenario) -> list[str]:
-    """Lists the parts of a scenario that Linux does not support, one sentence per part; empty if the scenario can
-    run. Needs no kernel."""
+    """Lists what Linux does not support in a scenario, one sentence per part. Needs no kernel."""
     named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]} & scenario.controllers.keys()
     own = [f"{name!r} is a congestion control of your own: the kernel world runs Linux's" for name in sorted(named)]
     return [*own, *translate.refusals(scenario.resolved, scenario.seed)]
 
 
 def _choose(scenario: Scenario, options: RunOptions) -> backend.Machine:
-    """Returns the kernel that the options name, or else the best kernel with the TCP of the scenario's profile."""
+    """Returns the named kernel, or the best one for the scenario's profile."""
     return backend.choose(options.kernel or "auto", translate.series(scenario.resolved))
 
 
 def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
-    """Raises UsageError if an option belongs to another world."""
+    """Raises UsageError for another world's option."""
     if options.ours:
         raise UsageError("in the world kernel every host has Linux's TCP: --ours is for the world live")
     if options.cores > 1:
@@ -129,10 +125,10 @@ def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
 
 
 def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs jobs, and yields each job's number and run as it finishes.
+    """Runs jobs, and yields each number and run as it finishes.
 
-    In virtual time, as many guests as there are cores run in parallel. In real time, guests run one after the other,
-    because parallel guests would delay each other. Raises KernelWorldError if a run fails.
+    In virtual time, guests run in parallel on all cores. In real time they would delay each other, so they run in turn.
+    Raises KernelWorldError if a run fails.
     """
     in_virtual_time = all(_choose(job.scenario, options).virtual_time for job in jobs)
     side_by_side = workers or (os.cpu_count() or 1) if in_virtual_time else 1
@@ -155,11 +151,11 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
         waiting = {pool.submit(run_one, number): number for number in range(len(jobs))}
         try:
             while waiting:
-                # Wait with a timeout: an interrupt does not wake a thread that waits without one.
+                # An interrupt does not wake a thread that waits without a timeout.
                 for future in wait(waiting, LOOK_S, FIRST_COMPLETED).done:
                     yield waiting.pop(future), future.result()
         except BaseException:
-            # Ctrl-C interrupts only this thread. The guests end when their threads next report progress.
+            # Ctrl-C interrupts only this thread. Guests end at their next progress report.
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -171,8 +167,7 @@ def _job(resolved: Resolved, seed: int, chosen: backend.Machine, slip_ns: int, p
 
 
 def version_of(scenario: Scenario, seed: int) -> str:
-    """Returns the version of the kernel world for this run in virtual time, which is also `facts["world_version"]` of
-    the run.
+    """Returns the world's version for this run in virtual time, as in `facts["world_version"]`.
 
     Raises Unsupported if Linux cannot run the scenario.
     """
@@ -202,7 +197,7 @@ def _slip_note(slip_ns: int) -> list[str]:
 
 
 def _require_sound(folder: Path) -> None:
-    """Raises an error if the path did not behave as the scenario specifies, or if the machine was too slow."""
+    """Raises an error if the path did not fit the scenario, or if the machine was too slow."""
     result = flow_results.load(folder)
     if result["failed_checks"]:
         lines = [

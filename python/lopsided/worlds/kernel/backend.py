@@ -1,7 +1,7 @@
-"""Runs the measuring agent on this machine's kernel, in Debian's user-mode Linux, or in the time-travel kernel.
+"""Runs the agent on this kernel, in Debian's user-mode Linux, or in the time-travel kernel.
 
-User-mode Linux is an ordinary process that needs no privileges. Its root is this machine's file system, read-only, and
-it can write only to the job's folder.
+User-mode Linux is an ordinary process without privileges. Its root is this machine's, read-only, except for the job's
+folder.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from .errors import GuestFailed, KernelUnavailable
 from .guest.job import Job
 
 MEMORY = "512M"
-"""The memory of a guest. The host allocates a page when the guest first uses it."""
+"""Memory of a guest. The host allocates pages on first use."""
 
 REPEATABLE = ("time-travel=inf-cpu", "time-travel-start=1000000000000000000", "norandmaps")
-"""Options for a kernel in virtual time that make its wall clock and the addresses of its programs the same in every
-run."""
+"""Options that fix the wall clock and program addresses in virtual time."""
 
 ALONE = Path(__file__).parent
 WATCHDOG = ALONE / "watchdog.py"
@@ -38,20 +37,19 @@ KINDS = ("timetravel", "uml", "host")
 
 @dataclass(frozen=True)
 class Machine:
-    """A way to run a job. `kind` is one of `KINDS`; `program` is the kernel to boot, if one is booted."""
+    """A way to run a job: a `kind` of `KINDS`, and the kernel to boot, if any."""
 
     kind: str
     program: Path | None = None
     series: str | None = None
-    """The release series of the kernel, such as "6.1"; `None` if it is known only after booting."""
+    """The kernel's series, such as "6.1"; `None` until it has booted."""
 
     @property
     def virtual_time(self) -> bool:
         return self.kind == "timetravel"
 
     def run(self, job: Job, folder: Path, timeout_s: float, progress: Callable[[float], object] | None = None) -> None:
-        """Runs a job until it ends; the result is then in the job's folder. Raises GuestFailed if the job makes no
-        progress."""
+        """Runs a job; the result is in its folder. Raises GuestFailed without progress."""
         job.save(folder / "job.json")
         command, environment = self._command(folder)
         with watched(command, environment, folder, virtual_time=self.virtual_time) as running:
@@ -77,7 +75,7 @@ class Machine:
             "rootfstype=hostfs",
             "rootflags=/",
             "ro",
-            # Quoted, because the name of the temporary folder may contain a space.
+            # The folder's name may contain a space.
             f'init="{init}"',
             "con=null",
             "con0=null",
@@ -88,17 +86,17 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """The timer latenesses, in ns, that the shapers compensate for, in the order of the attempts."""
+        """Timer latenesses in ns for which shapers compensate, per attempt."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property
     def speed(self) -> float:
-        """The least number of simulated seconds per second of real time. A slower run counts as stuck."""
+        """Least simulated seconds per real second. A slower run counts as stuck."""
         return 0.1 if self.virtual_time else 0.8
 
 
 def another(kind: str) -> str:
-    """The advice to show if a kernel of this kind lacks something."""
+    """Advice if this kind of kernel lacks something."""
     if kind == "timetravel":
         return "use another kernel"
     return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` makes one that has more"
@@ -113,18 +111,17 @@ def _processor() -> list[str]:
 
 
 def choose(wanted: str, series: str | None = None) -> Machine:
-    """Returns the machine of this kind. `auto` selects the best available one: virtual time first, because other load
-    on the computer does not affect it. A release series such as `6.12` selects the time-travel kernel of this series.
+    """Returns the machine of this kind. `auto` is the best one: virtual time first, because other load does not matter.
 
-    `series` is the series of a time-travel kernel, or `None` for the default. Raises KernelUnavailable if there is no
-    such kernel.
+    `series` selects a time-travel kernel; a series such as `6.12` may also be the kind. Raises KernelUnavailable
+    without such a kernel.
     """
     if wanted == "auto" and series not in (None, build.DEFAULT):
-        # If the scenario names a series, only a kernel of this series is equivalent.
+        # Only a kernel of the scenario's series is equivalent.
         return choose(series)
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
-            # A different kernel has different results, so a missing kernel is an error and is never replaced.
+            # Another kernel has other results, so never replace a missing one.
             raise KernelUnavailable(
                 f"{damaged[0]} is damaged: `lopsided kernel build` builds it again; --kernel uml or --kernel host "
                 "takes another kernel"
@@ -164,16 +161,16 @@ def choose(wanted: str, series: str | None = None) -> Machine:
 
 
 class Watched:
-    """A program that runs in its own folder and is supervised by a watchdog."""
+    """A program in its own folder with a watchdog."""
 
     def __init__(self, watchdog: subprocess.Popen[bytes], folder: Path) -> None:
         self._watchdog, self._folder = watchdog, folder
 
     def wait(self, timeout_s: float, progress: Callable[[float], object] | None) -> None:
-        """Waits until the program has ended, and forwards its progress.
+        """Waits for the program's end, and forwards its progress.
 
-        Raises subprocess.TimeoutExpired if the program makes no progress for `timeout_s` seconds. The total time is not
-        limited, because a run can be slow on a busy machine.
+        Raises subprocess.TimeoutExpired after `timeout_s` without progress. The total time is unlimited, because a busy
+        machine is slow.
         """
         deadline, said = time.monotonic() + timeout_s, ""
         while True:
@@ -200,8 +197,7 @@ def watched(
     virtual_time: bool,
     inherited: Sequence[int] = (),
 ) -> Generator[Watched]:
-    """Starts a program that inherits the given descriptors. At the end of the block the program and all its processes
-    have ended.
+    """Starts a program with these descriptors. It and all its processes end with the block.
 
     A watchdog ends them even if this process is killed.
     """
@@ -226,26 +222,26 @@ def watched(
 
 
 def what_lacked(folder: Path) -> str | None:
-    """The agent's message about the features that the kernel lacks for the job in the given folder."""
+    """The agent's message about missing kernel features."""
     lacking = folder / "lacking.txt"
     return lacking.read_text() if lacking.exists() else None
 
 
 def was_late(folder: Path) -> bool:
-    """True if the run and its path, which is in another process, ended while the agent was still working."""
+    """True if the run and its path ended before the agent."""
     return (folder / "late.txt").exists()
 
 
 def require_result(folder: Path) -> None:
-    """Raises GuestFailed with the end of the agent's log if the agent wrote no result."""
+    """Raises GuestFailed with the log's end if there is no result."""
     if not (folder / "result.json").exists():
         raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
 
 
 def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
-    """Returns the command that runs the job in the given folder, and its environment.
+    """Returns the agent's command and environment for a job's folder.
 
-    The agent finds its own package and pyroute2 by path, because it must not import this package's native module.
+    The agent finds its package and pyroute2 by path, because it must not import the native module.
     """
     import pyroute2  # pyright: ignore[reportMissingTypeStubs]
 
@@ -259,7 +255,7 @@ def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def _memory_folder() -> str:
-    """A folder in a RAM file system, because user-mode Linux stores the memory of a guest in an unlinked file there."""
+    """A folder in RAM for the memory of guests."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
 
 

@@ -1,13 +1,9 @@
-"""Builds the time-travel kernel: user-mode Linux in virtual time, from the distribution's own source package.
+"""Builds the time-travel kernel: user-mode Linux in virtual time, from Debian's `linux-source-*`.
 
-The build uses Debian's `linux-source-*` with `ARCH=um allnoconfig` plus `time-travel.config`, and changes a few lines
-(`CHANGES`): a timer tick of 250 Hz, space for the register state of today's processors, and no external randomness, so
-that a run can be repeated exactly. The kernel is stored in the user's cache directory under a name made of its version
-and configuration, so that kernels with another version or configuration are kept separately. Kernels of several
-versions may be built; a run uses `DEFAULT` unless its scenario or `--kernel` names another.
-
-Left out: modules (everything needed is built in) and the source packages of other distributions (you can give any
-unpacked tree).
+The build uses `ARCH=um allnoconfig` plus `time-travel.config`, and changes a few lines (`CHANGES`) for a tick of 250
+Hz, today's processors, and no external randomness. Kernels are in the cache directory, by version and configuration. A
+run uses `DEFAULT` unless its scenario or `--kernel` names another. Left out: modules and other distributions' source
+packages (you can give any unpacked tree).
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ HZ = 250
 
 @dataclass(frozen=True)
 class Change:
-    """A line of the kernel source that is replaced. `why` is also the text of the error if the line is missing."""
+    """A replaced line of the kernel source. `why` is also the error if the line is missing."""
 
     file: str
     pattern: str
@@ -40,18 +36,17 @@ class Change:
 
 
 CHANGES = (
-    # The um architecture uses 100 Hz by default. Distributions use 250 Hz, and TCP's timers count in ticks.
+    # um has 100 Hz by default, distributions 250 Hz. TCP's timers count in ticks.
     Change("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", "the tick's default"),
-    # The register state of a processor with AMX takes 11 kB, and the kernel restores it only as a whole. With less
-    # space, no program can start.
+    # A processor with AMX has 11 kB of registers, which the kernel restores as a whole. With less space, no program
+    # starts.
     Change(
         "arch/x86/um/user-offsets.c",
         r"DEFINE_LONGS\(HOST_FP_SIZE, 2696\)",
         "DEFINE_LONGS(HOST_FP_SIZE, 16384)",
         "the room for a processor's state",
     ),
-    # The kernel's random numbers, which TCP and netem use, must not depend on the machine or the command line. The
-    # agent adds the seed of the run.
+    # Random numbers of TCP and netem must not depend on the machine. The agent adds the run's seed.
     Change(
         "arch/um/os-Linux/util.c",
         r"return getrandom\(buf, len, flags\);",
@@ -61,35 +56,33 @@ CHANGES = (
     Change("init/main.c", r"random_init_early\(command_line\)", 'random_init_early("")', "the command line's entropy"),
 )
 BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KBUILD_BUILD_HOST": "lopsided"}
-"""Part of the kernel's version string, which the kernel also mixes into its random numbers."""
+"""A part of the version string, which the kernel mixes into its random numbers."""
 
 DEFAULT = "6.1"
 """The release series of the default kernel; the profile `linux-6.1` models it."""
 SERIES = (DEFAULT, "6.12")
-"""The release series that were built, and whose TCP was compared with a profile."""
+"""Series that were built and whose TCP was compared with a profile."""
 
 GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
-"""Options of `CONFIG` that later kernels do not have. In Linux 6.2 a boot parameter, which is on by default,
-replaced this option."""
+"""Options that later kernels lack. In Linux 6.2, a boot parameter replaced this one."""
 
 CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
 PACKAGES = (f"linux-source-{DEFAULT}", *BUILD_PACKAGES)
 TOOLS = {"xz-utils": "xz"}
-"""Names of programs that differ from the name of their package in `BUILD_PACKAGES`. `libelf-dev` contains no program.
-"""
+"""Programs named unlike their package. `libelf-dev` has none."""
 
-# Approximate number of lines that each stage prints; used only for the progress bar.
+# Approximate lines per stage, for the progress bar.
 EXTRACTED_FILES = 84_000
 COMPILED_OBJECTS = 1_000
 
 Progress = Callable[[str, float], None]
-"""Called with the name of the stage and its completed fraction."""
+"""Called with a stage's name and completed fraction."""
 
 
 @dataclass(frozen=True)
 class TimeTravelKernel:
-    """A built kernel, and the source from which it was built."""
+    """A built kernel and its source."""
 
     path: Path
     version: str
@@ -103,16 +96,15 @@ class TimeTravelKernel:
 
 
 def cache_directory() -> Path:
-    """The folder of built kernels: outside any repository, by the XDG base directory rules."""
+    """The folder of built kernels, by the XDG base directory rules."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "lopsided" / "kernels"
 
 
 def find_built(series: str | None = None) -> TimeTravelKernel | None:
-    """Returns the latest built kernel with the present configuration and of a series such as "6.12"; `None` if there is
-    none.
+    """Returns the latest kernel with this configuration and series, if any.
 
-    If no series is given: the latest kernel of `DEFAULT`, or of any series if `DEFAULT` is not built.
+    Without a series: the latest of `DEFAULT`, or else of any.
     """
     found = all_built()
     of_series = [kernel for kernel in found if kernel.series == (series or DEFAULT)]
@@ -120,7 +112,7 @@ def find_built(series: str | None = None) -> TimeTravelKernel | None:
 
 
 def all_built() -> list[TimeTravelKernel]:
-    """All built kernels with the present configuration, latest first."""
+    """All kernels with this configuration, latest first."""
     found: list[tuple[float, TimeTravelKernel]] = []
     for manifest in cache_directory().glob("*/kernel.json"):
         kernel = _read_manifest(manifest)
@@ -130,7 +122,7 @@ def all_built() -> list[TimeTravelKernel]:
 
 
 def find_damaged() -> list[Path]:
-    """Kernels with the present configuration whose file has changed since it was built."""
+    """Kernels whose file has changed since the build."""
     found: list[Path] = []
     for manifest in sorted(cache_directory().glob("*/kernel.json")):
         known = _manifest(manifest)
@@ -149,7 +141,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _is_whole(program: Path, manifest: dict[str, Any]) -> bool:
-    """True if the file is unchanged since it was built. Kernels that have no recorded checksum are accepted."""
+    """True if the file is unchanged, or has no recorded checksum."""
     wanted = manifest.get("sha256")
     try:
         return wanted is None or _sha256(program) == wanted
@@ -165,7 +157,7 @@ def _sha256(path: Path) -> str:
 def build(
     progress: Progress, source: Path | None = None, jobs: int | None = None, series: str | None = None
 ) -> TimeTravelKernel:
-    """Builds the kernel and stores it in the cache. This takes a few minutes on two cores, at low priority."""
+    """Builds the kernel into the cache: a few minutes on two cores, at low priority."""
     _require_tools()
     tarball = source or find_source(series)
     cache = cache_directory()
@@ -178,10 +170,9 @@ def build(
 
 
 def find_source(series: str | None = None) -> Path:
-    """Returns the installed kernel source package of a series.
+    """Returns the installed source package of a series, by default of `DEFAULT` or else the newest.
 
-    If no series is given: the package of `DEFAULT`, or the newest one if that is not installed. Raises
-    KernelUnavailable if there is no such package.
+    Raises KernelUnavailable if there is none.
     """
     installed = sorted(Path("/usr/src").glob("linux-source-*.tar.xz"))
     of_series = [path for path in installed if path.name == f"linux-source-{series or DEFAULT}.tar.xz"]
@@ -195,7 +186,7 @@ def find_source(series: str | None = None) -> Path:
 
 
 def missing_packages() -> list[str]:
-    """Debian packages with build tools that are not installed on this machine."""
+    """Debian packages for building that this machine lacks."""
 
     def is_there(package: str) -> bool:
         if package == "libelf-dev":
@@ -241,10 +232,7 @@ def _apply(change: Change, file: Path) -> None:
 
 
 def _check_configuration(resolved: str) -> None:
-    """Raises an error if Kconfig dropped an option.
-
-    Kconfig silently drops an option if a dependency is missing, and the kernel would then differ.
-    """
+    """Raises an error if Kconfig dropped an option, as it does silently if a dependency is missing."""
     wanted = [line for line in CONFIG.read_text().splitlines() if line.startswith("CONFIG_") and line.endswith("=y")]
     lost = [line for line in wanted if line not in resolved.splitlines() and line not in GONE]
     if lost or f"CONFIG_HZ={HZ}" not in resolved.splitlines():
@@ -296,12 +284,12 @@ def _read_manifest(manifest: Path) -> TimeTravelKernel | None:
 
 
 def configuration() -> str:
-    """Digest of the configuration and of the source changes. A built kernel is used only if it has this digest."""
+    """Digest of configuration and source changes, required of a built kernel."""
     return hashlib.sha256(CONFIG.read_bytes() + repr((CHANGES, BUILT_BY)).encode()).hexdigest()
 
 
 def _run(command: list[str], cwd: Path, environment: dict[str, str] | None = None) -> Iterator[str]:
-    """Yields the lines of the command's output. Raises an error with the last lines if the command fails."""
+    """Yields the command's output. Raises an error with the last lines if it fails."""
     tail: list[str] = []
     with subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

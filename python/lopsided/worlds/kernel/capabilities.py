@@ -1,7 +1,4 @@
-"""Tests what this machine can do for the kernel world.
-
-The tests change nothing outside their own namespaces, which disappear when the testing process ends.
-"""
+"""Tests what this machine can do for the kernel world, in namespaces that disappear."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ CONTROLS = ("reno", "cubic", "bbr", "vegas", "bic", "westwood", "highspeed", "ht
 
 @dataclass(frozen=True)
 class Finding:
-    """A capability: whether this machine has it, what the test showed, and how to get it if it is missing."""
+    """A capability: presence, what the test showed, and how to get it."""
 
     name: str
     good: bool
@@ -37,7 +34,7 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """All findings, the most important first."""
+    """All findings, most important first."""
     return [
         *_virtual_time(),
         _user_mode_linux(),
@@ -140,11 +137,11 @@ _QUEUE_TRIALS = {
     "iptables": ("iptables", *_IPTABLES),
     "iptables-legacy": ("iptables-legacy", *_IPTABLES),
 }
-"""Rules that redirect packets to a program's queue, in the syntax of each tool that `lopsided shape` uses."""
+"""Rules for a program's queue, per tool that `lopsided shape` uses."""
 
 
 def _netfilter_queue() -> Finding:
-    """Tests the netfilter queue: kernel support, a tool that can set its rules, and, as root, a rule in a namespace."""
+    """Tests the netfilter queue: kernel, tool, and (as root) a rule in a namespace."""
     name = "NFQUEUE"
     if not Path("/proc/net/netfilter/nfnetlink_queue").exists():
         return Finding(name, False, "not in the kernel", "`modprobe nfnetlink_queue`")
@@ -173,7 +170,7 @@ def _device(name: str, path: Path, remedy: str) -> Finding:
 
 
 def _timer_slip() -> Finding:
-    """Measures how late a sleeping process wakes, in ms. The timers of a run in real time cannot be more exact."""
+    """Measures in ms how late a sleeping process wakes, the limit of runs in real time."""
     late: list[float] = []
     for _ in range(200):
         began = time.perf_counter()
@@ -194,7 +191,7 @@ def _pyroute2() -> Finding:
 
 
 def tools() -> list[Finding]:
-    """The external programs that some commands need."""
+    """External programs that some commands need."""
     return [
         Finding(name, (path := shutil.which(name)) is not None, path or "not installed", "" if path else remedy)
         for name, remedy in (("tshark", "`apt-get install tshark`"), ("tcpdump", "`apt-get install tcpdump`"))

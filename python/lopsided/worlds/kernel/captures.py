@@ -1,8 +1,4 @@
-"""Converts the captures of a run on Linux to the time that each packet waited in a queue, and to pcapng files for other
-tools.
-
-`crates/trace` measures the RTTs in these captures, as in captures from any other source.
-"""
+"""Converts captures of a run on Linux to waiting times and to pcapng files. `crates/trace` measures the RTTs."""
 
 from __future__ import annotations
 
@@ -15,11 +11,11 @@ ETHERNET_IPV4 = b"\x08\x00"
 ETHERNET_HEADER = 14
 
 Record = tuple[int, int, bytes]
-"""Wall-clock time in ns, length on the wire in bytes, and the first bytes of the packet."""
+"""Wall-clock time in ns, length on the wire, and first bytes of a packet."""
 
 
 def read(path: Path) -> Iterator[Record]:
-    """Yields the packets of a pcap file with timestamps in ns."""
+    """Yields a pcap file's packets with times in ns."""
     data = path.read_bytes()
     at = 24
     while at + 16 <= len(data):
@@ -30,8 +26,7 @@ def read(path: Path) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Wait:
-    """The departure time of a packet from a queue (by the captures' clock), its waiting time, and the size of its IP
-    packet in bytes."""
+    """A packet's departure by the captures' clock, waiting time, and IP size in bytes."""
 
     at_ns: int
     wait_ns: int
@@ -39,10 +34,9 @@ class Wait:
 
 
 def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
-    """Returns the waits of the packets that passed through a queue.
+    """Returns the waits of the packets that passed a queue.
 
-    Before the queue, a packet has the destination address `into`; after the queue, it has the source address `out_of`
-    (hardware addresses).
+    Hardware addresses identify them: destination `into` before it, source `out_of` after it.
     """
     entered = {identity(packet): time for time, _, packet in read(before) if packet[:6] == into}
     return [
@@ -53,13 +47,13 @@ def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
 
 
 def identity(packet: bytes) -> bytes:
-    """Returns the bytes that identify a packet and that no router or queue changes: its IP identification, protocol,
-    addresses, and the start of its payload."""
+    """Returns the bytes that identify a packet on its path: IP identification, protocol, addresses, and start of
+    payload."""
     return packet[18:20] + packet[23:24] + packet[26:50]
 
 
 def write_pcapng(source: Path, target: Path, origin_ns: int, name: str) -> None:
-    """Writes the capture as pcapng, with times from the start of the run as in the simulator's captures."""
+    """Writes the capture as pcapng, with times since the run's start."""
     interface = struct.pack("<HHI", 1, 0, 0) + _option(2, name.encode()) + _option(9, b"\x09") + _option(0, b"")
     with target.open("wb") as file:
         file.write(_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))

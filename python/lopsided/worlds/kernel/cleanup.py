@@ -1,8 +1,7 @@
-"""The temporary folder of a run, and the removal of what earlier runs left behind.
+"""A run's temporary folder, and removal of leftovers.
 
-A run that ends, fails or is interrupted removes its folder itself. If the run is killed, its watchdog removes the
-folder. The folder, and perhaps a running guest, are left behind only if the run and its watchdog are killed. The kernel
-releases a lock when the process that holds it ends, so a free lock marks a folder that no run uses any more.
+A run removes its folder itself; if it is killed, its watchdog does. If both are killed, the folder and perhaps a guest
+stay. A lock ends with its process, so a free lock marks an abandoned folder.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ LOCK, GUEST = "lock", "guest.pid"
 
 @contextmanager
 def folder() -> Generator[Path]:
-    """Yields a folder for one run, after removing what earlier runs left behind."""
+    """Yields a run's folder, after removing leftovers."""
     remove_abandoned()
     with (
         tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
@@ -36,10 +35,10 @@ def folder() -> Generator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Ends the guests and removes the folders of runs that no longer exist."""
-    # A run whose guest has started holds the lock.
+    """Ends guests and removes folders of runs that no longer exist."""
+    # A run with a guest holds the lock.
     for found in (path.parent for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{GUEST}")):
-        # The folder may belong to another user, or be removed at this moment.
+        # The folder may be another user's, or just removed.
         with contextlib.suppress(OSError), _opened(found / LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             end_guest(found)
@@ -47,10 +46,9 @@ def remove_abandoned() -> None:
 
 
 def _opened(path: Path) -> IO[bytes]:
-    """Opens a regular file of this user. Raises OSError if it is not one.
+    """Opens a regular file of this user, or raises OSError.
 
-    In the shared folder for temporary files, another user can create something else with this name, such as a pipe
-    without a writer.
+    Another user may create something else with this name in the shared folder, such as a pipe.
     """
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     found = os.fstat(number)
@@ -61,10 +59,10 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def end_guest(of: Path) -> None:
-    """Ends all processes of the guest in the given folder, if the guest still runs."""
+    """Ends all processes of the guest in a folder."""
     with contextlib.suppress(OSError, ValueError):
         with _opened(of / GUEST) as file:
             leader = int(file.read(20))
-        # The process number may have been reused by another program.
+        # Another program may have the process number by now.
         if str(of).encode() in Path(f"/proc/{leader}/cmdline").read_bytes():
             os.killpg(leader, signal.SIGKILL)

@@ -10,16 +10,15 @@ class KernelWorldError(RunError):
 
 
 class KernelUnavailable(KernelWorldError):
-    """This machine lacks something that the run needs. The message names the missing part and the command that
-    provides it."""
+    """This machine lacks something. The message names it and the command that provides it."""
 
 
 class Unsupported(KernelWorldError):
-    """The scenario uses a feature that Linux or this world does not have."""
+    """The scenario uses something that Linux or this world lacks."""
 
 
 class SelfCheckFailed(KernelWorldError):
-    """The network path does not behave as the scenario specifies, so no measurement on it is valid."""
+    """The path does not fit the scenario, so no measurement is valid."""
 
 
 class Overloaded(KernelWorldError):
@@ -27,4 +26,4 @@ class Overloaded(KernelWorldError):
 
 
 class GuestFailed(KernelWorldError):
-    """The measuring agent ended without a result. The message contains the end of the agent's log."""
+    """The agent ended without a result. The message has its log's end."""

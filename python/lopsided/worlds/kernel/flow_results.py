@@ -1,7 +1,4 @@
-"""Builds the tables of flows from the agent's measurements, with the columns and units of every world.
-
-Values that Linux does not provide are null.
-"""
+"""Builds the tables of flows from the agent's measurements. Values that Linux lacks are null."""
 
 from __future__ import annotations
 
@@ -25,13 +22,12 @@ RECOVERY_COUNTERS = ("TCPSackRecovery", "TCPRenoRecovery")
 
 
 def load(folder: Path) -> dict[str, Any]:
-    """Returns the result that the agent wrote last."""
     result: dict[str, Any] = json.loads((folder / "result.json").read_text())
     return result
 
 
 class FlowReader:
-    """Reads a finished job's folder. `delays` are the RTTs of the job's flows: flow, at_ns, ms."""
+    """Reads a finished job's folder. `delays` are RTTs: flow, at_ns, ms."""
 
     def __init__(self, folder: Path, job: Job, scenario: said.Resolved) -> None:
         self.folder, self.job, self.scenario = folder, job, scenario
@@ -39,12 +35,12 @@ class FlowReader:
         interval = scenario["record"]["interval_s"]
         self.interval_ns = round(interval * 1e9) if interval else 0
         fine = pl.read_csv(folder / "tcp.csv", infer_schema_length=None)
-        # Polars reads an empty column as text.
+        # Polars reads empty columns as text.
         self.fine = fine.with_columns(pl.col(pl.String).cast(pl.Int64))
         self.delays = self.read_delays()
 
     def read_delays(self) -> pl.DataFrame:
-        """RTTs of TCP flows and one-way delays of datagrams: flow, at_ns, ms."""
+        """RTTs of TCP and one-way delays of datagrams: flow, at_ns, ms."""
         raise NotImplementedError
 
     def tcp_flows(self) -> list[tuple[int, Flow]]:
@@ -105,12 +101,11 @@ class FlowReader:
         return sum(completed) + (0 if begun is None else (self.job.duration_ns - begun) / 1e9)
 
     def _local_congestion(self, flow: said.Flow) -> int | None:
-        """0 if no interface of the host can refuse a packet; otherwise `None`, because Linux does not count refused
-        packets."""
+        """0 if no interface of the host can refuse a packet, else `None`: Linux does not count refused packets."""
         return None if flow["from"] in {each["host"] for each in self.scenario["interfaces"]} else 0
 
     def _counters(self, flow: Flow) -> dict[str, int] | None:
-        """The counters of the flow's sending namespace; `None` if another flow also sends from this namespace."""
+        """Counters of the sending namespace; `None` if several flows share it."""
         sharing = [other for _, other in self.tcp_flows() if other.sender == flow.sender]
         counters: dict[str, int] | None = self.result["netstat"].get(flow.sender) if len(sharing) == 1 else None
         return counters
@@ -153,7 +148,7 @@ class FlowReader:
 
     @staticmethod
     def _continued(name: str) -> pl.Expr:
-        """Continues a counter with its last value while the flow has no connection."""
+        """Continues a counter while the flow has no connection."""
         return pl.col(name).forward_fill().over("flow").fill_null(0).cast(pl.Int64)
 
     def _interval_delays(self) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""Tests in a namespace which of the kernel world's features the running kernel has."""
+"""Tests in a namespace which features of the kernel world the kernel has."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PROBED: dict[str, str] = {
     "netem": qdisc.delay_line(1_000_000),
     **dict.fromkeys(("htb", "codel", "fq_codel", "fq", "pie", "sfq", "cake"), ""),
 }
-"""Disciplines to test, with the options that they need."""
+"""Disciplines to test, with their options."""
 
 
 @cache
 def disciplines() -> tuple[str, ...]:
-    """Returns the disciplines of `PROBED` that the kernel has. Raises OSError if this user cannot create namespaces."""
+    """Returns the disciplines of `PROBED` that exist. Raises OSError if this user cannot create namespaces."""
     from .guest.job import Interface, Job, Node, Qdisc, Veth
     from .guest.topology import Network
 
@@ -39,7 +39,7 @@ def disciplines() -> tuple[str, ...]:
 
 
 def can_delay() -> bool:
-    """True if the kernel has netem, which delays the packets of every line."""
+    """True if the kernel has netem, which every line needs."""
     try:
         return not lacking(["sch_netem"])
     except (OSError, ImportError):
@@ -47,17 +47,14 @@ def can_delay() -> bool:
 
 
 def lacking(modules: Iterable[str]) -> list[str]:
-    """Returns the queue disciplines of `modules` that the kernel lacks.
-
-    Only disciplines in `PROBED` are tested.
-    """
+    """Returns the disciplines of `modules`, as far as tested, that the kernel lacks."""
     wanted = {name.removeprefix("sch_") for name in modules if name.startswith("sch_")}
     found = disciplines()
     return sorted(name for name in wanted & PROBED.keys() if name not in found)
 
 
 def in_namespace(work: Callable[[], T]) -> T:
-    """Runs `work` in a temporary network namespace and returns its result."""
+    """Returns the result of `work` in a temporary network namespace."""
     from .guest.namespace import Namespace
 
     with Namespace("trial").entered():

@@ -1,17 +1,16 @@
 """Plans a job for the agent from lines and flows: namespaces, wires, routes, queues, checks.
 
-Every link becomes two additional nodes between its ends, so that shaper and delay affect only this link:
+Every link becomes two nodes between its ends, so that shaper and delay affect only this link:
 
     x --- x.near ===> far.y --- y        tbf and queue leave near; the delay leaves far towards y; the other
     direction is the mirror image
 
-The shaper is never on a sending host, where TCP small queues would see it, and the delay of a link always follows the
-bottleneck. The only exception is a host's own interface, if the scenario has one: a `netem` on that host.
+The shaper is never on a sending host, where TCP small queues would see it. A link's delay follows the bottleneck. Only
+a host's own interface is a `netem` on that host.
 
-A line with a burst is a `tbf` over the queue. A line without a burst is an `htb` over the queue and a `netem` of the
-same rate behind it. The `htb` releases a packet when the previous packet has left the line. The `netem` then delays the
-packet by its own transmission time. Together they behave exactly like a line, for all packet sizes: each packet
-occupies the line for size/rate, and one packet is in service while the others wait in the queue.
+A line with a burst is a `tbf` over the queue. Any other line is an `htb` over the queue and a `netem` behind it. The
+`htb` releases a packet when its predecessor has left, and the `netem` adds the packet's transmission time. Together
+they behave exactly like a line.
 """
 
 from __future__ import annotations
@@ -29,20 +28,16 @@ LARGEST_PACKET = 1500
 UDP_HEADERS = 28
 
 ROOT, CHILD = 0x10000, 0x100000
-"""The handles of the shaper (1:) and of the queue below it (10:)."""
+"""Handles of the shaper (1:) and its queue (10:)."""
 
 CREDIT_NS = 2_000
-"""Time in ns by which a packet may leave the serializer early, so that a slightly late timer does not reduce the
-rate. The delay line after it adds the same time."""
+"""Nanoseconds by which a packet may leave early, so that late timers do not reduce the rate. The delay line adds
+them."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A class of a discipline.
-
-    Fields: the number of the class in its discipline, the number of its parent (0 for none), its settings if the class
-    must be created, and the discipline inside the class.
-    """
+    """A class: number, parent's number (0 for none), settings if it must be created, and inner discipline."""
 
     minor: int
     parent: int = 0
@@ -52,42 +47,40 @@ class Branch:
 
 @dataclass(frozen=True)
 class Discipline:
-    """A queue discipline as Linux configures it, with its child disciplines."""
+    """A discipline in Linux's terms, with its children."""
 
     kind: str
     options: str
     packets: int = 0
-    """For the self-check: the number of packets of 1,500 bytes that the queue holds; 0 if this number is not fixed."""
+    """Packets of 1,500 bytes in the queue, for the self-check; 0 if not fixed."""
     branches: tuple[Branch, ...] = ()
     classifier: Callable[[int], str] | None = None
-    """Takes the handle of the discipline, and returns the BPF program that chooses the class of a packet."""
+    """Returns the BPF program for a handle, which chooses a packet's class."""
     shapes: bool = False
-    """True if the discipline itself delays packets, independently of the line."""
+    """True if the discipline itself delays packets."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of a link, in the form that Linux can build.
+    """One direction of a link in Linux's terms.
 
-    Queue sizes in bytes count IP packets, without the line's overhead.
+    Queue sizes in bytes count IP packets.
     """
 
     rate_bps: int = 0
     burst: int = 0
-    """Size of the shaper's bucket in bytes on the wire; 0 means a plain serializer."""
+    """The shaper's bucket in bytes on the wire; 0 for a plain serializer."""
     overhead: int = ETHERNET_HEADER
-    """Number of bytes that the line adds to each IP packet."""
+    """Bytes that the line adds per IP packet."""
     minimum: int = 0
     atm: bool = False
     queue: Discipline = Discipline("pfifo", "")
     mtu: int = LARGEST_PACKET
-    """The largest IP packet that the link carries, in bytes. The node before the link refuses larger packets and
-    notifies the sender."""
+    """Largest IP packet in bytes. The node before the link refuses larger ones and notifies the sender."""
     delay_ns: int = 0
     loss: float = 0.0
     gilbert: tuple[float, float, float, float] | None = None
-    """Gilbert-Elliott probabilities: good to bad, bad to good, of passing in the bad state, of loss in the good
-    state."""
+    """Gilbert-Elliott probabilities: good to bad, bad to good, passing in the bad state, loss in the good state."""
 
     lost_packets: tuple[int, ...] = ()
     outages_ns: tuple[tuple[int, int], ...] = ()
@@ -100,7 +93,7 @@ class Direction:
 
     @property
     def chosen(self) -> bool:
-        """True if the direction drops individual packets that the scenario specifies."""
+        """True if the direction drops individually listed packets."""
         return bool(self.lost_packets or self.outages_ns)
 
     @property
@@ -108,7 +101,7 @@ class Direction:
         return self.loss > 0 or self.gilbert is not None
 
     def octets(self, ip_length: int) -> int:
-        """Returns the number of bytes that a packet takes at the shaper or serializer."""
+        """Returns a packet's bytes at the shaper or serializer."""
         length = max(self.minimum, ip_length + self.overhead)
         return -(-length // 48) * 53 if self.atm else length
 
@@ -118,7 +111,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Line:
-    """A link between two nodes: `down` runs from the first to the second."""
+    """A link between two nodes. `down` runs from the first."""
 
     name: str
     ends: tuple[str, str]
@@ -128,7 +121,7 @@ class Line:
 
 @dataclass(frozen=True)
 class HostInterface:
-    """A netem at a host's own interface. The host's TCP is notified of the packets that this netem drops."""
+    """A netem at a host's interface. The host's TCP learns of its drops."""
 
     delay_ns: int
     room: int
@@ -136,13 +129,13 @@ class HostInterface:
 
 @dataclass
 class Layout:
-    """The network without the details of flows and TCP stacks: hosts, routers, lines."""
+    """The network without flows and stacks: hosts, routers, lines."""
 
     hosts: list[str]
     routers: list[str]
     lines: list[Line]
     ends: dict[str, str] = field(default_factory=dict[str, str])
-    """Namespaces attached to a host, in which individual flows begin or end. The host forwards their packets."""
+    """Namespaces behind a host, in which single flows begin or end."""
     sysctls: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     route_metrics: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     interfaces: dict[str, HostInterface] = field(default_factory=dict[str, HostInterface])
@@ -150,8 +143,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Recording:
-    """Duration of the run, sampling and captures, and kind of clock. The defaults suit captures: virtual time, few
-    samples."""
+    """Duration, sampling, captures, and clock. The defaults suit captures: virtual time, few samples."""
 
     duration_ns: int
     sample_ns: int = 1_000_000_000
@@ -161,34 +153,33 @@ class Recording:
     modules: list[str] = field(default_factory=list[str])
     seed: int = 0
     slip_ns: int = 0
-    """Time in ns by which a timer may be late without reducing a shaper's rate. In real time all timers are late."""
+    """Lateness of a timer in ns that reduces no shaper's rate. In real time all timers are late."""
     tap_hosts: bool = False
-    """True to capture at every host. RTTs need only captures at the hosts that send over TCP."""
+    """True to capture at every host. RTTs need only the hosts that send over TCP."""
     tap_links: bool = False
 
 
 def whole_part(interval: int, wanted: int) -> int:
-    """Returns the requested interval, or the largest smaller one that divides the recording interval (both in ns).
+    """Returns the largest interval in ns, up to the requested one, that divides the recording interval.
 
-    Returns the recording interval if it has no divisor between the requested interval and a tenth of it.
+    Without a divisor above a tenth of the requested one, this is the recording interval.
     """
     if not interval:
         return wanted
     fewest = -(-interval // wanted)
-    # A divisor must be a whole number of ns: a third of 50 ms is not one, and samples at such times would never meet
-    # the recording interval. An interval such as 50.000017 ms is prime, so without a limit the only divisor would be 1
-    # ns.
+    # Whole ns only: samples every third of 50 ms would never meet the recording interval. 50.000017 ms is prime, so
+    # without a limit only 1 ns would divide it.
     return next((interval // parts for parts in range(fewest, 10 * fewest) if interval % parts == 0), interval)
 
 
 def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
-    """Returns the whole job: what to build, check, run and record."""
+    """Returns what to build, check, run and record."""
     return _Planner(layout, recording.slip_ns).job(flows, recording)
 
 
 @dataclass(frozen=True)
 class _Hop:
-    """An interface of a node: the next node, and the disciplines that packets pass through at this interface."""
+    """A node's interface: the next node, and the disciplines on the way."""
 
     interface: str
     to: str
@@ -253,7 +244,7 @@ class _Planner:
         ]
 
     def _link_taps(self) -> list[Tap]:
-        """Captures between the two shapers of a link, after the queues of both directions."""
+        """Captures between a link's shapers, after both queues."""
         return [
             Tap(near, self._interface(near, f"{line.name}.far"), f"link-{line.name}")
             for line in self.layout.lines
@@ -261,7 +252,7 @@ class _Planner:
         ]
 
     def _queue_taps(self) -> list[Tap]:
-        """Captures before and after each queue, which reveal the waiting time of its packets."""
+        """Captures before and after each queue, for waiting times."""
         return [
             Tap(queue.node, interface, queue.file(side))
             for queue in self.watched
@@ -290,10 +281,10 @@ class _Planner:
         self._delay(near, first, line.up, line.name, "up")
 
     def _guard(self, end: str, inlet: str, mtu: int, name: str) -> str:
-        """Connects an end of the link to its inlet through a node that refuses packets that are too large, and returns
-        the node before the inlet.
+        """Connects a link's end to its inlet through a node that refuses large packets. Returns the node before the
+        inlet.
 
-        ICMP messages of this node do not wait in any queue.
+        This node's ICMP messages wait in no queue.
         """
         if mtu >= LARGEST_PACKET:
             self._join(end, inlet)
@@ -322,7 +313,7 @@ class _Planner:
             return
         interface = self._interface(node, to)
         framing = (direction.overhead, direction.minimum, direction.atm)
-        # Below the root discipline, only the bytes of the IP packet count towards limits in bytes and statistics.
+        # Below the root, only IP bytes count for limits and statistics.
         sizes = qdisc.size_table(-ETHERNET_HEADER)
         if not direction.rate_bps:
             self._grow(node, interface, direction.queue, ROOT, 0, sizes)
@@ -342,7 +333,7 @@ class _Planner:
     def _grow(
         self, node: str, interface: str, discipline: Discipline, handle: int, parent: int, sizes: str = ""
     ) -> int:
-        """Adds a discipline and the disciplines in its classes, and returns the next free handle."""
+        """Adds a discipline and its inner ones, and returns the next handle."""
         classes = [
             (handle | branch.minor, handle | branch.parent, branch.options)
             for branch in discipline.branches
@@ -358,8 +349,7 @@ class _Planner:
         return free
 
     def _bucket(self, direction: Direction) -> int:
-        """Returns the size of the bucket in bytes. It must hold the packet that waits, and the tokens that arrive
-        while a timer is late."""
+        """Returns the bucket in bytes, for the waiting packet and the tokens of a late timer."""
         return direction.burst + direction.rate_bps * self.slip_ns // 8_000_000_000
 
     def _delay(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
@@ -383,7 +373,7 @@ class _Planner:
             self.losses.append(Watched(link, name, node, interface, ROOT))
 
     def _routes_to(self, host: str) -> list[Route]:
-        """Returns the routes with the fewest hops from every node to a host, searched from this host outwards."""
+        """Returns the shortest routes to a host from every node, searched from the host."""
         routes: list[Route] = []
         toward: dict[str, str] = {host: host}
         waiting = deque([host])
@@ -396,8 +386,7 @@ class _Planner:
                 waiting.append(hop.to)
                 metrics = dict(self.layout.route_metrics.get(hop.to, {}))
                 if mtu := self.mtus.get((hop.to, here)):
-                    # The MTU is a property of the route, not of the interface, because the two directions of a link may
-                    # differ.
+                    # A route has the MTU, because a link's directions may differ.
                     metrics["mtu"] = mtu
                 routes.append(
                     Route(hop.to, self._address(host), self._address(here), self._interface(hop.to, here), metrics)
@@ -405,8 +394,7 @@ class _Planner:
         return routes
 
     def _passes_on(self, node: str, sender: str, receiver: str) -> bool:
-        """True if the node forwards packets of others. A host forwards only from or to its attached namespaces, so no
-        route leads through a host."""
+        """True if the node forwards for others. Hosts do so only for their attached namespaces."""
         behind = self.layout.ends
         return (
             node == receiver
@@ -415,8 +403,7 @@ class _Planner:
         )
 
     def _checks(self, flows: list[Flow]) -> list[Check]:
-        """Returns one check per path that carries a flow's data or ACKs. Paths with the same bottleneck share one
-        check."""
+        """Returns a check per path with data or ACKs. Paths with the same bottleneck share one."""
         ways = dict.fromkeys(
             way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))
         )
@@ -431,7 +418,7 @@ class _Planner:
         return checks
 
     def _directions(self, sender: str, receiver: str) -> list[tuple[tuple[str, str], Direction]]:
-        """Returns the directions of the lines on the path between two hosts."""
+        """Returns the lines' directions between two hosts."""
         routes = {route.node: route for route in self._routes_to(receiver)}
         by_step: dict[tuple[str, str], tuple[tuple[str, str], Direction]] = {}
         for line in self.layout.lines:
@@ -454,8 +441,7 @@ class _Planner:
         at_host = self.layout.interfaces.get(sender)
 
         def idle_ns(ip_length: int) -> int:
-            """Transmission delay of a single packet in ns: 0 for a shaper with credit, the transmission time for a
-            serializer."""
+            """A single packet's delay in ns: 0 with credit, its transmission time at a serializer."""
             return (at_host.delay_ns if at_host else 0) + sum(
                 direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length))
                 for _, direction in directions
@@ -471,12 +457,10 @@ class _Planner:
         packet_ns = narrowest.send_ns(largest)
         full = idle_ns(largest) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
         if at_host:
-            # Part of the packets waits, or is dropped, before it reaches this queue, so the check cannot fill the
-            # queue.
+            # Packets wait or drop before this queue, so the check cannot fill it.
             full = 0
         if narrowest.burst and full:
-            # The first packet in the queue waits for fewer tokens than its size if the previous packet left some in the
-            # bucket.
+            # The previous packet may have left tokens in the bucket.
             left_over = self._bucket(narrowest) % narrowest.octets(largest)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
         octets = narrowest.octets(largest)

@@ -1,7 +1,6 @@
-"""Linux's queue disciplines in the kernel's own encoding (linux/pkt_sched.h): the payloads of TCA_OPTIONS and TCA_STAB.
+"""Linux's queue disciplines in the kernel's encoding (linux/pkt_sched.h): TCA_OPTIONS and TCA_STAB.
 
-pyroute2 sends the messages. It has no encoder for several disciplines and rounds delays and bursts to microseconds, so
-the options are encoded here, with no other rounding than the kernel's.
+pyroute2 sends the messages, but lacks some disciplines and rounds delays and bursts to microseconds.
 """
 
 from __future__ import annotations
@@ -46,33 +45,31 @@ FQ_FLOW_MAX_RATE, FQ_FLOW_REFILL_DELAY, FQ_ORPHAN_MASK, FQ_LOW_RATE_THRESHOLD, F
 )
 
 SCHEDULER_TICK_NS = 64
-"""The time unit in options of tbf and htb, in ns: PSCHED_SHIFT in linux/pkt_sched.h."""
+"""Time unit of tbf and htb in ns: PSCHED_SHIFT in linux/pkt_sched.h."""
 
 NETEM_ROOM = 100_000
-"""Packets that a delay line may hold: more than any run has in flight."""
+"""Packets in a delay line, more than any run has in flight."""
 
 
 def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: int = 0, atm: bool = False) -> str:
-    """tbf: `rate` in bit/s, `burst` in bytes. `overhead` bytes are added to each packet; with `atm`, the size is then
-    rounded up to whole ATM cells.
+    """tbf: `rate` in bit/s, `burst` in bytes. Packets get `overhead` bytes, and with `atm` whole ATM cells.
 
-    tbf's own queue limit has no effect, because a child discipline replaces its queue immediately.
+    A child replaces its own queue immediately, so its limit has no effect.
     """
     layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
     limit = 1 << 20
     if atm:
-        # The kernel would round a burst in bytes up to whole ATM cells with headers, but leaves a burst in units of
-        # time unchanged.
+        # The kernel would round a burst in bytes up to ATM cells, but not one in units of time.
         ticks = burst * 8_000_000_000 // bits_per_second // SCHEDULER_TICK_NS
         return _attribute(TBF_PARMS, rate + bytes(12) + struct.pack("=III", limit, ticks, 0)).hex()
-    # The kernel adds the overhead to the burst, as it does to a packet.
+    # The kernel adds the overhead to the burst.
     parameters = rate + bytes(12) + struct.pack("=III", limit, 0, 0)
     return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))).hex()
 
 
 def serializer() -> str:
-    """htb with one class (see `serializer_class`), which unclassified packets enter."""
+    """htb with one class (`serializer_class`) for all packets."""
     version, rate_to_quantum, default_class = 3, 10, 1
     return _attribute(HTB_INIT, struct.pack("=IIIII", version, rate_to_quantum, default_class, 0, 0)).hex()
 
@@ -80,10 +77,10 @@ def serializer() -> str:
 def serializer_class(
     bits_per_second: int, credit_ns: int, overhead: int = 0, minimum: int = 0, atm: bool = False
 ) -> str:
-    """An htb class that releases a packet as soon as the previous packet's transmission time is over.
+    """An htb class that releases a packet when its predecessor's transmission is over.
 
-    Unlike tbf, htb subtracts a packet's tokens after the packet has left. So with almost no credit (`credit_ns` at the
-    rate), even the smallest packet does not leave early.
+    Unlike tbf, htb subtracts tokens after the packet. With almost no credit (`credit_ns`), even small packets are not
+    early.
     """
     layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
     rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
@@ -93,7 +90,7 @@ def serializer_class(
 
 
 def bucket_filter(bits_per_second: int, burst: int, peak_bits_per_second: int | None, mtu: int, overhead: int) -> str:
-    """tbf as a separate discipline, with a second bucket of `mtu` bytes if it has a peak rate."""
+    """tbf as a discipline, with a second bucket of `mtu` bytes for a peak rate."""
 
     def rate(bits: int) -> bytes:
         return struct.pack("=BBHhHI", 0, LINK_LAYER_ETHERNET, overhead, 0, 0, bits // 8)
@@ -107,7 +104,7 @@ def bucket_filter(bits_per_second: int, burst: int, peak_bits_per_second: int | 
 
 
 def htb(r2q: int) -> str:
-    """htb without a default class; a classifier must choose a class for every packet."""
+    """htb without a default class, so a classifier must choose."""
     return _attribute(HTB_INIT, struct.pack("=IIIII", 3, r2q, 0, 0, 0)).hex()
 
 
@@ -125,7 +122,7 @@ def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio:
 
 
 def prio(bands: int) -> str:
-    """prio. The priority map is not used if a classifier chooses the band."""
+    """prio. A classifier replaces its priority map."""
     return struct.pack("=i16B", bands, *[bands - 1] * 16).hex()
 
 
@@ -160,7 +157,7 @@ def fq(
         FQ_FLOW_REFILL_DELAY: round(refill_delay_s * 1e6),
         FQ_ORPHAN_MASK: orphan_mask,
         FQ_LOW_RATE_THRESHOLD: low_rate_threshold // 8,
-        # By default fq's timer fires up to 10 us late, to send several packets at once.
+        # fq's timer is up to 10 us late by default, to send several packets at once.
         FQ_TIMER_SLACK: 0,
     }
     if maxrate is not None:
@@ -169,7 +166,7 @@ def fq(
 
 
 def choke(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, ecn: bool) -> str:
-    """choke: limits in packets, other options as in `red`."""
+    """choke: limits in packets, the rest as in `red`."""
     scell, table = _idle_table(weight_shift, idle_ns)
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, RED_ECN * ecn)
     options = _attribute(CHOKE_PARMS, parameters) + _attribute(CHOKE_STAB, table)
@@ -177,20 +174,17 @@ def choke(limit: int, low: int, high: int, weight_shift: int, probability: float
 
 
 def fifo(limit: int) -> str:
-    """pfifo, bfifo and pfifo_head_drop: the limit is in packets, or in bytes for bfifo."""
+    """pfifo, bfifo and pfifo_head_drop: limit in packets, bfifo's in bytes."""
     return struct.pack("=I", limit).hex()
 
 
 def red(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, flags: int) -> str:
-    """red with thresholds in bytes: the weight is 2^-weight_shift, and `idle_ns` is the transmission time of an average
-    packet.
+    """red: thresholds in bytes, weight 2^-weight_shift, and `idle_ns` for an average packet's transmission.
 
-    After an idle time, the kernel shifts the average right by a number of bits from a table with cells of 2^scell
-    microseconds.
+    After an idle time, the average is shifted right by a table with cells of 2^scell microseconds.
     """
     scell, table = _idle_table(weight_shift, idle_ns)
-    # The 32-bit probability replaces Plog. The kernel starts RED's adaptation timer only if the flag is in the old
-    # field, so all flags are put into that field.
+    # A 32-bit probability replaces Plog. Only flags in the old field start the adaptation timer.
     old = flags if flags & RED_ADAPTATIVE else 0
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, old)
     options = _attribute(RED_PARMS, parameters) + _attribute(RED_STAB, table)
@@ -201,7 +195,7 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
 
 
 def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
-    """The number of bits by which the average is shifted right after 0 to 255 cells of idle time; 31 clears it."""
+    """Bits by which 0 to 255 cells of idle time shift the average; 31 clears it."""
     if weight_shift == 0 or idle_ns <= 0:
         return 0, bytes([0, *[31] * 255])
     packets_a_bit = -1 / math.log2(1 - 2.0**-weight_shift)
@@ -211,8 +205,7 @@ def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
 
 
 def codel_step(limit: int, threshold_ns: int) -> str:
-    """codel that only marks packets that have waited longer than the threshold. Its own control law never acts,
-    because its target is set too high to be reached."""
+    """codel that only marks packets above the threshold. Its target is too high for its control law."""
     never_us = 1 << 30
     values = {
         CODEL_TARGET: never_us,
@@ -224,7 +217,7 @@ def codel_step(limit: int, threshold_ns: int) -> str:
 
 
 def codel(limit: int, target_s: float, interval_s: float, ecn: bool, ce_threshold_s: float | None) -> str:
-    """codel: the limit is in packets; times are rounded to microseconds."""
+    """codel: limit in packets, times rounded to microseconds."""
     return _words(_codel_law(limit, target_s, interval_s, ecn) | _threshold(CODEL_CE_THRESHOLD, ce_threshold_s))
 
 
@@ -238,7 +231,7 @@ def fq_codel(
     quantum: int,
     drop_batch: int,
 ) -> str:
-    """fq_codel: `limit` is in packets, summed over all flows; `quantum` is in bytes."""
+    """fq_codel: `limit` in packets over all flows, `quantum` in bytes."""
     own = {FQ_CODEL_FLOWS: flows, FQ_CODEL_QUANTUM: quantum, FQ_CODEL_DROP_BATCH: drop_batch}
     threshold = _threshold(FQ_CODEL_CE_THRESHOLD, ce_threshold_s)
     return _words(_codel_law(limit, target_s, interval_s, ecn) | own | threshold)
@@ -254,7 +247,7 @@ def pie(
     bytemode: bool,
     dq_rate_estimator: bool,
 ) -> str:
-    """pie: alpha and beta in 1/s, which the kernel stores in units of 1/16."""
+    """pie: alpha and beta in 1/s, stored in units of 1/16."""
     return _words(
         {
             PIE_TARGET: round(target_s * 1e6),
@@ -282,7 +275,7 @@ def fq_pie(
     bytemode: bool,
     dq_rate_estimator: bool,
 ) -> str:
-    """fq_pie: `limit` is in packets, summed over all flows; `quantum` is in bytes; the rest as in `pie`."""
+    """fq_pie: `limit` in packets over all flows, `quantum` in bytes, the rest as in `pie`."""
     return _words(
         {
             FQ_PIE_LIMIT: limit,
@@ -310,10 +303,9 @@ def cake(
     cell_format: str,
     ack_filter: str,
 ) -> str:
-    """cake: modes by name. `overhead` bytes are added to each packet's size at the queue; a rate of 0 means no
-    shaper."""
+    """cake: modes by name, `overhead` bytes per packet. A rate of 0 means no shaper."""
     rate = _attribute(CAKE_BASE_RATE64, struct.pack("=Q", bits_per_second // 8))
-    # Packed as a signed integer, because only this value may be negative.
+    # Only this value may be negative.
     added = _attribute(CAKE_OVERHEAD, struct.pack("=i", overhead))
     words = {
         CAKE_DIFFSERV_MODE: CAKE_TINS.index(tins),
@@ -328,7 +320,7 @@ def cake(
 
 
 def _codel_law(limit: int, target_s: float, interval_s: float, ecn: bool) -> dict[int, int]:
-    """The options that codel and fq_codel have in common, with the same attribute numbers."""
+    """Common options of codel and fq_codel, with the same attribute numbers."""
     return {
         CODEL_TARGET: round(target_s * 1e6),
         CODEL_LIMIT: limit,
@@ -354,10 +346,9 @@ def delay_line(
     gilbert: tuple[float, float, float, float] | None = None,
     room: int = NETEM_ROOM,
 ) -> str:
-    """netem: a serializer (if a rate is given) followed by a constant delay; random or bursty loss; a limit in packets.
+    """netem: a serializer (with a rate), then a constant delay; random or bursty loss; a limit in packets.
 
-    `gilbert` contains four probabilities: good to bad, bad to good, of passing in the bad state, of loss in the good
-    state.
+    `gilbert` has four probabilities: good to bad, bad to good, passing in the bad state, loss in the good state.
     """
     options = struct.pack("=IIIIII", 0, room, _probability(loss), 0, 0, 0)
     options += _attribute(NETEM_LATENCY, struct.pack("=q", delay_ns))
@@ -371,7 +362,7 @@ def delay_line(
 
 
 def size_table(overhead: int) -> str:
-    """TCA_STAB: adds `overhead` bytes to the size of every packet, for all disciplines below."""
+    """TCA_STAB: adds `overhead` bytes to packets, for all disciplines below."""
     specification = struct.pack("=BBHiIIII", 0, 0, 0, overhead, LINK_LAYER_ETHERNET, 0, 0, 0)
     return _attribute(STAB_BASE, specification).hex()
 

@@ -1,7 +1,6 @@
-"""Builds the tables of a run on Linux, with the same columns and units as in every world.
+"""Builds the tables of a run on Linux. Values that Linux lacks are null.
 
-Values that Linux does not provide are null. Waiting times in a queue are those of individual packets, captured before
-and after the queue.
+Waiting times are those of individual packets, captured before and after the queue.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Measured:
 
 
 def read(folder: Path, job: Job, scenario: said.Resolved) -> Measured:
-    """Builds the tables from the folder of a finished job."""
+    """Builds the tables from a finished job's folder."""
     return _Reader(folder, job, scenario).measured()
 
 
@@ -55,13 +54,13 @@ class _Reader(FlowReader):
             "marks": self._marks(),
             "transfers": self.transfers(),
         }
-        # The digest covers only counts. Times depend on the number of clock reads, and captures change this number.
+        # Times depend on clock reads, which captures change. So the digest covers only counts.
         fates = [tables["flows"].select(pl.col(pl.Int64)).rows(), self.result["queues"]]
         facts = {name: self.result[name] for name in ("kernel", "checks", "load", "capture_lost", "netstat")}
         return Measured(tables, hashlib.sha256(repr(fates).encode()).hexdigest()[:16], facts)
 
     def read_delays(self) -> pl.DataFrame:
-        """RTTs of TCP flows and one-way delays of datagrams: flow, at_ns, ms."""
+        """RTTs of TCP and one-way delays of datagrams: flow, at_ns, ms."""
         frames: list[pl.DataFrame] = []
         for host in self.scenario["hosts"]:
             ports = {flow.port: n for n, flow in self.tcp_flows() if self.scenario["flows"][n]["from"] == host}
@@ -77,7 +76,7 @@ class _Reader(FlowReader):
         return pl.concat(frames) if frames else delay_frame(0, [])
 
     def _waits(self, queue: Watched) -> pl.DataFrame:
-        """The waiting times of the packets that left a queue: at_ns, ms, octets."""
+        """Waits of packets that left a queue: at_ns, ms, octets."""
         before, behind = (self.folder / f"{queue.file(side)}.pcap" for side in ("in", "out"))
         origin = self.result["origin_realtime_ns"]
         into, out_of = (self._station(queue.node, interface) for interface in (queue.way_in, queue.interface))
@@ -144,7 +143,7 @@ class _Reader(FlowReader):
         return run_tables()["links"].frame(rows)
 
     def _fates(self, fates: list[Row]) -> list[Row]:
-        """Returns one row per reason. Linux counts the packets for each reason, not their bytes."""
+        """Returns one row per reason. Linux counts packets, not bytes."""
         return [fate for fate in fates if fate["packets"]]
 
     def _drops(self) -> pl.DataFrame:
@@ -222,7 +221,7 @@ _NO_WAITS = pl.DataFrame(
 
 
 def _on_the_wire(packets: pl.Series, framing: said.Framing) -> int:
-    """The number of bytes that IP packets of the given sizes occupy on the line."""
+    """Bytes of these IP packets on the line."""
     frames = (packets + framing["overhead_bytes"]).clip(lower_bound=framing["minimum_bytes"])
     if framing["cell_format"] == "atm":
         frames = (frames + 47) // 48 * 53

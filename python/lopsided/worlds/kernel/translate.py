@@ -1,7 +1,6 @@
-"""Translates a resolved scenario to Linux's settings, and rejects the settings that Linux does not have.
+"""Translates a resolved scenario to Linux's settings, and rejects what Linux lacks.
 
-Nothing is approximated silently: the errors name the rejected settings, and unavoidable differences are recorded in the
-facts of the run.
+Nothing is approximated silently: errors name rejected settings, and the run's facts name unavoidable differences.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ Switch: TypeAlias = Literal["sack", "dsack", "timestamps", "window_scaling", "ra
 Fixed: TypeAlias = Literal["prr", "rate_halving", "fack", "limited_transmit"]
 
 ETHERNET_FRAME = 1514
-"""The packet size that Linux assumes for a queue, including the link header, in bytes."""
+"""Packet size in bytes that Linux assumes for a queue, with the link header."""
 
 FIRST_PORT = 5001
 FOREVER = 1 << 30
 
 DEFAULT_SYSCTLS = {
-    # Windows and thresholds that were cached from earlier connections must not influence a run.
+    # Earlier connections must not influence a run.
     "net.ipv4.tcp_no_metrics_save": "1",
-    # A guest with little memory would get smaller default buffers than an ordinary machine.
+    # A guest with little memory would have smaller defaults.
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
-    # On one kernel, packets carry the hash of their socket. Each timeout would choose a new hash, and a flow queue
-    # would move the connection to another bucket. A router on a separate machine never sees this hash.
+    # Packets on one kernel carry their socket's hash. A new hash after a timeout would move the connection to another
+    # bucket, unlike on a separate router.
     "net.core.txrehash": "0",
 }
 
@@ -52,10 +51,10 @@ SWITCHES: dict[Switch, tuple[str, str, str]] = {
     "frto": ("net.ipv4.tcp_frto", "0", "2"),
     "ecn_fallback": ("net.ipv4.tcp_ecn_fallback", "0", "1"),
 }
-"""Settings that Linux has as a sysctl: its name, and its values for false and true."""
+"""Sysctls of settings, with their values for false and true."""
 
 ECN = {"off": "0", "on": "1", "accept": "2"}
-"""net.ipv4.tcp_ecn; accurate ECN came with Linux 6.18."""
+"""net.ipv4.tcp_ecn. Linux 6.18 has accurate ECN."""
 
 NO_SWITCH: dict[Fixed, bool] = {
     "prr": True,
@@ -63,24 +62,24 @@ NO_SWITCH: dict[Fixed, bool] = {
     "fack": False,
     "limited_transmit": True,
 }
-"""Settings that Linux 6.1 does not let users change, with the value that it uses; the opposite value is rejected."""
+"""Settings fixed in Linux 6.1, and their value. The opposite is rejected."""
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """The namespace of each end (`from`, `to`) of each TCP flow, and the sysctls to set in each namespace."""
+    """The namespace of each end (`from`, `to`) of each TCP flow, and the namespaces' sysctls."""
 
     nodes: dict[tuple[int, End], str]
     sysctls: dict[str, dict[str, str]]
     route_metrics: dict[str, dict[str, int]]
 
     def sysctls_of(self, node: str) -> dict[str, str]:
-        """The sysctls that differ from the kernel's defaults."""
+        """The sysctls that differ from the defaults."""
         return {**DEFAULT_SYSCTLS, **self.sysctls.get(node, {})}
 
 
 def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> Stacks:
-    """Returns the stacks of all ends except those on the hosts `elsewhere`, which do not use the kernel's TCP."""
+    """Returns the stacks of all ends, except on hosts `elsewhere`, which do not use the kernel's TCP."""
     sysctls: dict[str, dict[str, str]] = {}
     metrics: dict[str, dict[str, int]] = {}
     nodes = _nodes(scenario, elsewhere)
@@ -92,7 +91,7 @@ def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> 
 
 
 def layout(scenario: said.Resolved) -> Layout:
-    """Returns the network, with the stack of each end. Raises Unsupported if Linux lacks a feature."""
+    """Returns the network with each end's stack. Raises Unsupported if Linux lacks a feature."""
     found = stacks(scenario)
     _refuse_networks(scenario)
     ends = {
@@ -110,7 +109,7 @@ def layout(scenario: said.Resolved) -> Layout:
 
 
 def _refuse_networks(scenario: said.Resolved) -> None:
-    """Raises Unsupported if the kernel world cannot build the network."""
+    """Raises Unsupported if this world cannot build the network."""
     if scenario["media"]:
         raise Unsupported(f"{scenario['media'][0]['name']}: the kernel world has no shared media")
     smallest = min(link[way]["mtu_bytes"] or LARGEST_PACKET for link in scenario["links"] for way in ("down", "up"))
@@ -123,8 +122,7 @@ def _refuse_networks(scenario: said.Resolved) -> None:
 
 
 def refusals(scenario: said.Resolved, seed: int) -> list[str]:
-    """Lists the parts of a scenario that Linux does not support: one reason per direction, per host stack and per
-    flow."""
+    """Lists what Linux does not support: one reason per direction, stack and flow."""
     found: list[str] = []
 
     def attempt(translate: Callable[[], object], where: str = "") -> None:
@@ -147,13 +145,13 @@ def refusals(scenario: said.Resolved, seed: int) -> list[str]:
             attempt(lambda stack=flow[name]: _route_metrics(stack), where)
         attempt(lambda flow=flow: _flow(flow, ("", ""), FIRST_PORT, FOREVER, seed))
     if not found:
-        # Flows that share a host's interface need the same stack.
+        # Flows of one interface need the same stack.
         attempt(lambda: (layout(scenario), flows(scenario, seed)))
     return list(dict.fromkeys(found))
 
 
 def flows(scenario: said.Resolved, seed: int, elsewhere: frozenset[str] = frozenset()) -> list[Flow]:
-    """Returns the flows, with the start times that the simulator chooses for the given seed."""
+    """Returns the flows with the simulator's start times for this seed."""
     until, nodes = nanoseconds(scenario["duration_s"]), _nodes(scenario, elsewhere)
     return [
         _flow(
@@ -171,12 +169,10 @@ _STACKS: dict[End, Literal["sender_stack", "receiver_stack"]] = {"from": "sender
 
 
 def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int, End], str]:
-    """Returns the namespace of each end (`from`, `to`) of each TCP flow: the host's, or a separate namespace attached
-    to the host.
+    """Returns the namespace of each end (`from`, `to`) of each TCP flow: the host's, or one attached to it.
 
-    Linux keeps settings and counters per namespace. Flows that send from one host therefore get separate namespaces, so
-    that their counters are separate. Flows with different stacks get separate namespaces too. But if a scenario
-    describes the host's interface, TCP must run in the namespace with this interface.
+    Linux has settings and counters per namespace, so sending flows and different stacks are separate. But TCP must be
+    in the namespace of a described host interface.
     """
     with_interface = {each["host"] for each in scenario["interfaces"]}
     _refuse_other_transports(scenario, elsewhere)
@@ -198,7 +194,7 @@ def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int
 
 
 def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str]) -> None:
-    """Raises Unsupported if a flow uses a transport other than TCP and UDP."""
+    """Raises Unsupported for other transports than TCP and UDP."""
     for flow in scenario["flows"]:
         kind, ends = flow["transport"]["kind"], {flow["from"], flow["to"]}
         if kind != "tcp" and not ends <= elsewhere:
@@ -209,14 +205,14 @@ def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str])
 
 
 def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:
-    """True if all given ends can use the same stack."""
+    """True if these ends can share a stack."""
     stacks = [scenario["flows"][number][_STACKS[end]] for number, end in ends]
     settings = [(_sysctls(stack), _route_metrics(stack)) for stack in stacks]
     return all(one == settings[0] for one in settings)
 
 
 def modules(scenario: said.Resolved) -> list[str]:
-    """Kernel modules that the scenario needs unless the kernel has them built in."""
+    """Kernel modules for the scenario, unless built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
     queues = [_discipline(link[way]["queue"], "") for link in scenario["links"] for way in ("down", "up")]
     kinds = {kind for queue in queues for kind in _kinds(queue)} - {"pfifo", "bfifo", "pfifo_head_drop"}
@@ -230,17 +226,16 @@ def _kinds(discipline: Discipline) -> set[str]:
 
 
 def series(scenario: said.Resolved) -> str | None:
-    """The release series of Linux that the profile of all hosts models, such as "6.12"; `None` if there is no such
-    series."""
+    """The Linux series that all profiles model, such as "6.12", if any."""
     profiles = {flow[stack]["profile"] for flow in scenario["flows"] for stack in _STACKS.values()}
     names = {profile.removeprefix("linux-") for profile in profiles}
     return next(iter(names)) if len(names) == 1 and names <= set(build.SERIES) else None
 
 
 def notes(scenario: said.Resolved, running: str | None = None) -> list[str]:
-    """Lists the unavoidable differences between this world and the scenario.
+    """Lists unavoidable differences from the scenario.
 
-    `running` is the release series of the kernel; `None` if it is unknown.
+    `running` is the kernel's series, if known.
     """
     profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {f"linux-{running or build.DEFAULT}"}
     found = [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]
@@ -348,7 +343,7 @@ def _direction(direction: said.Direction, where: str) -> Direction:
 def _rate(rate_bps: int, where: str, cell_format: str) -> int:
     if rate_bps % 8 or rate_bps >= 1 << 35:
         raise Unsupported(f"{where}: Linux's shapers take whole octets per second below 34 Gbit/s")
-    # Linux has no framing that adds 1 byte per 64 bytes. A proportionally slower line has the same transmission times.
+    # Linux cannot add 1 byte per 64. A slower line has the same transmission times.
     return rate_bps * 64 // 65 // 8 * 8 if cell_format == "ptm" else rate_bps
 
 
@@ -356,17 +351,17 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
     if shaper is None:
         return 0
     if shaper["refill_interval_s"] is not None:
-        # An external change of tbf fills its bucket and does not wake the waiting packet (tbf_change).
+        # A changed tbf fills its bucket and does not wake the waiting packet (tbf_change).
         raise Unsupported(f"{where}: Linux's tbf refills continuously, and not by intervals")
     if shaper["line_rate_bps"] is not None:
-        # tbf's second bucket (peakrate) holds one full packet, so small packets would leave too early. htb borrows
-        # tokens for the first packet.
+        # tbf's peakrate bucket holds a full packet, so small ones would leave too early. htb borrows tokens for the
+        # first.
         raise Unsupported(f"{where}: Linux's tbf lets a burst pass at once, and not at a line's rate")
     return shaper["burst_bytes"]
 
 
 def _discipline(queue: said.Queue, where: str) -> Discipline:
-    """A queue discipline and the disciplines in its classes."""
+    """A discipline with those in its classes."""
     if queue["kind"] == "prio":
         bands = [Branch(band + 1, child=_discipline(child, where)) for band, child in enumerate(queue["bands"])]
         return Discipline("prio", qdisc.prio(len(bands)), 0, tuple(bands), _classifier(queue, len(bands)))
@@ -391,7 +386,7 @@ def _discipline(queue: said.Queue, where: str) -> Discipline:
 
 
 def _shapes(queue: said.Queue) -> bool:
-    """True if the queue itself delays packets, so that no shaper is needed around it."""
+    """True if the queue itself delays packets and needs no shaper."""
     if queue["kind"] == "ack_filter":
         return _shapes(queue["queue"])
     if queue["kind"] == "fq":
@@ -417,8 +412,7 @@ def _classifier(queue: said.PrioQueue | said.DrrQueue | said.HtbQueue, classes: 
 
 
 def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
-    """Returns the kind, the options, and the capacity in full packets. The capacity is 0 for a discipline that drops
-    packets before it is full."""
+    """Returns kind, options, and capacity in full packets; 0 if packets are dropped earlier."""
     if queue["kind"] == "fq":
         return _fq(queue)
     if queue["kind"] == "sfq":
@@ -447,8 +441,7 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     if "bytes" in limit and not front:
         return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
     if "bins" in limit:
-        # A size table (stab) belongs to the root discipline, so its rounding would apply to both the queue and the
-        # shaper.
+        # A size table (stab) belongs to the root, so queue and shaper would both round.
         raise Unsupported(f"{where}: Linux has no such queue: if a queue counts bins there, the line counts them too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 
@@ -546,7 +539,7 @@ def _fq_pie(queue: said.FqPieQueue, where: str) -> tuple[str, str, int]:
 
 
 def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
-    """Translates an ACK filter; the only ACK filter in Linux is cake's."""
+    """Translates an ACK filter; Linux has only cake's."""
     inner = queue["queue"]
     rule = queue["rule"]
     if rule not in qdisc.CAKE_FILTERS:
@@ -562,7 +555,7 @@ def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str,
     if queue["memlimit_bytes"] is not None:
         raise Unsupported(f"{where}: Linux's cake counts the kernel's buffers, not octets: leave memlimit out")
     framing = queue["framing"]
-    # The kernel subtracts the link header from each packet, but the line's size table has already subtracted it.
+    # The kernel subtracts the link header, but so does the line's size table.
     overhead = framing["overhead_bytes"] + ETHERNET_HEADER
     minimum, cells = framing["minimum_bytes"], framing["cell_format"]
     rate_bps = _rate(queue["bandwidth_bps"] or 0, where, "none")
@@ -579,13 +572,12 @@ def _packets(limit: said.Limit, kind: str, where: str) -> int:
 
 
 def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
-    """Translates `step`: red without averaging for a threshold in bytes, or codel without its control law for a
-    threshold in time."""
+    """Translates `step`: red without averaging for bytes, codel without its control law for times."""
     limit, threshold = queue["limit"], queue["mark_threshold"]
     if queue["ect"] != "ect":
         raise Unsupported(f"{where}: Linux 6.1's disciplines with one queue mark ECT(0) and ECT(1) alike")
     if "bytes" in threshold and "bytes" in limit:
-        # `step` marks packets above its threshold; red also marks at the threshold. So add one byte.
+        # `step` marks above its threshold, red from it on.
         above = threshold["bytes"] + 1
         flags = qdisc.RED_ECN | qdisc.RED_NODROP
         return "red", qdisc.red(limit["bytes"], above, above, 0, 1.0, 0.0, flags), 0
@@ -598,7 +590,7 @@ def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
 
 def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int) -> Flow:
     app = flow["app"]
-    # Use the simulator's random number, so that a flow starts at the same time in both worlds.
+    # The simulator's random number, so that flows start alike in both worlds.
     jitter = _native.first_draw(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
     common: dict[str, Any] = {
         "name": flow["name"],
@@ -619,7 +611,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
     sender, receiver = flow["sender_stack"], flow["receiver_stack"]
     common |= {
         "cc": sender["cc"],
-        # TCP_MAXSEG means the same as the MSS option: it includes the bytes of timestamps.
+        # Like the MSS option, TCP_MAXSEG includes timestamps.
         "max_segment": sender["mss_bytes"] or receiver["mss_bytes"] or 0,
         "send_buffer": _buffer(sender["send_buffer_bytes"]),
         "receive_buffer": _buffer(receiver["receive_buffer_bytes"]),
@@ -639,7 +631,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
 
 
 def _datagram_size(flow: said.Flow) -> int:
-    """The size of a datagram flow's datagrams, otherwise 0."""
+    """Size of a flow's datagrams, else 0."""
     return flow["app"]["size_bytes"] if flow["app"]["kind"] == "udp" else 0
 
 

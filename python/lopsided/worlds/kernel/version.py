@@ -1,11 +1,9 @@
-"""The version of the kernel world for a run: a digest of everything that can change the run's values.
+"""The kernel world's version for a run: a digest of everything that can change its values.
 
-The digest covers the job that Linux executes (the translated scenario with all sysctls and queues), the code of the
-agent and of the readers of its results (without comments and docstrings), and the kernel's configuration. It does not
-cover the kernel's release, which a run records separately.
+It covers the job that Linux executes, the code of the agent and of its results' readers (without comments and
+docstrings), and the kernel's configuration. A run records the kernel's release separately.
 
-If a recorded run has another version than its scenario has now, the record is outdated: a new run may have different
-values. Comparing versions takes milliseconds and needs no kernel.
+A recorded run with another version is outdated. Comparing takes milliseconds and no kernel.
 """
 
 from __future__ import annotations
@@ -27,13 +25,12 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 MEASURING = ("guest/*.py", "flow_results.py", "results.py")
-"""The code that executes a job and reads its results."""
+"""Code that executes a job and reads its results."""
 DIGITS = 16
 
 
 def of_job(job: Job) -> str:
-    """Returns the version of the kernel world for a job. Samples and captures are not part of the version, because they
-    only observe a run."""
+    """Returns a job's version. It excludes samples and captures, which only observe."""
     plain = replace(job, taps=[], sample_ns=0, queue_sample_ns=0, record_ns=0)
     said = json.dumps(asdict(plain), sort_keys=True)
     return hashlib.sha256(f"{said}{_code()}{build.configuration()}".encode()).hexdigest()[:DIGITS]
@@ -46,7 +43,7 @@ def _code() -> str:
 
 
 def code_of(source: str) -> str:
-    """Returns the lines of a Python module without comments, docstrings and empty lines."""
+    """Returns a module's lines without comments, docstrings and empty lines."""
     lines = source.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:

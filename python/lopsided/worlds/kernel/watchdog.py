@@ -1,8 +1,7 @@
-"""Starts a program, and kills it with all its processes when the caller has ended, even by kill -9.
+"""Starts a program, and kills all its processes when the caller has ended, even by kill -9.
 
-Run as a script: `python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`. TIME is `real` for a program that runs in real
-time and needs priority, otherwise `virtual`. Standard input is a pipe to which nothing is written. When the caller's
-end of this pipe closes, the watchdog kills the program and removes the folder, which only the caller would have read.
+`python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`: TIME is `real` (with priority) or `virtual`. Standard input is a
+silent pipe. When the caller's end closes, the watchdog kills the program and removes the folder.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ URGENCY = 10
 
 
 def prepare(time: str) -> None:
-    """Sets attributes that the program inherits: priority over other processes (in real time, if the user has the
-    permission), and the same memory addresses in every run."""
+    """Sets what the program inherits: priority in real time, if permitted, and fixed memory addresses."""
     if time == "real":
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENCY))
@@ -31,9 +29,8 @@ def prepare(time: str) -> None:
 
 
 def main(folder: str, command: list[str]) -> int:
-    """Runs the command until it ends, or until the caller has ended."""
-    # A separate process group, because user-mode Linux consists of many processes, which must end together. The program
-    # inherits the descriptors that this process inherited.
+    """Runs the command until it or the caller ends."""
+    # User-mode Linux has many processes, which must end together. The program inherits this process's descriptors.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0, close_fds=False)
     Path(folder, "guest.pid").write_text(str(process.pid))
     poll = select.poll()

@@ -1,13 +1,11 @@
-"""The live world: runs a scenario on real packets, in real time.
+"""The live world: real packets in real time.
 
-The whole path (links, queues, stages, routers, access, media) is the simulator's own code, driven by the machine's
-clock. Each host is a network namespace with a TUN device and uses this kernel's TCP; the hosts in `ours` run the
-simulator's TCP instead. The agent of the kernel world drives the kernel's flows and owns the namespaces, which have no
-names and disappear when the agent ends.
+The path (links, queues, stages, routers, access, media) is the simulator's code on the machine's clock. Each host is a
+network namespace with a TUN device and this kernel's TCP; hosts in `ours` have the simulator's. The kernel world's
+agent drives the kernel's flows and owns the namespaces.
 
-A live run cannot be repeated: the kernel's TCP reacts to times that differ between runs.
-
-Left out: applications that the agent does not implement, and host interfaces of hosts with the kernel's TCP.
+The kernel's TCP reacts to times, so a run cannot be repeated. Left out: applications that the agent lacks, and
+interfaces of hosts with the kernel's TCP.
 """
 
 from __future__ import annotations
@@ -35,17 +33,16 @@ if TYPE_CHECKING:
 __all__ = ["check", "run", "run_many"]
 
 PREPARATION_S = 60.0
-"""Time limit in seconds for creating namespaces and devices."""
+"""Seconds for creating namespaces and devices."""
 
 LATE_MS = 10.0
-"""A run in real time is rejected if packets or timers are late by more than this on average, in ms."""
+"""Mean lateness in ms of packets or timers from which a run is rejected."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once.
 
-    Raises Overloaded if this machine is too slow, and LiveError if it lacks a feature or a permission that the run
-    needs.
+    Raises Overloaded if this machine is too slow, and LiveError if it lacks a feature or a permission.
     """
     check(scenario, options)
     capture = None
@@ -87,8 +84,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs jobs one after the other, because parallel jobs would delay each other, and yields each job's number and
-    run."""
+    """Runs jobs in turn, because parallel ones would delay each other, and yields each number and run."""
     for number, job in enumerate(jobs):
 
         def note(share: float, number: int = number) -> None:
@@ -102,7 +98,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error if an option belongs to another world, or if this kernel lacks a congestion control."""
+    """Raises an error for another world's option, or a congestion control that the kernel lacks."""
     if options.cores > 1:
         raise UsageError("the world live has one clock: only the simulator takes several cores for one run")
     if options.kernel is not None:
@@ -119,7 +115,7 @@ def check(scenario: Scenario, options: RunOptions) -> None:
 
 
 def _require_sound(facts: dict[str, Any]) -> None:
-    """Raises Overloaded if the machine was too slow for the run."""
+    """Raises Overloaded if the machine was too slow."""
     lost = facts["lost_at_devices"]
     late = max(facts["load"]["timer_late_mean_ms"], (facts["path"]["late_p50_us"] or 0) / 1e3)
     if lost or late > LATE_MS:

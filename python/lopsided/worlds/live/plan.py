@@ -1,8 +1,7 @@
-"""Plans a live run: the agent's job, and the devices between the agent and the path.
+"""Plans a live run: the agent's job, and the devices between agent and path.
 
-A host with the kernel's TCP is one network namespace, or several with one address: Linux keeps settings and counters
-per namespace, so each flow that sends from a host gets a separate namespace, and flows with different stacks do too.
-The path tells the namespaces apart by the flows' ports.
+A host with the kernel's TCP is one or several network namespaces with one address. Linux has settings and counters per
+namespace, so sending flows and different stacks are separate. The path distinguishes them by ports.
 """
 
 from __future__ import annotations
@@ -20,31 +19,31 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 HEADERS = 40
-"""Bytes of the IPv4 and TCP headers without options."""
+"""Bytes of IPv4 and TCP headers without options."""
 LEAST_MTU = 1500
 NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
-"""If this sysctl is unset, the kernel sends neighbour discovery messages on every new device."""
+"""Without this sysctl, new devices send neighbour discovery."""
 
 Device = tuple[int, list[tuple[int, bool]]]
-"""The index of the device's host, and the flow ends on the device: each flow's number, and true for its sending end."""
+"""A device's host index, and its flow ends: flow number, and true for the sending end."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The agent's job, and the devices in the order in which the agent creates them."""
+    """The agent's job, and the devices in their order."""
 
     job: Job
     devices: list[Device]
     passages: list[int]
-    """Indices of the hosts with the simulator's TCP whose packets cross a kernel before the path."""
+    """Hosts with the simulator's TCP whose packets cross a kernel first."""
 
     def job_talking_by(self, descriptor: int) -> Job:
-        """Returns the job for an agent that inherits the given descriptor."""
+        """Returns the job for an agent with this descriptor."""
         return replace(self.job, channel=descriptor)
 
 
 def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
-    """Plans a run. The hosts in `ours` run the simulator's TCP."""
+    """Plans a run. Hosts in `ours` have the simulator's TCP."""
     resolved = scenario.resolved
     stacks = translate.stacks(resolved, ours)
     addresses = dict(zip(resolved["hosts"], scenario.native.addresses(), strict=True))
@@ -98,12 +97,12 @@ def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
 
 
 def _passage(host: str) -> str:
-    """Returns a name that differs from all host names."""
+    """Returns a name unlike any host's."""
     return f"{host}/passage"
 
 
 def notes(scenario: said.Resolved, ours: frozenset[str]) -> list[str]:
-    """Lists the unavoidable differences between this world and the scenario."""
+    """Lists unavoidable differences from the scenario."""
     profiles = {
         flow[stack]["profile"]
         for flow in scenario["flows"]

@@ -1,8 +1,7 @@
-"""Builds the tables of a live run: the path's tables as the simulator writes them, the flows' tables from their two
-ends.
+"""Builds a live run's tables: the path's as simulated, the flows' from both ends.
 
-If the kernel is the sender, a flow's windows come from TCP_INFO, and its RTTs from packets that enter and leave the
-path. Values that Linux does not provide are null.
+For a sending kernel, TCP_INFO gives the windows, and packets at the path's edges the RTTs. Values that Linux lacks are
+null.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ if TYPE_CHECKING:
     from lopsided.worlds.kernel.guest.job import Job
 
 Carried = tuple[dict[str, Any], bytes, dict[str, Any]]
-"""The result of the path: its run, the RTTs of the kernel's flows, and facts."""
+"""The path's result: its run, the kernel flows' RTTs, and facts."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The tables, digest and facts of a run. The digest identifies the run; no two runs have the same digest."""
+    """A run's tables, digest and facts. No two runs have the same digest."""
 
     tables: dict[str, pl.DataFrame]
     digest: str
@@ -37,7 +36,7 @@ class Measured:
 
 
 def read(folder: Path, job: Job, scenario: said.Resolved, ours: frozenset[str], carried: Carried) -> Measured:
-    """Builds the tables from the agent's folder and the result of the path."""
+    """Builds the tables from the agent's folder and the path's result."""
     return _Reader(folder, job, scenario, ours, carried).measured()
 
 
@@ -48,7 +47,7 @@ class _Reader(FlowReader):
         self._raw_digest = raw["digest"]
         self._senders = [flow["from"] not in ours for flow in scenario["flows"]]
         self._receivers = [flow["to"] not in ours for flow in scenario["flows"]]
-        """For each flow, true if the kernel is its sender, and true if the kernel is its receiver."""
+        """Per flow: whether the kernel sends, and whether it receives."""
         super().__init__(folder, job, scenario)
 
     def measured(self) -> Measured:
@@ -66,7 +65,7 @@ class _Reader(FlowReader):
         return Measured(tables, digest, {**facts, "path": self._path})
 
     def read_delays(self) -> pl.DataFrame:
-        """The RTTs measured at the edges of the path: flow, at_ns, ms."""
+        """RTTs at the path's edges: flow, at_ns, ms."""
         flow, at_ns, took_ns = np.frombuffer(self._trips, dtype=np.uint64).astype(np.int64).reshape(-1, 3).T
         return pl.DataFrame({"flow": flow, "at_ns": at_ns, "ms": took_ns / 1e6})
 
@@ -76,11 +75,11 @@ class _Reader(FlowReader):
         return run_tables()["flows"].frame(rows)
 
     def _joined(self, number: int, simulated: dict[str, Any]) -> dict[str, Any]:
-        """Joins the two ends' summaries of a flow."""
+        """Joins both ends' summaries of a flow."""
         sender, receiver = self._senders[number], self._receivers[number]
         kernel = self.flow(number)
         if not sender and not receiver:
-            # The delay of a datagram is measured where the datagram enters and leaves the path.
+            # Datagram delays are measured at the path's edges.
             of_datagrams = [name for name in kernel if name.startswith("rtt_")] if self._is_datagram(number) else []
             return simulated | {name: kernel[name] for name in of_datagrams}
         if sender and receiver:
@@ -104,7 +103,7 @@ class _Reader(FlowReader):
             return self._simulated["samples"]
         kernel, simulated = self.samples(), self._simulated["samples"]
         at = ["time_s", "flow"]
-        # The two sides compute times differently, so the last bit of a float may differ; round times to ns.
+        # Both sides compute times differently, so round to ns.
         whole = (pl.col("time_s") * 1e9).round().cast(pl.Int64).alias("time_ns")
         either = simulated.with_columns(whole).join(
             kernel.with_columns(whole),

@@ -1,7 +1,4 @@
-"""`python -m guest FOLDER`: runs the job in FOLDER.
-
-In user-mode Linux, this is the first process, and the guest shuts down when it ends.
-"""
+"""`python -m guest FOLDER`: runs the job in FOLDER. In user-mode Linux, this is the first process."""
 
 from __future__ import annotations
 
@@ -50,27 +47,25 @@ def _run(folder: Path) -> None:
         except TooLate:
             (folder / "late.txt").write_text("")
         except PathGone:
-            # The process that carries the path reports the reason why it ended.
+            # The process with the path reports why it ended.
             sys.exit(1)
     except BaseException:
         (folder / "error.txt").write_text(traceback.format_exc())
 
 
 def _stir(seed: int) -> None:
-    """Mixes the seed into the kernel's random numbers; the kernel in virtual time has no other source of randomness."""
+    """Mixes the seed into the kernel's random numbers, the only source in virtual time."""
     with Path("/dev/urandom").open("wb", buffering=0) as pool:
         pool.write(seed.to_bytes(8, "little"))
         fcntl.ioctl(pool, RNDRESEEDCRNG)
 
 
 def _run_as_first_process(folder: Path) -> None:
-    """Runs as the first process of a guest. The root file system is the host's, read-only; only the job's folder is
-    writable."""
+    """Runs as a guest's first process. Only the job's folder is writable."""
     _mount("proc", "/proc")
     _mount("sysfs", "/sys")
     _mount("hostfs", str(folder), str(folder))
-    # The work runs in a child process, because the first process ignores signals without a handler and must outlive all
-    # others.
+    # The first process ignores signals without handlers and must outlive all others, so the work is in a child.
     child = os.fork()
     if child == 0:
         _run(folder)

@@ -1,8 +1,7 @@
-"""The steps of the agent: build, check, measure, write.
+"""The agent's steps: build, check, measure, write.
 
-All results are in the job's folder: `result.json`, `tcp.csv` (TCP_INFO of every sender, and the number of bytes that
-its receiver has read), `queues.csv`, and one pcap file per tap. `result.json` is written last, so its existence shows
-that the run has ended.
+The job's folder has `tcp.csv` (TCP_INFO of senders, and bytes read by receivers), `queues.csv`, and a pcap file per
+tap. `result.json` is written last and marks the end.
 """
 
 from __future__ import annotations
@@ -31,15 +30,14 @@ from .topology import CannotBuild, Network, QueueCount
 from .tun import PathGone, Talk, TooLate
 
 LEAD_NS = 100_000_000
-"""Least time in ns between the end of the preparations and time 0 of the run."""
+"""Least ns between preparations and time 0."""
 
 SLOT_NS = 512 * 4_000_000
-"""Length in ns of a slot on level 3 of the kernel's timer wheel: 512 ticks at 250 Hz. Slots of finer levels never cross
-the ends of such a slot."""
+"""Slot length in ns on level 3 of the kernel's timer wheel: 512 ticks at 250 Hz. Finer slots never cross its ends."""
 
 PHASE_NS = 75_000 % 512 * 4_000_000
-"""Offset of these slots in ns: at boot, the kernel's tick counter is 75,000 ticks before the start of a slot
-(jiffies wrap after 5 minutes)."""
+"""Offset of these slots in ns. At boot, the tick counter is 75,000 ticks before a slot (jiffies wrap after 5
+minutes)."""
 
 PROGRESS_STEPS = 100
 
@@ -98,15 +96,13 @@ class Agent:
         self._queues_before = self._queue_counts()
         self._netstat_before = self._netstat()
         if talk is None:
-            # The run starts at the start of a timer slot, so that the kernel rounds its timers in the same way in every
-            # run.
+            # From a slot's start, the kernel rounds timers alike in every run.
             slots = (self.loop.now() + LEAD_NS - PHASE_NS) // SLOT_NS + 1
             self.origin = slots * SLOT_NS + PHASE_NS
         else:
             self.origin = self.loop.now() + LEAD_NS
             talk.begin(self.origin)
-            # The process with the path sends nothing during the run, so a readable socket means that this process has
-            # ended.
+            # The process with the path sends nothing, so a readable socket means its end.
             self.loop.watch(talk.socket, select.EPOLLIN, _give_up)
         self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
@@ -124,15 +120,14 @@ class Agent:
             self._every(self.job.sample_ns, lambda now: self._sample_flows(now, tcp))
             self._every(self.job.queue_sample_ns, lambda now: self._sample_queues(now, queues))
             self._every(max(1, self.job.duration_ns // PROGRESS_STEPS), self._say_progress)
-            # 1 ns later, so that the samples at the last instant are taken first.
+            # 1 ns after the last samples.
             self.loop.at(self.origin + self.job.duration_ns + 1, self._end)
             try:
                 self.loop.run()
             except (OSError, PathGone):
                 if talk is None or self.loop.now() < self.origin + self.job.duration_ns:
                     raise
-                # The devices and the path are removed when the run ends. If this process is late, they are already
-                # gone, so report TooLate.
+                # Devices and path end with the run, so a late process finds them gone.
                 raise TooLate from None
         if talk is not None:
             self.loop.forget(talk.socket)
@@ -163,7 +158,7 @@ class Agent:
         return losses
 
     def _every(self, interval_ns: int, action: Callable[[int], None], number: int = 1) -> None:
-        """Calls `action(time since the origin)` at each multiple of the interval, including the end of the run."""
+        """Calls `action(time since the origin)` at each multiple of the interval, up to the run's end."""
         if interval_ns == 0:
             return
 
@@ -238,7 +233,7 @@ def _give_up(_events: int) -> None:
 
 
 def _parse_netstat(text: str) -> dict[str, int]:
-    """Parses netstat: the kernel prints each group as a line of names followed by a line of values."""
+    """Parses netstat: a line of names, then a line of values."""
     counters: dict[str, int] = {}
     lines = text.splitlines()
     for names, values in zip(lines[::2], lines[1::2], strict=True):

@@ -1,8 +1,7 @@
-"""Captures packets at the hosts, in a separate process, so that capture and senders do not delay each other.
+"""Captures packets at the hosts in a separate process, which does not delay senders.
 
-Each tap is a packet socket with a ring that the kernel fills (packet_mmap, TPACKET_V2): it timestamps each packet and
-copies its first bytes. The process regularly empties the ring into a pcap file with timestamps in ns. Packets for which
-the ring had no space are counted: a capture with missing packets is reported, and no measurement uses it.
+Each tap is a packet socket with a ring (packet_mmap, TPACKET_V2), where the kernel puts times and first bytes. The
+process empties it into a pcap file. Packets without space are counted, and incomplete captures are not used.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ PCAP_NANOSECONDS = 0xA1B23C4D
 LINK_TYPE_ETHERNET = 1
 
 FRAME = 256
-"""Size in bytes of a slot in the ring: its header and the first bytes of a packet."""
+"""Bytes of a ring's slot: header and first bytes of a packet."""
 MOST_FRAMES, LEAST_FRAMES = 1 << 17, 1 << 12
 ALL_FRAMES = 1 << 19
-"""Total number of slots of all rings: 128 MiB of a guest's 512 MiB."""
+"""Slots of all rings: 128 MiB of a guest's 512 MiB."""
 BLOCK = 1 << 16
 DRAIN_EVERY_NS = 50_000_000
 
@@ -60,7 +59,7 @@ class Capture:
         os.close(is_ready)
 
     def finish(self) -> dict[str, int]:
-        """Stops the capture, and returns the number of packets lost at each tap."""
+        """Stops the capture, and returns lost packets per tap."""
         os.close(self._stop)
         os.waitpid(self._pid, 0)
         lost: dict[str, int] = json.loads((self._folder / "capture.json").read_text())
@@ -68,7 +67,7 @@ class Capture:
 
 
 class _Ring:
-    """A packet socket, and the memory to which the kernel writes captured packets."""
+    """A packet socket with its ring."""
 
     def __init__(self, network: Network, tap: Tap, snap_length: int, frames: int) -> None:
         with network.nodes[tap.node].entered():
@@ -82,12 +81,11 @@ class _Ring:
         self._socket.bind((tap.interface, ETH_P_ALL))
 
     def map(self) -> None:
-        """Maps the ring into the process that reads it. Linux 6.12 in user mode loses track of the pages of a ring
-        that was mapped before a fork."""
+        """Maps the ring into its reader. Linux 6.12 in user mode loses pages of a ring mapped before a fork."""
         self._memory = mmap.mmap(self._socket.fileno(), self._size)
 
     def drain(self, file: BinaryIO) -> None:
-        """Writes the packets that the kernel has added since the last call to the file."""
+        """Writes new packets to the file."""
         memory, write = self._memory, file.write
         while True:
             at = self._next * FRAME
@@ -112,7 +110,7 @@ _STATUS = struct.Struct("=I")
 def _capture_and_exit(
     rings: list[_Ring], taps: list[Tap], folder: Path, snap_length: int, ready: int, stop: int
 ) -> None:
-    """The main function of the capturing process."""
+    """Main function of the capturing process."""
     status = 1
     try:
         end_with_parent()
@@ -130,9 +128,8 @@ def _capture(rings: list[_Ring], paths: list[Path], snap_length: int, ready: int
     files = [path.open("wb", buffering=1 << 20) for path in paths]
     for file in files:
         file.write(struct.pack("=IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, snap_length, LINK_TYPE_ETHERNET))
-    # Empty the ring at fixed times that lie between the samples and do not depend on the start of this process. In
-    # virtual time, each emptying then happens after the same packets in every run. A timer is used because each reading
-    # of the clock would advance the clock.
+    # Empty the ring at fixed times between the samples, so that in virtual time every run empties it after the same
+    # packets. Reading the clock would advance it, so use a timer.
     timer = Timer()
     timer.arm((time.monotonic_ns() // DRAIN_EVERY_NS + 1) * DRAIN_EVERY_NS + DRAIN_EVERY_NS // 2, DRAIN_EVERY_NS)
     poll = select.poll()

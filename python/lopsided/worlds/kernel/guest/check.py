@@ -1,8 +1,7 @@
-"""Checks that the path behaves as the scenario specifies, before the measurement.
+"""Checks before the measurement that the path fits the scenario.
 
-Every sender sends datagrams to its receiver. A single small datagram reveals the base delay. A train at 4 times the
-bottleneck's rate fills the queue: the spacing of the arrivals reveals the rate, and the longest delay reveals the size
-of the queue, to half a packet. A path that fails the check is not measured.
+A single small datagram shows the base delay. A train at 4 times the bottleneck's rate fills the queue: its spacing
+shows the rate, and its longest delay the queue's size, to half a packet. Failing paths are not measured.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .job import Check
 from .topology import Network
 
 SMALL, UDP_HEADERS = 36, 28
-"""UDP payload of a datagram of 64 bytes, and size of the headers, in bytes."""
+"""UDP payload of a 64-byte datagram, and its headers, in bytes."""
 PORT = 9
 LONE, MOST_LONE = 3, 12
 TRAIN_SPEEDUP = 4
@@ -28,7 +27,7 @@ SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 
 @dataclass
 class Outcome:
-    """An expected value and the measured value: times in ms, rates in kbit/s."""
+    """An expected and a measured value, in ms or kbit/s."""
 
     path: str
     what: str
@@ -42,7 +41,7 @@ class Outcome:
 
 
 def hold(check: Check, network: Network, addresses: dict[str, str], virtual_time: bool) -> list[Outcome]:
-    """Runs the checks of one path, and leaves its queues empty."""
+    """Checks one path, and leaves its queues empty."""
     path = f"{check.sender}->{check.receiver}"
     slip_ms = 0.05 if virtual_time else 1.0
     with _Probe(check, network, addresses) as probe:
@@ -62,7 +61,7 @@ def _hold_bottleneck(check: Check, probe: _Probe, path: str, slip_ms: float) -> 
     else:
         count = 24
     arrivals = probe.train(count, packet_ns / TRAIN_SPEEDUP)
-    # The first two packets may use up the shaper's credit, so the rate is measured from the third packet on.
+    # The first two packets may use the shaper's credit.
     spaced = arrivals[2:]
     took = spaced[-1][0] - spaced[0][0] if len(spaced) > 1 else math.inf
     rate = (len(spaced) - 1) * check.datagram_octets * 8 * 1e6 / max(1, took)
@@ -99,8 +98,7 @@ class _Probe:
         self._receiver.close()
 
     def base_delay_ns(self) -> float:
-        """Returns the smallest delay in ns of three single datagrams (more if the path has losses); infinity if none
-        arrives."""
+        """Returns the smallest delay in ns of three single datagrams (more with losses); infinity if none arrives."""
         delays: list[int] = []
         for _ in range(MOST_LONE):
             self._send(SMALL)
@@ -110,7 +108,7 @@ class _Probe:
         return min(delays, default=math.inf)
 
     def train(self, count: int, spacing_ns: float) -> list[tuple[int, int]]:
-        """Sends datagrams at equal intervals. Returns the arrival time and the delay of each datagram that arrived."""
+        """Sends datagrams at intervals. Returns arrival and delay of those that arrive."""
         began = time.monotonic_ns()
         arrivals: list[tuple[int, int]] = []
         for index in range(count):
@@ -126,8 +124,7 @@ class _Probe:
         self._sender.send(struct.pack("q", time.time_ns()).ljust(size, b"\0"))
 
     def _arrivals(self, count: int) -> list[tuple[int, int]]:
-        """Reads until `count` datagrams have arrived, or until no datagram has arrived for longer than the path can
-        delay one."""
+        """Reads until `count` datagrams have arrived, or the path could not delay one for longer."""
         arrivals: list[tuple[int, int]] = []
         poll = select.poll()
         poll.register(self._receiver, select.POLLIN)

@@ -1,7 +1,7 @@
-"""Losses that a scenario specifies one by one: by a packet's number on the link, or by time.
+"""Losses that a scenario lists by packet number or time.
 
-An eBPF program (`bpf(2)`) runs after the queue and before the delay line. It counts the packets, and drops those whose
-number or time is on its list. Linux has no queue discipline that does this.
+An eBPF program (`bpf(2)`) after the queue counts packets and drops those on its list. No queue discipline of Linux does
+this.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ SYS_BPF = {"x86_64": 321, "aarch64": 280}
 MAP_CREATE, MAP_LOOKUP, PROGRAM_LOAD = 0, 1, 5
 ARRAY, CLASSIFIER = 2, 3
 MAP_LOOKUP_ELEMENT, KTIME_GET_NS = 1, 5
-"""Numbers of the kernel's helper functions that the program calls."""
+"""Kernel helper functions that the program calls."""
 PASS, SHOT = 0, 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Losses:
-    """The program for one link direction, and its two counters, which it shares with the kernel."""
+    """One direction's program, and two counters shared with the kernel."""
 
     def __init__(self, chosen: ChosenLoss, origin_ns: int) -> None:
         # struct bpf_attr: kind, size of keys, size of values, number of entries.
@@ -54,8 +54,7 @@ def _load(program: bytes) -> int:
 
 
 def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
-    """Returns the eBPF instructions, which count the packet, look up its number and its arrival time in the lists of
-    losses, and pass or drop the packet."""
+    """Returns the eBPF instructions: count, look up number and time, pass or drop."""
     packet, now = 7, 8
     code = [
         _one(0x62, 10, 0, -4, 0),  # the key 0, on the stack
@@ -94,6 +93,6 @@ def _one(operation: int, to: int = 0, source: int = 0, offset: int = 0, value: i
 
 
 def _wide(to: int, value: int, kind: int = 0) -> list[bytes]:
-    """A 64-bit value takes two instructions; a value of kind 1 is the descriptor of a map."""
+    """A 64-bit value takes two instructions. Kind 1 is a map's descriptor."""
     low, high = struct.unpack("=ii", struct.pack("=Q", value))
     return [_one(0x18, to, kind, 0, low), _one(0, value=high)]

@@ -1,7 +1,7 @@
-"""The measuring programs: senders and receivers of bulk flows, transfers, on-off flows and datagrams.
+"""Senders and receivers of bulk flows, transfers, on-off flows and datagrams.
 
-A sender connects, fills its socket whenever the kernel accepts more, and closes. The receiver reads as fast as it can
-and counts the bytes. The payload is zeros, because nothing on the path depends on it.
+A sender fills its socket whenever the kernel accepts more, then closes. A receiver reads as fast as it can. Payload is
+zeros, because nothing depends on it.
 """
 
 from __future__ import annotations
@@ -24,21 +24,20 @@ _SPACE = bytearray(READ)
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 UDP_HEADERS = 28
 COUNTERS = ("bytes_sent", "bytes_acked", "total_retrans", "data_segs_out", "segs_out", "dsack_dups")
-"""Fields of TCP_INFO that are summed over a flow's connections."""
+"""TCP_INFO fields that are summed over connections."""
 
 
 class TcpFlow:
-    """The two ends of one flow, or only the end that is on this kernel. Each repetition of a transfer uses a new
-    connection."""
+    """A flow's two ends, or only the one on this kernel. Each transfer has a new connection."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
         self.delivered = 0
         self.written = 0
         self.completed: list[tuple[int, int]] = []
-        """Start and end of each completed transfer, in ns since the start of the run."""
+        """Start and end of completed transfers, in ns since the run's start."""
         self.begun_ns: int | None = None
-        """Start of the transfer in progress."""
+        """Start of the current transfer."""
         self.sender: socket.socket | None = None
         self._past: dict[str, int] = dict.fromkeys(COUNTERS, 0)
         self._received_packets = 0
@@ -55,7 +54,7 @@ class TcpFlow:
             self._listener = self._listen()
         if flow.sender not in network.nodes:
             return
-        # Fails before the run starts if this kernel lacks a feature that the flow needs.
+        # Fails before the run if the kernel lacks a feature.
         self._socket(flow.sender, 0).close()
         loop.at(origin_ns + flow.start_ns, self._start_transfer)
         loop.at(origin_ns + flow.stop_ns, self._stop)
@@ -63,8 +62,7 @@ class TcpFlow:
             loop.at(origin_ns + flow.start_ns + flow.on_ns, self._pause)
 
     def info(self) -> dict[str, int] | None:
-        """The sender's current TCP_INFO, with counters summed over all connections; `None` if there is no
-        connection."""
+        """The sender's TCP_INFO, with sums over connections; `None` without one."""
         if self.sender is None:
             return None
         info = tcp_info.read(self.sender)
@@ -73,11 +71,11 @@ class TcpFlow:
         return info
 
     def receive_space(self) -> int:
-        """Bytes per RTT that the receiver's autotuning allows for (`tcpi_rcv_space`)."""
+        """The receiver's autotuning, bytes per RTT (`tcpi_rcv_space`)."""
         return tcp_info.read(self._reader)["rcv_space"] if self._reader is not None else 0
 
     def summary(self) -> dict[str, Any]:
-        """The counts of both ends over the whole run."""
+        """Both ends' counts over the run."""
         info = self.info() or {**self._last, **self._past}
         received = self._received_packets
         if self._reader is not None:
@@ -105,7 +103,7 @@ class TcpFlow:
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        # If the sender is not on this kernel, this kernel need not have the sender's congestion control.
+        # A sender elsewhere may have a congestion control that this kernel lacks.
         if self.flow.sender in self._network.nodes:
             self._choose_control(made)
         if self.flow.max_segment:
@@ -132,7 +130,7 @@ class TcpFlow:
         self._loop.watch(reader, select.EPOLLIN, lambda _: self._read(reader))
 
     def _read(self, reader: socket.socket) -> None:
-        # MSG_TRUNC: the kernel discards the data and returns its length.
+        # With MSG_TRUNC the kernel discards the data and returns its length.
         count = reader.recv_into(_SPACE, READ, socket.MSG_TRUNC)
         if count == 0:
             self._received_packets += tcp_info.read(reader).get("data_segs_in", 0)
@@ -184,7 +182,7 @@ class TcpFlow:
             self._finish(sender)
 
     def _finish(self, sender: socket.socket) -> None:
-        """Closes the sending direction, and waits until the receiver closes too."""
+        """Closes the sending direction, and waits for the receiver."""
         sender.shutdown(socket.SHUT_WR)
         self._loop.watch(sender, select.EPOLLIN, lambda _: self._over(sender))
 
@@ -195,14 +193,14 @@ class TcpFlow:
         sender.close()
         self.sender = None
         if self.flow.size and not self._receives and self.begun_ns is not None:
-            # The receiver has read everything and has closed.
+            # The receiver has read everything.
             self.completed.append((self.begun_ns, self._loop.now() - self._origin))
             self.begun_ns = None
         if self.flow.size and self._attempts < self.flow.repeat:
             self._loop.at(self._loop.now() + self.flow.pause_ns, self._start_transfer)
 
     def _pause(self) -> None:
-        """Ends an "on" period: nothing is written until the next "on" period."""
+        """Ends an "on" period."""
         self._paused = True
         self._loop.at(self._loop.now() + self.flow.off_ns, self._resume)
 
@@ -213,18 +211,18 @@ class TcpFlow:
             self._loop.at(self._loop.now() + self.flow.on_ns, self._pause)
 
     def _stop(self) -> None:
-        """Ends the application. Data that was already written is still delivered."""
+        """Ends the application. Written data is still delivered."""
         self._stopped = True
         if (sender := self.sender) is not None:
             self._loop.watch(sender, select.EPOLLOUT, lambda _: self._write(sender))
 
 
 def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
-    """Sets a socket's buffer in bytes; the kernel doubles the value for its own overhead (socket(7))."""
+    """Sets a socket's buffer in bytes, which the kernel doubles for overhead (socket(7))."""
     try:
         of.setsockopt(socket.SOL_SOCKET, forced, size)
     except PermissionError:
-        # In a user namespace, buffers cannot exceed the machine's limit.
+        # User namespaces cannot exceed the machine's limit.
         of.setsockopt(socket.SOL_SOCKET, asked, size)
         if of.getsockopt(socket.SOL_SOCKET, asked) < 2 * size:
             bound = "net.core.rmem_max" if asked == socket.SO_RCVBUF else "net.core.wmem_max"
@@ -232,15 +230,14 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
 
 
 class DatagramFlow:
-    """A constant-rate stream of UDP datagrams that contain their sending time. Represents both ends of the flow, or
-    only the end on this kernel."""
+    """A constant-rate stream of UDP datagrams with their sending times: both ends, or only the one on this kernel."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
         self.delivered = 0
         self.written = 0
         self.delays: list[tuple[int, int]] = []
-        """The arrival time and the delay of each datagram."""
+        """Arrival and delay of each datagram."""
         self._loop, self._origin, self._sent = loop, origin_ns, 0
         if flow.receiver in network.nodes:
             self._receive_at(network, addresses)
@@ -265,15 +262,15 @@ class DatagramFlow:
         self._sender.connect((addresses[flow.receiver], flow.port))
 
     def info(self) -> dict[str, int] | None:
-        """`None`, because datagrams have no TCP_INFO."""
+        """Datagrams have no TCP_INFO."""
         return None
 
     def receive_space(self) -> int:
-        """0, because datagrams have no receive window."""
+        """Datagrams have no receive window."""
         return 0
 
     def summary(self) -> dict[str, Any]:
-        """The counts of both ends over the whole run."""
+        """Both ends' counts over the run."""
         return {
             "delivered": self.delivered,
             "received_packets": len(self.delays),
@@ -304,6 +301,6 @@ class DatagramFlow:
 
 
 def make(flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> Any:
-    """The programs of the flow, which wait for their start time."""
+    """The flow's programs, which wait for their start."""
     kind = DatagramFlow if flow.datagram_rate else TcpFlow
     return kind(flow, network, addresses, loop, origin_ns)

@@ -1,6 +1,6 @@
-"""The job of the agent: plain data, which the plan writes as JSON and the guest reads.
+"""The agent's job: plain data, written by the plan as JSON.
 
-Times are in ns, sizes in bytes, rates in bit/s. Queue disciplines have their options in the kernel's encoding.
+Times are in ns, sizes in bytes, rates in bit/s. Disciplines have options in the kernel's encoding.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Node:
-    """One network namespace with one address, which all its interfaces share."""
+    """A network namespace with one address for all interfaces."""
 
     name: str
     address: str
@@ -30,27 +30,26 @@ class Interface:
 
 @dataclass(frozen=True)
 class Veth:
-    """A pair of connected interfaces: a packet that enters one leaves the other immediately."""
+    """Connected interfaces. A packet that enters one leaves the other immediately."""
 
     ends: tuple[Interface, Interface]
 
 
 @dataclass(frozen=True)
 class Tun:
-    """The only interface of a node whose path is in another process, which reads and writes the packets of this
-    device."""
+    """The only interface of a node whose path another process emulates."""
 
     node: str
     mtu: int
     metrics: dict[str, int] = field(default_factory=dict[str, int])
-    """Metrics of the default route, such as its MTU."""
+    """Metrics of the default route, such as the MTU."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A node that forwards between two devices; another process reads and writes their packets.
+    """A node that forwards between two devices of another process.
 
-    One device leads to the host with this address, the second device leads to all other hosts.
+    One leads to the host with this address, the other to all other hosts.
     """
 
     node: str
@@ -62,9 +61,8 @@ class Passage:
 class Qdisc:
     """A queue discipline on an interface.
 
-    `parent` 0 means the root. `options` is the payload of TCA_OPTIONS in hexadecimal. `classes` are the classes to
-    create: handle, parent, options. `classifier` is a program in classic BPF, in hexadecimal, that returns the class of
-    each packet.
+    `parent` 0 is the root. `options` is TCA_OPTIONS in hexadecimal. `classes` have handle, parent and options.
+    `classifier` is classic BPF in hexadecimal that returns a packet's class.
     """
 
     node: str
@@ -80,7 +78,7 @@ class Qdisc:
 
 @dataclass(frozen=True)
 class Route:
-    """A host route or a default route, via a neighbour with a known hardware address."""
+    """A host or default route via a neighbour with a known hardware address."""
 
     node: str
     destination: str
@@ -91,7 +89,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Watched:
-    """A queue whose statistics are sampled: the discipline with this handle is the bottleneck of a link direction."""
+    """A sampled queue: the discipline with this handle is a direction's bottleneck."""
 
     link: str
     direction: str
@@ -99,17 +97,16 @@ class Watched:
     interface: str
     handle: int
     way_in: str = ""
-    """The interface through which packets reach the node with the queue."""
+    """The interface into the queue's node."""
 
     def file(self, side: str) -> str:
-        """The name of the capture before (`in`) or after (`out`) the queue."""
+        """Name of the capture before (`in`) or after (`out`) the queue."""
         return f"queue-{self.link}-{self.direction}-{side}"
 
 
 @dataclass(frozen=True)
 class ChosenLoss:
-    """The packets that a link direction drops on purpose, at the interface through which packets leave the link: the
-    packets with these numbers, counted from 1, and the packets that pass during these times."""
+    """Packets that a direction drops on purpose: by number, from 1, or by time."""
 
     link: str
     direction: str
@@ -121,10 +118,9 @@ class ChosenLoss:
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow: `repeat` transfers of `size` bytes with `pause_ns` between them, or a single endless transfer if `size`
-    is 0.
+    """One flow: `repeat` transfers of `size` bytes with `pause_ns` between them; one endless transfer if `size` is 0.
 
-    A flow of datagrams has a `datagram_rate`; its sizes and rates are those of IP packets.
+    Datagrams have a `datagram_rate`; their sizes and rates are those of IP packets.
     """
 
     name: str
@@ -145,31 +141,29 @@ class Flow:
     send_buffer: int = 0
     receive_buffer: int = 0
     sender_receive_buffer: int = 0
-    """The receive buffer of the end that sends the data; the SYN of this end announces a window too."""
+    """Receive buffer of the data's sender, whose SYN announces a window too."""
     sender_tos: int = 0
     receiver_tos: int = 0
-    """The DSCP and ECN bits of the IP headers; ECN only for datagrams."""
+    """DSCP and ECN bits of IP headers; ECN only for datagrams."""
     same_port: bool = True
-    """True if the first connection, or the datagrams, use the destination port also as source port, so that it is
-    the same in every run."""
+    """True if the first source port equals the destination port, so that it never varies."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of this machine that runs on a host. In its command, a host's name in braces is replaced by the
-    host's address."""
+    """A program on a host. A host's name in braces becomes its address."""
 
     name: str
     host: str
     command: list[str]
     start_ns: int = 0
     awaited: bool = True
-    """True if the run waits for the end of this program. Other programs are stopped at the end of the run."""
+    """True if the run waits for its end. Others are stopped with the run."""
 
 
 @dataclass(frozen=True)
 class Tap:
-    """A packet capture on an interface, headers only. The file name has no extension."""
+    """A packet capture of headers on an interface. The file name has no extension."""
 
     node: str
     interface: str
@@ -178,20 +172,19 @@ class Tap:
 
 @dataclass(frozen=True)
 class Check:
-    """The checks of the path from one host to another before the measurement. A property with the value 0 is not
-    checked."""
+    """Checks of a path before the measurement. 0 means no check."""
 
     sender: str
     receiver: str
     base_one_way_ns: int
-    """The delay of a small datagram on the idle path, in ns."""
+    """Delay of a small datagram on the idle path in ns."""
     bottleneck_bps: int
     datagram_octets: int
-    """Size in bytes of the largest datagram at the bottleneck, including framing."""
+    """Bytes of the largest datagram at the bottleneck, with framing."""
     full_queue_one_way_ns: int
-    """The delay in ns of the last datagram that fits into the bottleneck's full queue."""
+    """Delay in ns of the last datagram that fits into the full queue."""
     largest: int
-    """Size in bytes of the largest IP packet that passes without fragmentation."""
+    """Bytes of the largest IP packet without fragmentation."""
 
 
 @dataclass(frozen=True)
@@ -213,16 +206,16 @@ class Job:
     checks: list[Check]
     chosen: list[ChosenLoss] = field(default_factory=list[ChosenLoss])
     programs: list[Program] = field(default_factory=list[Program])
-    """The programs to run. The run ends when the programs with `awaited` have ended, or after its duration."""
+    """Programs of the run, which ends with the `awaited` ones, or after its duration."""
     seed: int = 0
-    """Seed of the guest kernel's random numbers, if the run is in virtual time."""
+    """Seed of the guest's random numbers in virtual time."""
     snap_length: int = 128
     tuns: list[Tun] = field(default_factory=list[Tun])
     passages: list[Passage] = field(default_factory=list[Passage])
     channel: int | None = None
-    """File descriptor of the connection to the process that carries the path."""
+    """Descriptor of the connection to the path's process."""
     elsewhere: dict[str, str] = field(default_factory=dict[str, str])
-    """Addresses of hosts that are not nodes of this job. The agent does not drive the ends of flows on these hosts."""
+    """Addresses of hosts elsewhere, whose flow ends the agent does not drive."""
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1))

@@ -1,7 +1,7 @@
-"""An event loop with nanosecond resolution: timers at absolute CLOCK_MONOTONIC times, and sockets or other descriptors.
+"""An event loop in nanoseconds: timers at absolute CLOCK_MONOTONIC times, and descriptors.
 
-It sleeps in the kernel and never spins: in time-travel mode the clock only advances while every process sleeps.
-Python's own wait functions round to milliseconds, so the loop uses a timerfd.
+It never spins, because in time-travel mode the clock advances only while all processes sleep. Python's wait functions
+round to milliseconds, so it uses a timerfd.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Timer:
-    """A descriptor that becomes readable at a CLOCK_MONOTONIC time, and again after every interval."""
+    """A descriptor that is readable at a CLOCK_MONOTONIC time, and after every interval."""
 
     def __init__(self) -> None:
         self.fd: int = _libc.timerfd_create(CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
@@ -30,7 +30,7 @@ class Timer:
             raise OSError(ctypes.get_errno(), "timerfd_create")
 
     def arm(self, when_ns: int, interval_ns: int = 0) -> None:
-        """Sets the next time, and makes the timer unreadable until then; 0 disarms the timer."""
+        """Sets the next time; 0 disarms the timer."""
         spec = struct.pack("=qqqq", *divmod(interval_ns, 1_000_000_000), *divmod(when_ns, 1_000_000_000))
         if _libc.timerfd_settime(self.fd, TFD_TIMER_ABSTIME, spec, None) != 0:
             raise OSError(ctypes.get_errno(), "timerfd_settime")
@@ -51,7 +51,7 @@ class Loop:
         self._running = False
         self._armed_for = 0
         self.latest_ns = 0
-        """The largest lateness of any timer so far, in ns."""
+        """Largest lateness of a timer in ns."""
         self.late_sum_ns = 0
         self.late_count = 0
 
@@ -60,13 +60,12 @@ class Loop:
         return time.monotonic_ns()
 
     def at(self, when_ns: int, action: Callable[[], None]) -> None:
-        """Calls `action` at a CLOCK_MONOTONIC time. Actions with equal times run in the order in which they were
-        added."""
+        """Calls `action` at a CLOCK_MONOTONIC time. Actions of one time run in their order."""
         self._sequence += 1
         heapq.heappush(self._due, (when_ns, self._sequence, action))
 
     def watch(self, what: socket.socket | int, mask: int, action: Callable[[int], None]) -> None:
-        """Calls `action(events)` while the socket or descriptor is ready for `mask`."""
+        """Calls `action(events)` while the descriptor is ready for `mask`."""
         if _number(what) in self._ready:
             self._epoll.modify(what, mask)
         else:
@@ -81,7 +80,6 @@ class Loop:
         self._running = False
 
     def run(self) -> None:
-        """Runs until `stop` is called."""
         self._running = True
         while self._running:
             if self._armed_for == 0:
@@ -91,7 +89,7 @@ class Loop:
             self._arm()
             for fd, events in self._epoll.poll():
                 if fd == self._timer.fd:
-                    # Setting the timer again also clears it, so it need not be read.
+                    # Setting the timer clears it.
                     self._armed_for = 0
                 elif (action := self._ready.get(fd)) is not None:
                     action(events)

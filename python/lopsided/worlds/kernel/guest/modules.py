@@ -1,7 +1,7 @@
-"""Loads kernel modules in a guest without module tools.
+"""Loads kernel modules in a guest.
 
-User-mode Linux keeps its modules in another directory, where the kernel's automatic module loading fails. So the
-modules of a job, with their dependencies, are loaded in advance.
+User-mode Linux has its modules elsewhere, where automatic loading fails. So a job's modules and their dependencies are
+loaded in advance.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def load(names: list[str]) -> None:
-    """Loads modules by name. Modules that are built in, already loaded or unknown are skipped; if one is missing,
-    its first use fails."""
+    """Loads modules by name. Unknown ones are skipped; a missing one fails on first use."""
     folder = next((path for root in ROOTS if (path := Path(root, platform.release())).is_dir()), None)
     if folder is None:
         return
@@ -37,8 +36,7 @@ def _module_name(path: str) -> str:
     return Path(path).name.split(".")[0].replace("-", "_")
 
 
-# These errors are harmless: the module is already loaded, or everything is built into this kernel and the module
-# belongs to another build of this version.
+# The module is already loaded, or it belongs to another build and everything is built in.
 NO_HARM = (errno.EEXIST, errno.ENOSYS)
 
 

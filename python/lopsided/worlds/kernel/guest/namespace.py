@@ -1,7 +1,7 @@
-"""Network namespaces without names, which exist only as file descriptors of this process.
+"""Nameless network namespaces, held by file descriptors of this process.
 
-When the process ends in any way, also by kill -9, the kernel closes the descriptors and removes the namespaces with
-their veth pairs and queues. So nothing is left behind, and two runs cannot affect each other.
+Even after kill -9, the kernel closes them and removes namespaces, veth pairs and queues. Nothing is left behind, and
+runs cannot affect each other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Namespace:
-    """One network namespace. The caller's own namespace is never changed."""
+    """One network namespace. The caller's own never changes."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -36,12 +36,11 @@ class Namespace:
             os.close(home)
 
     def close(self) -> None:
-        """Closes the descriptor of the namespace."""
         os.close(self.fd)
 
     @contextmanager
     def entered(self) -> Generator[None]:
-        """Sockets that are created within the block belong to this namespace, and still do after the block."""
+        """Sockets created in the block belong to this namespace for good."""
         home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             _checked(_libc.setns(self.fd, CLONE_NEWNET), "setns")
@@ -53,29 +52,27 @@ class Namespace:
             os.close(home)
 
     def set_sysctl(self, name: str, value: str) -> None:
-        """Sets a `net.*` sysctl of this namespace. /proc/sys/net shows the namespace of the reading process."""
+        """Sets a `net.*` sysctl. /proc/sys/net shows the reading process's namespace."""
         with self.entered():
             Path("/proc/sys", *name.split(".")).write_text(value + "\n")
 
     def read(self, path: str) -> str:
-        """Reads a file in /proc/net from inside this namespace."""
+        """Reads a file of /proc/net in this namespace."""
         with self.entered():
             return Path(path.replace("/proc/net/", "/proc/thread-self/net/")).read_text()
 
 
 def allow_namespaces() -> None:
-    """Gives this process, which has one thread, the right to create network namespaces; if necessary as root of a new
-    user namespace.
+    """Lets this single-threaded process create network namespaces, if necessary as root of a user namespace.
 
-    Raises OSError if the kernel allows neither way.
+    Raises OSError if the kernel allows neither.
     """
     user, group = os.geteuid(), os.getegid()
     try:
         Namespace("trial").close()
         return
     except OSError:
-        # Create a network namespace too: the process can return only to a network namespace that belongs to the same
-        # user namespace.
+        # The process can return only to a network namespace of its own user namespace.
         _checked(_libc.unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare(CLONE_NEWUSER)")
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"0 {user} 1")
@@ -83,12 +80,12 @@ def allow_namespaces() -> None:
 
 
 def end_with_parent() -> None:
-    """Makes this process end when its parent ends in any way."""
+    """Ends this process with its parent."""
     _checked(_libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
 
 
 def tighten_timers() -> None:
-    """Removes the 50 µs by which Linux may delay an ordinary process's timers (timer slack)."""
+    """Removes timer slack, up to 50 µs for an ordinary process."""
     _checked(_libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0), "prctl(PR_SET_TIMERSLACK)")
 
 

@@ -1,9 +1,8 @@
-"""Programs of this machine that run on a job's hosts, each in its host's network, from the program's start time on.
+"""Programs of this machine on a job's hosts, each from its start time on.
 
-A program sees the machine's file system, which in user-mode Linux is read-only except for the job's folder. In its
-command, a host's name in braces is replaced by the host's address: `curl http://{server}/`. Its output is in the job's
-folder, in `program-NAME.txt`. In virtual time, computation takes no time: the clock advances only while a program
-waits.
+They see the machine's file system, in user-mode Linux read-only except for the job's folder. A host's name in braces
+becomes its address: `curl http://{server}/`. Output is in `program-NAME.txt`. In virtual time, computation takes no
+time.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from .topology import Network
 
 
 class Programs:
-    """All programs of a job. `ended` is called when all programs that the run waits for have ended."""
+    """All programs of a job. `ended` is called after the awaited ones."""
 
     def __init__(
         self,
@@ -40,8 +39,7 @@ class Programs:
             loop.at(origin_ns + each.program.start_ns, lambda each=each: self._start(each))
 
     def finish(self) -> list[dict[str, Any]]:
-        """Ends the programs that are still running. Returns each program's start and end in ns of the run, and its
-        exit code."""
+        """Ends running programs. Returns starts and ends in ns of the run, and exit codes."""
         for each in self._running:
             if each.process is not None and each.ended_ns is None:
                 each.process.send_signal(signal.SIGKILL)
@@ -77,7 +75,7 @@ class _Running:
         self._folder = folder
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Starts the program in the network namespace of this process."""
+        """Starts the program in this process's network namespace."""
         with (self._folder / f"program-{self.program.name}.txt").open("wb") as said:
             self.process = subprocess.Popen(
                 self._command,
@@ -90,6 +88,5 @@ class _Running:
         return self.process
 
     def summary(self) -> dict[str, Any]:
-        """The result of the program."""
         code = None if self.process is None else self.process.returncode
         return {"name": self.program.name, "begun_ns": self.begun_ns, "ended_ns": self.ended_ns, "code": code}

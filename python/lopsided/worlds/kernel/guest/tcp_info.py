@@ -1,7 +1,6 @@
-"""Decodes the kernel's TCP_INFO, whose length depends on the kernel (linux/tcp.h, `struct tcp_info`).
+"""Decodes TCP_INFO (linux/tcp.h, `struct tcp_info`), whose length depends on the kernel.
 
-The structure has only grown at its end. Fields that the kernel does not provide are absent, and fields beyond those
-known here are ignored.
+The structure only grows at its end. Fields that the kernel lacks are absent, unknown ones ignored.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import socket
 import struct
 
 LONGEST = 512
-"""Larger than the structure in any kernel. getsockopt returns the number of bytes that the kernel filled."""
+"""Larger than any kernel's structure. getsockopt returns the real size."""
 
 _BYTES = ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscale", "flags")
 _WORDS = (
@@ -43,13 +42,13 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 
 
 def read(sock: socket.socket) -> dict[str, int]:
-    """Returns the TCP_INFO of a socket: times in microseconds (`last_*` in milliseconds), windows in segments unless
-    the name says bytes."""
+    """Returns a socket's TCP_INFO: times in microseconds (`last_*` in milliseconds), windows in segments or bytes by
+    name."""
     return decode(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, LONGEST))
 
 
 def decode(raw: bytes) -> dict[str, int]:
-    """Decodes the fields that are completely contained in the data."""
+    """Decodes the complete fields."""
     return dict(zip(FIELDS, _plan(len(raw)).unpack_from(raw), strict=False))
 
 

@@ -1,8 +1,7 @@
-"""Builds the nodes, wires, routes and queues of a job through netlink.
+"""Builds a job's nodes, wires, routes and queues through netlink.
 
-Every segment must be one packet in the queues, so segmentation offload is limited to one segment at each interface. (A
-veth does not merge packets either, because GRO works only with NAPI.) Hardware addresses are set in advance, so no ARP
-packet occupies a queue.
+A segment must be one packet in the queues, so offload is limited to one segment (a veth merges only with NAPI).
+Hardware addresses are set, so no ARP packet occupies a queue.
 """
 
 # pyroute2 has no annotations.
@@ -44,8 +43,7 @@ TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_ACKS, CAKE_TIN_MARKED = 10, 4, 6, 8
 
 TUN_QUEUE = 10_000
-"""Number of packets that a device may hold until the process that simulates the path reads them; large enough that
-none is lost."""
+"""Packets that a device holds until its process reads them, so many that none is lost."""
 
 EVERY_NODE = {
     "net.ipv4.conf.all.rp_filter": "0",
@@ -57,12 +55,11 @@ EVERY_NODE = {
 
 
 MARKED_AS_NESTED = ("fq_pie",)
-"""Disciplines whose options the kernel only accepts with the flag for nested attributes."""
+"""Disciplines whose options need the flag for nested attributes."""
 
 
 class _QdiscMessage(nlmsg):
-    """`struct tcmsg` with encoded options, because pyroute2 has no encoder for some disciplines, and rounds times to
-    microseconds in others."""
+    """`struct tcmsg` with encoded options. pyroute2 lacks some disciplines, and rounds times to microseconds."""
 
     prefix = "TCA_"
     fields = (
@@ -89,22 +86,22 @@ class _QdiscMessage(nlmsg):
 
 @dataclass
 class QueueCount:
-    """The kernel's statistics of a queue discipline."""
+    """The kernel's statistics of a discipline."""
 
     sent_bytes: int
     sent_packets: int
     dropped: int
     dropped_early: int
-    """Number of dropped packets that the discipline dropped on purpose, not because it was full."""
+    """Packets dropped on purpose, not by a full queue."""
     filtered: int
-    """Number of ACKs that a filter removed; not included in the dropped packets."""
+    """ACKs removed by a filter, not counted as drops."""
     marked: int
     backlog_bytes: int
     backlog_packets: int
 
 
 class CannotBuild(Exception):
-    """This kernel cannot run the job. The message names the missing feature."""
+    """This kernel cannot run the job. The message names what is missing."""
 
 
 def _reason(error: NetlinkError) -> str:
@@ -115,7 +112,7 @@ def _reason(error: NetlinkError) -> str:
 
 
 class Network:
-    """The nodes of a job. They exist as long as this object keeps their descriptors open."""
+    """The nodes of a job, which exist while this object has their descriptors."""
 
     def __init__(self, job: Job) -> None:
         self.nodes = {node.name: Namespace(node.name) for node in job.nodes}
@@ -130,9 +127,9 @@ class Network:
             self._route(route)
         addresses = {node.name: node.address for node in job.nodes}
         self.devices = {each.node: self._lead_out(each, addresses[each.node]) for each in job.tuns}
-        """For each node whose path is emulated by another process: the file descriptor of the node's device."""
+        """Descriptors of the devices of nodes whose path is in another process."""
         self.passages = {each.node: self._let_pass(each) for each in job.passages}
-        """The descriptors of each passage's two devices: the one towards its host, and the one towards the path."""
+        """Descriptors of each passage's devices, towards its host and towards the path."""
         for qdisc in job.qdiscs:
             try:
                 self._queue(qdisc)
@@ -201,7 +198,7 @@ class Network:
         return made[0], made[1]
 
     def _tun(self, node: str, name: str, mtu: int) -> tuple[int, int]:
-        """Creates a TUN device. Returns its descriptor and its interface number in the node."""
+        """Creates a TUN device. Returns its descriptor and its interface number."""
         namespace, netlink = self.nodes[node], self._netlink[node]
         with namespace.entered():
             try:
@@ -213,7 +210,7 @@ class Network:
         return made, index
 
     def lost_at_devices(self) -> int:
-        """Number of packets that were lost because a node's device was full."""
+        """Packets lost at full devices."""
         nodes = [*self.devices, *self.passages]
         return sum(_dropped_on_the_way_out(self.nodes[node].read("/proc/net/dev")) for node in nodes)
 
@@ -239,8 +236,7 @@ class Network:
         self._netlink[qdisc.node].nlm_request(message, msg_type=what, msg_flags=flags)
 
     def classify(self, node: str, interface: str, program: int) -> None:
-        """Attaches a program that classifies every packet that leaves through an interface, before its queue
-        discipline."""
+        """Attaches a program that classifies outgoing packets before the discipline."""
         place = Qdisc(node, interface, "clsact", CLSACT_HANDLE, TC_H_CLSACT, "")
         self._make(RTM_NEWQDISC, place, place.handle, place.parent, "")
         options = struct.pack("=HHI", 8, TCA_BPF_FD, program) + struct.pack("=HHI", 8, TCA_BPF_FLAGS, ACT_DIRECT)
@@ -256,7 +252,7 @@ class Network:
         self._netlink[node].nlm_request(message, msg_type=RTM_NEWTFILTER, msg_flags=flags)
 
     def has_discipline(self, qdisc: Qdisc) -> bool:
-        """True if the kernel has the discipline; tested by adding it to an interface and removing it."""
+        """True if the kernel has the discipline, by a test on an interface."""
         try:
             self._queue(qdisc)
         except NetlinkError as error:
@@ -265,10 +261,9 @@ class Network:
         return True
 
     def queue_count(self, node: str, interface: str, handle: int) -> QueueCount:
-        """Returns the statistics of one queue discipline.
+        """Returns a discipline's statistics.
 
-        A run reads these statistics thousands of times, so this function uses a plain socket: a request through
-        pyroute2 takes 100 times as long.
+        A run reads them thousands of times. A plain socket is 100 times faster than pyroute2.
         """
         if node not in self._statistics:
             with self.nodes[node].entered():
@@ -328,8 +323,7 @@ class Network:
 
 
 def _dropped_on_the_way_out(text: str) -> int:
-    """Parses /proc/net/dev, which lists eight numbers of received packets and then eight of sent packets per
-    interface."""
+    """Parses /proc/net/dev: per interface, eight received numbers and eight sent ones."""
     lines = [line.partition(":") for line in text.splitlines()]
     found = [numbers.split() for name, _, numbers in lines if name.strip() in (tun.DEVICE, tun.HOST)]
     return sum(int(numbers[11]) for numbers in found if len(numbers) > 11)

@@ -1,8 +1,7 @@
-"""TUN devices, which are the interfaces of nodes whose path is in another process, and the messages to this other
-process.
+"""TUN devices of nodes whose path is in another process, and the messages to it.
 
-The devices are passed to the other process as open files. This process keeps no descriptor of them, so they disappear
-when either process ends. `crates/live/src/world/mod.rs` describes the messages and their order.
+The devices go to the other process as open files. No descriptor stays here, so they disappear with either process.
+`crates/live/src/world/mod.rs` describes the messages.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ import struct
 
 DEVICE = "path0"
 HOST = "host0"
-"""The passage's device that leads to its host."""
+"""The passage's device towards its host."""
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
-# The process that emulates the path expects a header of 10 bytes before each packet (`struct virtio_net_hdr`).
+# The process with the path expects a 10-byte header (`struct virtio_net_hdr`) before each packet.
 IFF_VNET_HDR = 0x4000
 
 
 class PathGone(Exception):
-    """The process with the path has ended."""
+    """The path's process has ended."""
 
 
 def create(name: str = DEVICE) -> int:
-    """Creates a device in the caller's network namespace, and returns its descriptor."""
+    """Creates a device in the caller's namespace, and returns its descriptor."""
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI | IFF_VNET_HDR))
@@ -37,31 +36,29 @@ def create(name: str = DEVICE) -> int:
 
 
 class TooLate(Exception):
-    """The run and its path ended while this process was still executing the run."""
+    """The run ended before this process."""
 
 
 class Talk:
-    """The connection to the process that carries the path."""
+    """The connection to the path's process."""
 
     def __init__(self, descriptor: int) -> None:
         self.socket = socket.socket(fileno=descriptor)
         self.socket.set_inheritable(False)
 
     def hand_over(self, name: str, device: int) -> None:
-        """Passes a device to the process that carries the path."""
         socket.send_fds(self.socket, [name.encode()], [device])
         os.close(device)
 
     def await_path(self) -> None:
-        """Waits until the path is built."""
         self._hear()
 
     def begin(self, origin_ns: int) -> None:
-        """Sends the start of the run, in ns of CLOCK_MONOTONIC."""
+        """Sends the run's start in ns of CLOCK_MONOTONIC."""
         self.socket.send(str(origin_ns).encode())
 
     def await_end(self) -> None:
-        """Waits until the run has ended in the process that carries the path."""
+        """Waits for the end of the run in the path's process."""
         self._hear()
 
     def _hear(self) -> None:
