@@ -13,7 +13,6 @@ import os
 import re
 import socket
 import ssl
-import struct
 from collections.abc import AsyncGenerator, AsyncIterable
 from dataclasses import dataclass, field
 
@@ -21,6 +20,7 @@ import h11
 
 from lopsided.fetching.errors import Trouble
 from lopsided.fetching.url import Url, tls_context
+from lopsided.worlds.kernel.guest import tcp_info
 
 MAX_HEAD = 64 << 10
 """Most bytes of a response head. A larger head is a mistake or an attack."""
@@ -31,11 +31,6 @@ _BUFFER = 256 << 10
 _CONNECT_TIMEOUT_S = 20.0
 _NEXT_ADDRESS_S = 0.25
 """Seconds after which the next address is tried in parallel (RFC 8305, section 5)."""
-_RCV_OOOPACK = 224
-_SND_MSS = 16
-_LAST_DATA_RECV = 52
-"""Offsets in Linux's `struct tcp_info`. The last field exists since Linux 5.4."""
-_TCP_INFO_OCTETS = 256
 
 
 @dataclass(frozen=True)
@@ -180,12 +175,11 @@ class Connection:
         if self._socket is None or not hasattr(socket, "TCP_INFO"):
             return None
         try:
-            info = self._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_OCTETS)
-        except OSError:
+            info = tcp_info.read(self._socket)
+            # Linux before 5.4 does not count out-of-order packets.
+            return Seen(info["rcv_ooopack"], info["snd_mss"], info["last_data_recv"])
+        except (OSError, KeyError):
             return None
-        if len(info) < _RCV_OOOPACK + 4:
-            return None
-        return Seen(*(struct.unpack_from("=I", info, place)[0] for place in (_RCV_OOOPACK, _SND_MSS, _LAST_DATA_RECV)))
 
     def abort(self) -> None:
         """Closes the connection immediately. A pending read raises Trouble."""

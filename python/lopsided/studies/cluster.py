@@ -19,7 +19,6 @@ import importlib
 import io
 import json
 import logging
-import math
 import os
 import re
 import time
@@ -182,32 +181,11 @@ class Swept:
 
 
 @dataclass(frozen=True)
-class _Plan:
-    """The numbered runs of a sweep: every repetition of every combination of values."""
+class _Plan(sweeps.Grid):
+    """The numbered runs of a sweep, and their start times."""
 
-    scenario: Scenario
-    axes: Mapping[str, Sequence[sweeps.Arm]]
-    repeat: int
     jitter_s: float = 0.0
     """Range of the random start offset in seconds, in addition to the scenario's jitter."""
-
-    @property
-    def runs(self) -> int:
-        return math.prod(len(arms) for arms in self.axes.values()) * self.repeat
-
-    def columns(self) -> dict[str, tuple[str, dict[str, Any]]]:
-        return {name: sweeps.axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
-
-    def run(self, number: int) -> tuple[Row, dict[str, str], int]:
-        """Returns a run's labels, settings and repetition."""
-        rest, repetition = divmod(number, self.repeat)
-        chosen: list[sweeps.Arm] = []
-        for arms in reversed(list(self.axes.values())):
-            rest, place = divmod(rest, len(arms))
-            chosen.insert(0, arms[place])
-        columns = self.columns()
-        labels = {columns[name][0]: columns[name][1][arm.label] for name, arm in zip(self.axes, chosen, strict=True)}
-        return labels, {key: value for arm in chosen for key, value in arm.settings.items()}, repetition
 
     def fingerprint(self) -> str:
         """Returns a hash of the sweep's definition."""
@@ -233,23 +211,16 @@ def sweep(
     The rows are those of `studies.sweep.sweep`, after a first column `run` with the number. Start times vary alike.
     Raises UsageError without an axis.
     """
-    found, file_repeat = sweeps.axes_of(scenario)
-    if axes is not None:
-        found = {name: sweeps.arms_of(name, values) for name, values in axes.items()}
-    if not found:
-        raise UsageError("nothing to sweep: give axes, or a [sweep] section in the scenario")
-    plan = _Plan(scenario, found, file_repeat if repeat is None else repeat)
-    many.check_count(plan.runs)
-    many.seeds(scenario.seed, plan.repeat)
+    plan = _Plan.of(scenario, axes, repeat)
     # An invalid setting raises before the first run.
-    for name, arms in found.items():
+    for name, arms in plan.axes.items():
         for arm in arms:
             _checked(scenario, name, arm)
     plan = replace(plan, jitter_s=_jitter(client, plan, start_jitter))
     there = _begin(folder, plan)
     missing = _gaps(there, plan.runs)
     already = plan.runs - sum(last - first for first, last in missing)
-    source, controllers, columns = scenario.source, scenario.controllers, plan.columns()
+    source, controllers, columns = scenario.source, scenario.controllers, plan.columns
     types = {column: type(next(iter(names.values()))).__name__ for column, names in columns.values()}
 
     def batch(first: int, last: int) -> tuple[Any, ...]:

@@ -6,10 +6,13 @@ the option's help.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar, cast
 
 from lopsided.errors import UsageError
+
+T = TypeVar("T")
 
 AQM_QUEUES = "fifo,codel,fq_codel,pie,cake"
 """Disciplines that `lopsided aqm` compares by default."""
@@ -152,3 +155,8 @@ class SizeOptions:
     def __post_init__(self) -> None:
         if self.repeat < 1:
             raise UsageError(f"cannot repeat a measurement {self.repeat} times")
+
+
+def from_arguments(kind: type[T], arguments: Mapping[str, Any]) -> T:
+    """Returns options with the values of a function's arguments (`locals()`) that have the names of the fields."""
+    return kind(**{each.name: arguments[each.name] for each in fields(cast("Any", kind))})

@@ -18,7 +18,7 @@ from lopsided.studies.aqm.result import Aqm
 from lopsided.studies.aqm.workloads import WORKLOADS, Ends, with_workload
 from lopsided.studies.arms import Arm, check_worlds, kernel_in
 from lopsided.studies.jobs import Progress, check_count, part_of, repeated, run_jobs
-from lopsided.studies.options import AQM_QUEUES, AqmOptions
+from lopsided.studies.options import AQM_QUEUES, AqmOptions, from_arguments
 from lopsided.studies.spread import grouped, medians
 from lopsided.studies.starts import varied
 from lopsided.studies.study import digest_of
@@ -76,9 +76,7 @@ def aqm(
     UsageError
         For a discipline, a link or a workload that does not exist.
     """
-    asked = AqmOptions(
-        direction=direction, link=link, workload=workload, probe=probe, ecn=ecn, repeat=repeat, seed=seed
-    )
+    asked = from_arguments(AqmOptions, locals())
     found = disciplines(queues)
     worlds = (world,) if isinstance(world, str) else tuple(world)
     if asked.ecn:

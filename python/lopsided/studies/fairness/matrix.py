@@ -24,7 +24,7 @@ from lopsided.studies.fairness.pairs import Contender, Meeting
 from lopsided.studies.fairness.plan import Plan, plan
 from lopsided.studies.fairness.result import KEYS, Matrix
 from lopsided.studies.jobs import check_count, repeated, run_jobs
-from lopsided.studies.options import FairnessOptions
+from lopsided.studies.options import FairnessOptions, from_arguments
 from lopsided.studies.spread import grouped, medians
 from lopsided.studies.study import digest_of
 
@@ -92,24 +92,7 @@ def matrix(
     UsageError
         For invalid sides, rates or times.
     """
-    options = FairnessOptions(
-        link=link,
-        up=up,
-        direction=direction,
-        buffer=buffer,
-        pairs=pairs,
-        flows=flows,
-        stack=stack,
-        socket_buffer=socket_buffer,
-        duration=duration,
-        warmup=warmup,
-        lead=lead,
-        within=within,
-        hold=hold,
-        harm=harm,
-        repeat=repeat,
-        seed=seed,
-    )
+    options = from_arguments(FairnessOptions, locals())
     return run(plan(cc, rtt_ms, options, controllers), world=world, workers=workers, progress=progress)
 
 

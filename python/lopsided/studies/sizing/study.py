@@ -20,7 +20,7 @@ from lopsided.data.table import Row, Table
 from lopsided.errors import UsageError
 from lopsided.studies import device_configs
 from lopsided.studies.jobs import check_count, part_of
-from lopsided.studies.options import SIZE_QUEUES, SizeOptions
+from lopsided.studies.options import SIZE_QUEUES, SizeOptions, from_arguments
 from lopsided.studies.sizing import disciplines
 from lopsided.studies.sizing.curve import Curve, curve_of, measured, model
 from lopsided.studies.sizing.line import PACKET_BYTES, Line, default_sizes, line_of
@@ -81,17 +81,7 @@ def size(
     UsageError
         For an invalid line, delay or size.
     """
-    asked = SizeOptions(
-        preset=preset,
-        queue_down=queue_down,
-        target_delay=target_delay,
-        framing=framing,
-        cc=cc,
-        stack=stack,
-        repeat=repeat,
-        seed=seed,
-        interface=interface,
-    )
+    asked = from_arguments(SizeOptions, locals())
     device_configs.checked_interface(asked.interface)
     if isinstance(queues, str):
         queues = names_in(queues)

@@ -1,6 +1,16 @@
 """Runs every combination of settings' values, with several seeds."""
 
-from lopsided.studies.sweep.axes import Arm, Axes, arms_of, axes_of, axis_column, axis_columns, axis_label, axis_words
+from lopsided.studies.sweep.axes import (
+    Arm,
+    Axes,
+    Grid,
+    arms_of,
+    axes_of,
+    axis_column,
+    axis_columns,
+    axis_label,
+    axis_words,
+)
 from lopsided.studies.sweep.measures import flow_rows, performance_of, together_goodput
 from lopsided.studies.sweep.result import Sweep, summary
 from lopsided.studies.sweep.study import sweep
@@ -8,6 +18,7 @@ from lopsided.studies.sweep.study import sweep
 __all__ = [
     "Arm",
     "Axes",
+    "Grid",
     "Sweep",
     "arms_of",
     "axes_of",

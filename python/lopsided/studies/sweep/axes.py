@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from lopsided import _native
 from lopsided.errors import UsageError
 from lopsided.settings import setting_text
+from lopsided.studies.jobs import check_count, seeds
 
 if TYPE_CHECKING:
-    from lopsided.data.table import Table
+    from lopsided.data.table import Row, Table
     from lopsided.scenario import Scenario
 
 
@@ -31,6 +34,54 @@ def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
     """The axes of `[sweep]`, and the repetitions."""
     axes, repeat = scenario.native.axes()
     return {name: [Arm(label, dict(settings)) for label, settings in arms] for name, arms in axes}, repeat
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The numbered runs of a sweep: every repetition of every combination of values."""
+
+    scenario: Scenario
+    axes: Mapping[str, Sequence[Arm]]
+    repeat: int
+
+    @classmethod
+    def of(cls, scenario: Scenario, axes: Axes | None, repeat: int | None) -> Self:
+        """Returns the grid of `axes`, or else of the scenario's `[sweep]`.
+
+        Raises UsageError without axes, without repetitions, or for too many runs or seeds.
+        """
+        found, file_repeat = axes_of(scenario)
+        if axes is not None:
+            found = {name: arms_of(name, values) for name, values in axes.items()}
+        if not found:
+            raise UsageError("nothing to sweep: give axes, or a [sweep] section in the scenario")
+        grid = cls(scenario, found, file_repeat if repeat is None else repeat)
+        if grid.repeat < 1:
+            raise UsageError(f"cannot repeat a sweep {grid.repeat} times")
+        check_count(grid.runs)
+        seeds(scenario.seed, grid.repeat)
+        return grid
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return math.prod(len(arms) for arms in self.axes.values()) * self.repeat
+
+    @cached_property
+    def columns(self) -> dict[str, tuple[str, dict[str, float | int | str]]]:
+        """The column of each axis, and its values by label."""
+        return {name: axis_column(name, [arm.label for arm in arms]) for name, arms in self.axes.items()}
+
+    def run(self, number: int) -> tuple[Row, dict[str, str], int]:
+        """Returns a run's values of the axes' columns, its settings and its repetition."""
+        rest, repetition = divmod(number, self.repeat)
+        chosen: list[Arm] = []
+        for arms in reversed(list(self.axes.values())):
+            rest, place = divmod(rest, len(arms))
+            chosen.insert(0, arms[place])
+        columns = zip(self.columns.values(), chosen, strict=True)
+        labels = {column: values[arm.label] for (column, values), arm in columns}
+        return labels, {key: value for arm in chosen for key, value in arm.settings.items()}, repetition
 
 
 def arms_of(name: str, values: str | Iterable[Any]) -> list[Arm]:

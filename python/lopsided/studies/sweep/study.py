@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided.data.table import Row
 from lopsided.errors import UsageError
-from lopsided.studies.jobs import Divided, Progress, check_count, repeated, run_jobs, seeds
+from lopsided.studies.jobs import Divided, Progress, repeated, run_jobs
 from lopsided.studies.options import SWEEP_METRIC
 from lopsided.studies.starts import varied
-from lopsided.studies.sweep.axes import Arm, Axes, arms_of, axes_of, axis_column
+from lopsided.studies.sweep.axes import Arm, Axes, Grid
 from lopsided.studies.sweep.measures import flow_rows
 from lopsided.studies.sweep.result import Sweep
 
@@ -72,31 +72,18 @@ def sweep(
     UsageError
         If there is nothing to sweep, or no value of an axis changes anything.
     """
-    found, file_repeat = axes_of(scenario)
-    if axes is not None:
-        found = {name: arms_of(name, values) for name, values in axes.items()}
-    repeat = file_repeat if repeat is None else repeat
-    if not found:
-        raise UsageError("nothing to sweep: give axes, or a [sweep] section in the scenario")
-    if repeat < 1:
-        raise UsageError(f"cannot repeat a sweep {repeat} times")
-    check_count(math.prod(len(arms) for arms in found.values()) * repeat)
-    of_seeds = seeds(scenario.seed, repeat)
-    columns = {name: axis_column(name, [arm.label for arm in arms]) for name, arms in found.items()}
+    grid = Grid.of(scenario, axes, repeat)
     measure = measure or flow_rows
-
-    scenarios: list[Scenario] = []
-    keys: list[Row] = []
-    for combination in itertools.product(*found.values()):
-        scenarios.append(scenario.with_(**{key: value for arm in combination for key, value in arm.settings.items()}))
-        label = {columns[name][0]: columns[name][1][arm.label] for name, arm in zip(found, combination, strict=True)}
-        keys += [{**label, "repetition": repetition, "seed": seed} for repetition, seed in enumerate(of_seeds)]
-    _check_axes(found, scenarios)
-    starts = varied(scenarios, repeat, start_jitter, workers)
-    jobs = repeated(starts.scenarios, scenario.seed, repeat)
+    runs = [grid.run(number) for number in range(grid.runs)]
+    scenarios = [scenario.with_(**settings) for _, settings, repetition in runs if repetition == 0]
+    _check_axes(grid.axes, scenarios)
+    starts = varied(scenarios, grid.repeat, start_jitter, workers)
+    jobs = repeated(starts.scenarios, scenario.seed, grid.repeat)
 
     def rows(number: int, run: Run) -> list[Row]:
-        return [{**keys[number], "digest": run.digest, **row} for row in measure(run)]
+        labels, _, repetition = runs[number]
+        key = {**labels, "repetition": repetition, "seed": run.seed, "digest": run.digest}
+        return [{**key, **row} for row in measure(run)]
 
     where = Divided(f"sweep in {world}")
     collected = run_jobs(jobs, rows, world=world, kernel=kernel, workers=workers, progress=progress, divided=where)
