@@ -158,7 +158,7 @@ fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (Ip
     if at_source { (from, Towards::Network) } else { (to, Towards::Host) }
 }
 
-/// Returns the rate in bit/s and the busy time in ns of the data's link, or the ACKs' link if `backwards`.
+/// Returns the rate in bit/s and the busy time in ns of the data's link. `backwards` selects the link of the ACKs.
 fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, backwards: bool) -> (f64, u64) {
     let Some(timeline) = &connection.directions[sender].timeline else { return (f64::NAN, 0) };
     let bound = BUSY_MS.max(BUSY_SHARE * floor_ms);
@@ -195,7 +195,8 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
     if carried_bps > MORE * rate_bps { (f64::NAN, 0) } else { (rate_bps, busy) }
 }
 
-/// True if the queue of the data (of the ACKs if `backwards`) was never empty during the bin. `None` without a sample.
+/// True if the queue was never empty during the bin; `None` without a sample. `backwards` selects the queue of the ACKs
+/// instead of the data.
 fn is_busy(bin: &Bin, backwards: bool, bound: f64) -> Option<bool> {
     let (wait, other) =
         if backwards { (bin.ack_wait_ms, bin.data_wait_ms) } else { (bin.data_wait_ms, bin.ack_wait_ms) };

@@ -99,7 +99,7 @@ pub struct Direction {
     pub ack_path: AckPath,
     /// Measurements over time; `None` without data.
     pub timeline: Option<Box<Timeline>>,
-    /// Number of segments marked CE, of ECN-capable or marked segments, and of ACKs with ECE (RFC 3168).
+    /// Three counts: segments marked CE, segments that are ECN-capable or marked, and ACKs with ECE (RFC 3168).
     pub ecn: (u64, u64, u64),
     /// Queueing delay of data when a loss was detected, in ms.
     pub wait_at_loss_ms: Sketch,

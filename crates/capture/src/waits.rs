@@ -103,7 +103,7 @@ impl Ways {
         }
     }
 
-    /// Records data that echoes `echo` and was queued for `waited` ns. `clocked`: an ACK released it.
+    /// Records data that echoes `echo` and was queued for `waited` ns. `clocked` is true if an ACK released the data.
     pub(crate) fn data_passed(&mut self, at: u64, echo: Option<u32>, waited: Option<u64>, clocked: bool) {
         if let Some(waited) = waited {
             self.data_here = smooth(self.data_here, waited);

@@ -30,7 +30,7 @@ use std::fmt::{self, Debug};
 /// # Ok::<(), String>(())
 /// ```
 pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
-    /// Name of the part: the value of `kind` in a family, otherwise the name of the table in the reference page.
+    /// Name of the part. In a family this is the value of `kind`.
     const NAME: &'static str;
     /// Describes in one sentence what the part models, for the reference page and for editors.
     const TEXT: &'static str;

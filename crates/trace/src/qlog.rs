@@ -45,8 +45,8 @@ struct Shared {
 }
 
 impl Qlog {
-    /// Starts the file for the end of `flow` at `node`. `sends`: it sends the flow's data; `client`: it opened the
-    /// connection.
+    /// Starts the file for the end of `flow` at `node`. `sends` is true if this end sends the flow's data, `client` if
+    /// it opened the connection.
     pub fn new(
         out: impl Write + Send + 'static,
         title: &str,

@@ -236,8 +236,8 @@ impl TcpOptions {
         self.change(true, |apart| apart.sack.push(block));
     }
 
-    /// Calls `change` on the options other than timestamps. `adds`: the change adds an option. Without options to
-    /// change, nothing happens.
+    /// Calls `change` on the options other than timestamps. Pass true for `adds` if the change adds an option.
+    /// Otherwise a segment without such options stays unchanged.
     #[inline]
     fn change(&mut self, adds: bool, change: impl FnOnce(&mut OptionsApart)) {
         if adds || self.apart.is_some() {

@@ -102,7 +102,7 @@ impl Iphc {
     }
 }
 
-/// Returns the sent value if `flag` is set, else the value in the context.
+/// Returns the sent value if `flag` is set, or the value in the context.
 fn carried<T: Clone>(flag: u8, sent: &T, known: &T) -> T {
     if flag == 0 { known.clone() } else { sent.clone() }
 }

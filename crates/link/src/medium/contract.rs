@@ -39,8 +39,8 @@ pub trait Medium: Debug + Send {
     /// Adds a frame of station `frame.station` for station `to`. The frame contains an IP packet of `size` bytes.
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time);
 
-    /// True if `station` may hand over another frame. `with_medium` counts the frames that the medium holds: those for
-    /// `receiver` if there is a [`Medium::queue_per_receiver`], else all of the station.
+    /// True if `station` may hand over another frame. `with_medium` is the number of its frames that the medium holds;
+    /// with [`Medium::queue_per_receiver`], only of those for `receiver`.
     fn takes(&self, station: usize, receiver: usize, with_medium: usize) -> bool {
         let _ = (station, receiver);
         with_medium == 0

@@ -233,7 +233,7 @@ impl DocsisPieLaw {
     }
 }
 
-/// Returns the scale of a change of the probability: PIE's below 10 %, otherwise a larger one.
+/// Returns the factor for a change of the probability. Below 10 % it is PIE's factor.
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.1 => crate::aqm::pie::scale(p),

@@ -161,7 +161,7 @@ struct Arrivals {
     since: Time,
     /// Number of packets received before the start of the current RTT.
     before: u64,
-    /// The largest number within one RTT so far.
+    /// The largest number of packets that arrived within one RTT so far.
     most: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The table of a family of parts: `kind`, and the keys of all its kinds.
+//! The table of a family, such as all queue disciplines: the key `kind`, and the keys of all kinds.
 
 use super::limit::limit;
 use lopsided_spec::{Family, KeyInfo, PartInfo, ValueType};

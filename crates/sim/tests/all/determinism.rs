@@ -83,7 +83,7 @@ proptest! {
         changes in any::<bool>(),
     ) {
         for text in [TWO_WAY, BUSY] {
-            // This replaces the scenario's own [record].
+            // Cut off the scenario's own [record], which the text below replaces.
             let recorded = text.split("[record]").next().unwrap_or(text);
             let text = format!("{recorded}[record]\ninterval = \"70 ms\"\non_change = {changes}\n");
             let whole = in_slices(&text, 1, &[(1 << 50, u64::MAX)]);

@@ -11,7 +11,8 @@ use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 
-/// Initial value of the packet counts on the wire (section 3.2.1). A middlebox's zero is thus detectable.
+/// Initial value of the packet counts on the wire (section 3.2.1). A field that a middlebox has cleared can thus be
+/// detected.
 const FIRST_COUNT: u8 = 5;
 /// Initial values of the byte counts of ECT(0), ECT(1) and CE on the wire.
 const FIRST_OCTETS: [u32; 3] = [1, 1, 0];

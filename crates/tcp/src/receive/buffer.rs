@@ -142,7 +142,8 @@ impl Buffer {
         }
     }
 
-    /// True if a read opened the window so far that the peer must be notified. `ended`: the peer's FIN has arrived.
+    /// True if a read opened the window so far that the peer must be notified. `ended` is true if the peer's FIN has
+    /// arrived.
     pub fn is_update_due(&self, filling: Filling, ended: bool) -> bool {
         match &self.window {
             Window::Room { capacity, .. } => {

@@ -327,7 +327,8 @@ impl Receiver {
         self.unread += u64::from(len);
     }
 
-    /// Accepts the part of the payload at `start` that fits the window. `fin`: the stream ends after it.
+    /// Accepts the part of the payload at `start` that fits the window. `fin` is true if the stream ends after the
+    /// payload.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
         self.settled = false;
         let end = start + i64::from(payload.len());

@@ -14,7 +14,7 @@ pub(super) struct Rounds {
     ends: Option<Time>,
     /// The RTT in units of 1/8 µs, as Linux stores it.
     eighths: Option<u64>,
-    /// Echo of the last sample. The same echo again would measure a burst's queueing delay.
+    /// Echoed timestamp of the last sample. Further segments with this echo give no sample.
     last_echo: Option<u32>,
     /// The advertised window for which the filling time is being measured: its start time and its end offset.
     window: Option<(Time, u64)>,

@@ -224,8 +224,8 @@ impl Recovery {
         self.ca_state == CaState::Open && self.reduction.is_none() && self.tlp.is_none()
     }
 
-    /// True if [calm](Recovery::is_calm), without duplicate ACKs and limited transmit. The controller's window is then
-    /// in force.
+    /// True if [calm](Recovery::is_calm), and no duplicate ACK was counted and no segment was released by limited
+    /// transmit. The controller's window is then in force.
     #[inline]
     pub fn is_undisturbed(&self) -> bool {
         self.is_calm() && self.dupacks == 0 && self.limited_transmit.credit() == 0

@@ -221,7 +221,7 @@ impl Recovery {
 
     // State transitions.
 
-    /// Starts a fast recovery. Reduces the window unless the state (CWR, Recovery) already has.
+    /// Starts a fast recovery. Also reduces the window, unless it was already reduced (CWR and Recovery states).
     pub(super) fn enter_recovery(&mut self, now: Time, flight: &mut Flight) {
         flight.counters.fast_retransmits += 1;
         self.undo.begin(flight.una(), flight.scoreboard.retrans_out());

@@ -70,7 +70,8 @@ impl Recovery {
         }
     }
 
-    /// Arms the probe timer after new data was acknowledged, else the retransmission timer (RFC 6298 rule 5.3).
+    /// After new data was acknowledged, arms the probe timer if a probe is useful, or the retransmission timer (RFC
+    /// 6298 rule 5.3).
     pub fn arm_after_ack(&mut self, now: Time, flight: &mut Flight) {
         if flight.scoreboard.is_empty() {
             flight.timers.stop_loss();

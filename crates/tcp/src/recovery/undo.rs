@@ -127,7 +127,7 @@ impl Recovery {
     }
 }
 
-/// 4.4BSD: half of the smoothed RTT. An earlier ACK after a timeout acknowledges the original segment.
+/// 4.4BSD: half of the smoothed RTT. An ACK within this time after a timeout must acknowledge the original segment.
 pub(super) fn early_ack_window(flight: &Flight) -> Duration {
     flight.rtt.srtt().unwrap_or(Duration::ZERO) / 2
 }

@@ -138,7 +138,8 @@ impl Sender {
         self.grow_send_buffer();
     }
 
-    /// Linux's FLAG_SET_XMIT_TIMER: true if SACKed data is older than the first retransmission, so the timer restarts.
+    /// Linux's FLAG_SET_XMIT_TIMER: true if the SACKed data was sent before the first retransmission. The timer then
+    /// restarts.
     fn repair_is_younger(&self, now: Time, outcome: &AckOutcome) -> bool {
         // tcp_clean_rtx_queue compares the RTT of the SACKed data with the age of the oldest segment.
         let rule = self.flight.profile.loss_detection == LossDetection::Rack;
@@ -167,7 +168,8 @@ impl Sender {
         changed
     }
 
-    /// Marks newly SACKed segments. Below `prior_fack`, the highest offset SACKed before, delivery was out of order.
+    /// Marks newly SACKed segments. A segment below `prior_fack`, the highest offset SACKed before this ACK, was
+    /// delivered out of order.
     fn process_sack(&mut self, now: Time, info: &AckInfo<'_>, prior_fack: Option<u64>, outcome: &mut AckOutcome) {
         let una = self.flight.una();
         let expected = self.seq(una);

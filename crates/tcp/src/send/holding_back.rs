@@ -26,7 +26,8 @@ impl HoldingBack {
         self.pushed = false;
     }
 
-    /// True if a short last segment must wait. `outstanding`: data is outstanding; `short_out`: a short segment is.
+    /// True if a short last segment must wait. `outstanding` is true if any data is outstanding, `short_out` if a short
+    /// segment is.
     pub fn holds(&self, rule: Nagle, outstanding: bool, short_out: bool) -> bool {
         if self.pushed {
             return false;

@@ -49,8 +49,8 @@ impl PeerWindow {
         self.updated_by = Numbers { seq, ack };
     }
 
-    /// Sets the window from a newer segment. Returns true if the window changed. `advances`: the segment acknowledges
-    /// new data.
+    /// Sets the window from a newer segment. Returns true if the window changed. `advances` is true if the segment
+    /// acknowledges new data.
     pub fn update(&mut self, size: u64, seq: Seq, ack: Seq, advances: bool) -> bool {
         let last = self.updated_by;
         // RFC 9293 section 3.10.7.4: only a newer segment may change the window.

@@ -1,4 +1,4 @@
-//! Fast path for an ACK of new data without known losses. It has the result of [`Sender::handle_ack`].
+//! Fast path for an ACK of new data while no loss is known. It gives the same result as [`Sender::handle_ack`].
 
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::rate_sample::NewestDelivered;

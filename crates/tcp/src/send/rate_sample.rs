@@ -70,8 +70,8 @@ impl Delivery {
         }
     }
 
-    /// Returns the counters for a segment that is sent now. `in_flight` includes it; `first`: nothing else is
-    /// outstanding.
+    /// Returns the counters for a segment that is sent now. `in_flight` includes this segment. `first` is true if no
+    /// other segment is outstanding.
     pub fn stamp(&mut self, now: Time, first: bool, in_flight: u64, total_lost: u64) -> RateStamp {
         if first {
             // Nothing was outstanding, so start a new interval: idle time must not count as delivery time.

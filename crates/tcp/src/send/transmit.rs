@@ -425,7 +425,7 @@ impl Sender {
         self.last_data_at = Some(now);
     }
 
-    /// Sends a tail loss probe: new data if possible, else the last segment (RFC 8985 section 7.3).
+    /// Sends a tail loss probe: new data if the windows permit it, or the last segment again (RFC 8985 section 7.3).
     fn send_tail_probe(&mut self, now: Time, full: u64) -> Option<Piece> {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);

@@ -27,8 +27,8 @@ impl WindowUse {
         self.sent = true;
     }
 
-    /// Records the end of a burst (Linux's tcp_cwnd_validate). `blocked_by_cwnd`: the congestion window may have ended
-    /// it. `left`: unsent data remains.
+    /// Records the end of a burst (Linux's tcp_cwnd_validate). `blocked_by_cwnd` is true if the congestion window may
+    /// have ended the burst, `left` if unsent data remains.
     ///
     /// Returns false and records nothing if the window had space but no new data was sent.
     pub fn note(&mut self, blocked_by_cwnd: bool, left: bool, una: u64, nxt: u64) -> bool {

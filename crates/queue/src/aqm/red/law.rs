@@ -13,7 +13,7 @@ pub(crate) struct Average {
     falls: bool,
     /// The current average.
     value: f64,
-    /// Start of the idle time for which the average has not decayed yet. `None` while the queue has packets.
+    /// Time from which on idle time must still be applied to the average; `None` while the queue has packets.
     idle_since: Option<Time>,
     /// True if the packet that ends an idle time counts as a sample.
     counts_first: bool,

@@ -1,4 +1,4 @@
-//! A round robin over classes: its members, and the member that has the turn.
+//! A round robin over classes: its members, and the member whose turn it is.
 
 /// A round robin in the order of class numbers. `begin_again` starts a new round.
 #[derive(Debug, Default)]

@@ -8,7 +8,7 @@ fn each() -> impl Iterator<Item = (&'static str, Box<dyn Controller>)> {
     CONTROLLERS.iter().map(|name| (*name, controller(name)))
 }
 
-/// Returns a controller after congestion avoidance and a loss, so that no state is initial.
+/// Returns a controller after congestion avoidance and a loss, so that no part of its state has the initial value.
 fn warmed(name: &str) -> Path {
     let mut path = Path::new(controller(name), 20.0, Duration::from_millis(50), 86);
     path.run(Duration::from_secs(10));

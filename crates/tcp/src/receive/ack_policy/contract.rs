@@ -165,8 +165,8 @@ pub trait AckPolicy: Debug + Send {
     fn name(&self) -> &str;
     /// Called for each arriving data segment. `view` already includes the segment's bytes and size.
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision;
-    /// Called for data with a CE mark. `first`: no mark since the peer's last CWR (RFC 3168). Returns true if the data
-    /// must be acknowledged at once.
+    /// Called for data with a CE mark. `first` is true for the first mark since the peer's last CWR (RFC 3168). Returns
+    /// true if the data must be acknowledged at once.
     fn on_mark(&mut self, _first: bool) -> bool {
         true
     }
@@ -191,8 +191,8 @@ pub trait AckPolicy: Debug + Send {
     /// Called after a segment with the pending acknowledgement was sent. `covered` is true if the acknowledgement
     /// covered new data.
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {}
-    /// True if an ACK at an [`AckDecision::By`] deadline carries the current timestamp; else it carries that of the
-    /// last arrival.
+    /// True if an ACK that is sent at an [`AckDecision::By`] deadline carries the time of the deadline; false if it
+    /// carries the time of the last arrival.
     fn timer_reads_clock(&self, _now: Time) -> bool {
         true
     }

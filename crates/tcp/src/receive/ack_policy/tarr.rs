@@ -34,7 +34,7 @@ pub(super) struct AckRateRequest {
     immediate: bool,
     /// R of the last request that this end sent; `None` before the first.
     asked: Option<u32>,
-    /// Bytes to be acknowledged until the peer has certainly received the last request.
+    /// Number of bytes that must still be acknowledged before the peer has certainly received the last request.
     unknown: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use super::progress::Reduction;
 
-/// Updates the window for an ACK. `safe`: it acknowledged new data and reported no further loss.
+/// Updates the window for an ACK. `safe` is true if the ACK acknowledged new data and reported no further loss.
 pub(super) fn update(reduction: &mut Reduction, in_flight: u64, mss: u64, delivered: u64, safe: bool) {
     reduction.delivered += delivered;
     let mut send = if in_flight > reduction.target {

@@ -60,8 +60,8 @@ impl Recovery {
         }
     }
 
-    /// Advances the reduction by one ACK that delivered data. `safe`: it acknowledged new data and reported no further
-    /// loss.
+    /// Advances the reduction by one ACK that delivered data. `safe` is true if the ACK acknowledged new data and
+    /// reported no further loss.
     pub fn update_cwnd_in_reduction(&mut self, flight: &Flight, delivered: u64, safe: bool) {
         if delivered == 0 {
             return;
