@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -147,18 +147,7 @@ def measure_size(host: str, up: str | None, port: int = 5001) -> None:
         print_line(f"\nset the uplink's buffer below {packets} (merritt2010, inequality 6.6)")
 
 
-class _Summary(TypedDict):
-    flow: str
-    direction: str
-    goodput_bps: float
-    received_bytes: int
-    srtt_mean_ms: float | None
-    cwnd_max_bytes: int | None
-    retransmits: int | None
-    samples: int
-
-
-def _summary(log: Log) -> _Summary:
+def _summary(log: Log) -> dict[str, Any]:
     rtts = [one.rtt_us / 1e3 for one in log.samples if one.rtt_us]
     return {
         "flow": log.flow.name,

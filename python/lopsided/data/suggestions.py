@@ -36,7 +36,7 @@ def names_in(text: str) -> list[str]:
     return [name for part in text.split(",") if (name := part.strip())]
 
 
-def meant(word: str, known: Iterable[str]) -> str | None:
+def meant(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
     """Returns the known name that was probably meant, if any."""
     by_plain = {_plain(name): name for name in known}
     plain = _plain(word)
@@ -45,14 +45,14 @@ def meant(word: str, known: Iterable[str]) -> str | None:
         return by_plain[plain]
     if synonym is not None and synonym in by_plain:
         return by_plain[synonym]
-    close = difflib.get_close_matches(plain, by_plain, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(plain, by_plain, n=1, cutoff=likeness)
     return by_plain[close[0]] if close else None
 
 
-def choices(word: str, known: Iterable[str], more: str = "") -> str:
+def choices(word: str, known: Iterable[str], more: str = "", likeness: float = 0.6) -> str:
     """Returns the end of an error: the probable name, or all known names."""
     names = list(known)
-    found = meant(word, names)
+    found = meant(word, names, likeness)
     return f"did you mean {found!r}?" if found else f"there are {', '.join(names)}{more}"
 
 

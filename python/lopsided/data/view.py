@@ -36,6 +36,16 @@ class Heading:
     """True if a narrow console may omit the column."""
 
 
+def words(*texts: str) -> list[Heading]:
+    """Headings of columns that hold text."""
+    return [Heading(text, numeric=False) for text in texts]
+
+
+def numbers(*texts: str) -> list[Heading]:
+    """Headings of columns that hold numbers."""
+    return [Heading(text) for text in texts]
+
+
 @dataclass(frozen=True)
 class View:
     """Headings and cells as text. The first `keys` columns identify a row."""

@@ -5,7 +5,6 @@ Most come from the native module through the JSON Schema.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any, cast
 
 from lopsided import _native
 from lopsided.data import examples
+from lopsided.data.suggestions import choices
 from lopsided.errors import UsageError
 
 
@@ -54,9 +54,7 @@ def check_preset(name: str) -> None:
     """Raises UsageError if there is no such access line."""
     known = [known for known, *_ in _native.presets()]
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        meant = f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"
-        raise UsageError(f"no preset is called {name!r}{meant}")
+        raise UsageError(f"no preset is called {name!r}; {choices(name, known, likeness=0.4)}")
 
 
 def groups() -> list[Group]:

@@ -9,6 +9,7 @@ import polars as pl
 
 from lopsided.data import units
 from lopsided.data.view import Heading, View, heading, view
+from lopsided.studies.spread import ARROWS
 from lopsided.views import inks
 from lopsided.views.chart import Chart, Curve, Panel
 from lopsided.views.sparkline import sparkline
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from lopsided.studies.emulate import Emulated
 
 _SPARKS = 24
-_ARROWS = {"down": "↓", "up": "↑"}
 _COLUMNS = ("sent_packets", "sojourn_mean_ms", "sojourn_p95_ms", "dropped_packets", "lost_packets")
 
 _FLOW_COLUMNS = ("name", "direction", "profile", "cc", "goodput_bps", "rtt_mean_ms", "retransmits")
@@ -34,7 +34,7 @@ def table(emulated: Emulated) -> View:
         times, rates, _ = _curves(emulated, row["link"], row["direction"])
         parts = np.array_split(rates, min(_SPARKS, len(rates))) if len(times) else []
         spark = sparkline([float(part.mean()) for part in parts])
-        arrow = _ARROWS[row["direction"]]
+        arrow = ARROWS[row["direction"]]
         values = [column.text(row[column.name]) for column in columns]
         rows.append([row["link"], arrow, units.rate(rate), *values, spark])
     return View(

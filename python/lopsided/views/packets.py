@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lopsided.data.catalogue import run_tables
-from lopsided.data.view import Heading, Styled, View
+from lopsided.data.view import Styled, View, numbers, words
 
 if TYPE_CHECKING:
     from lopsided.studies.packets import AtHost, Divergence, Packets, Scene
@@ -74,19 +74,15 @@ def many(found: Mapping[str, Packets]) -> View:
         places = (first.first if first else None), (parted.parted if parted else None)
         told = [(f"{at.packets:,}", f"{at.since_syn_s:.3f}") if at else ("–", "–") for at in places]
         rows.append([name, _total(one), *told[0], *told[1], _words(places[0].fields) if places[0] else "–"])
-    numbers = map(Heading, ("packets", "differ after", "s", "part after", "s"))
-    return View([*_words_above("run"), *numbers, *_words_above("first in")], rows, keys=1)
+    return View(
+        [*words("run"), *numbers("packets", "differ after", "s", "part after", "s"), *words("first in")], rows, keys=1
+    )
 
 
 def flows(found: Packets) -> View:
     """Per flow and host: time of the first difference, and of different content."""
     rows = [[one.flow, one.host, f"{one.packets[0]:,}", *_after(one.first), *_after(one.parted)] for one in found.found]
-    numbers = map(Heading, ("packets", "differ after", "s", "part after", "s"))
-    return View([*_words_above("flow", "at"), *numbers], rows, keys=2)
-
-
-def _words_above(*texts: str) -> list[Heading]:
-    return [Heading(text, numeric=False) for text in texts]
+    return View([*words("flow", "at"), *numbers("packets", "differ after", "s", "part after", "s")], rows, keys=2)
 
 
 def _after(at: Divergence | None) -> tuple[str, str]:
@@ -119,13 +115,13 @@ def context(found: Packets, scene: Scene) -> View:
             which = f"{name}, then" if number == 0 else ""
             rows.append([Styled(cell, "dim") for cell in (which, *_cells(packet, scene.at.sends))])
     headings = [
-        *_words_above(""),
-        Heading("s after SYN"),
-        *_words_above(""),
-        *map(Heading, ("seq", "len", "ack")),
-        *_words_above("flags"),
-        Heading("win"),
-        *_words_above(""),
+        *words(""),
+        *numbers("s after SYN"),
+        *words(""),
+        *numbers("seq", "len", "ack"),
+        *words("flags"),
+        *numbers("win"),
+        *words(""),
     ]
     return View(headings, rows, keys=3, caption=f"at {scene.at.host}: → leaves it, ← arrives at it; {_FLAGS}")
 
@@ -166,7 +162,7 @@ def states(found: Packets, scene: Scene) -> View:
         values = [scene.states[side.name].get(column.name) for side in found.sides]
         if any(value is not None for value in values):
             rows.append([column.heading, *map(column.text, values)])
-    return View([*_words_above("before it"), *(Heading(side.name) for side in found.sides)], rows)
+    return View([*words("before it"), *numbers(*(side.name for side in found.sides))], rows)
 
 
 def drift(found: Packets, one: AtHost) -> View:
@@ -191,8 +187,11 @@ def drift(found: Packets, one: AtHost) -> View:
         rows.append(row)
     names = [side.name for side in found.sides]
     said = f"{one.flow} at {one.host}: packets of {names[0]} and {names[1]}; delay of {names[1]}, and its lead"
-    numbers = map(Heading, ("packets", "", "found again", "in time", "later by", "ahead by"))
-    return View([*_words_above("s after SYN"), *numbers], rows, caption=said)
+    return View(
+        [*words("s after SYN"), *numbers("packets", "", "found again", "in time", "later by", "ahead by")],
+        rows,
+        caption=said,
+    )
 
 
 def _percent(part: int, whole: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lopsided.data.catalogue import Column, TableSpec, Unit, drop_reasons, mark_reasons, run_tables
-from lopsided.data.view import Heading, View
+from lopsided.data.view import View, words
 
 _UNITS: dict[Unit, str] = {
     **dict.fromkeys(("s", "tenths", "start", "instant"), "s"),
@@ -26,12 +26,12 @@ def _table(table: TableSpec) -> str:
 
 def columns(described: Sequence[Column]) -> str:
     """Lists columns with their unit and meaning."""
-    headings = [Heading(text, numeric=False) for text in ("column", "unit", "meaning")]
+    headings = words("column", "unit", "meaning")
     rows = [[f"`{column.name}`", _UNITS.get(column.unit, ""), column.meaning] for column in described]
     return View(headings, rows).markdown()
 
 
 def _reasons(table: str, known: Mapping[str, str]) -> str:
-    headings = [Heading(text, numeric=False) for text in ("reason", "meaning")]
+    headings = words("reason", "meaning")
     rows = [[f"`{name}`", meaning] for name, meaning in known.items()]
     return f"### Reasons in `{table}`\n\n{View(headings, rows).markdown()}"

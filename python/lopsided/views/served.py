@@ -10,8 +10,8 @@ import csv
 import errno
 import json
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
@@ -73,49 +73,51 @@ def serving(folder: Path, port: int = 0) -> Generator[Server]:
         inner.server_close()
 
 
+def _newest(root: Path, pattern: str, read: Callable[[Path], dict[str, str] | None]) -> list[dict[str, str]]:
+    """Returns what `read` finds in the files that match the pattern, newest first. It leaves out files without an
+    answer, and files that cannot be read, for example because they are still being written."""
+    found: list[tuple[float, dict[str, str]]] = []
+    for path in sorted(root.glob(pattern))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
+        with suppress(OSError, ValueError):
+            if (entry := read(path)) is not None:
+                found.append((path.stat().st_mtime, entry))
+    found.sort(key=lambda each: each[0], reverse=True)
+    return [entry for _, entry in found[:_MOST_FOLDERS]]
+
+
 def runs(root: Path) -> list[dict[str, str]]:
     """Returns folders of runs and studies, newest first."""
-    found: list[tuple[float, dict[str, str]]] = []
-    for path in sorted(root.glob(f"**/{MANIFEST}"))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
-        try:
-            manifest = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
-            name = path.parent.relative_to(root).as_posix()
-            made = path.stat().st_mtime
-        except (OSError, ValueError):
-            continue  # Skip the folder: its manifest is still being written, or belongs to another program.
+
+    def read(path: Path) -> dict[str, str] | None:
+        manifest = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
+        name = path.parent.relative_to(root).as_posix()
         if not isinstance(cast("object", manifest), dict) or "lopsided" not in manifest:
-            continue
-        report = f"/runs/{quote(name)}/report.html" if (path.parent / "report.html").is_file() else ""
-        folder = {
+            return None
+        return {
             "name": name,
             "title": str(manifest.get("name", name)),
             "kind": str(manifest.get("kind", "run")),
             "digest": str(manifest.get("digest", "")),
-            "report": report,
+            "report": f"/runs/{quote(name)}/report.html" if (path.parent / "report.html").is_file() else "",
             "scenario": _scenario(path.parent / "scenario.toml"),
         }
-        found.append((made, folder))
-    found.sort(key=lambda each: each[0], reverse=True)
-    return [folder for _, folder in found[:_MOST_FOLDERS]]
+
+    return _newest(root, f"**/{MANIFEST}", read)
 
 
 def sweeps(root: Path) -> list[dict[str, str]]:
     """Tables of `lopsided sweep --out`, newest first."""
-    found: list[tuple[float, dict[str, str]]] = []
-    for path in sorted(root.glob("**/*.csv"))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
-        try:
-            with path.open(encoding="utf-8", newline="") as file:
-                heading = file.readline(10_000)
-            made = path.stat().st_mtime
-        except (OSError, ValueError):
-            continue
+
+    def read(path: Path) -> dict[str, str] | None:
+        with path.open(encoding="utf-8", newline="") as file:
+            heading = file.readline(10_000)
         if "goodput_bps" not in heading.strip().split(","):
-            continue
+            return None
         name = path.relative_to(root).as_posix()
         table = {"name": name, "title": path.stem, "kind": "sweep", "digest": "", "scenario": ""}
-        found.append((made, {**table, "report": f"/tables/{quote(name)}"}))
-    found.sort(key=lambda each: each[0], reverse=True)
-    return [table for _, table in found[:_MOST_FOLDERS]]
+        return {**table, "report": f"/tables/{quote(name)}"}
+
+    return _newest(root, "**/*.csv", read)
 
 
 def _table(path: Path) -> str:

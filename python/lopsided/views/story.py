@@ -10,7 +10,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from lopsided.data import units
-from lopsided.data.view import Heading, View
+from lopsided.data.view import View, numbers, words
 
 if TYPE_CHECKING:
     from lopsided.studies.explain import Connection, Episode, Story
@@ -70,7 +70,7 @@ def limits(story: Story) -> View | None:
         return None
     total = sum(held.values())
     rows = [[limit, units.seconds(seconds), units.percent(seconds / total)] for limit, seconds in held.items()]
-    return View([Heading("the sender was limited by", numeric=False), Heading("for"), Heading("share")], rows, keys=1)
+    return View([*words("the sender was limited by"), *numbers("for", "share")], rows, keys=1)
 
 
 def acknowledgements(story: Story) -> View | None:
@@ -81,7 +81,7 @@ def acknowledgements(story: Story) -> View | None:
     total = sum(acks.values())
     rows = [[reason, f"{number:,}", units.percent(number / total)] for reason, number in acks.most_common()]
     return View(
-        [Heading("the receiver acknowledged because of", numeric=False), Heading("ACKs"), Heading("share")],
+        [*words("the receiver acknowledged because of"), *numbers("ACKs", "share")],
         rows,
         keys=1,
     )

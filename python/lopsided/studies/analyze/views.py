@@ -8,7 +8,7 @@ from typing import Any
 
 from lopsided.data import units
 from lopsided.data.table import Row
-from lopsided.data.view import Heading, View
+from lopsided.data.view import Heading, View, numbers, words
 from lopsided.studies.analyze.limits import LIMITS, Stretch
 from lopsided.studies.analyze.verdict import name
 
@@ -38,12 +38,12 @@ def overview(rows: Sequence[Row], most: int = 20) -> View:
     return View(
         [
             Heading("#", "number of the direction, which other tables refer to"),
-            Heading("from > to", numeric=False),
+            *words("from > to"),
             Heading("data", spare=True),
-            Heading("goodput"),
+            *numbers("goodput"),
             Heading("RTT floor", spare=True),
             Heading("again", "share of retransmitted packets", spare=True),
-            Heading("limited by", numeric=False),
+            *words("limited by"),
             Heading("for", "share of the time"),
         ],
         [
@@ -69,13 +69,13 @@ def latest(rows: Sequence[Row], most: int = 10) -> View:
     left = len(rows) - most
     return View(
         [
-            Heading("from > to", numeric=False),
-            Heading("goodput"),
+            *words("from > to"),
+            *numbers("goodput"),
             Heading("RTT", "mean round-trip time of the whole path"),
             Heading("data wait", "mean queueing delay of data", spare=True),
             Heading("ACK wait", "mean queueing delay of ACKs", spare=True),
             Heading("again", "retransmitted packets", spare=True),
-            Heading("limited by", numeric=False),
+            *words("limited by"),
         ],
         [
             [
@@ -106,13 +106,10 @@ def between(rows: Iterable[Row]) -> View:
     """Packets, losses and delays between the two capture points."""
     return View(
         [
-            Heading("from > to", numeric=False),
-            Heading("in 1"),
-            Heading("in 2"),
+            *words("from > to"),
+            *numbers("in 1", "in 2"),
             Heading("lost", "packets that passed one point and not the other"),
-            Heading("delay min"),
-            Heading("p50"),
-            Heading("p95"),
+            *numbers("delay min", "p50", "p95"),
             Heading("max", spare=True),
         ],
         [
@@ -133,7 +130,7 @@ def limits(row: Row) -> View:
     shares = {limit: row[f"limited_{limit}"] for limit in LIMITS}
     ordered = sorted((limit for limit in LIMITS if shares[limit] > 0), key=lambda limit: -shares[limit])
     return View(
-        [Heading("limited by", numeric=False), Heading("share"), Heading("that is", numeric=False, spare=True)],
+        [*words("limited by"), *numbers("share"), Heading("that is", numeric=False, spare=True)],
         [[_SHORT[limit], units.percent(shares[limit]), LIMITS[limit]] for limit in ordered],
     )
 
@@ -145,14 +142,7 @@ def path(row: Row) -> View:
         data_buffer = f"at least {units.millis(row['data_longest_wait_ms'])}"
     ack_buffer = f"at least {units.millis(row['ack_longest_wait_ms'])}" if row["ack_longest_wait_ms"] else "–"
     return View(
-        [
-            Heading("way of", numeric=False),
-            Heading("wait p50"),
-            Heading("wait p95"),
-            Heading("rate"),
-            Heading("buffer"),
-            Heading("discipline", numeric=False),
-        ],
+        [*words("way of"), *numbers("wait p50", "wait p95", "rate", "buffer"), *words("discipline")],
         [
             [
                 "the data",
@@ -193,13 +183,7 @@ def acks(row: Row) -> View:
 def timeline(stretches: Sequence[Stretch], most: int = 15) -> View:
     left = len(stretches) - most
     return View(
-        [
-            Heading("from"),
-            Heading("to"),
-            Heading("limited by", numeric=False),
-            Heading("confidence"),
-            Heading("packets"),
-        ],
+        [*numbers("from", "to"), *words("limited by"), *numbers("confidence", "packets")],
         [
             [
                 f"{each.begin_s:.2f} s",

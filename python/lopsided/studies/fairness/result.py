@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from lopsided.data import units
 from lopsided.data.table import Row, Table
-from lopsided.data.view import Heading, Styled, View, view
+from lopsided.data.view import Heading, Styled, View, numbers, view, words
 from lopsided.errors import UsageError
 from lopsided.studies.fairness.pairs import Contender
 from lopsided.studies.fairness.plan import HeatMapGrid, Plan
@@ -266,8 +266,9 @@ def _pairs(matrix: Matrix) -> View:
         )
     headings = ("goodput", "other's", "share", "mean", "95 %", "Jain", "fair after", "harm", "to other")
     many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; the folder's tables have all"
-    sides = [Heading(side, numeric=False) for side in ("one", "other")]
-    return View([*sides, *map(Heading, headings)], rows, keys=2, caption=many if len(pairs) > _MOST_PAIRS else "")
+    return View(
+        [*words("one", "other"), *numbers(*headings)], rows, keys=2, caption=many if len(pairs) > _MOST_PAIRS else ""
+    )
 
 
 def _mean_share(cell: dict[str, Any], text: Callable[[str, dict[str, Any]], str]) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lopsided.data import units
 from lopsided.data.table import Row, Table
 from lopsided.data.units import counted
-from lopsided.data.view import Heading, View, view
+from lopsided.data.view import Heading, View, numbers, view, words
 from lopsided.studies.fit.remedies import ALIKE
 from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
@@ -200,7 +200,7 @@ class Fit(Study):
             possible = self.possible(choice)
             doubt = "" if self.distance <= CLEAR else ", uncertain"
             rows.append([_NAMES[choice], " or ".join(possible) + doubt if possible else "unknown"])
-        return View([Heading("choice", numeric=False), Heading("fitted", numeric=False)], rows)
+        return View(words("choice", "fitted"), rows)
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -227,7 +227,7 @@ def _parameters(rows: Iterable[Row]) -> View:
                 ),
             ]
         )
-    headings = [Heading("parameter", numeric=False), Heading("value"), Heading("low"), Heading("high")]
+    headings = [*words("parameter"), *numbers("value", "low", "high")]
     return View([*headings, Heading("", numeric=False)], cells, caption="low, high: 95 % interval")
 
 
@@ -236,15 +236,7 @@ def _remedies(rows: Iterable[Row]) -> View:
         return "–" if value is None else units.change(value)
 
     return View(
-        [
-            Heading("remedy", numeric=False),
-            Heading("down"),
-            Heading("up"),
-            Heading("RTT 95 %"),
-            Heading("down, change"),
-            Heading("up, change"),
-            Heading("RTT, change"),
-        ],
+        [*words("remedy"), *numbers("down", "up", "RTT 95 %", "down, change", "up, change", "RTT, change")],
         [
             [
                 row["remedy"],

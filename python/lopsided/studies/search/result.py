@@ -12,7 +12,7 @@ from lopsided.data import units
 from lopsided.data.catalogue import Column, Kind, TableSpec
 from lopsided.data.table import Table
 from lopsided.data.units import counted
-from lopsided.data.view import Heading, View, heading, view
+from lopsided.data.view import Heading, View, heading, view, words
 from lopsided.errors import UsageError
 from lopsided.metrics import mean_interval
 from lopsided.metrics.confidence import Interval
@@ -362,7 +362,7 @@ def ranked(found: Search) -> list[Trial]:
 def _table(found: Search, trials: Sequence[Trial], more: str) -> View:
     keys = [key.key for key in found.space.keys if any(key.key in trial.labels for trial in trials)]
     checked, goals = any(trial.checks for trial in trials), [goal.metric.text for goal in found.goals]
-    headings = [Heading("trial"), *(Heading(key, numeric=False) for key in keys)]
+    headings = [Heading("trial"), *words(*keys)]
     for metric in found.metrics:
         headings += [heading(metric.stored), *([INTERVAL] if found.repeat > 1 else [])]
         headings += [_CHECKED] if checked and metric.text in goals else []

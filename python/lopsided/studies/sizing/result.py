@@ -12,7 +12,7 @@ import numpy as np
 from lopsided import metrics
 from lopsided.data import units
 from lopsided.data.table import Table
-from lopsided.data.view import Heading, View, view
+from lopsided.data.view import View, numbers, view, words
 from lopsided.studies import device_configs
 from lopsided.studies.options import USUAL_INTERFACE
 from lopsided.studies.sizing.curve import TOLERANCE, Measured, Model
@@ -338,8 +338,7 @@ def _answers(found: Sizing) -> View:
         row(f"largest within {target} when full", most, found.performance_at(most))
     row("rule of thumb: RTT x C", found.rule_of_thumb_packets)
     row("for 2 flows: RTT x C / sqrt(2)", found.many_flows_packets(2))
-    headings = map(Heading, ("packets", "bytes", "when full", "performance"))
-    return View([Heading("", numeric=False), *headings], rows)
+    return View([*words(""), *numbers("packets", "bytes", "when full", "performance")], rows)
 
 
 def _none(side: str) -> str:

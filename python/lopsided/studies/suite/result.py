@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from lopsided.data import units
 from lopsided.data.table import Row, Table
 from lopsided.data.units import counted
-from lopsided.data.view import Heading, Styled, View, view
+from lopsided.data.view import Styled, View, numbers, view, words
 from lopsided.studies.study import Block, Drawing, Headline, Note, Study, Terms
 from lopsided.studies.suite import reverse
 from lopsided.studies.suite.cases import Case, LeftOut, SuiteSpec
@@ -203,25 +203,19 @@ def _one_digest_per_run(rows: list[Row]) -> list[Row]:
 
 def grid(found: SuiteResult) -> View:
     """Verdicts, cases by lines."""
-    headings = [Heading("case", numeric=False), *(Heading(line, numeric=False) for line in found.lines)]
+    headings = words("case", *found.lines)
     rows = [[case.key, *(_MARKS[found.verdict(case.key, line)] for line in found.lines)] for case in found.cases]
     return View(headings, rows, keys=1)
 
 
 def left_out(parts: Sequence[LeftOut]) -> View:
     """The source's parts that cannot be simulated, with reasons."""
-    headings = [Heading(name, numeric=False) for name in ("section", "left out", "because")]
+    headings = words("section", "left out", "because")
     return View(headings, [[part.section, part.title, part.reason] for part in parts], keys=1)
 
 
 def listed(specs: Sequence[SuiteSpec]) -> View:
-    headings = [
-        Heading("suite", numeric=False),
-        Heading("cases"),
-        Heading("tests", numeric=False),
-        Heading("title", numeric=False),
-        Heading("source", numeric=False),
-    ]
+    headings = [*words("suite"), *numbers("cases"), *words("tests", "title", "source")]
     tests = {"control": "a congestion control (--cc)", "queue": "a queue discipline (--queue)"}
     return View(
         headings,

@@ -10,7 +10,7 @@ from lopsided.data.rows import Rows
 from lopsided.data.study_tables import SWEEP
 from lopsided.data.table import Table
 from lopsided.data.units import counted
-from lopsided.data.view import Heading, View, heading
+from lopsided.data.view import View, heading, words
 from lopsided.metrics import mean_interval
 from lopsided.studies.options import SWEEP_METRIC
 from lopsided.studies.spread import ALIKE, ARROW, ARROWS, INTERVAL, all_alike, grouped, mean, spread, uncertain
@@ -150,7 +150,7 @@ class Sweep(Table, Study):
         more = f"; and {len(arms) - most:,} more rows in the table" if len(arms) > most else ""
         return View(
             [
-                *(Heading(axis_label(axis), numeric=False) for axis in axes),
+                *words(*map(axis_label, axes)),
                 heading(table.column("name")),
                 ARROW,
                 heading(first),
