@@ -25,21 +25,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import lopsided
+from lines import DOWNLOAD, line_of
 from lopsided import cli
 from lopsided.cli import terminal
 from lopsided.cli.commands import COMMANDS
 
-SCENARIO = """\
-[scenario]
-duration = "1 s"
-[link]
-rtt = "20 ms"
-down = { rate = "1 Mbit/s", queue = "20 packets" }
-up = { rate = "200 kbit/s", queue = "20 packets" }
-[[flow]]
-name = "download"
-direction = "down"
-"""
+SCENARIO = line_of("1 s", "1 Mbit/s", "200 kbit/s") + DOWNLOAD
 VALUES = (
     *(
         "",

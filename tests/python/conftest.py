@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import lopsided as lop
+from lopsided.cli import terminal
 from lopsided.worlds.kernel.errors import Overloaded
 
 if TYPE_CHECKING:
@@ -56,6 +57,15 @@ def adsl_file(tmp_path):
     path = tmp_path / "adsl.toml"
     path.write_text(ADSL)
     return path
+
+
+@pytest.fixture
+def own_folder(tmp_path, monkeypatch):
+    """Runs the test in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    # The console keeps the streams of the test that used it first, so drop the cached console.
+    terminal.out.cache_clear()
+    terminal.errors.cache_clear()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -10,7 +10,7 @@ import polars as pl
 
 from lopsided.papers.framework.claims import wider_than_said
 from lopsided.papers.framework.experiments import run_experiments
-from lopsided.papers.framework.measurements import Measurements
+from lopsided.papers.framework.measurements import Label, Measurements
 from lopsided.papers.framework.model import Artifact, Experiment, Figure, Overrides, Paper
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.framework.reasons import unexplained
@@ -52,6 +52,13 @@ def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
     return Measurements(rows, {}, labels, m.published)
 
 
+def one_seed(paper: Paper, key: str, overrides: Overrides, **labels: Label) -> Measurements:
+    """Returns one seed of an experiment's cases that have the given labels."""
+    found = paper.experiment(key)
+    cases = tuple(case for case in found.cases if labels.items() <= dict(case.labels).items())
+    return run_experiments(paper, [replace(found, cases=cases)], 1, run_jobs, overrides=overrides, keep_runs=False)
+
+
 def of_one_case_each(
     paper: Paper, experiments: Iterable[Experiment], overrides: Mapping[str, Overrides]
 ) -> Measurements:
@@ -82,14 +89,21 @@ def printed_results(
     return results, [row for row in results if _key(row) not in used]
 
 
-def outside_panels(artifacts: Mapping[str, tuple[Figure, Artifact]]) -> list[str]:
-    """Returns the figures in which a curve leaves its panel. There should be none. Vertical lines are ignored."""
+def outside_panels(artifacts: Mapping[str, tuple[Figure, Artifact]], begin_s: float = -np.inf) -> list[str]:
+    """Returns the figures in which a curve leaves its panel. There should be none.
+
+    Vertical lines are ignored, and in figures over time the seconds before `begin_s`.
+    """
     found: list[str] = []
     for name, (_, artifact) in artifacts.items():
-        for panel in artifact.drawing.axes if artifact.drawing else ():
-            low, high = panel.get_ylim()
+        panels = artifact.drawing.axes if artifact.drawing else ()
+        over_time = bool(panels) and panels[-1].get_xlabel().endswith("(s)")
+        for panel in panels:
+            (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
+            first = max(left, begin_s) if over_time else left
             for curve in panel.get_lines():
-                y = np.asarray(curve.get_ydata(), dtype=float)
+                x, y = (np.asarray(values, dtype=float) for values in curve.get_data())
+                y = y[(x >= first) & (x <= right)]
                 if curve.get_transform() == panel.transData and np.any((y < low - 1e-9) | (y > high + 1e-9)):
                     found.append(name)
     return found

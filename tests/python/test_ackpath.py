@@ -7,22 +7,10 @@ import html
 import pytest
 
 import lopsided as lop
+from lines import DOWNLOAD, UPLOAD, line_of
 from lopsided.studies.ackpath import REMEDIES, remedied, two_way
 
-LINE = """
-[scenario]
-duration = "6 s"
-[link]
-rtt = "20 ms"
-down = { rate = "20 Mbit/s", queue = "100 packets" }
-up = { rate = "200 kbit/s", queue = "50 packets" }
-[[flow]]
-name = "download"
-direction = "down"
-[[flow]]
-name = "upload"
-direction = "up"
-"""
+LINE = line_of("6 s", "20 Mbit/s", "200 kbit/s", "100 packets", "50 packets") + DOWNLOAD + UPLOAD
 
 
 @pytest.fixture(scope="module")
@@ -63,17 +51,7 @@ def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line()
     assert found.limits["none"].startswith("the downlink itself: ")
 
 
-LINE_OF_ACKS = """
-[scenario]
-duration = "20 s"
-[link]
-rtt = "2 ms"
-down = { rate = "10 Mbit/s", queue = "50 packets" }
-up = { rate = "100 kbit/s", queue = "50 packets" }
-[[flow]]
-name = "download"
-direction = "down"
-"""
+LINE_OF_ACKS = line_of("20 s", "10 Mbit/s", "100 kbit/s", "50 packets", "50 packets", rtt="2 ms") + DOWNLOAD
 
 
 def test_receivers_that_acknowledge_rarely_free_the_uplink():

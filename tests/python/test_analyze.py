@@ -15,24 +15,11 @@ import polars as pl
 import pytest
 
 import lopsided as lop
+from lines import DOWNLOAD, UPLOAD, line_of
 from lopsided.data import catalogue
 from lopsided.errors import UsageError
 
-LINE = """\
-[scenario]
-duration = "40 s"
-[link]
-rtt = "20 ms"
-down = { rate = "2400 kbit/s", queue = { limit = "50 packets" } }
-up = { rate = "196 kbit/s", queue = { limit = "50 packets" } }
-[[flow]]
-name = "download"
-direction = "down"
-[[flow]]
-name = "upload"
-direction = "up"
-start = "20 s"
-"""
+LINE = line_of("40 s", "2400 kbit/s", "196 kbit/s", "50 packets", "50 packets") + DOWNLOAD + UPLOAD + 'start = "20 s"\n'
 
 
 @pytest.fixture(scope="module")

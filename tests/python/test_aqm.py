@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
+from lines import DOWNLOAD, UPLOAD, line_of
 from lopsided.cli import invoke
 from lopsided.errors import UsageError
 from lopsided.metrics.responsiveness import round_trips_per_minute, saturation, trimmed_mean, weighted_quantiles
@@ -14,21 +15,8 @@ from lopsided.studies.aqm import WORKLOADS, Aqm, known, run_suite
 from lopsided.studies.aqm.disciplines import disciplines
 from lopsided.studies.suite import cases
 
-LINE = """
-[scenario]
-duration = "15 s"
-[link]
-rtt = "30 ms"
-down = { rate = "8 Mbit/s", queue = "100 packets" }
-up = { rate = "1 Mbit/s", queue = "60 packets" }
-[[flow]]
-name = "download"
-direction = "down"
-[[flow]]
-name = "upload"
-direction = "up"
-start_jitter = "1 s"
-"""
+LINE = line_of("15 s", "8 Mbit/s", "1 Mbit/s", "100 packets", "60 packets", rtt="30 ms")
+LINE += DOWNLOAD + UPLOAD + 'start_jitter = "1 s"\n'
 
 
 @pytest.fixture(scope="module")

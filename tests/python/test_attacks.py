@@ -19,6 +19,7 @@ import pytest
 
 import lopsided as lop
 from faulty_server import FaultyServer
+from lines import DOWNLOAD, line_of
 from lopsided import cli
 from lopsided.cli import terminal
 from lopsided.cli.terminal import clean
@@ -33,17 +34,7 @@ from lopsided.views.plot import style
 from lopsided.worlds.kernel import backend, build, cleanup
 from lopsided.worlds.kernel.errors import KernelUnavailable
 
-SHORT = """\
-[scenario]
-duration = "1 s"
-[link]
-rtt = "20 ms"
-down = { rate = "1 Mbit/s", queue = "20 packets" }
-up = { rate = "200 kbit/s", queue = "20 packets" }
-[[flow]]
-name = "download"
-direction = "down"
-"""
+SHORT = line_of("1 s", "1 Mbit/s", "200 kbit/s") + DOWNLOAD
 
 
 @pytest.mark.parametrize("ranges", [True, False])

@@ -17,17 +17,9 @@ from conftest import ADSL
 from lopsided import _native, cli
 from lopsided.cli import hints
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_folder")]
 
 MAIN = [sys.executable, "-m", "lopsided"]
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    # The console keeps the streams of the test that used it first, so drop the cached console.
-    cli.terminal.out.cache_clear()
-    cli.terminal.errors.cache_clear()
 
 
 def test_run_prints_a_table_and_writes_a_folder(adsl_file, tmp_path, capsys, adsl_run):

@@ -352,17 +352,10 @@ def test_a_single_group_has_no_harm(adsl):
 # The command line.
 
 
-@pytest.fixture
-def _in_a_folder_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    cli.terminal.out.cache_clear()
-    cli.terminal.errors.cache_clear()
-
-
 ASK = ["fairness", "--cc", "reno,vegas", "--rtt", "20ms,80ms", "--link", "5M", "--duration", "30s", "--lead", "5s"]
 
 
-@pytest.mark.usefixtures("_in_a_folder_of_its_own")
+@pytest.mark.usefixtures("own_folder")
 def test_the_command_prints_the_result_of_the_function(small, capsys):
     assert cli.invoke([*ASK, "--repeat", "1", "--out", "here", "--no-report"]) == 0
     said = capsys.readouterr()
@@ -376,7 +369,7 @@ def test_the_command_prints_the_result_of_the_function(small, capsys):
     assert result["cells"][0]["share"] == pytest.approx(0.5)
 
 
-@pytest.mark.usefixtures("_in_a_folder_of_its_own")
+@pytest.mark.usefixtures("own_folder")
 def test_an_error_leaves_no_folder(tmp_path, capsys):
     assert cli.invoke(["fairness", "--cc", "cubik", "--out", "here"]) == 2
     assert "did you mean `cubic`" in capsys.readouterr().err
@@ -384,7 +377,7 @@ def test_an_error_leaves_no_folder(tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.usefixtures("_in_a_folder_of_its_own")
+@pytest.mark.usefixtures("own_folder")
 def test_run_prints_fairness_on_request(adsl_file, capsys):
     assert cli.invoke(["run", str(adsl_file), "--fairness", "--no-report", "--out", "here", "--repeat", "2"]) == 0
     said = capsys.readouterr().out

@@ -18,9 +18,7 @@ from lopsided.views import packets as views
 RENO = f"{Path(own_controllers.__file__)}:Reno"
 
 
-@pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+pytestmark = pytest.mark.usefixtures("own_folder")
 
 
 def test_a_run_has_the_same_packets_as_itself(adsl):

@@ -4,17 +4,14 @@ contradict them."""
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 
 import pytest
 
 from lopsided.papers.cake2018 import claims, setup
 from lopsided.papers.cake2018.figures import ack_limit_bps
-from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Measurements
-from lopsided.papers.framework.model import Artifact, Experiment, Figure, Overrides, Paper
-from lopsided.studies.jobs import run_jobs
-from of_papers import outside_panels, printed_results, reasons_beyond_the_data
+from lopsided.papers.framework.model import Artifact, Figure, Paper
+from of_papers import one_seed, outside_panels, printed_results, reasons_beyond_the_data
 
 PAPER = "cake2018"
 
@@ -40,29 +37,22 @@ def test_the_limit_of_acks_is_an_ack_of_66_octets_for_two_segments() -> None:
     assert ack_limit_bps(2 * 0.528e6) == pytest.approx(1000 * 2 * 1448 * 8)
 
 
-def _in_world(paper: Paper, key: str, overrides: Overrides, **labels: str) -> Measurements:
-    """One seed of an experiment's cases that have the given labels."""
-    found: Experiment = paper.experiment(key)
-    cases = tuple(case for case in found.cases if labels.items() <= dict(case.labels).items())
-    return run_experiments(paper, [replace(found, cases=cases, keep=False)], 1, run_jobs, overrides=overrides)
-
-
 def test_isolation_of_hosts_fails_where_cake_is_fair_to_flows(paper: Paper) -> None:
     claim = next(each for each in paper.claims if each.key == "isolation-triple-isolate")
-    assert claim.check(_in_world(paper, "hosts", {}, mode="triple-isolate")).holds
+    assert claim.check(one_seed(paper, "hosts", {}, mode="triple-isolate")).holds
     flows = {"topology.link.line.down.queue.isolation": "flows"}
-    assert not claim.check(_in_world(paper, "hosts", flows, mode="triple-isolate")).holds
+    assert not claim.check(one_seed(paper, "hosts", flows, mode="triple-isolate")).holds
 
 
 def test_a_real_time_flow_without_its_mark_is_not_isolated(paper: Paper) -> None:
-    assert claims.diffserv_isolates.check(_in_world(paper, "real-time", {}, queue="cake_diff4")).holds
-    unmarked = _in_world(paper, "real-time", {"flow.real-time.stack.dscp": "0"}, queue="cake_diff4")
+    assert claims.diffserv_isolates.check(one_seed(paper, "real-time", {}, queue="cake_diff4")).holds
+    unmarked = one_seed(paper, "real-time", {"flow.real-time.stack.dscp": "0"}, queue="cake_diff4")
     assert not claims.diffserv_isolates.check(unmarked).holds
 
 
 def test_a_shaper_above_the_modem_s_rate_moves_no_queue(paper: Paper) -> None:
-    assert claims.compensation_moves_the_queue.check(_in_world(paper, "overhead", {})).holds
-    fast = _in_world(paper, "overhead", {"topology.link.shaped.down.queue.bandwidth": "1100 kbit/s"})
+    assert claims.compensation_moves_the_queue.check(one_seed(paper, "overhead", {})).holds
+    fast = one_seed(paper, "overhead", {"topology.link.shaped.down.queue.bandwidth": "1100 kbit/s"})
     assert not claims.compensation_moves_the_queue.check(fast).holds
 
 

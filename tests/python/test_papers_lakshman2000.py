@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from lopsided import metrics
-from lopsided.papers.framework.experiments import run_experiments
 from lopsided.papers.framework.measurements import Measurements
-from lopsided.papers.framework.model import Artifact, Figure, Overrides, Paper
+from lopsided.papers.framework.model import Artifact, Figure, Paper
 from lopsided.papers.lakshman2000 import claims, model, setup
-from lopsided.studies.jobs import run_jobs
-from of_papers import outside_panels, reasons_beyond_the_data
+from of_papers import one_seed, outside_panels, reasons_beyond_the_data
 
 PAPER = "lakshman2000"
 
@@ -43,22 +39,15 @@ def test_the_expressions_under_loss_meet_where_the_reverse_link_starts_to_limit(
     assert one / eight == pytest.approx(2)
 
 
-def _in_world(paper: Paper, key: str, overrides: Overrides, **labels: float) -> Measurements:
-    """One seed of an experiment's cases that have the given labels."""
-    found = paper.experiment(key)
-    cases = tuple(case for case in found.cases if all(case.labels[name] == value for name, value in labels.items()))
-    return run_experiments(paper, [replace(found, cases=cases)], 1, run_jobs, overrides=overrides, keep_runs=False)
-
-
 def test_a_fast_reverse_link_is_fair(paper: Paper) -> None:
-    assert claims.reverse_congestion_is_unfair.check(_in_world(paper, "shared", {})).holds
-    fast = _in_world(paper, "shared", {"link.up.rate": "1 Mbit/s"})
+    assert claims.reverse_congestion_is_unfair.check(one_seed(paper, "shared", {})).holds
+    fast = one_seed(paper, "shared", {"link.up.rate": "1 Mbit/s"})
     assert not claims.reverse_congestion_is_unfair.check(fast).holds
 
 
 def test_the_claim_about_front_drop_fails_without_front_drop(paper: Paper) -> None:
-    assert claims.front_performs_better.check(_in_world(paper, "front", {})).holds
-    alike = _in_world(paper, "front", {"link.up.queue.drop": "tail"})
+    assert claims.front_performs_better.check(one_seed(paper, "front", {})).holds
+    alike = one_seed(paper, "front", {"link.up.queue.drop": "tail"})
     assert not claims.front_performs_better.check(alike).holds
 
 

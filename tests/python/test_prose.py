@@ -1,25 +1,10 @@
 """The prose checker finds bad sentences and accepts good ones."""
 
-import importlib.machinery
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
-PATH = Path(__file__).parents[2] / "tools" / "prose"
+from of_tools import load
 
-
-def _load() -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader("prose", str(PATH))
-    spec = importlib.util.spec_from_loader("prose", loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-prose = _load()
+prose = load("prose")
 
 PLANTED = (
     ("x.md", "Of the buffer, in bytes of memory."),

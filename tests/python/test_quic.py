@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import lopsided as lop
+from lines import QUIC, line_of
 from lopsided import ScenarioError
 from lopsided.errors import LopsidedError
 from lopsided.scenario import Scenario
@@ -18,20 +19,7 @@ from lopsided.studies.explain import of_run as explain
 from qlog_schema import EVENTS, faults
 from reference.quic.envelope import area, hull, moved_onto, overlap
 
-LINE = """\
-[scenario]
-duration = "4 s"
-[link]
-rtt = "20 ms"
-queue.limit = "50 packets"
-down.rate = "10 Mbit/s"
-up.rate = "200 kbit/s"
-[[flow]]
-name = "it"
-direction = "down"
-cc = "cubic"
-transport = "quic"
-"""
+LINE = line_of("4 s", "10 Mbit/s", "200 kbit/s", "50 packets", "50 packets") + QUIC
 
 
 def scenario(**settings: object) -> Scenario:

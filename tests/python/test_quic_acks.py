@@ -9,22 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from lines import QUIC, line_of
 from lopsided.scenario import Scenario
 
-LINE = """\
-[scenario]
-duration = "2 s"
-[link]
-rtt = "20 ms"
-queue.limit = "100 packets"
-down.rate = "10 Mbit/s"
-up.rate = "2 Mbit/s"
-[[flow]]
-name = "it"
-direction = "down"
-cc = "cubic"
-transport = "quic"
-"""
+LINE = line_of("2 s", "10 Mbit/s", "2 Mbit/s", "100 packets", "100 packets") + QUIC
 
 IPV4, UDP, CONNECTION_ID, TAG = 20, 8, 8, 16
 

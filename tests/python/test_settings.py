@@ -10,27 +10,13 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
+from lines import DOWNLOAD, UPLOAD, line_of
 from lopsided import cli, metrics
 from lopsided.data import examples
 from lopsided.studies import sweep as sweeps
 from lopsided.studies.spread import uncertain
 
-LINE = """\
-[scenario]
-duration = "3 s"
-[link]
-rtt = "20 ms"
-down = { rate = "2 Mbit/s", queue = "20 packets" }
-up = { rate = "200 kbit/s", queue = "20 packets" }
-[stack]
-cc = "reno"
-[[flow]]
-name = "download"
-direction = "down"
-[[flow]]
-name = "upload"
-direction = "up"
-"""
+LINE = line_of("3 s", "2 Mbit/s", "200 kbit/s") + '[stack]\ncc = "reno"\n' + DOWNLOAD + UPLOAD
 WORDS = {
     "drop": "front",
     "cc": "cubic",

@@ -1,26 +1,13 @@
 """The documentation site contains every page, and `tools/release` updates every file that contains the version."""
 
-import importlib.machinery
-import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
-ROOT = Path(__file__).parents[2]
+from of_tools import ROOT, load
 
-
-def _load(name: str) -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "tools" / name))
-    spec = importlib.util.spec_from_loader(name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-api, docs, release = _load("api"), _load("docs"), _load("release")
+api, docs, release = load("api"), load("docs"), load("release")
 
 
 def test_the_navigation_lists_every_page_once():

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import lopsided as lop
+from lines import DOWNLOAD, line_of
 from lopsided.cli import invoke
 from lopsided.errors import UsageError
 from lopsided.studies.suite import cases, reverse
@@ -31,17 +32,7 @@ since_s = 2
 at_least = 0.8
 origin = "ours"
 """
-LINE = """\
-[scenario]
-duration = "5 s"
-[link]
-rtt = "20 ms"
-down = { rate = "10 Mbit/s", queue = "20 packets" }
-up = { rate = "10 Mbit/s", queue = "20 packets" }
-[[flow]]
-name = "test"
-direction = "down"
-"""
+LINE = line_of("5 s", "10 Mbit/s", "10 Mbit/s") + DOWNLOAD.replace("download", "test")
 
 
 class Timid(lop.WindowAlgorithm):

@@ -1,30 +1,15 @@
 """The measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal the output of their tools."""
 
-import importlib.machinery
-import importlib.util
 import re
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from lopsided.papers.rfc3449 import setup
 from lopsided.papers.rfc3449.setup import mechanism
+from of_tools import load
 
-ROOT = Path(__file__).parents[2]
-
-
-def _load(name: str) -> ModuleType:
-    loader = importlib.machinery.SourceFileLoader(name, str(ROOT / "tools" / name))
-    spec = importlib.util.spec_from_loader(name, loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
-
-
-rfc3449, reverse_path = _load("rfc3449-table"), _load("reverse-path-table")
-accurate_ecn = _load("accurate-ecn-table")
+rfc3449, reverse_path = load("rfc3449-table"), load("reverse-path-table")
+accurate_ecn = load("accurate-ecn-table")
 
 
 def _rows(name: str) -> list[list[str]]:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import lopsided as lop
+from lines import DOWNLOAD, line_of
 from lopsided.data.study_tables import AQM_CELLS, AQM_USERS, CELLS, SWEEP
 from lopsided.data.table import Table
 from lopsided.studies import probe as probe_study
@@ -186,17 +187,7 @@ def test_the_verdict_of_a_suite_counts_the_sections_each_discipline_wins():
     assert aqm.suite_verdict([queues({"fifo": 200.0}, {"fifo": 9e6})]) == []
 
 
-ALONE = """\
-[scenario]
-duration = "2 s"
-[link]
-rtt = "20 ms"
-down = { rate = "1 Mbit/s", queue = "20 packets" }
-up = { rate = "200 kbit/s", queue = "20 packets" }
-[[flow]]
-name = "download"
-direction = "down"
-"""
+ALONE = line_of("2 s", "1 Mbit/s", "200 kbit/s") + DOWNLOAD
 
 
 def test_every_repeating_study_states_that_start_times_vary():

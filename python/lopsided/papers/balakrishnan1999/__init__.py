@@ -10,8 +10,6 @@ Comments cite parts of the paper by label: BAL-E01 is experiment 1, BAL-M03 mech
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from lopsided.papers.balakrishnan1999.bursts import BURST_SWEEP, DELAY_SWEEP
 from lopsided.papers.balakrishnan1999.claims import CLAIMS
 from lopsided.papers.balakrishnan1999.coverage import COVERAGE
@@ -19,26 +17,11 @@ from lopsided.papers.balakrishnan1999.figures import FIGURES
 from lopsided.papers.balakrishnan1999.hindsight import HINDSIGHT, KEY_RESULTS
 from lopsided.papers.balakrishnan1999.live import LIVE
 from lopsided.papers.balakrishnan1999.section9 import IMPLEMENTED_TWO_WAY
-from lopsided.papers.balakrishnan1999.setup import (
-    LOSSY,
-    MEASURED,
-    MEASURED_COMBINED,
-    MEASURED_RADIO,
-    MEASURED_TWO_WAY,
-    ONE_WAY,
-    RADIO,
-    RADIO_MANY,
-    RENO,
-    TWO_DOWNLOADS,
-    TWO_WAY,
-    WEB,
-)
+from lopsided.papers.balakrishnan1999.setup import EXPERIMENTS, RENO
 from lopsided.papers.balakrishnan1999.shared import locked_out, lossy
-from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
-
-FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -59,27 +42,10 @@ PAPER = Paper(
     authors="Hari Balakrishnan, Venkata N. Padmanabhan and Randy H. Katz",
     year=1999,
     summary="How do slow return lines and packet radio affect TCP, and which remedies help?",
-    folder=FOLDER,
-    experiments=(
-        ONE_WAY,
-        LOSSY,
-        TWO_DOWNLOADS,
-        TWO_WAY,
-        RADIO,
-        RADIO_MANY,
-        MEASURED,
-        MEASURED_TWO_WAY,
-        MEASURED_RADIO,
-        MEASURED_COMBINED,
-        WEB,
-        BURST_SWEEP,
-        DELAY_SWEEP,
-        IMPLEMENTED_TWO_WAY,
-    ),
+    **files_beside(__file__),
+    experiments=(*EXPERIMENTS, BURST_SWEEP, DELAY_SWEEP, IMPLEMENTED_TWO_WAY),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=assumptions.load(FOLDER),
-    causes=failing.load(FOLDER),
     coverage=COVERAGE,
     key_results=KEY_RESULTS,
     repeat=10,

@@ -25,17 +25,13 @@ from lopsided.papers.balakrishnan1999.setup import (
     Scheme,
 )
 from lopsided.papers.balakrishnan1999.shared import locked_out, lossy, runs_of, two_way
-from lopsided.papers.framework.coverage import Reader, judged, measured, nothing
+from lopsided.papers.framework.coverage import Reader, column, constant, judged, measured, nothing
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.framework.traces import traces_of
 
 _RADIO = {"Reno": RENO, "ACC/SA": ACC_SA, "AF/SA": AF_SA}
 PACKET_MS = PACKET_BYTES * 8 / DIALUP.rate_bps * 1e3
-
-
-def _constant(value: float) -> Reader:
-    return lambda _m, _row: value
 
 
 def _k(line: Line) -> float:
@@ -83,14 +79,6 @@ def _best_buffer(m: Measurements, _row: PublishedValue) -> float:
     return float(BUFFERS_KB[int(np.argmax(curve.median))])
 
 
-def _radio_of(column: str, scale: float = 1.0) -> Reader:
-    return lambda m, _row: m.value("measured-radio", column, hops=1).map(lambda each: each * scale)
-
-
-def _trips(scheme: Scheme, column: str) -> Reader:
-    return lambda m, _row: m.value("radio", column, hops=2, scheme=scheme.key).map(lambda each: each * 1e-3)
-
-
 def _gap_ms(m: Measurements, _row: PublishedValue) -> float:
     """Median pause in ms between the download's bursts of ACKs, under ACC with acks-first scheduling."""
     trace = traces_of(m.run("two-way", scheme=ACC_SA_FIRST.key, series=0), ("forward",))["forward"]
@@ -106,32 +94,35 @@ def _shortfall(scheme: Scheme, rate_bps: float) -> Reader:
     )
 
 
-_RADIO_CASE = {"case": "200 KB transfer, one wireless hop"}
+_ONE_HOP = "200 KB transfer, one wireless hop"
 _BESIDE = "Section 7.1.3"
 
 COVERAGE = (
-    measured("raw_bandwidth_ratio", _constant(FORWARD_BPS / 100e3)),
-    measured("packet_size_ratio", _constant(PACKET_BYTES / 40)),
-    measured("transmission_time", _constant(PACKET_MS)),
-    measured("ack_blocking_time", _constant(2 * PACKET_MS / 1e3)),
-    measured("k", _constant(_k(SLOWEST)), case="case A, SLIP without header compression"),
-    measured("k", _constant(_k(COMPRESSED_SLOW)), case="case A, 9.6 kbps with header compression"),
-    measured("queued_ack_bytes", _constant(10 * COMPRESSED_BYTES)),
-    measured("bandwidth_delay_product", _constant(DIALUP.rate_bps * 0.5 / 8e3)),
+    measured("raw_bandwidth_ratio", constant(FORWARD_BPS / 100e3)),
+    measured("packet_size_ratio", constant(PACKET_BYTES / 40)),
+    measured("transmission_time", constant(PACKET_MS)),
+    measured("ack_blocking_time", constant(2 * PACKET_MS / 1e3)),
+    measured("k", constant(_k(SLOWEST)), case="case A, SLIP without header compression"),
+    measured("k", constant(_k(COMPRESSED_SLOW)), case="case A, 9.6 kbps with header compression"),
+    measured("queued_ack_bytes", constant(10 * COMPRESSED_BYTES)),
+    measured("bandwidth_delay_product", constant(DIALUP.rate_bps * 0.5 / 8e3)),
     measured("socket_buffer_beyond_which_throughput_dips", _best_buffer, needs=("measured",)),
     measured(
         "end_of_large_idle_periods",
-        lambda m, _row: m.value("measured-two-way", "last_long_pause_s", line="9.6"),
+        column("measured-two-way", "last_long_pause_s", line="9.6"),
         needs=("measured-two-way",),
         remark="the last pause of more than 5 s",
     ),
-    measured("share_of_time_idle", _radio_of("idle_share", 100), needs=("measured-radio",), **_RADIO_CASE),
-    measured("coarse_timeouts", _radio_of("timeouts"), needs=("measured-radio",), **_RADIO_CASE),
-    measured(
-        "losses_recovered_by_fast_retransmit", _radio_of("fast_retransmits"), needs=("measured-radio",), **_RADIO_CASE
+    *(
+        measured(metric, column("measured-radio", name, scale, hops=1), needs=("measured-radio",), case=_ONE_HOP)
+        for metric, name, scale in (
+            ("share_of_time_idle", "idle_share", 100.0),
+            ("coarse_timeouts", "timeouts", 1.0),
+            ("losses_recovered_by_fast_retransmit", "fast_retransmits", 1.0),
+            ("timeout_length_shortest", "shortest_pause_s", 1.0),
+            ("timeout_length_longest", "longest_pause_s", 1.0),
+        )
     ),
-    measured("timeout_length_shortest", _radio_of("shortest_pause_s"), needs=("measured-radio",), **_RADIO_CASE),
-    measured("timeout_length_longest", _radio_of("longest_pause_s"), needs=("measured-radio",), **_RADIO_CASE),
     measured(
         "retransmission_timer",
         lambda m, _row: (
@@ -174,9 +165,15 @@ COVERAGE = (
         case="AF, 3 hops, value in the running text",
     ),
     *(
-        measured(metric, _trips(scheme, column), needs=("radio",), where="Section 7.2.2", case=case)
+        measured(
+            metric,
+            column("radio", name, 1e-3, hops=2, scheme=scheme.key),
+            needs=("radio",),
+            where="Section 7.2.2",
+            case=case,
+        )
         for scheme, case in ((RENO, "Reno, 2 hops"), (AF_SA, "AF/SA, 2 hops"))
-        for metric, column in (("rtt_mean", "rtt_ms"), ("rtt_std_dev", "rtt_std_ms"))
+        for metric, name in (("rtt_mean", "rtt_ms"), ("rtt_std_dev", "rtt_std_ms"))
     ),
     measured("throughput_std_dev_printed", _many, needs=("radio-many",), remark="between the connections of a run"),
     *(
@@ -229,7 +226,7 @@ COVERAGE = (
     judged("maxburst", by="throughput-rises-with-maxburst", case="range where throughput grows almost linearly, start"),
     judged("maxburst", by="throughput-rises-with-maxburst", case="range where throughput grows almost linearly, end"),
     judged("maxburst", by="bursts-of-four-are-enough", case="recommended value, high"),
-    measured("burst_size", _constant(3), remark="in slow start an ACK for two segments releases three"),
+    measured("burst_size", constant(3), remark="in slow start an ACK for two segments releases three"),
     measured(
         "reverse_throughput_shortfall",
         _shortfall(ACC_SA, 28.8e3),

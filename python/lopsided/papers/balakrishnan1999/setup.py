@@ -74,8 +74,6 @@ class Scheme:
     full."""
     spared: bool = False
     """True if RED marks only data, so that ACC has no effect (section 7.1.3)."""
-    implemented: bool = True
-    """True if the paper also implements the scheme in BSD/OS (section 8)."""
 
     def queue(self, limit: int, acks_alone: bool = False) -> str:
         """Returns the queue discipline before the return line, as TOML.
@@ -149,14 +147,12 @@ RECONSTRUCT = (
 RENO = Scheme("reno", "Reno", (1, 2, 3, 5, 6))
 ACC_SA = Scheme("acc_sa", "ACC/SA", (1, 2, 3, 5), marked=True, adapted=True)
 AF_SA = Scheme("af_sa", "AF/SA", (1, 2, 3, 5, 6), filtered=True, adapted=True)
-AF_AR = Scheme("af_ar", "AF/AR", (1, 3), filtered=True, reconstructed=True, implemented=False)
-AF_ALONE = Scheme("af", "AF alone", (1,), filtered=True, implemented=False)
+AF_AR = Scheme("af_ar", "AF/AR", (1, 3), filtered=True, reconstructed=True)
+AF_ALONE = Scheme("af", "AF alone", (1,), filtered=True)
 
 ACC_SA_CODE = replace(ACC_SA, key="acc_sa_code", title="ACC/SA, RED as in the authors' code", tables=(), forced=True)
 """ACC/SA as in the authors' code, where RED drops above its upper threshold."""
-DATA_MARKED = replace(
-    ACC_SA, key="data_marked", title="RED marks data only", tables=(), adapted=False, spared=True, implemented=False
-)
+DATA_MARKED = replace(ACC_SA, key="data_marked", title="RED marks data only", tables=(), adapted=False, spared=True)
 """Section 7.1.3: RED marks the upload's data packets, and ACC is off."""
 CODE_SCHEMES: tuple[Scheme, ...] = (RENO, ACC_SA_CODE, AF_SA, AF_AR, AF_ALONE)
 """Schemes as in the authors' code, for the tables that compare the simulator with it."""
@@ -389,6 +385,12 @@ WEB = Experiment(
     usual=1,
     full_repetitions=3,
 )
+
+EXPERIMENTS = (
+    *(ONE_WAY, LOSSY, TWO_DOWNLOADS, TWO_WAY, RADIO, RADIO_MANY),
+    *(MEASURED, MEASURED_TWO_WAY, MEASURED_RADIO, MEASURED_COMBINED, WEB),
+)
+"""The experiments of sections 4 to 7."""
 
 IMPLEMENTED_QUEUE = 33
 """Limit of the implementation's queues in packets. They hold one packet less."""

@@ -9,17 +9,13 @@ CAKE is a queue discipline for home gateways. The paper's text was not available
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from lopsided.papers.cake2018 import setup
 from lopsided.papers.cake2018.claims import CLAIMS
 from lopsided.papers.cake2018.coverage import COVERAGE
 from lopsided.papers.cake2018.figures import FIGURES
-from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import KeyResult, Paper
-
-FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -65,12 +61,10 @@ PAPER = Paper(
     year=2018,
     summary="What do host isolation, DiffServ tins, COBALT and an ACK filter do in a home gateway? "
     "(From the abstract, a replication and the authors' data: the text was not available.)",
-    folder=FOLDER,
+    **files_beside(__file__),
     experiments=(setup.HOSTS, setup.MARKED, setup.REAL_TIME, setup.FILTERED, setup.UPLINK, setup.OVERHEAD),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=assumptions.load(FOLDER),
-    causes=failing.load(FOLDER),
     coverage=COVERAGE,
     key_results=KEY_RESULTS,
     hindsight=(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from lopsided.papers.framework.coverage import judged, measured
+from lopsided.papers.framework.coverage import column, judged, measured
 
 COVERAGE = (
     measured(
         "induced_delay",
-        lambda m, _row: m.value("real-time", "delay_p5_ms", queue="fq_codel"),
+        column("real-time", "delay_p5_ms", queue="fq_codel"),
         needs=("real-time",),
         item="oscillation, low end",
         remark="5th percentile",
     ),
     measured(
         "induced_delay",
-        lambda m, _row: m.value("real-time", "delay_p95_ms", queue="fq_codel"),
+        column("real-time", "delay_p95_ms", queue="fq_codel"),
         needs=("real-time",),
         item="oscillation, high end",
         remark="95th percentile",
@@ -25,13 +25,13 @@ COVERAGE = (
     judged("ack_filtering", by="filters-help-steep-lines"),
     measured(
         "download_goodput",
-        lambda m, _row: m.value("filters", "down_bps", filter="conservative").map(lambda rate: rate / 1e6),
+        column("filters", "down_bps", 1e-6, filter="conservative"),
         needs=("filters",),
         item="with filter",
     ),
     measured(
         "download_goodput",
-        lambda m, _row: m.value("filters", "down_bps", filter="none").map(lambda rate: rate / 1e6),
+        column("filters", "down_bps", 1e-6, filter="none"),
         needs=("filters",),
         remark="without a filter",
     ),

@@ -205,6 +205,13 @@ def at_most(bound: float, numbers: Iterable[Measured]) -> Verdict:
     return _bounded(numbers, f"at most {text.plain(bound)}", lambda value: value <= bound)
 
 
+def largest_at_most(bound: float, numbers: Iterable[Measured], criterion: str = "") -> Verdict:
+    """Holds if every number is `bound` or less. The reason names only the largest."""
+    numbers = tuple(numbers)
+    largest = max(numbers, key=lambda each: each.value)
+    return at_most(bound, [largest]).but(*numbers, criterion=criterion or f"each at most {text.plain(bound)}")
+
+
 def between(low: float, high: float, numbers: Iterable[Measured]) -> Verdict:
     """Holds if every number is from `low` to `high`."""
     return _bounded(numbers, f"from {text.plain(low)} to {text.plain(high)}", lambda value: low <= value <= high)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from lopsided.papers.framework.measurements import Spread
 
 if TYPE_CHECKING:
-    from lopsided.papers.framework.measurements import Measurements
+    from lopsided.papers.framework.measurements import Label, Measurements
     from lopsided.papers.framework.published import PublishedValue
 
 Reader: TypeAlias = "Callable[[Measurements, PublishedValue], Spread | float | None]"
@@ -59,6 +59,16 @@ def measured(
 ) -> Rule:
     """Returns a rule for measured values. `metrics` are separated by spaces; `read` uses the experiments `needs`."""
     return Rule(tuple(metrics.split()), where, conditions, needs, read, remark=remark)
+
+
+def constant(value: float) -> Reader:
+    """Returns a reader of a number that the settings alone decide."""
+    return lambda _m, _row: value
+
+
+def column(experiment: str, name: str, scale: float = 1.0, **labels: Label) -> Reader:
+    """Returns a reader of a measured column at the setting with these labels, times `scale`."""
+    return lambda m, _row: m.value(experiment, name, **labels).map(lambda each: each * scale)
 
 
 def judged(metrics: str, *, by: str, where: str = "", **conditions: str) -> Rule:

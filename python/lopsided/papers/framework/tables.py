@@ -10,8 +10,8 @@ from typing import TypeAlias, TypeVar
 
 import polars as pl
 
-from lopsided.papers.framework.measurements import Spread
-from lopsided.papers.framework.model import Comparison
+from lopsided.papers.framework.measurements import Measurements, Spread
+from lopsided.papers.framework.model import Artifact, Comparison
 from lopsided.papers.framework.published import PublishedValue
 
 Row = TypeVar("Row")
@@ -27,6 +27,16 @@ def table(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], object]]) -
     """
     found = [{heading: _cell(read(row)) for heading, read in columns.items()} for row in rows]
     return pl.DataFrame(found, infer_schema_length=None).fill_nan(None)
+
+
+def shown(experiment: str, *columns: str) -> Callable[[Measurements], Artifact]:
+    """Returns a table of an experiment's settings, with these columns or all."""
+
+    def make(m: Measurements) -> Artifact:
+        found = m.table(experiment)
+        return Artifact(found.select(columns) if columns else found)
+
+    return make
 
 
 def _cell(value: object) -> object:

@@ -11,9 +11,7 @@ Comments cite parts of the dissertation by label: HAV-E17 is experiment 17, HAV-
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.havey2015 import chapter2, traces
@@ -25,8 +23,6 @@ from lopsided.papers.havey2015.figures import FIGURES
 from lopsided.papers.havey2015.hindsight import HINDSIGHT, KEY_RESULTS
 from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
 from lopsided.papers.havey2015.shared import value
-
-FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -47,12 +43,10 @@ PAPER = Paper(
     authors="Daniel Mark Havey",
     year=2015,
     summary="Can a discipline manage a queue below IP that it cannot see, and size its queue without parameters?",
-    folder=FOLDER,
+    **files_beside(__file__),
     experiments=EXPERIMENTS,
     figures=(*traces.FIGURES, *chapter2.FIGURES, *FIGURES_3, *FIGURES),
     claims=(*chapter2.CLAIMS, *traces.CLAIMS, *CLAIMS_3, *CLAIMS),
-    assumptions=assumptions.load(FOLDER),
-    causes=failing.load(FOLDER),
     coverage=COVERAGE,
     key_results=(chapter2.KEY_RESULT, *KEY_RESULTS),
     repeat=2,

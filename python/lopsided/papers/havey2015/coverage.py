@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from lopsided import metrics
-from lopsided.papers.framework.coverage import Reader, judged, measured
+from lopsided.papers.framework.coverage import Reader, column, constant, judged, measured
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.havey2015.chapter2 import FEW
@@ -21,10 +21,6 @@ KEPT = 0.95
 """A discipline keeps its throughput at a larger RTT if it has this fraction of the throughput at 100 ms."""
 
 
-def _constant(value: float) -> Reader:
-    return lambda _m, _row: value
-
-
 def _of_row(experiment: str, column: str, scale: float = 1.0, *, above_base: bool = False) -> Reader:
     """Returns a reader of a column at the published row's discipline and RTT."""
 
@@ -36,10 +32,6 @@ def _of_row(experiment: str, column: str, scale: float = 1.0, *, above_base: boo
         return value(m, experiment, column, aqm, int(rtt)).map(lambda each: (each - base) * scale)
 
     return read
-
-
-def _of(experiment: str, column: str, aqm: str, rtt: int, scale: float = 1.0) -> Reader:
-    return lambda m, _row: value(m, experiment, column, aqm, rtt).map(lambda each: each * scale)
 
 
 def _above_base(m: Measurements, _row: PublishedValue) -> float:
@@ -88,16 +80,8 @@ def _resembles(m: Measurements, _row: PublishedValue) -> float:
     return float(min(found, key=lambda n: abs(found[n] - rdra)))
 
 
-def _share_of_singles(m: Measurements, _row: PublishedValue) -> Spread:
-    return m.curve("shares", "share", "streams").at(1)
-
-
 def _fullest(m: Measurements, _row: PublishedValue) -> float:
     return max(m.value("queue-use", "queue_use", kind=kind).median for kind in ("single", "rdra"))
-
-
-def _clock(load: str, column: str) -> Reader:
-    return lambda m, _row: m.value("clock", column, load=load)
 
 
 def _from_half(m: Measurements, _row: PublishedValue) -> float:
@@ -112,25 +96,30 @@ _BELOW = "throughput_p10_bps"
 _ABOVE = "throughput_p95_bps"
 
 COVERAGE = (
-    measured("retrieval_time", _constant(5 * 0.2)),
-    measured("theoretical_throughput", _constant(EQ_2_1), remark="eq 2.1 with a loss of 1 % and an RTO of 200 ms"),
-    measured("throughput_ratio", _constant(8), item="8 plain streams against 1"),
+    measured("retrieval_time", constant(5 * 0.2)),
+    measured("theoretical_throughput", constant(EQ_2_1), remark="eq 2.1 with a loss of 1 % and an RTO of 200 ms"),
+    measured("throughput_ratio", constant(8), item="8 plain streams against 1"),
     measured("throughput_ratio", _rdra_to_single(0.01), needs=("receivers",), remark="at 1 % loss"),
     judged("streams packet_loss", by="four-suffice", where="Section 2.3.1"),
     measured("streams", _resembles, needs=("receivers", "parallel"), where="Section 2.4.5", remark="of 1, 4 and 8"),
     measured(
         "rtt_estimate",
-        _clock("half", "rtt_mean_ms"),
+        column("clock", "rtt_mean_ms", load="half"),
         needs=("clock",),
         item="TCP clock, about 50 percent queue utilisation, 100 ms path",
     ),
     measured(
         "rtt_estimate",
-        _clock("full", "rtt_p95_ms"),
+        column("clock", "rtt_p95_ms", load="full"),
         needs=("clock",),
         item="TCP clock, 100 percent queue utilisation, 100 ms path",
     ),
-    measured("throughput_share", _share_of_singles, needs=("shares",), where="Section 2.4.5"),
+    measured(
+        "throughput_share",
+        lambda m, _row: m.curve("shares", "share", "streams").at(1),
+        needs=("shares",),
+        where="Section 2.4.5",
+    ),
     measured("queue_utilisation", _fullest, needs=("queue-use",), item="RDRA and single-stream Cubic, high"),
     measured(
         "throughput",
@@ -142,22 +131,22 @@ COVERAGE = (
     measured(
         "throughput_increase", lambda m, _row: 100 * (at_mesh(m, "rdra") / at_mesh(m, "single") - 1), needs=("mesh",)
     ),
-    measured("throughput", _constant(4.0), item="worked example: 8 Mbps single stream after one loss"),
-    measured("throughput", _constant(0.5), item="worked example: 8 streams of 1 Mbps after one loss, hit stream"),
-    measured("throughput", _constant(7.5), item="worked example: 8 streams of 1 Mbps after one loss, total"),
+    measured("throughput", constant(4.0), item="worked example: 8 Mbps single stream after one loss"),
+    measured("throughput", constant(0.5), item="worked example: 8 streams of 1 Mbps after one loss, hit stream"),
+    measured("throughput", constant(7.5), item="worked example: 8 streams of 1 Mbps after one loss, total"),
     measured("deviation_from_50_percent", _from_half, needs=("fwp-sharing",), remark="largest from 30 to 70 ms"),
-    measured("queue_at_the_knee", _constant(metrics.bandwidth_delay_product_bytes(1e6, 0.1))),
+    measured("queue_at_the_knee", constant(metrics.bandwidth_delay_product_bytes(1e6, 0.1))),
     measured(
         "throughput_at_the_knee",
         lambda m, _row: m.curve("knee", "throughput_bps", "queue_bytes").at(12500).map(lambda each: each * 1e-6),
         needs=("knee",),
     ),
     measured("delay", _loses_from(("codel", "pie")), needs=("delays",), where="Section 4.4.2", remark="kept up to"),
-    measured("oversize_factor", _constant(50 / 2)),
-    measured("delay", _constant(0.1 * 50 / 2), where="Section 5.1"),
+    measured("oversize_factor", constant(50 / 2)),
+    measured("delay", constant(0.1 * 50 / 2), where="Section 5.1"),
     measured(
         "throughput",
-        _of("night", "throughput_bps", "asqm", 100, 1e-6),
+        column("night", "throughput_bps", 1e-6, aqm="asqm", rtt_ms=100),
         needs=("night",),
         where="Section 5.4",
         item="non-peak, per modem, expected",
@@ -169,7 +158,9 @@ COVERAGE = (
         remark="the lowest of three round trips",
     ),
     measured("queue_delay", _above_base, needs=("night",), remark="mean round trip above the base of 100 ms"),
-    measured("overhead", _of("night", "sensing_share", "asqm", 100, 100), needs=("night",), where="Section 5."),
+    measured(
+        "overhead", column("night", "sensing_share", 100, aqm="asqm", rtt_ms=100), needs=("night",), where="Section 5."
+    ),
     judged("share", by="asqm-is-unaffected", where="Section 5.1"),
     judged("rtt", by="unusable-at-500"),
     measured("measured_rtt_low", _of_row("night", "rtt_p1_ms"), needs=("night",), where="Section 5.4.1"),
@@ -183,7 +174,7 @@ COVERAGE = (
     *(
         measured(
             "measured_rtt_low",
-            _of("evening", "rtt_p1_ms", aqm, 50),
+            column("evening", "rtt_p1_ms", aqm=aqm, rtt_ms=50),
             needs=("evening",),
             aqm=NAMES[aqm],
             where="Section 5.4.2",
@@ -195,7 +186,7 @@ COVERAGE = (
     measured("expected_throughput_high", _over_all(max), needs=("delays",), aqm="any", base_rtt_ms="100 to 500"),
     measured(
         "expected_throughput_low",
-        _of("alone", "throughput_p25_bps", "pie", 750, 1e-6),
+        column("alone", "throughput_p25_bps", 1e-6, aqm="pie", rtt_ms=750),
         needs=("alone",),
         where="Section 6.4 / Figure 6.6",
         remark="one flow alone under PIE, 25 %",

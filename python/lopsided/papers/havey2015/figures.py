@@ -11,7 +11,7 @@ import polars as pl
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Artifact, Comparison, Figure
 from lopsided.papers.framework.plots import Dashes, Line, Panel, Plot, printed_mark
-from lopsided.papers.framework.tables import compare, table
+from lopsided.papers.framework.tables import compare, shown, table
 from lopsided.papers.havey2015.measure import PERCENTILES
 from lopsided.papers.havey2015.setup import CHAPTER_5, CHAPTER_6, EVENING_RTTS, NAMES, RTTS
 from lopsided.papers.havey2015.shared import INKS, value
@@ -134,6 +134,8 @@ RATE_CDFS = RTT_CDFS.but(
 SHARED = ("cable-night", "cable-peak")
 
 _COLUMNS = ("rtt_p50_ms", "rtt_p90_ms", "throughput_bps", "variation", "drops", "sensing_share")
+_BY_RTT, _BY_SETTING = ("aqm", "rtt_ms", *_COLUMNS), ("aqm", "setting", *_COLUMNS)
+_BY_READING = ("aqm", "rtt_ms", "reading", *_COLUMNS)
 
 CABLE_RTT_CDFS = RTT_CDFS.but(
     title="A shared channel behind token buckets that borrow",
@@ -197,20 +199,6 @@ def _at(rtt: int) -> Plot:
     )
 
 
-def _others_table(m: Measurements) -> Artifact:
-    """RTTs of section 6.4 that no figure shows."""
-    return Artifact(m.table("wide").select("aqm", "rtt_ms", *_COLUMNS))
-
-
-def _uploads_table(m: Measurements) -> Artifact:
-    return Artifact(m.table("delays-up").select("aqm", "rtt_ms", *_COLUMNS))
-
-
-def _settings_table(m: Measurements) -> Artifact:
-    """Rates and target delays of sections 5.4 and 6.4 that no figure shows."""
-    return Artifact(m.table("wide-settings").select("aqm", "setting", *_COLUMNS))
-
-
 def _alone_table(m: Measurements) -> Artifact:
     """Runs with a single flow, compared with section 6.4."""
     frame = m.table("alone").select(
@@ -255,18 +243,16 @@ def _rtts_of(aqm: str) -> Plot:
 
 def _evening_table(m: Measurements) -> Artifact:
     """RTTs at night and in the evening: published ranges, and the 90th and 99th percentiles."""
-    rows = [(experiment, aqm, rtt) for experiment in HOURS for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
-    up = [(experiment, aqm, 100) for experiment in ("night-up", "evening-up") for aqm in CHAPTER_5]
-    return Artifact(_of_hours(m, [*rows, *up]), comparisons=tuple(_ranges(m)))
+    return Artifact(_of_hours(m, HOURS, ("night-up", "evening-up")), comparisons=tuple(_ranges(m)))
 
 
 def _cable_table(m: Measurements) -> Artifact:
-    rows = [(experiment, aqm, rtt) for experiment in SHARED for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
-    up = [(experiment, aqm, 100) for experiment in ("cable-up-night", "cable-up-peak") for aqm in CHAPTER_5]
-    return Artifact(_of_hours(m, [*rows, *up]))
+    return Artifact(_of_hours(m, SHARED, ("cable-up-night", "cable-up-peak")))
 
 
-def _of_hours(m: Measurements, rows: list[tuple[str, str, int]]) -> pl.DataFrame:
+def _of_hours(m: Measurements, downloads: Iterable[str], uploads: Iterable[str]) -> pl.DataFrame:
+    rows = [(experiment, aqm, rtt) for experiment in downloads for aqm in CHAPTER_5 for rtt in EVENING_RTTS]
+    rows += [(experiment, aqm, 100) for experiment in uploads for aqm in CHAPTER_5]
     return table(
         rows,
         {
@@ -296,11 +282,6 @@ def _ranges(m: Measurements) -> Iterable[Comparison]:
         yield compare(printed, value(m, "evening", "rtt_p99_ms", aqm, 100), f"{NAMES[aqm]} in the evening: 99 %")
 
 
-def _readings(m: Measurements, experiment: str) -> Artifact:
-    """Compares the implemented ASQM or BDP with the formulas exactly as published."""
-    return Artifact(m.table(experiment).select("aqm", "rtt_ms", "reading", *_COLUMNS))
-
-
 FIGURES = (
     Figure("4.1", "Throughput and wait against the queue", ("knee",), KNEE),
     Figure("5.3", "Round trips at night and in the evening", HOURS, RTT_CDFS),
@@ -314,11 +295,11 @@ FIGURES = (
         Figure(f"6.{8 + place}", f"Round trips under {NAMES[aqm]}", ("delays",), _rtts_of(aqm))
         for place, aqm in enumerate(CHAPTER_6)
     ),
-    Figure("6", "Other round trips", ("wide",), _others_table, "Table"),
-    Figure("U", "Uploads in chapter 6", ("delays-up",), _uploads_table, "Table"),
-    Figure("W", "Other rates and targets", ("wide-settings",), _settings_table, "Table"),
+    Figure("6", "Other round trips", ("wide",), shown("wide", *_BY_RTT), "Table"),
+    Figure("U", "Uploads in chapter 6", ("delays-up",), shown("delays-up", *_BY_RTT), "Table"),
+    Figure("W", "Other rates and targets", ("wide-settings",), shown("wide-settings", *_BY_SETTING), "Table"),
     Figure("A", "The continuous transfer alone", ("alone",), _alone_table, "Table"),
     Figure("B", "Chapter 6 with borrowing", ("borrowing",), _borrowing_table, "Table"),
-    Figure("R5", "ASQM as printed", ("readings-5",), partial(_readings, experiment="readings-5"), "Table"),
-    Figure("R6", "BDP as printed", ("readings-6",), partial(_readings, experiment="readings-6"), "Table"),
+    Figure("R5", "ASQM as printed", ("readings-5",), shown("readings-5", *_BY_READING), "Table"),
+    Figure("R6", "BDP as printed", ("readings-6",), shown("readings-6", *_BY_READING), "Table"),
 )

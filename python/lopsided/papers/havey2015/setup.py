@@ -64,6 +64,10 @@ def _queue(queue: str, direction: str, count: int) -> Overrides:
     return {f"topology.link.modem{modem}.{direction}.queue": queue for modem in range(1, count + 1)}
 
 
+def _with(queue: str, keys: str) -> str:
+    return queue.replace(" }", f"{keys} }}")
+
+
 def _case(scenario: str, aqm: str, queue: str, rtt: int, direction: str, **labels: str) -> Case:
     count = 3 if scenario.startswith("channel") else 1
     far = {f"topology.link.far{modem}.rtt": f"{rtt} ms" for modem in range(1, count + 1)}
@@ -126,16 +130,21 @@ EVENING_UP = Experiment(
     full=TWO_MINUTES,
 )
 
+READINGS = {
+    "as meant": "",
+    "eq 6.3 with min": ', bound = "min"',
+    "smoothing as printed": ', smoothing = "printed"',
+    "base delay kept": ', base_delay = "keep"',
+}
+"""Readings of the published formulas. ASQM has no `bound`."""
+
 READINGS_5 = Experiment(
     key="readings-5",
     summary="ASQM in the evening at 100 ms, by the meaning of the text and as printed",
     cases=tuple(
-        _case("channel.toml", "asqm", CHAPTER_5["asqm"].replace(" }", f"{keys} }}"), 100, "down", reading=reading)
-        for reading, keys in (
-            ("as meant", ""),
-            ("smoothing as printed", ', smoothing = "printed"'),
-            ("base delay kept", ', base_delay = "keep"'),
-        )
+        _case("channel.toml", "asqm", _with(CHAPTER_5["asqm"], keys), 100, "down", reading=reading)
+        for reading, keys in READINGS.items()
+        if "bound" not in keys
     ),
     measure=modems,
     usual=1,
@@ -155,19 +164,17 @@ def _token_bucket(direction: str, queue: str, committed: int = 8, peak: int = 16
     return {"topology.link.limiter.down.queue": tree}
 
 
+def _shared(scenario: str, direction: str, when: str, aqm: str, rtt: int, limiters: Overrides) -> Case:
+    """A case with three modems on one channel, whose rate is that of the time of day `when`."""
+    far = {f"topology.link.far{modem}.rtt": f"{rtt} ms" for modem in (1, 2, 3)}
+    overrides = {f"topology.medium.channel.{direction}": CHANNEL[when], **far, **limiters, **MINUTE}
+    return Case(scenario, overrides, {"aqm": aqm, "rtt_ms": rtt})
+
+
 def _cable(key: str, summary: str, direction: str, when: str, rtts: tuple[int, ...]) -> Experiment:
     scenario = "cable.toml" if direction == "down" else "cable-up.toml"
     cases = tuple(
-        Case(
-            scenario,
-            {
-                f"topology.medium.channel.{direction}": CHANNEL[when],
-                **{f"topology.link.far{modem}.rtt": f"{rtt} ms" for modem in (1, 2, 3)},
-                **_token_bucket(direction, queue),
-                "scenario.duration": "60 s",
-            },
-            {"aqm": aqm, "rtt_ms": rtt},
-        )
+        _shared(scenario, direction, when, aqm, rtt, _token_bucket(direction, queue))
         for aqm, queue in CHAPTER_5.items()
         for rtt in rtts
     )
@@ -251,7 +258,7 @@ def _modem_of(aqm: str, mbps: int) -> Case:
 
 
 def _target_of(target: str) -> Case:
-    queue = ALL["asqm"].replace(" }", f', target = "{target}" }}')
+    queue = _with(ALL["asqm"], f', target = "{target}"')
     return _case("modem.toml", "asqm", queue, 100, "down", setting=f"target {target}")
 
 
@@ -271,16 +278,7 @@ BORROWING = Experiment(
     key="borrowing",
     summary="chapter 6 with HTB's borrowing: three modems of 16 Mbit/s committed and 32 peak on a channel of 48",
     cases=tuple(
-        Case(
-            "cable.toml",
-            {
-                "topology.medium.channel.down": CHANNEL["night"],
-                **{f"topology.link.far{modem}.rtt": "100 ms" for modem in (1, 2, 3)},
-                **_token_bucket("down", queue, 16, 32),
-                "scenario.duration": "60 s",
-            },
-            {"aqm": aqm, "rtt_ms": 100},
-        )
+        _shared("cable.toml", "down", "night", aqm, 100, _token_bucket("down", queue, 16, 32))
         for aqm, queue in CHAPTER_6.items()
     ),
     measure=modems,
@@ -292,13 +290,8 @@ READINGS_6 = Experiment(
     key="readings-6",
     summary="BDP at two round trips, by the meaning of the text and as printed",
     cases=tuple(
-        _case("modem.toml", "bdp", CHAPTER_6["bdp"].replace(" }", f"{keys} }}"), rtt, "down", reading=reading)
-        for reading, keys in (
-            ("as meant", ""),
-            ("eq 6.3 with min", ', bound = "min"'),
-            ("smoothing as printed", ', smoothing = "printed"'),
-            ("base delay kept", ', base_delay = "keep"'),
-        )
+        _case("modem.toml", "bdp", _with(CHAPTER_6["bdp"], keys), rtt, "down", reading=reading)
+        for reading, keys in READINGS.items()
         for rtt in (100, 500)
     ),
     measure=modems,

@@ -7,17 +7,13 @@ in merritt2010, section 2.6. Lines, buffers, hosts and the expression for the th
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import KeyResult, Paper
 from lopsided.papers.heusse2011.claims import CLAIMS, value
 from lopsided.papers.heusse2011.coverage import COVERAGE
 from lopsided.papers.heusse2011.figures import FIGURES
 from lopsided.papers.heusse2011.setup import ACKS, DOWNLINK_BUFFER, MIDDLE, REMEDIES, STEEP, SWEEP, AccessLine
-
-FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -50,12 +46,10 @@ PAPER = Paper(
     year=2011,
     summary="How do the buffers at both ends of a line divide it between a download and an upload? "
     "(From the abstract: the text was not available.)",
-    folder=FOLDER,
+    **files_beside(__file__),
     experiments=(SWEEP, ACKS, REMEDIES),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=assumptions.load(FOLDER),
-    causes=failing.load(FOLDER),
     coverage=COVERAGE,
     hindsight=(
         "The time in which both buffers hold 90 % of their limits was measured after the verdict of never-both was "

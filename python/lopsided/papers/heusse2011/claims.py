@@ -22,6 +22,7 @@ from lopsided.papers.framework.claims import (
     at_least,
     at_most,
     claims_of,
+    largest_at_most,
     number,
     percent,
     ratio,
@@ -64,11 +65,6 @@ def predicted(line: AccessLine, packets: float, unit: str) -> model.Windows:
         model.room(size, rate, RTT_S) for size, rate in ((DOWNLINK_BUFFER, line.down_bps), (packets, line.up_bps))
     )
     return model.windows(unit, down, up)
-
-
-def _largest(bound: float, found: Sequence[Measured]) -> Verdict:
-    """Judges whether every number is at most `bound`. The reason names the largest."""
-    return at_most(bound, [max(found, key=lambda each: each.value)]).but(*found, criterion=f"each at most {bound:g}")
 
 
 def _mechanism(m: Measurements, line: AccessLine, kind: str, column: str = "performance") -> float:
@@ -125,7 +121,7 @@ def never_both(m: Measurements) -> Verdict:
     full = both("both_full", "at 90 % of their limits")
     most = max(full, key=lambda each: each.value)
     note = f"Both hold 90 % of their limits for at most {text.value(most)} of the time"
-    return _largest(ALMOST_NEVER, both("both_filled", "half full")).but(*full, notes=(note,))
+    return largest_at_most(ALMOST_NEVER, both("both_filled", "half full")).but(*full, notes=(note,))
 
 
 @of_paper("The buffer that is filled alternates between the two sides.", "abstract")
@@ -320,7 +316,7 @@ def shares_follow_the_expression(m: Measurements) -> Verdict:
             for way, wanted in zip(("down", "up"), expected, strict=True):
                 found = value(m, line, f"{way}_share", size).median
                 off.append(percent(f"distance {way} on {line.name} with {size} packets", abs(found - wanted)))
-    return _largest(POINTS, off).but(criterion="each share within 15 points of the expected one")
+    return largest_at_most(POINTS, off, "each share within 15 points of the expected one")
 
 
 CLAIMS = claims_of(globals())

@@ -8,17 +8,13 @@ buffers, hosts and the expressions for the utilisation are ours.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import KeyResult, Paper
 from lopsided.papers.lakshman2000 import setup
 from lopsided.papers.lakshman2000.claims import CLAIMS, utilisation
 from lopsided.papers.lakshman2000.coverage import COVERAGE
 from lopsided.papers.lakshman2000.figures import FIGURES
-
-FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -50,12 +46,10 @@ PAPER = Paper(
     year=2000,
     summary="How much of a line does TCP use if its ACKs return over a slow link, and what does loss add? "
     "(From the abstracts: the text was not available.)",
-    folder=FOLDER,
+    **files_beside(__file__),
     experiments=(setup.REGIMES, setup.FRONT, setup.LOSS, setup.SHARED, setup.TWO_WAY),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=assumptions.load(FOLDER),
-    causes=failing.load(FOLDER),
     coverage=COVERAGE,
     key_results=KEY_RESULTS,
     hindsight=(

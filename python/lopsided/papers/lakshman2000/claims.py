@@ -23,6 +23,7 @@ from lopsided.papers.framework.claims import (
     at_least,
     at_most,
     claims_of,
+    largest_at_most,
     number,
     percent,
     ratio,
@@ -75,10 +76,6 @@ def lossy(m: Measurements) -> Iterable[tuple[float, float, float, float, float]]
                 yield rtt, k, loss, model.product(loss, k, pipe(rtt)), found
 
 
-def _largest(bound: float, found: list[Measured], criterion: str) -> Verdict:
-    return at_most(bound, [max(found, key=lambda each: each.value)]).but(*found, criterion=criterion)
-
-
 @of_regimes(
     "The modes of operation depend on the forward buffer and on the normalised asymmetry.", "abstract", fails=True
 )
@@ -120,7 +117,9 @@ def modes_follow_the_expressions(m: Measurements) -> Verdict:
             distance = utilisation(m, forward, k) - expected
             name = f"distance at k = {k:g} with {forward} packets"
             off.append(percent(name, max(distance, 0.0) if k > forward else abs(distance)))
-    return _largest(POINTS, off, "each utilisation within 10 points of the expression, or of the bound from above")
+    return largest_at_most(
+        POINTS, off, "each utilisation within 10 points of the expression, or of the bound from above"
+    )
 
 
 @Statements(("front",))("Dropping ACKs from the front of the reverse queue performs better.", "abstract")
@@ -195,7 +194,7 @@ def loss_follows_the_expression(m: Measurements) -> Verdict:
         )
         for rtt, k, loss, _, found in lossy(m)
     ]
-    return _largest(POINTS, off, "each utilisation within 10 points of the expression")
+    return largest_at_most(POINTS, off, "each utilisation within 10 points of the expression")
 
 
 def _jain(m: Measurements, k: float, queue: str = "fifo") -> Measured:

@@ -7,9 +7,7 @@ thesis by label: MER-E01 is experiment 1, MER-M08 mechanism 8, MER-A16 gap or er
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.merritt2010.claims import CLAIMS
@@ -18,8 +16,6 @@ from lopsided.papers.merritt2010.figures import FIGURES
 from lopsided.papers.merritt2010.key_results import KEY_RESULTS
 from lopsided.papers.merritt2010.setup import ACKS, BUFFERS, FIELD, LINES, POLICED, SWEEP
 from lopsided.papers.merritt2010.shared import GOODPUT, WINDOWS, curve
-
-FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -46,12 +42,10 @@ PAPER = Paper(
     authors="Sears Merritt",
     year=2010,
     summary="One download and one upload share an asymmetric line: how large may the uplink buffer be?",
-    folder=FOLDER,
+    **files_beside(__file__),
     experiments=(SWEEP, FIELD, ACKS, POLICED),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=assumptions.load(FOLDER),
-    causes=failing.load(FOLDER),
     coverage=COVERAGE,
     key_results=KEY_RESULTS,
     repeat=5,

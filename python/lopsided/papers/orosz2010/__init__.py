@@ -6,9 +6,7 @@ letter by label: ORO-E01 is experiment 1, ORO-M03 mechanism 3, ORO-A08 gap or er
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.orosz2010 import setup
@@ -18,8 +16,6 @@ from lopsided.papers.orosz2010.figures import FIGURES
 from lopsided.papers.orosz2010.key_results import KEY_RESULTS
 from lopsided.papers.orosz2010.setup import OTHERS, VEGAS
 from lopsided.papers.orosz2010.shared import mean_over, value
-
-FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -39,12 +35,10 @@ PAPER = Paper(
     authors="Peter Orosz, Janos Sztrik and Chesoong Kim",
     year=2010,
     summary="How do uploads on an ADSL line affect a download, under each of six TCP variants?",
-    folder=FOLDER,
+    **files_beside(__file__),
     experiments=(setup.PHASED, setup.BUFFERED, setup.WINDOWED, setup.RATIOS, setup.ACKS, setup.MODERN),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=assumptions.load(FOLDER),
-    causes=failing.load(FOLDER),
     coverage=COVERAGE,
     key_results=KEY_RESULTS,
     repeat=5,

@@ -7,9 +7,7 @@ judged by criteria of ours, which were fixed before the first results were seen.
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from lopsided.papers.framework import assumptions, failing
+from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import KeyResult, Paper
 from lopsided.papers.rfc3449.claims import ADVICE, CLAIMS, STILL
@@ -18,7 +16,6 @@ from lopsided.papers.rfc3449.figures import FIGURES
 from lopsided.papers.rfc3449.setup import EXPERIMENTS, mechanism
 from lopsided.papers.rfc3449.shared import mean, ratios
 
-FOLDER = Path(__file__).parent
 HINDSIGHT = (
     "The rule of the verdicts was fixed before the first run. After it, settings that contradict the text were mended.",
     "Timestamps were on in the TCP of 1999, so its ACKs had 52 bytes instead of 40.",
@@ -49,12 +46,10 @@ PAPER = Paper(
     authors="Hari Balakrishnan, Venkata N. Padmanabhan, Godred Fairhurst and Mahesh Sooriyabandara",
     year=2002,
     summary="Is the advice of BCP 69 for slow return lines still good?",
-    folder=FOLDER,
+    **files_beside(__file__),
     experiments=tuple(EXPERIMENTS.values()),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=assumptions.load(FOLDER),
-    causes=failing.load(FOLDER),
     coverage=COVERAGE,
     hindsight=HINDSIGHT,
     key_results=tuple(

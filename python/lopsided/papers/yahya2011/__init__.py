@@ -7,10 +7,8 @@ the report by label: YAH-E01 is experiment 1, YAH-M05 mechanism 5, YAH-A12 gap o
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from lopsided.papers.framework import assumptions, failing
 from lopsided.papers.framework.claims import MORE
+from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.yahya2011 import setup
@@ -20,8 +18,6 @@ from lopsided.papers.yahya2011.figures import FIGURES
 from lopsided.papers.yahya2011.key_results import KEY_RESULTS
 from lopsided.papers.yahya2011.setup import COMBOS, DELAYED, SECOND_DELAY_MS
 from lopsided.papers.yahya2011.shared import mbit
-
-FOLDER = Path(__file__).parent
 
 
 def answer(m: Measurements) -> str:
@@ -44,7 +40,7 @@ PAPER = Paper(
     authors="Mohammed Yahya",
     year=2011,
     summary="Do SACK-Reno, CUBIC, HighSpeed and Westwood share 100 Mbit/s fairly at unequal delays?",
-    folder=FOLDER,
+    **files_beside(__file__),
     experiments=(
         setup.PREFLIGHT,
         setup.ALONE,
@@ -59,8 +55,6 @@ PAPER = Paper(
     ),
     figures=FIGURES,
     claims=CLAIMS,
-    assumptions=assumptions.load(FOLDER),
-    causes=failing.load(FOLDER),
     coverage=COVERAGE,
     key_results=KEY_RESULTS,
     repeat=3,

@@ -9,7 +9,7 @@ import numpy as np
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.model import Artifact, Comparison, Figure
 from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
-from lopsided.papers.framework.tables import compare
+from lopsided.papers.framework.tables import compare, shown
 from lopsided.papers.havey2015.chapter3.setup import BEGUN_S, ERRORS, PARTS, RIVALS, RULES, TIMED, shares
 from lopsided.papers.havey2015.chapter3.shared import overhead, share_curve, speedup
 from lopsided.views.plot import style
@@ -124,11 +124,6 @@ OVERHEAD = Plot(
 )
 
 
-def _today_table(m: Measurements) -> Artifact:
-    """The tested station's throughput with current standards, and with BBR instead of FWP."""
-    return Artifact(m.table("fwp-today"))
-
-
 def _loss_table(m: Measurements) -> Artifact:
     """Throughputs, with published and measured ratios of A-MPDU to FWP."""
     comparisons: list[Comparison] = []
@@ -140,11 +135,6 @@ def _loss_table(m: Measurements) -> Artifact:
     return Artifact(m.table("fwp-loss"), comparisons=tuple(comparisons))
 
 
-def _pages_table(m: Measurements) -> Artifact:
-    """Completion times of a 2 MB page over 1 and 6 connections, and of a repaired object of this size."""
-    return Artifact(m.table("fwp-pages"))
-
-
 FIGURES = (
     Figure("3.7", "Throughput against the frame error rate", ("fwp-loss",), GAIN),
     Figure("3.8", "Speedup against the number of competitors", ("fwp-rivals",), SPEEDUP),
@@ -152,6 +142,6 @@ FIGURES = (
     Figure("3.10", "Sharing with Cubic", ("fwp-sharing", "fwp-sharing-rules"), FAIRNESS),
     Figure("3.11", "Overhead of the repair", ("fwp-repair",), OVERHEAD),
     Figure("3", "FWP and A-MPDU in numbers", ("fwp-loss",), _loss_table, "Table"),
-    Figure("T3", "With current standards", ("fwp-today",), _today_table, "Table"),
-    Figure("P3", "A page and an object", ("fwp-pages",), _pages_table, "Table"),
+    Figure("T3", "With current standards", ("fwp-today",), shown("fwp-today"), "Table"),
+    Figure("P3", "A page and an object", ("fwp-pages",), shown("fwp-pages"), "Table"),
 )
