@@ -3,10 +3,8 @@
     python bench/fetch_faults.py                         # a thousand, some minutes
     python bench/fetch_faults.py --fetches 100 --seed 2
 
-The faults: resets, stalls, truncated responses, wrong ranges, contradictory lengths, servers without ranges, redirects,
-objects that change during the download, wrong checksums. Each download must end with the correct object, or with an
-error message and no file. After an error the same download runs again without faults and must resume. The exit code is
-1 if anything else happens.
+Each download must end with the correct object, or with an error message and no file. After an error, the download runs
+again without faults and must resume. Otherwise the exit code is 1.
 """
 
 from __future__ import annotations

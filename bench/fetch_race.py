@@ -7,12 +7,10 @@
 
     python bench/fetch_race.py --virtual --repeat 6 --minutes 30        # independent of the machine's load
 
-In each round all tools download in turn, and each round loses different packets. The same path, object and share are
-simulated. The inputs of each download's controller are recorded in both worlds, replayed and compared. The controller
-is the same code, so a difference between the worlds must come from different inputs. Each real run is printed with its
-disturbances: the machine's load, the lateness of the path's packets, and the wake-up delay of an ordinary process.
-Everything runs in network namespaces of this process. With `--virtual` the same programs run on user-mode Linux in
-virtual time: rounds are repeatable whatever the machine's load, and computing takes no time.
+In each round all tools download in turn, and each round loses different packets. The same downloads are simulated. The
+controller's inputs are recorded in both worlds, replayed and compared. Each real run is printed with the disturbances
+by the machine. With `--virtual` the programs run on user-mode Linux in virtual time: rounds are repeatable, and
+computing takes no time.
 """
 
 from __future__ import annotations
@@ -84,10 +82,10 @@ class Found:
     """The results of each tool."""
 
     rates: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
-    """Goodput of each download in Mbit/s, from the start of the tool to its end."""
+    """Goodput of each download in Mbit/s, including the start of the tool."""
     shares: list[float] = field(default_factory=list[float])
     recordings: list[Recording] = field(default_factory=list["Recording"])
-    """Recordings of the controller of `fetch`."""
+    """Recordings of `fetch`'s controller."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,6 @@ class Download:
 
     tool: str
     seconds: float
-    """Seconds from the tool's start to its end."""
     code: int
     said: str
     out: Path
@@ -134,8 +131,7 @@ class RealTime:
             out.unlink()
 
     def share(self, seed: int) -> tuple[float, str]:
-        """Returns the share of a fetch that runs next to one curl on a path without loss, measured in bytes of packets
-        after the first 10 s."""
+        """Returns the share of a fetch next to one curl on a path without loss, in bytes after the first 10 s."""
         port, other = self.ports[1:]
         with self.ends.path(Line(seed=seed)) as path:
             fetch = self.ends.start(*of("fetch", f"http://{SERVER}:{port}/x", self.folder / f"share-{seed}", None))
@@ -163,16 +159,16 @@ class VirtualTime:
     """Downloads on user-mode Linux, where computing takes no time."""
 
     FIRST_OCTETS_S = 0.15
-    """Time in seconds from the start of a download to its first byte: a handshake and a request."""
+    """Seconds from the start of a download to its first byte: a handshake and a request."""
     APART_S = 200.0
-    """Interval in seconds between the starts of tools that take turns on one path."""
+    """Seconds between the starts of tools on one path."""
     PORTS = (8001, 8002)
 
     def __init__(self, given: argparse.Namespace) -> None:
         self.size, self.loss, self.seconds = given.size, given.loss, given.share_seconds
 
     def downloads(self, seed: int, tools: list[str]) -> Iterator[Download]:
-        """Runs each tool once over the lossy path, one after the other."""
+        """Runs each tool once over the lossy path."""
         if not tools:
             return
         scenario = simulated_path(self.APART_S * len(tools), self.loss, PLAIN)
@@ -190,7 +186,7 @@ class VirtualTime:
                 yield Download(tool, ended.seconds, ended.code, found.said(f"tool-{number}"), out, steps, "")
 
     def share(self, seed: int) -> tuple[float, str]:
-        """Returns the share of a fetch that runs next to one curl on a path without loss."""
+        """Returns the share of a fetch next to one curl on a path without loss."""
         begin = 1 + self.FIRST_OCTETS_S
         scenario = simulated_path(begin + self.seconds, 0.0, PLAIN)
         octets = int(self.seconds * 1.25e6)
@@ -311,8 +307,7 @@ def simulated_path(seconds: float, loss: float, flows: str) -> Scenario:
 
 
 def simulated(given: argparse.Namespace) -> Found:
-    """Simulates the same downloads: the goodput of an object on the lossy path in Mbit/s, and the share next to one
-    plain connection."""
+    """Simulates the same downloads: goodput on the lossy path in Mbit/s, and the share next to a plain connection."""
     found = Found()
     wanted = given.only or TOOLS
     for tool in [tool for tool in MODES if tool in wanted]:
@@ -345,7 +340,7 @@ def settled_share(run: Run, until_s: float) -> float:
 
 
 def show(real: Found, model: Found, given: argparse.Namespace) -> None:
-    """Prints the results of the real and the simulated path, the causes of differences, and which targets are met."""
+    """Prints the real and the simulated results, the causes of differences, and the targets."""
     print(f"\n{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms, {given.loss:.2%} lost; medians, least to most")
     for tool, rates in real.rates.items():
         beside = f"   simulated {spread(model.rates[tool])}" if tool in model.rates else ""
@@ -361,7 +356,7 @@ def show(real: Found, model: Found, given: argparse.Namespace) -> None:
 
 
 def explain(real: list[Recording], model: list[Recording]) -> None:
-    """Replays the recorded steps of the controllers, and compares their inputs on the real and the simulated path."""
+    """Replays the recorded steps, and compares the inputs on both paths."""
     steps = sum(len(recording.steps) for recording in (*real, *model))
     parted = [found for recording in (*real, *model) if (found := recording.first_difference())]
     print(f"\n{steps:,} steps of {len(real)} real and {len(model)} simulated controllers done again: ", end="")
@@ -379,7 +374,7 @@ def explain(real: list[Recording], model: list[Recording]) -> None:
 
 
 def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
-    """Returns each target that was measured: its text, its value, and true if the target is met."""
+    """Returns each measured target: text, value, and true if it is met."""
     found: list[tuple[str, float, bool]] = []
     if {"curl", "fetch"} <= real.rates.keys():
         ratio = middle(real.rates["fetch"]) / middle(real.rates["curl"])
@@ -388,8 +383,7 @@ def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
         part = middle(real.shares)
         found.append(("share beside one curl: 0.40 to 0.60", part, 0.4 <= part <= 0.6))
     if real.recordings:
-        # Compare the rates at the controller: the time before the first request differs between the real path and the
-        # simulator.
+        # Compare at the controller: the time before the first request differs between both paths.
         ratio = middle(rates_of(real.recordings)) / middle(rates_of(model.recordings))
         found.append(("rate, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
     if real.shares:

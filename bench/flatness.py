@@ -1,8 +1,7 @@
-"""Measures the CPU time per packet with 2 to 100,000 flows, and the extra cost of features: a queue discipline, losses,
-a stage, an observer.
+"""Measures the CPU time per packet with 2 to 100,000 flows, and the extra cost of features.
 
-The cost is the CPU time per packet sent, including retransmissions. The flows share a bottleneck with 5 Mbit/s per
-flow, an RTT of 40 ms and a buffer of one bandwidth-delay product. All flows begin with slow start.
+The cost counts each packet sent, including retransmissions. The bottleneck has 5 Mbit/s per flow, an RTT of 40 ms and a
+buffer of one bandwidth-delay product. All flows begin with slow start.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from dataclasses import dataclass
 SHARE_MBPS = 5
 FLOWS = (2, 25, 200, 1_000, 3_000, 10_000, 100_000)
 FLOW_SECONDS = 20_000
-"""Product of the simulated time in seconds and the number of flows. It is the same for each number of flows, unless the
-time would be outside `SHORTEST_S` to `LONGEST_S`."""
+"""Simulated seconds times number of flows. The time stays between `SHORTEST_S` and `LONGEST_S`."""
 SHORTEST_S, LONGEST_S = 5, 600
 MOST_FLAT = 10_000
 WINDOW = (25, 3_000)
@@ -43,7 +41,7 @@ class CountCost:
     sent: int
     cpu_us_per_packet: float
     lossy_us_per_packet: float
-    """CPU time per packet in µs on a line with losses."""
+    """CPU time per packet in µs with losses."""
     memory_mb: float
 
 
@@ -64,7 +62,7 @@ class _Told:
 
 
 def counts(program: str) -> list[CountCost]:
-    """Measures the cost for each number of flows, with and without losses. Short runs are repeated, and the minimum
+    """Measures the cost for each number of flows, with and without losses. Short runs are repeated; the minimum
     counts."""
     costs = []
     for flows in FLOWS:
@@ -86,8 +84,7 @@ def counts(program: str) -> list[CountCost]:
 
 
 def asides(program: str) -> list[AsideCost]:
-    """Measures the cost of each feature. The features take turns, so that other load on the machine affects all of them
-    equally."""
+    """Measures each feature's cost. Features take turns, so that other load affects all equally."""
     command = [program, "d100", "seconds=10"]
     best: dict[str, float] = {}
     for _ in range(2 * ROUNDS):
@@ -103,7 +100,6 @@ ASIDES_HEADER = ("beside the plain, on D 100M", "us/packet sent", "x plain")
 
 
 def rows(costs: list[CountCost]) -> list[tuple[str, ...]]:
-    """Returns one table row for each number of flows."""
     return [
         (
             f"{cost.flows:,}",
@@ -119,7 +115,7 @@ def rows(costs: list[CountCost]) -> list[tuple[str, ...]]:
 
 
 def aside_rows(costs: list[AsideCost]) -> list[tuple[str, ...]]:
-    """Returns one table row for each feature, marked if the feature misses its target."""
+    """Returns one row per feature, marked if it misses its target."""
     return [
         (
             cost.what,
@@ -164,7 +160,7 @@ def _least(command: list[str], rounds: int) -> _Told:
 
 
 def _run(command: list[str]) -> _Told:
-    """Runs the benchmark program, which prints the CPU time of the run without the time to build the network."""
+    """Runs the benchmark program, which prints the CPU time without building the network."""
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     told = dict(re.findall(r"(\w+)=(\S+)", printed))
     return _Told(int(told["sent"]), float(told["cpu_s"]), float(told["peak_rss_mb"]))

@@ -1,10 +1,8 @@
-"""Counts the instructions per delivered data packet and the memory per flow. Fails if a bound of instructions.toml is
-exceeded.
+"""Counts the instructions per delivered packet and the memory per flow. Fails beyond a bound of instructions.toml.
 
 Unlike time, the number of instructions does not depend on the machine's load, so a test can enforce it.
 
-`--record` adds a line to history.csv: the date, the subject of the measured commit (a rebase would change its hash),
-and each value.
+`--record` adds a line to history.csv: the date, the commit's subject (a rebase changes its hash), and each value.
 """
 
 import argparse
@@ -21,8 +19,7 @@ from bench_program import build_bench, target_folder
 BOUNDS = Path(__file__).with_name("instructions.toml")
 HISTORY = Path(__file__).with_name("history.csv")
 MEMORY_FLOWS = (100, 1_100)
-"""Numbers of flows in two runs. The difference of their memory, divided by the difference of the flows, is the memory
-per flow."""
+"""Numbers of flows in two runs, whose memory is compared to get the memory per flow."""
 
 
 def count(program: str, arguments: list[str]) -> tuple[int, int]:
@@ -37,7 +34,7 @@ def count(program: str, arguments: list[str]) -> tuple[int, int]:
 
 
 def per_packet(program: str, arguments: list[str]) -> float:
-    """Returns the number of instructions per data packet, without the instructions of the start."""
+    """Returns the instructions per data packet, without those of the start."""
     starting, _ = count(program, [*arguments, "seconds=0"])
     whole, packets = count(program, arguments)
     return (whole - starting) / packets

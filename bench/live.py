@@ -1,18 +1,17 @@
 """Precision and cost of emulated links with real packets: `lopsided-live emulate`, tbf, Mahimahi, ns-3.
 
-In each case a receiver behind the link requests datagrams of 1,500 bytes from a sender, faster than the link's rate, so
-the queue is never empty. The receiver's kernel timestamps each datagram. Ideal timestamps are equally spaced: the error
-of a timestamp is its distance from the regression line through all of them, shifted to the median.
+A receiver behind the link requests datagrams of 1,500 bytes faster than the link's rate, so the queue is never empty.
+Its kernel timestamps each datagram. Ideal timestamps are equally spaced. A timestamp's error is its distance from the
+regression line, shifted to the median.
 
 - **rtt_us**: RTT of small datagrams on the idle link without propagation delay, and on the bare pair of interfaces.
-- **cpu_us_packet**: user and system time per packet of the processes that emulate the link. For Mahimahi these are all
-  its processes. For lopsided it is the thread of the pump: the gateway does the work that Mahimahi leaves to the
-  kernel's address translation. At a rate beyond reach (`--rates 10G`) one core carries 12,000 bits in this time. At
-  lower rates lopsided also uses CPU time to wait actively.
+- **cpu_us_packet**: user and system time per packet of the emulating processes. For Mahimahi these are all its
+  processes, for lopsided the pump's thread: the kernel does the gateway's work for Mahimahi. At a rate beyond reach
+  (`--rates 10G`) one core carries 12,000 bits in this time. At lower rates lopsided also waits actively.
 
-Needs root, and works in network namespaces of its own. Mahimahi is measured if `--mm-link` names its mm-link (setuid
-root), ns-3 if `--ns3` names the program built from `bench/peers/ns3_tap.cc` (its first lines explain how). Each row
-includes the machine's load: on a busy machine the errors come from waiting for a processor.
+Needs root, and uses its own network namespaces. `--mm-link` names Mahimahi's mm-link (setuid root), `--ns3` the program
+built from `bench/peers/ns3_tap.cc`. Each row includes the machine's load: on a busy machine, errors come from waiting
+for a processor.
 """
 
 from __future__ import annotations
@@ -51,8 +50,7 @@ def outside(rate_bps: float, seconds: float) -> None:
             if word == b"go":
                 break
             sock.sendto(word, peer)
-        # Pass several datagrams to the kernel in one call (UDP segmentation offload), so that the sender can exceed the
-        # link's rate.
+        # UDP segmentation offload, so that the sender can exceed the link's rate.
         group = max(1, min(40, int(rate_bps / 8 / PACKET / 200)))
         sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD)
         octets = bytes(PAYLOAD * group)
@@ -107,7 +105,7 @@ def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
     # Skip the start, while the queue fills.
     kept = stamps[len(stamps) // 5 :]
     (first, began), (last, ended) = kept[0], kept[-1]
-    # Each emulator counts bytes differently, so the rate comes from a least-squares fit.
+    # Emulators count bytes differently, so fit the rate.
     gap, start = statistics.linear_regression([n - first for n, _ in kept], [at - began for _, at in kept])
     rests = [at - began - start - (number - first) * gap for number, at in kept]
     middle = statistics.median(rests)
@@ -122,7 +120,7 @@ def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
 
 
 def cpu_s(pids: list[int]) -> float:
-    """Returns the user and system time of the main threads of these processes. The main threads carry the packets."""
+    """Returns the CPU time of the processes' main threads, which carry the packets."""
     spent = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -132,7 +130,7 @@ def cpu_s(pids: list[int]) -> float:
 
 
 def named(word: str) -> list[int]:
-    """Returns the IDs of the processes with this name that are descendants of this process."""
+    """Returns the IDs of this process's descendants with this name."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -143,7 +141,7 @@ def named(word: str) -> list[int]:
 
 
 class Line:
-    """An emulator, with the command prefixes that run a program at either end of its link."""
+    """An emulator, with command prefixes for both ends of its link."""
 
     def __init__(self, name: str, before: list[str], behind: list[str], host: str, process: str | None) -> None:
         self.name, self.before, self.behind, self.host, self.process = name, before, behind, host, process
@@ -153,7 +151,7 @@ class Line:
         """The command that creates the link's devices, if neither prefix does."""
 
     def carry(self) -> subprocess.Popen[str]:
-        """Starts the process that connects two devices, and assigns addresses to the devices."""
+        """Starts the process between two devices, and assigns addresses."""
         carrier = subprocess.Popen(self.carries, stdout=subprocess.PIPE, text=True)
         assert carrier.stdout is not None
         carrier.stdout.readline()
@@ -163,8 +161,7 @@ class Line:
         return carrier
 
     def measure(self, rate_bps: float, seconds: float, folder: Path) -> dict[str, object]:
-        # Mahimahi runs the command as another user, who may not have permission to read this file or a Python in a home
-        # folder.
+        # Mahimahi runs the command as another user, who may not read this file or Python.
         program, printed = shutil.copy(__file__, folder), folder / "printed"
         this = ["/usr/bin/python3" if self.mahimahi else sys.executable, program]
         carrier = self.carry() if self.carries else None
@@ -209,9 +206,9 @@ def in_bps(text: str) -> float:
 
 
 def trace(rate_bps: float, folder: Path) -> Path:
-    """Writes the rate as a trace in Mahimahi's format: one line per transmission opportunity, with its time in ms."""
+    """Writes the rate as a Mahimahi trace: a line per opportunity, with its time in ms."""
     path = folder / f"{rate_bps:.0f}.trace"
-    # A trace repeats after its last millisecond, so one second of whole packets is enough.
+    # A trace repeats, so one second of whole packets is enough.
     count = max(1, round(rate_bps / 8 / 1504))
     path.write_text("".join(f"{max(1, round(1000 * (number + 1) / count))}\n" for number in range(count)))
     path.chmod(0o644)

@@ -1,10 +1,8 @@
-"""Emulates a path with a rate, a queue, a delay and loss between two network namespaces, which end with this process.
+"""Emulates a path with a rate, a queue, a delay and loss between two network namespaces.
 
-Runs in user space, for kernels without netem: a dedicated process carries packets between two TUN devices. The process
-gets a higher priority if permitted, because late packets change the properties of the path. It counts how late the
-packets are, and how late an ordinary process wakes up; both show disturbances by the machine. Both directions have the
-delay; the rate, the drop-tail queue and the loss apply downstream only. The kernel's cache of TCP metrics from earlier
-connections is disabled. Nothing else of netem is implemented.
+A dedicated process carries packets between two TUN devices, for kernels without netem. It has a higher priority if
+permitted, and counts how late packets are and how late an ordinary process wakes up. Both directions have the delay;
+rate, drop-tail queue and loss apply downstream only. The kernel's cache of TCP metrics is disabled.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class Line:
 
 
 class Lateness:
-    """A histogram of delays with bins of 0.1 ms, in memory shared by processes."""
+    """A histogram of delays in bins of 0.1 ms, in shared memory."""
 
     def __init__(self) -> None:
         self._counts = _FORK.RawArray("Q", 5000)
@@ -73,7 +71,7 @@ class LossyPath:
         self.late = Lateness()
         """Lateness of packets."""
         self.woken_late = Lateness()
-        """Histogram of the wake-up delay of an ordinary process that sleeps for 5 ms at a time."""
+        """Wake-up delays of an ordinary process that sleeps for 5 ms at a time."""
         self._octets = _FORK.RawArray("Q", 1 << 16)
         self._ends = (server, client)
         self._rng = random.Random(line.seed)
@@ -152,18 +150,17 @@ def _packets(end: int) -> Iterator[bytes]:
 
 
 class Ends:
-    """The two network namespaces. The server uses the namespace of this process."""
+    """The two network namespaces. The server is in this process's."""
 
     def __init__(self) -> None:
         if os.environ.get("LOSSY_PATH_INSIDE") is None:
-            # Unprivileged users can make network namespaces inside a user namespace. A user namespace needs a
-            # single-threaded process.
+            # Unprivileged users need a user namespace, which needs a single-threaded process.
             os.environ["LOSSY_PATH_INSIDE"] = "1"
             unshare = ["unshare", "--user", "--map-root-user", "--net"] if os.getuid() else ["unshare", "--net"]
             os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
         subprocess.run("ip link set lo up", shell=True, check=True)
         with contextlib.suppress(OSError):
-            # Outside a test, the server is another machine, so the load of this machine must not slow the server down.
+            # The server stands for another machine, which this machine's load must not slow down.
             os.setpriority(os.PRIO_PROCESS, 0, -10)
         self._server = _tun("to-client", SERVER, CLIENT)
         told, tell = os.pipe()

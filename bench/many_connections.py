@@ -3,8 +3,8 @@
     python bench/many_connections.py many.pcap --connections 100000        # 1.1 GB
     /usr/bin/time -v lopsided analyze many.pcap --json > /dev/null
 
-Each connection has a handshake, seven full segments with an ACK for every second one, and two FINs. 1,000 connections
-are open at a time, so their packets alternate.
+Each connection has a handshake, seven full segments with delayed ACKs, and two FINs. 1,000 connections are open at a
+time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def write(file: BinaryIO, connections: int) -> None:
-    """Writes this number of connections to a pcap file of raw IP packets, with timestamps in nanoseconds."""
+    """Writes connections to a pcap file of raw IP packets, in nanoseconds."""
     file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 101))
     now_ns = 1_000_000_000
     for begin in range(0, connections, OPEN):

@@ -1,10 +1,8 @@
-"""Measures the cost of each queue discipline: CPU time and instructions per packet that is enqueued and dequeued,
-compared with a FIFO.
+"""Measures each queue discipline's CPU time and instructions per packet, compared with a FIFO.
 
-`python bench/queues.py` prints the table. `--instructions` omits the times, which mean nothing on a busy machine. In
-each microsecond, one packet is enqueued and one is dequeued, while one packet of each flow waits. The cost of making
-packets and of the start is subtracted. Instructions are counted by valgrind if it is installed. They do not include
-cache misses: a discipline that accesses one queue per flow takes more time than its number of instructions suggests.
+`--instructions` omits the times, which mean nothing on a busy machine. In each microsecond, one packet is enqueued and
+one dequeued, while one packet of each flow waits. The cost of making packets is subtracted. valgrind counts
+instructions, without cache misses: many queues take more time than their instructions suggest.
 """
 
 from __future__ import annotations
@@ -24,14 +22,14 @@ PACKETS = 400_000
 COUNTED = 10_000
 ROUNDS = 7
 RULES = ("ack_filter", "ack_filter/conservative", "ack_filter/aggressive", "ack_filter/accurate_ecn")
-"""The rules of the ACK filter: the paper's, CAKE's two, and the one for accurate ECN."""
+"""Rules of the ACK filter: the paper's, CAKE's two, and accurate ECN's."""
 TARGETS = (("fq_codel", "datagrams", 1000, 3.0), *((rule, "acks", 1000, 2.0) for rule in RULES))
-"""Discipline, traffic, number of flows, and the largest allowed ratio of its instructions to those of a FIFO."""
+"""Discipline, traffic, flows, and the largest allowed ratio of instructions to a FIFO's."""
 
 
 @dataclass(frozen=True)
 class QueueCost:
-    """The cost of a discipline for one number of flows. A value that could not be measured is `None`."""
+    """A discipline's cost for one number of flows; `None` if not measured."""
 
     kind: str
     traffic: str
@@ -43,7 +41,7 @@ class QueueCost:
 
 
 def measure(times: bool = True) -> list[QueueCost]:
-    """Measures all disciplines with datagrams. Disciplines that treat ACKs specially are also measured with ACKs."""
+    """Measures all disciplines with datagrams, and those for ACKs also with ACKs."""
     program = _build()
     kinds = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     costs = []
@@ -53,8 +51,8 @@ def measure(times: bool = True) -> list[QueueCost]:
 
 
 def _costs(program: str, kinds: list[str], traffic: str, flows: int, times: bool) -> list[QueueCost]:
-    """Measures the disciplines in turns, so that other load on the machine affects all equally. Keeps the minimum of
-    several tries."""
+    """Measures the disciplines in turns, so that other load affects all equally. The minimum of several tries
+    counts."""
     word = ["acks"] if traffic == "acks" else []
 
     def command(kind: str, packets: int) -> list[str]:
@@ -91,7 +89,6 @@ HEADER = ("queue discipline", "packets", "flows", "ns/packet", "x fifo", "instru
 
 
 def rows(costs: list[QueueCost]) -> list[tuple[str, ...]]:
-    """Returns one table row for each discipline and number of flows."""
 
     def shown(value: float | None, digits: int) -> str:
         return "-" if value is None else f"{value:,.{digits}f}"

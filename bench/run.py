@@ -1,8 +1,8 @@
-"""Measures the CPU time per delivered packet of the simulator, and of ns-2 and ns-3 if they are installed.
+"""Measures the simulator's CPU time per delivered packet, and that of ns-2 and ns-3 if installed.
 
-Each value is the user and system time of a separate process, minus that of the same process without simulated time,
-divided by the number of data packets that its receivers have in order. The minimum of several tries counts. All
-programs run the same workloads: TCP with SACK, delayed ACKs and timestamps, Reno's window, a base RTT of 40 ms.
+A value is the CPU time of a process, minus that without simulated time, divided by the data packets that its receivers
+have in order. The minimum of several tries counts. All programs run the same workloads: TCP with SACK, delayed ACKs and
+timestamps, Reno's window, a base RTT of 40 ms.
 """
 
 import argparse
@@ -29,12 +29,11 @@ from rich.table import Table
 
 PEER_PROGRAMS = ROOT / "bench" / "peers"
 TARGET_US = 0.33
-"""Largest CPU time allowed per data packet, in µs, for each of the three workloads."""
+"""Largest CPU time per data packet in µs, for each workload."""
 TARGET_RATIO = 2.0
-"""Largest ratio allowed between the CPU time of the most expensive congestion control and that of Reno."""
+"""Largest CPU time of a congestion control, relative to Reno's."""
 TARGET_SPREAD = 1.3
-"""Largest ratio allowed between the highest and the lowest CPU time when the window, the losses or the number of flows
-vary."""
+"""Largest ratio of CPU times when window, losses or flows vary."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,6 @@ class Workload:
     name: str
     """Name of the network: `m`, `d100` or `d1g`."""
     stop_s: int
-    """Simulated time in seconds."""
     flows: int = 20
     loss: float = 0.0
     cc: str = "reno"
@@ -73,7 +71,7 @@ CONTROLLED = (Workload("M", "m", 240, flows=1), Workload("D 100M", "d100", 10))
 CONTROL_ROUNDS = 12
 
 Command = Callable[[Workload, float], list[str]]
-"""A function that returns the command to run a workload up to a simulated time in seconds."""
+"""Returns the command for a workload up to a simulated time in seconds."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +80,13 @@ class Simulator:
 
     name: str
     prepare: Callable[[Path], Command | None]
-    """Builds the simulator's program in a folder. Returns `None` if the simulator is not installed."""
+    """Builds the program in a folder. Returns `None` if the simulator is not installed."""
     package: str = ""
     """Name of the simulator's Debian package."""
     at_once: float = 0.001
-    """Earliest simulated time in seconds at which the program can stop."""
+    """Earliest simulated second at which the program can stop."""
     trying_s: float = 3.0
-    """Budget in seconds for repeated tries of a workload. At least one try is made."""
+    """Seconds for repeated tries of a workload. At least one try is made."""
     stop_s: dict[str, int] = field(default_factory=dict)
     """Shorter simulated times for workloads that would take minutes."""
 
@@ -107,8 +105,7 @@ def prepare_lopsided(built: Path) -> Command | None:
 
 
 def prepare_ns2(_built: Path) -> Command | None:
-    """Returns the command of ns-2; `None` if ns-2 is not installed. It interprets its script, so nothing has to be
-    built."""
+    """Returns the command of ns-2, whose script needs no build; `None` if it is not installed."""
     ns = shutil.which("ns")
     if ns is None:
         return None
@@ -117,7 +114,7 @@ def prepare_ns2(_built: Path) -> Command | None:
 
 
 def prepare_ns3(built: Path) -> Command | None:
-    """Builds a program with the library ns-3, and returns its command; `None` if ns-3 is not installed."""
+    """Builds a program with ns-3, and returns its command; `None` if ns-3 is not installed."""
     if shutil.which("g++") is None or not Path("/usr/include/ns3").is_dir():
         return None
     source, program = PEER_PROGRAMS / "ns3.cc", built / "bench" / "ns3"
@@ -149,10 +146,10 @@ class Cost:
     workload: str
     simulated_s: int
     packets: int
-    """Number of data packets that the receivers had received in order at the end."""
+    """Data packets that the receivers had in order at the end."""
     cpu_us_per_packet: float
     memory_mb: float | None
-    """Peak resident memory; `None` if the program does not print it."""
+    """Peak resident memory, if the program prints it."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +184,7 @@ def run(command: list[str]) -> Process:
 
 
 def least(command: list[str], trying_s: float) -> Process:
-    """Returns the try with the least CPU time, because disturbances can only add time."""
+    """Returns the try with the least CPU time: disturbances only add time."""
     end = time.monotonic() + trying_s
     best = run(command)
     while time.monotonic() < end:
@@ -245,8 +242,7 @@ class ControlCost:
 
 
 def control(built: Path, console: Console) -> list[ControlCost]:
-    """Measures every congestion control against Reno. They take turns, so that other load on the machine affects all
-    equally."""
+    """Measures every congestion control against Reno. They take turns, so that other load affects all equally."""
     command = prepare_lopsided(built)
     assert command is not None, "our own simulator is here"
     listed = subprocess.run([build_bench(built), "controls"], capture_output=True, text=True, check=True)
@@ -284,7 +280,6 @@ CONTROLS_HEADER = (
 
 
 def compared_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
-    """Returns one table row for each cost, grouped by workload."""
     ours = {cost.workload: cost.cpu_us_per_packet for cost in costs if cost.simulator == LOPSIDED.name}
     return [
         (
@@ -301,7 +296,6 @@ def compared_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
 
 
 def varied_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
-    """Returns one table row for each cost."""
     return [
         (
             cost.workload,
@@ -315,7 +309,7 @@ def varied_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
 
 
 def control_rows(costs: list[ControlCost]) -> list[tuple[str, ...]]:
-    """Returns one table row for each congestion control, marked if it misses the target."""
+    """Returns one row per congestion control, marked if it misses the target."""
     cells: dict[str, list[str]] = {}
     for cost in costs:
         mark = " !" if cost.of_reno > TARGET_RATIO else ""
@@ -376,8 +370,7 @@ def show(console: Console, header: tuple[str, ...], rows: list[tuple[str, ...]])
 
 @dataclass
 class Report:
-    """Collects the measurements. Prints and writes each one at once, because a full measurement takes an hour and may
-    be interrupted."""
+    """Collects measurements, and prints and writes each at once: a full measurement takes an hour."""
 
     console: Console
     folder: Path

@@ -1,6 +1,6 @@
 """Measures the CPU time of the steps that a user waits for: start, check, a run with its report, one run of a sweep.
 
-Each value is the user and system time of the command in a separate process; the minimum of several tries counts.
+Each value is the CPU time of the command in a separate process. The minimum of several tries counts.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ ACCESS_LINE = str(ROOT / "scenarios" / "adsl.toml")
 TWO_MINUTES = ("--set", "scenario.duration=120 s")
 TRIES = 5
 SWEPT = 100
-"""Number of additional seeds in the longer of two sweeps. The cost of one run is the difference of their CPU times,
-divided by the number of additional runs."""
+"""Additional seeds of the longer of two sweeps, whose CPU times give the cost of one run."""
 SIMULATE = """\
 import sys, time
 import lopsided as lop
@@ -66,7 +65,7 @@ def measure() -> list[Step]:
 
 
 def rows(steps: list[Step]) -> list[tuple[str, ...]]:
-    """Returns one table row for each step, marked if the step misses its target."""
+    """Returns one row per step, marked if it misses its target."""
     return [
         (
             step.what,
@@ -78,7 +77,7 @@ def rows(steps: list[Step]) -> list[tuple[str, ...]]:
 
 
 def _sweep(runs: int, folder: Path) -> float:
-    """Measures the CPU time of a sweep on one thread, with two settings and this number of seeds each."""
+    """Measures the CPU time of a sweep on one thread, with two settings."""
     settings = (*TWO_MINUTES, "--set", "record.interval=0 s", "--set", "link.up.queue.limit=20,50 packets")
     table = str(folder / f"{runs}.csv")
     return _least(

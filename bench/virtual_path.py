@@ -1,8 +1,7 @@
-"""Runs programs of this machine in virtual time, on user-mode Linux, over the links of a scenario.
+"""Runs programs of this machine in virtual time, on user-mode Linux, over a scenario's links.
 
-The machine's load has no effect, because the clock stops while a program computes. Results therefore do not include the
-time that programs would compute on a real machine. Loss comes from netem, seeded with the run's seed, so runs are
-repeatable.
+The clock stops while a program computes, so the machine's load has no effect and computing takes no time. netem's loss
+has the run's seed, so runs are repeatable.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ AT_CLIENT = "host-client"
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code and its duration in virtual seconds, both `None` if it was killed."""
+    """How a program ended: exit code and virtual seconds, both `None` if it was killed."""
 
     code: int | None
     began_s: float
@@ -36,7 +35,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run and its folder, which is removed at the end of the `with` block."""
+    """A finished run with its folder, which exists until the `with` block ends."""
 
     folder: Path
     ended: dict[str, Ended]
@@ -47,8 +46,7 @@ class Outcome:
         return (self.folder / f"program-{name}.txt").read_text()
 
     def octets(self, from_s: float, until_s: float) -> collections.Counter[int]:
-        """Returns the number of bytes in TCP packets that arrived at the client between two times, by the server's
-        port."""
+        """Returns the bytes of TCP packets that arrived at the client between two times, by the server's port."""
         counts: collections.Counter[int] = collections.Counter()
         begin, end = (self._origin_ns + int(each * 1e9) for each in (from_s, until_s))
         for time_ns, _, packet in captures.read(self.folder / f"{AT_CLIENT}.pcap"):
@@ -60,8 +58,7 @@ class Outcome:
 
 @contextmanager
 def run(scenario: lop.Scenario, programs: Sequence[Program], seed: int) -> Iterator[Outcome]:
-    """Runs programs on the hosts `server` and `client` of a scenario. The scenario's flows only serve to check the
-    path.
+    """Runs programs on a scenario's hosts `server` and `client`. Its flows only serve to check the path.
 
     Raises GuestFailed if the guest system failed.
     """

@@ -1,1 +1,1 @@
-"""A corpus of captures whose limiting factors and bottlenecks are known, to score `lopsided analyze`."""
+"""Captures with known limits and bottlenecks, to score `lopsided analyze`."""

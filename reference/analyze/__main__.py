@@ -18,8 +18,6 @@ from reference.analyze import corpus, offload, others, score
 
 
 def main() -> int:
-    """Makes the missing captures, scores `lopsided analyze` on the captures, or compares it with other programs on
-    them."""
     parser = argparse.ArgumentParser(prog="python -m reference.analyze", description=__doc__)
     parser.add_argument("task", choices=("make", "score", "compare"))
     parser.add_argument("folder", type=Path, help="folder of the corpus, about 1 GB")

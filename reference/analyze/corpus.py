@@ -1,8 +1,8 @@
 """Draws lines and traffic from a seed, and runs them to produce captures and tables.
 
-Each case combines a line, a traffic pattern, a congestion control and a queue discipline. The parts `design` and `wide`
-are for developing the rules of `lopsided analyze`. `wide` has seven families of lines, so that the rules are not fitted
-to only a few families. The part `held-out` is for scoring: it has other families of lines and other random draws.
+Each case has a line, traffic, a congestion control and a queue discipline. `design` and `wide` are for developing the
+rules of `lopsided analyze`; `wide` has seven families of lines. `held-out` is for scoring, with other families and
+random draws.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ CONTROLS = (
     "reno", "cubic", "bic", "westwood", "htcp", "highspeed",
     "vegas", "hybla", "illinois", "bbr", "scalable", "yeah",
 )  # fmt: skip
-"""The congestion controls that both the kernel world and the simulator support."""
+"""Congestion controls of both the kernel world and the simulator."""
 
 QUEUES = ("fifo", "codel", "fifo", "fq_codel", "fifo", "pie", "fifo", "cake")
-"""Queue discipline of each case, in order; the list repeats. Half of the cases use drop-tail."""
+"""Queue discipline of each case, repeated in this order. Half are drop-tail."""
 
 PATTERNS = (
     "download", "two-way", "download", "on-off", "download", "transfers",
     "two-way", "small-window", "download", "outage", "upload", "loss",
 )  # fmt: skip
-"""Traffic pattern of each case, in order; the list repeats."""
+"""Traffic of each case, repeated in this order."""
 
 PACKETS = 7_000
-"""Approximate number of data packets in a run, which sets its duration."""
+"""Approximate data packets of a run."""
 
 FULL = 1500
 HEADER = 40
@@ -40,8 +40,7 @@ HEADER = 40
 
 @dataclass(frozen=True)
 class Family:
-    """A family of similar lines: ranges of the rates in kbit/s, of the base RTT in ms, and of the shaper's burst in
-    bytes."""
+    """Similar lines: ranges of rates in kbit/s, base RTT in ms, and the shaper's burst in bytes."""
 
     name: str
     down_kbps: tuple[int, int]
@@ -82,7 +81,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One run of the corpus: its scenario, and the true values that the run's own tables do not contain."""
+    """One run: its scenario, and true values that its tables lack."""
 
     name: str
     family: str
@@ -110,7 +109,7 @@ def _cases(part: str, seed: int) -> Iterator[Case]:
     rng = random.Random(f"{part}/{seed}")
     families = FAMILIES[part]
     number = 0
-    # Every group of 12 cases uses each congestion control once, in a random order.
+    # Each group of 12 cases has each congestion control once, in random order.
     controls: list[str] = []
     while True:
         controls = controls or rng.sample(CONTROLS, len(CONTROLS))
@@ -178,8 +177,7 @@ def _flows(pattern: str, down: int, seconds: int) -> list[str]:
 
 
 def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Case]:
-    """Runs the cases that are missing from the folder. For each case, `NAME/` holds the tables and `NAME/pcap` the
-    captures at the hosts and at the line."""
+    """Runs missing cases. `NAME/` holds a case's tables, `NAME/pcap` its captures at hosts and line."""
     for case in chosen:
         home = folder / world / case.name
         if not (home / "flows.parquet").exists():
@@ -188,7 +186,7 @@ def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Ca
                 kernel = "timetravel" if world == "kernel" else None
                 run = case.scenario().run(world=world, kernel=kernel, pcap=home / "pcap", pcap_at=["hosts", "links"])
             except LopsidedError as error:
-                # The kernel world raises this error if its check of the path fails. Continue with the other cases.
+                # The check of the path failed. Continue with other cases.
                 print_note(f"{case.name}: {error}")
                 continue
             for table in ("samples", "queues", "links", "flows"):

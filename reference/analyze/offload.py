@@ -1,7 +1,7 @@
-"""Merges the packets of a capture into records of up to 64 KiB. A kernel captures such records on receipt if it merges
-packets (GRO), and on sending if its network card splits them (TSO).
+"""Merges a capture's packets into records of up to 64 KiB, as kernels capture them.
 
-Install Wireshark's `editcap` first: `apt-get install wireshark-common`.
+A kernel merges received packets (GRO), or its network card splits sent ones (TSO). Needs Wireshark's `editcap`:
+`apt-get install wireshark-common`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ FILE_HEADER, RECORD_HEADER = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 LONGEST = 65_535
 """Largest IP packet in bytes."""
 WINDOW_NS = 20_000_000
-"""Longest time between the first and the last packet of a record. Kernels use a shorter time, because they merge
-packets of faster lines than those of the corpus."""
+"""Longest duration of a record. Kernels use less, because they merge packets of faster lines."""
 ETHERNET, RAW = 1, 101
 PSH_ACK = (0x10, 0x18)
 
@@ -52,7 +51,7 @@ class _Record:
         return self.payload > 0 and self.data[self.link + 33] in PSH_ACK
 
     def accepts(self, other: _Record) -> bool:
-        """True if the kernel would append the packet (Linux's `tcp_gro_receive`)."""
+        """True if the kernel would append the packet (`tcp_gro_receive`)."""
         one, two, link = self.data, other.data, self.link
         seq, next_seq = (struct.unpack_from(">I", each, link + 24)[0] for each in (one, two))
         return (
@@ -74,7 +73,7 @@ class _Record:
         self.payload += other.payload
         self.data[self.link + 33] |= other.data[self.link + 33]
         struct.pack_into(">H", self.data, self.link + 2, self.headers + self.payload)
-        # A sending host captures the record before the card splits it, a receiving host after the last packet.
+        # A sender captures the record before the card splits it, a receiver after the last packet.
         self.at = self.at if sends else other.at
 
 
@@ -93,8 +92,7 @@ def merged(path: Path, target: Path) -> Path:
         if held is not None and held.accepts(record):
             held.append(record, sends=record.ends[:4] == sends)
             continue
-        # A packet in one direction also completes the record of the other direction, so that an ACK follows the data
-        # that it acknowledges.
+        # Packets complete the records of both directions, so that an ACK follows its data.
         done += [waiting.pop(ends) for ends in (record.ends, record.reversed_ends) if ends in waiting]
         waiting[record.ends] = record
     done += waiting.values()
@@ -122,7 +120,7 @@ def _records(content: bytes, link: int) -> Iterator[_Record]:
 
 
 def _sender(content: bytes, link: int) -> bytes:
-    """Returns the address of the host at which the capture was taken: the one whose packets have the larger TTL."""
+    """Returns the capturing host's address: its packets have the larger TTL."""
     ttl: dict[bytes, int] = {}
     for record in _records(content, link):
         ttl[record.ends[:4]] = max(ttl.get(record.ends[:4], 0), record.data[link + 8])

@@ -1,4 +1,4 @@
-"""Compares the counts and round trips of `lopsided analyze` with those of tcptrace and tshark on the same captures.
+"""Compares counts and RTTs of `lopsided analyze` with those of tcptrace and tshark.
 
 Install both programs first: `apt-get install tcptrace tshark`.
 """
@@ -31,21 +31,18 @@ TCPTRACE = {
     "rtt_mean_ms": "RTT_avg",
     "rtt_std_ms": "RTT_stdev",
 }
-"""Maps a column of `directions` to the matching field of tcptrace. ACKs and windows are those that the receiver of the
-data sent."""
+"""Maps columns of `directions` to tcptrace's fields. ACKs and windows are the data receiver's."""
 
 AGAIN = tuple(f"tcp.analysis.{name}" for name in ("retransmission", "out_of_order"))
-"""tshark's fields for a segment that begins below the highest sequence number seen so far."""
+"""tshark's fields for a segment below the highest sequence number so far."""
 
 OF_RECEIVER = {"acks", "window_min_bytes", "window_max_bytes"}
 APPROXIMATE = 0.01
-"""Largest relative difference at which two round-trip times count as equal. tcptrace prints tenths of a millisecond, so
-an absolute difference of 0.06 ms also counts as equal."""
+"""Relative difference up to which RTTs count as equal, or 0.06 ms: tcptrace prints tenths of a millisecond."""
 
 
 def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]]]:
-    """Returns, by program and field, a list of (capture, value of `lopsided analyze`, value of the program), one entry
-    for each direction with data."""
+    """Returns (capture, our value, the program's value) per direction, by program and field."""
     found: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     for path in captures:
         rows = lop.analyze(path).largest
@@ -90,7 +87,7 @@ def _run(*command: str | Path) -> str:
 
 
 def _tcptrace(path: Path) -> list[dict[str, Any]]:
-    """Returns the fields that tcptrace prints, one dictionary for each direction."""
+    """Returns tcptrace's fields for each direction."""
     lines = [line for line in _run("tcptrace", "-l", "-r", "-n", "--csv", path).splitlines() if "," in line]
     head = next(number for number, line in enumerate(lines) if line.startswith("conn_#"))
     names = [name.strip() for name in lines[head].split(",")]
@@ -110,7 +107,7 @@ def _tcptrace_values(theirs: dict[str, Any], row: Any) -> Iterator[tuple[float, 
     for ours, name in TCPTRACE.items():
         text = theirs.get(f"{name}_{other if ours in OF_RECEIVER else theirs['side']}", "NA")
         if text != "NA" and row[ours] is not None:
-            # tcptrace counts a segment that fills a hole as out of order, not as retransmitted.
+            # tcptrace counts a hole's repair as out of order, not as retransmitted.
             filled = row["filled_holes"] if ours == "retransmitted_packets" else 0
             yield float(row[ours] - filled), (name, float(text))
 

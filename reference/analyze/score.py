@@ -18,13 +18,13 @@ from reference.analyze.corpus import Case
 from reference.analyze.truth import Truth
 
 VANTAGES = {"sender": "server", "receiver": "client", "middle": "link"}
-"""Maps each point of capture to the start of its file's name, for a download."""
+"""Points of capture, and the start of their files' names."""
 
 BULK = ("download", "two-way", "upload")
-"""Traffic patterns with a bulk flow, from which the congestion control can be recognised."""
+"""Traffic with a bulk flow, which shows the congestion control."""
 
 DROPS = 10
-"""Smallest number of drops in a queue for which the recognised discipline is scored."""
+"""Least drops in a queue whose discipline is scored."""
 
 
 @dataclass
@@ -34,8 +34,7 @@ class Scores:
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """Time in ms, by (true limit, reported limit)."""
     errors: dict[str, list[tuple[str, float]]] = field(default_factory=dict[str, list[tuple[str, float]]])
-    """The error of each case, by quantity: relative, or in ms for the minimum RTT. NaN if `lopsided analyze` shows no
-    value."""
+    """Each case's error by quantity: relative, or in ms for the minimum RTT; NaN without a value."""
     discipline: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     control: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
@@ -160,8 +159,7 @@ def _right(counts: Counter[tuple[str, str]]) -> str:
 
 
 def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
-    """Returns the fraction of time for which the reported limit is correct, and the F1 score of each limit that
-    occurs."""
+    """Returns the fraction of time with the correct limit, and each limit's F1 score."""
     right = sum(time for (true, said), time in confusion.items() if true == said)
     f1: dict[str, float] = {}
     for name in truth.LIMITS:

@@ -1,4 +1,4 @@
-"""The true limit of each flow over time, from the sender's `tcp_info` every 20 ms and the waits in both queues.
+"""The true limit of each flow over time, from `tcp_info` every 20 ms and the waits in both queues.
 
 The classes are those of `lopsided analyze`:
 
@@ -27,11 +27,10 @@ LIMITS = (
 )  # fmt: skip
 SEGMENT = 1448
 ROOM = 2 * SEGMENT
-"""A window counts as full if it has at most this much room, in bytes. With delayed ACKs, the data in flight may be up
-to two segments below the window."""
+"""Room in bytes up to which a window is full. With delayed ACKs, the data in flight is up to two segments less."""
 
 SILENT = 3
-"""After more than this number of samples without progress, the sender counts as waiting for a timer."""
+"""Samples without progress after which the sender waits for a timer."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +38,14 @@ class Truth:
     """The true limits of one flow, one for each sample."""
 
     time_s: NDArray[np.float64]
-    """Time at which the sender took each sample."""
+    """Times of the sender's samples."""
     limit: NDArray[np.int8]
-    """The limit at each sample, as an index into `LIMITS`; -1 if the connection does not exist."""
+    """Limit per sample, an index into `LIMITS`; -1 without a connection."""
     queued_s: NDArray[np.float64]
-    """Queueing delay at the line of data that is sent at the time of each sample."""
+    """Queueing delay of data sent at each sample."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
-        """Returns, for each sample, the time at which a point of capture sees the effect of its limit."""
+        """Returns when a point of capture sees the effect of each sample's limit."""
         if vantage == "sender":
             return self.time_s
         way = rtt_s / 2 if vantage == "receiver" else 0.0
@@ -72,8 +71,7 @@ def _queued(home: Path, way: str, case: Case) -> NDArray[np.float64]:
 
 
 def _waits(home: Path) -> dict[str, NDArray[np.float64]]:
-    """Returns the mean queueing delay of the packets in each direction, in ms, by sample; 0 if no packet left the
-    queue."""
+    """Returns each direction's mean queueing delay in ms per sample; 0 if no packet left."""
     queues = pl.read_parquet(home / "queues.parquet")
     return {
         way: queues.filter(pl.col("direction") == way)["sojourn_mean_ms"].fill_null(0.0).to_numpy()
@@ -95,7 +93,7 @@ def _of_flow(
     held = (flight + ROOM > window) & (window <= cwnd + ROOM)
     by_window = np.where(late, 6, np.where(cwnd < threshold, 2, 3))
     if case.control == "bbr":
-        # BBR has no slow-start threshold, and while BBR paces, cwnd is not the limit.
+        # BBR has no slow-start threshold. While it paces, cwnd is not the limit.
         by_window = np.where(late, 6, 3)
         idle = np.where(_quiet(moved), 0, 5)
     else:
@@ -107,7 +105,7 @@ def _of_flow(
 
 
 def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns, for each sample, the mean queueing delay over the last RTT, but over at most 25 samples."""
+    """Returns the mean queueing delay over the last RTT, at most 25 samples."""
     found = waits.copy()
     for place in range(len(waits)):
         back = max(1, min(25, int(srtt_ms[place] // 20)))
@@ -116,13 +114,13 @@ def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray
 
 
 def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True for a sample if nothing was sent or delivered at this sample, at the previous one and at the next one."""
+    """True for samples without traffic at or next to them."""
     same = np.concatenate([[False], moved[1:] == moved[:-1]])
     return same & np.roll(same, 1) & np.roll(same, -1)
 
 
 def _timers(state: NDArray[np.object_], moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True for samples without progress that lie within the state Loss or directly before it."""
+    """True for samples without progress inside or directly before the state Loss."""
     found = np.zeros(len(state), dtype=bool)
     begin = 0
     for place in range(1, len(state) + 1):

@@ -1,8 +1,7 @@
-"""The fixed set of scenarios in which the simulator is compared with Linux, and how they are measured.
+"""The fixed set of scenarios in which the simulator is compared with Linux.
 
-Linux is measured once. Its values are stored next to the page, together with the kernel release. On a machine without
-Linux, the page can therefore be written again and a changed simulator compared again. `python -m reference.fidelity`
-does all of this.
+Linux is measured once, and its values are stored next to the page. On a machine without Linux, the page can be written
+again, and a changed simulator compared. `python -m reference.fidelity` does all of this.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 LINES = ((2400, 196), (3000, 1000), (3000, 100))
-"""Downlink and uplink rate of each line, in kbit/s."""
+"""Downlink and uplink rates in kbit/s."""
 BUFFERS = range(5, 51, 5)
 """Sizes of the uplink's buffer, in packets."""
 
 VARIATION = 0.02
-"""Largest deviation of a varied cell's rates and delays from their nominal values, as a fraction."""
+"""Largest relative change of a varied cell's rates and delays."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One scenario of the set, and the start and end of its measurement in seconds."""
+    """A scenario of the set, and its measured period in seconds."""
 
     name: str
     file: str
     settings: tuple[tuple[str, str], ...]
     window: tuple[float, float]
     varied: tuple[tuple[str, float], ...] = ()
-    """Keys and nominal values (rates in bit/s, delays in µs) that the seed changes by up to `VARIATION`. Linux and the
-    simulator run with the same changed values."""
+    """Keys and nominal values (bit/s, µs) that the seed changes by up to `VARIATION`, alike on Linux and in the
+    simulator."""
 
     def scenario(self, seed: int = 1) -> Scenario:
         """The scenario for a run with the given seed."""
@@ -50,18 +49,15 @@ class Cell:
         return Scenario.load(FOLDER / self.file, **{**dict(self.settings), **self._variation(seed)})
 
     def fingerprint(self) -> str:
-        """Returns a hash of everything that the stored values depend on: the scenario file, its settings, and the
-        measured interval."""
+        """Returns a hash of what the stored values depend on: scenario, settings, and measured period."""
         said = tomllib.loads((FOLDER / self.file).read_text())
         return hash_of(f"{said}{self.settings}{self.window}{self.varied or ''}")
 
     def values_of(self, run: Run) -> Values:
-        """Returns the compared values of a run, over the measured interval."""
         return compare.measure(run, self.window)
 
     def seeds(self, seeds: range) -> range:
-        """Returns the seeds of this cell. A varied cell has twice the usual number of seeds, because its runs differ
-        more."""
+        """Returns this cell's seeds. A varied cell has twice as many, because its runs differ more."""
         return range(seeds.start, seeds.start + len(seeds) * (2 if self.varied else 1))
 
     def _variation(self, seed: int) -> dict[str, str]:
@@ -85,7 +81,7 @@ def two_way(down: int, up: int, buffer: int) -> Cell:
 
 
 def two_way_varied(down: int, up: int, buffer: int) -> Cell:
-    """The two-way cell with rates and an RTT that deviate from the nominal values."""
+    """A two-way cell with varied rates and RTT."""
     cell = two_way(down, up, buffer)
     varied = (("link.down.rate", down * 1e3), ("link.up.rate", up * 1e3), ("link.rtt", 2e4))
     return Cell(f"{cell.name}, varied", cell.file, cell.settings, cell.window, varied)
@@ -104,8 +100,8 @@ UNEQUAL_VARIED = Cell(
     ),
 )
 VARIED = (UNEQUAL_VARIED, *(two_way_varied(3000, 100, buffer) for buffer in BUFFERS[::2]))
-"""Cells in which all times are multiples of each other. Two flows at a drop-tail queue would then keep a fixed phase,
-which the random deviations prevent."""
+"""Cells whose times are multiples of each other. Random changes keep two flows at a drop-tail queue from a fixed
+phase."""
 
 CELLS = (
     Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),
@@ -126,6 +122,6 @@ def runs(seeds: range) -> list[tuple[Cell, int]]:
 
 
 def probes() -> list[Probe]:
-    """Returns a few runs whose digests show whether the page was written with the present simulator."""
+    """Returns runs whose digests show whether the page is up to date."""
     cells = (two_way(3000, 1000, 10), two_way(2400, 196, 20), two_way(3000, 100, 40))
     return [Probe(cell.name, cell.scenario(1)) for cell in cells]

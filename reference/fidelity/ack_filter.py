@@ -1,14 +1,12 @@
 """Compares CAKE's ACK filter with Linux's in two ways: by replaying packets, and in whole runs.
 
-*By replay.* The kernel world carries a download and an upload. The uplink's queue is `cake` with the ACK filter, and
-packets are captured in front of the queue and behind it. The captured packets, with all their TCP options, are then
-replayed into the simulator's filter (`lopsided.studies.replay`), which must deliver a packet at each time at which a
-packet left on Linux. Every packet must have the same fate.
+*By replay.* Packets are captured before and after Linux's `cake` with the ACK filter. They are replayed into the
+simulator's filter (`lopsided.studies.replay`), which dequeues whenever Linux did. Every packet must have the same fate.
 
 *In whole runs.* Linux and the simulator run a download and an upload over three lines, with the same seeds.
 
-`python -m reference.fidelity.ack_filter` measures the runs that are missing from `docs/fidelity/ack-filter.csv` and
-`ack-filter.xz`, and writes `docs/fidelity/ack-filter.md`. With `--recorded`, it measures nothing on Linux.
+`python -m reference.fidelity.ack_filter` measures missing runs and writes `docs/fidelity/ack-filter.md`. With
+`--recorded`, it measures nothing on Linux.
 """
 
 from __future__ import annotations
@@ -41,12 +39,11 @@ RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "
 RULES = ("conservative", "aggressive")
 SEEDS = (1, 2, 3, 4)
 BOUNDS = {"down_bps": 0.03, "up_bps": 0.03, "ack_ratio": 0.05}
-"""Largest deviation of the simulator's median from Linux's, as a fraction of Linux's."""
+"""Largest relative deviation of the simulator's median from Linux's."""
 
 
 def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, stack: Tables) -> Tables:
-    """Returns a scenario with a download and an upload over a line of `down` and `up` Mbit/s, with a downlink buffer of
-    100 ms."""
+    """Returns a download and an upload over a line of `down` and `up` Mbit/s, with a downlink buffer of 100 ms."""
     room = round(down * 1e6 * 0.1 / 8)
     return {
         "scenario": {"title": f"A download and an upload at {down}/{up} Mbit/s", "duration": f"{seconds} s"},
@@ -68,8 +65,7 @@ def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, sta
 
 @dataclass(frozen=True)
 class Cell(OfTables):
-    """A line (rates in Mbit/s) and an ACK filter rule. As users configure it, `cake` shapes the uplink to the line's
-    rate."""
+    """A line (rates in Mbit/s) and an ACK filter rule. `cake` shapes the uplink to the line's rate."""
 
     down: float
     up: float
@@ -90,8 +86,7 @@ class Cell(OfTables):
         return _tables(self.down, self.up, self.seconds, self.rule, cake, {})
 
     def values_of(self, run: lop.Run) -> Values:
-        """Returns the goodput in bit/s, the number of ACKs that passed the filter per segment of the download, and the
-        number of ACKs that the filter removed."""
+        """Returns goodputs in bit/s, ACKs passed per segment of the download, and removed ACKs."""
         flows = {row["name"]: row for row in run.flows.rows()}
         up = next(row for row in run.links.rows() if row["direction"] == "up")
         acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
@@ -115,7 +110,7 @@ def records() -> Records:
 
 
 def probes() -> list[Probe]:
-    """Returns a few runs whose digests show whether the page was written with the present simulator."""
+    """Returns runs whose digests show whether the page is up to date."""
     return [Probe(cell.name, cell.scenario()) for cell in CELLS[:2]]
 
 
@@ -124,7 +119,7 @@ def probes() -> list[Probe]:
 
 @dataclass(frozen=True)
 class Case:
-    """A download and an upload over a slow line. The uplink has `cake` without its shaper in front of the line."""
+    """A download and an upload over a slow line. The uplink's `cake` has no shaper."""
 
     name: str
     rule: str
@@ -154,7 +149,7 @@ CASES = tuple(
 
 @dataclass(frozen=True)
 class Seen:
-    """A captured packet: its arrival time, its headers, and its departure time (`None` if the packet did not leave)."""
+    """A captured packet: arrival time, headers, and departure time (`None` if it did not leave)."""
 
     at_ns: int
     octets: bytes
@@ -167,7 +162,7 @@ class Seen:
 
 
 def capture(case: Case) -> list[Seen]:
-    """Returns the packets that arrived at Linux's uplink queue, in virtual time, with their fates."""
+    """Returns the packets at Linux's uplink queue in virtual time, with their fates."""
     job = queues.job_of(case.scenario)
     with cleanup.folder() as folder:
         backend.choose("timetravel").run(job, folder, queues.TIMEOUT_S)
@@ -178,16 +173,14 @@ def capture(case: Case) -> list[Seen]:
 
 
 def _headers(packet: bytes) -> bytes:
-    """Returns the IP and TCP headers without their checksums, which do not affect the filter and would enlarge a
-    recording."""
+    """Returns the IP and TCP headers without checksums, which would enlarge a recording."""
     ip = packet[captures.ETHERNET_HEADER :]
     end = 20 + (ip[32] >> 4) * 4
     return ip[:10] + bytes(2) + ip[12:36] + bytes(2) + ip[38:end]
 
 
 def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
-    """Returns the fates of the packets in the simulator. Its queue must deliver a packet at each time at which a packet
-    left on Linux."""
+    """Returns the simulated fates. The queue dequeues whenever Linux's did."""
     arrivals = [Arrival(packet.at_ns, packet.octets) for packet in seen]
     instants = sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     return play(case.scenario, "link", "up", arrivals, instants=instants)
@@ -195,7 +188,7 @@ def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Counts of packets with the same fate in Linux's queue and in the simulator's."""
+    """Packets with the same fate in both queues."""
 
     packets: int
     acks: int
@@ -205,11 +198,11 @@ class Agreement:
     same: int
     """ACKs with the same fate."""
     data: int
-    """Number of other packets with the same fate and the same position in the order of departure."""
+    """Other packets with the same fate and the same position of departure."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
-    """Counts the packets with the same fate. Packets that arrived after the last departure do not count."""
+    """Counts packets with the same fate, up to the last departure."""
     last = max(packet.left_ns for packet in seen if packet.left_ns is not None)
     pairs = [(packet, fate) for packet, fate in zip(seen, fates, strict=True) if packet.at_ns < last]
     acks = [(packet.left_ns is None, fate.left_ns is None) for packet, fate in pairs if packet.is_ack]
@@ -225,8 +218,7 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, recorded: Mapping[str, Sequence[Seen]]) -> None:
-    """Writes all captures into one compressed file. Times are stored as differences, and headers byte position by byte
-    position, which compresses well."""
+    """Writes all captures into one compressed file, with times as differences and headers by byte position."""
     parts: list[bytes] = []
     for name, seen in recorded.items():
         before = [0, *(packet.at_ns for packet in seen)]
@@ -363,7 +355,7 @@ def main() -> int:
     """Measures the missing runs, and writes the page."""
     arguments = kept.parser("reference.fidelity.ack_filter", __doc__, 60).parse_args()
     runs, recorded = records(), load(CAPTURES) if CAPTURES.exists() else {}
-    # The lowest seeds come first, and all runs of the fast line come last: they take longest.
+    # The lowest seeds come first. The fast line comes last, because it takes longest.
     wanted = [(cell, seed) for cells in (CELLS[:-2], CELLS[-2:]) for seed, cell in product(SEEDS, cells)]
     if not arguments.recorded:
         with kept.on_linux("capturing"):

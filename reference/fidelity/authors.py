@@ -1,13 +1,12 @@
 """Compares the one-flow cells of balakrishnan1999 with its authors' code in ns-2.
 
-`python -m reference.fidelity.authors` runs the cells that are missing from `docs/fidelity/authors.csv` on ns-2, runs
-the same cells in the simulator, and writes `docs/fidelity/authors.md`. With `--recorded`, it does not run ns-2. If a
-cell uses no random numbers, its runs differ in the delay of the return line (by up to 0.4 ms) instead of the seed.
+`python -m reference.fidelity.authors` runs missing cells on ns-2 and all in the simulator, and writes
+`docs/fidelity/authors.md`. With `--recorded`, it does not run ns-2. Without random numbers, runs differ in the return
+line's delay (by up to 0.4 ms) instead of the seed.
 
-Debian's ns-2.35 runs Reno, and the cells with only ACK filtering or reconstruction, as the authors meant. ACC/SA and
-AF/SA need an ns-2 with two repairs, whose path is the value of `--ns`. In the repaired ns-2, RED also marks packets
-that do not declare ECN (`queue/red.cc`), and `TcpAgent::timeout_nonrtx` (`tcp/tcp.cc`) also sends when the burst timer
-expires. Without a repaired ns-2, these cells keep their recorded values.
+Debian's ns-2.35 runs Reno, ACK filtering and reconstruction as the authors meant. ACC/SA and AF/SA need an ns-2 with
+two repairs (`--ns`), or keep their recorded values. RED must also mark packets that do not declare ECN
+(`queue/red.cc`), and `TcpAgent::timeout_nonrtx` (`tcp/tcp.cc`) must also send when the burst timer expires.
 """
 
 from __future__ import annotations
@@ -50,11 +49,9 @@ from reference.fidelity.tables import percent, table
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
 SCENARIO = Path(ns2.__file__).parent / "scenarios" / "hybrid.toml"
 BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_delivered": 0.10, "acks_filtered": 0.10}
-"""Largest deviation of the simulator's median from the median of ns-2, as a fraction. Applies if the simulator's median
-is outside the range of the ns-2 runs."""
+"""Largest relative deviation from the median of ns-2, for medians outside the range of its runs."""
 REPAIRED = 3.0
-"""If the burst timer works, sender adaptation with bursts of one packet exceeds this throughput, in Mbit/s. In Debian's
-ns-2, the timer does not work."""
+"""Throughput in Mbit/s of sender adaptation with bursts of one packet, if the burst timer works. Debian's does not."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The name of the scheme in the authors' code, which has only one form of RED."""
+        """The scheme's name in the authors' code, which has only one form of RED."""
         return self.scheme.key.removesuffix("_code")
 
     @property
@@ -80,18 +77,17 @@ class Cell:
 
     @property
     def duration_s(self) -> int:
-        """Duration of a run in seconds. Shorter with ACK reconstruction, because ns-2's implementation becomes slower
-        with every ACK."""
+        """Duration of a run in seconds. ACK reconstruction makes ns-2 slower with every ACK, so its runs are
+        shorter."""
         return 25 if self.scheme.reconstructed else 50
 
     @property
     def numbers(self) -> range:
-        """Numbers of the runs, from 1. In a cell with random numbers, the number is the seed; in other cells, it
-        selects a delay."""
+        """Numbers of the runs, from 1: the seed, or the number of a delay in a cell without random numbers."""
         return range(1, 11 if self.draws else 4 if self.scheme.reconstructed or self.case == "A" else 6)
 
     def delay_ms(self, number: int) -> float:
-        """Returns the delay of the return line in ms. Delays near 50 ms have the lowest run numbers."""
+        """Returns the return line's delay in ms. Delays near 50 ms have the lowest numbers."""
         return 50.0 if self.draws else sorted(RETURN_DELAYS_MS, key=lambda delay: abs(delay - 50))[number - 1]
 
     def settings(self, number: int) -> Mapping[str, object]:
@@ -165,8 +161,7 @@ def theirs(program: str, cell: Cell, number: int) -> Measurement:
 
 
 def round_trips(trace: Path) -> Iterator[float]:
-    """Yields RTT samples in seconds: the time from sending a packet to the first ACK for it. Packets that were
-    retransmitted give no sample."""
+    """Yields RTT samples in seconds, from a packet to its first ACK. Retransmitted packets give none."""
     sent: dict[int, float | None] = {}
     highest = -1
     with trace.open() as lines:
@@ -182,7 +177,7 @@ def round_trips(trace: Path) -> Iterator[float]:
 
 
 def probes() -> list[Probe]:
-    """Returns a few runs whose digests show whether the page was written with the present simulator."""
+    """Returns runs whose digests show whether the page is up to date."""
     return [Probe(cell.name, cell.scenario(1)) for cell in CELLS if cell.case == "B" and not cell.draws]
 
 
@@ -193,7 +188,7 @@ def is_repaired(program: str) -> bool:
 
 
 def holds(value: Value, bound: float) -> bool:
-    """True if the simulator's median is within the bound, or within the range of the authors' runs."""
+    """True if the median is within the bound, or within the range of the authors' runs."""
     return abs(_off(value)) <= bound or min(value.linux) <= value.medians[1] <= max(value.linux)
 
 

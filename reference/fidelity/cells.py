@@ -1,4 +1,4 @@
-"""Cells of the pages: scenarios that run with several seeds, on Linux and in the simulator, and the values of a run."""
+"""Cells of the pages: scenarios with several seeds, on Linux and in the simulator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 COUNTED = ("retransmits", "timeouts")
-"""Quantities in a separate table: small counts, whose relative error means little."""
+"""Small counts, in a table of their own because their relative error means little."""
 FLOW = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", *COUNTED)
 
 
@@ -22,7 +22,7 @@ class Runnable(Named, Protocol):
     """A cell with the scenario that Linux runs."""
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns the scenario of the run with this seed; most cells have one scenario for all seeds."""
+        """Returns the scenario for a seed; most cells have one for all."""
         ...
 
 
@@ -45,7 +45,7 @@ class Simulated(Protocol):
 
 @runtime_checkable
 class Cell(Runnable, Simulated, Protocol):
-    """A cell whose values are read from a run, on Linux and in the simulator alike."""
+    """A cell whose values are read from runs on Linux and in the simulator."""
 
 
 class _HasTables(Protocol):

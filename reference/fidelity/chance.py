@@ -1,8 +1,7 @@
 """Compares the values of Linux and the simulator, and estimates how much of the difference is chance.
 
-Each quantity has one number per seed on either side. The error of the means is compared with its standard error, and
-with the error that chance alone produces. The latter is the difference between two random groups of the simulator's
-runs, one of which has as many runs as Linux.
+Each quantity has one number per seed on both sides. The error of the means is compared with its standard error and with
+the error by chance: the difference between two random groups of simulated runs, one of Linux's size.
 """
 
 from __future__ import annotations
@@ -16,13 +15,11 @@ from statistics import fmean, median, stdev
 from reference.fidelity.records import Key, Measurement, Values
 
 BOUND, STANDARD_ERRORS = 0.10, 3.0
-"""A value is off if its error exceeds both bounds: the fraction `BOUND`, and `STANDARD_ERRORS` times its standard
-error."""
+"""A value is off if its error exceeds the fraction `BOUND` and `STANDARD_ERRORS` standard errors."""
 
 RESAMPLES = 200
 LEAST_SPREAD = 1e-3
-"""Lower bound of the standard error, as a fraction of the mean. A smaller spread comes only from timing differences of
-microseconds."""
+"""Least standard error, as a fraction of the mean. Less comes only from timing differences of microseconds."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class Value:
 
     @property
     def error(self) -> float:
-        """Relative error of the simulator's mean against Linux's mean, as a fraction."""
+        """Relative error of the simulator's mean."""
         return fmean(self.sim) / fmean(self.linux) - 1
 
     @property
@@ -49,7 +46,7 @@ class Value:
 
     @property
     def median_error(self) -> float:
-        """Relative error of the simulator's median against Linux's; NaN if Linux's median is zero or unknown."""
+        """Relative error of the simulator's median; NaN if Linux's is zero or unknown."""
         linux, sim = self.medians
         return sim / linux - 1 if linux else math.nan
 
@@ -57,8 +54,7 @@ class Value:
     def standard_error(self) -> float:
         """The standard error of `error`, as a fraction.
 
-        Linux runs with few seeds, so the spread of its runs is uncertain. If the spread of the simulator's runs is
-        larger, it is used instead.
+        Linux has few seeds, so the simulator's spread is used if it is larger.
         """
         scale = abs(fmean(self.linux))
         of_sim, of_linux = _spread(self.sim), max(_spread(self.linux), _spread(self.sim))
@@ -78,14 +74,13 @@ class Value:
 
     @property
     def by_chance(self) -> bool:
-        """True if the error is at most `STANDARD_ERRORS` standard errors: the spread of the seeds explains it."""
+        """True if the spread of the seeds explains the error."""
         return abs(self.in_standard_errors) <= STANDARD_ERRORS
 
     def chance(self) -> float:
-        """Returns the 95th percentile of the error between two random groups of the simulator's runs. One group has as
-        many runs as Linux.
+        """Returns the 95th percentile of the error between two random groups of simulated runs.
 
-        NaN if the other group would have fewer runs than that.
+        One group has Linux's size. NaN if the other would be smaller.
         """
         few = len(self.linux)
         if len(self.sim) < 2 * few:
@@ -99,14 +94,13 @@ class Value:
         return percentile(errors, 0.95)
 
     def beyond_chance(self) -> float:
-        """Returns the part of the error that exceeds `chance()`; zero if chance explains all of it."""
+        """Returns how far the error exceeds `chance()`."""
         chance = self.chance()
         return abs(self.error) if math.isnan(chance) else max(0.0, abs(self.error) - chance)
 
 
 class Both:
-    """The runs of the simulator and of the reference, by cell and seed. The field `linux` holds the reference, even if
-    it is not Linux (for example ns-2)."""
+    """Runs of the simulator and of the reference, by cell and seed. `linux` may also be ns-2."""
 
     def __init__(self, linux: Iterable[Measurement], sim: Mapping[tuple[str, int], Values]) -> None:
         self._sim = sim
@@ -119,7 +113,7 @@ class Both:
 
     @property
     def cells(self) -> list[str]:
-        """The cells that both sides have run, in the order of Linux's runs."""
+        """Cells of both sides, in Linux's order."""
         return [cell for cell in self._linux if cell in self._seeds]
 
     def seeds(self, cell: str) -> int:
@@ -127,8 +121,7 @@ class Both:
         return len(self._linux.get(cell, ()))
 
     def value(self, cell: str, key: Key, *, all_seeds: bool = False) -> Value:
-        """Returns a quantity of a cell, without NaN. Uses the seeds that both sides have, or all seeds of each side if
-        `all_seeds` is true."""
+        """Returns a quantity without NaN, for the seeds of both sides, or for all if `all_seeds`."""
         linux = self._linux.get(cell, [])
         if all_seeds:
             return Value(_known(linux, key), _present((self._sim[cell, seed] for seed in self._seeds[cell]), key))

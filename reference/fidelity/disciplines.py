@@ -1,13 +1,11 @@
 """Compares managed queues with Linux's in whole runs.
 
-`python -m reference.fidelity.disciplines` writes docs/fidelity/disciplines.md. Each discipline runs on the same line on
-Linux and in the simulator, with the same seeds, at several RTTs, with and without ECN. Linux's values are stored in
-`docs/fidelity/disciplines.csv` run by run. The command measures only the missing runs, for at most `--minutes`; with
-`--recorded`, it measures nothing on Linux.
+`python -m reference.fidelity.disciplines` writes docs/fidelity/disciplines.md. Each discipline runs with the same seeds
+at several RTTs, with and without ECN. Linux's values are stored run by run. The command measures missing runs, for at
+most `--minutes`; with `--recorded`, none.
 
-A cell is judged by the difference of the medians over the seeds. If the difference exceeds a bound, the simulator runs
-more seeds to show whether chance explains it (`reference/fidelity/chance.py`): the page then gives the difference of
-the means in standard errors.
+A cell is judged by the medians over the seeds. If their difference exceeds a bound, the simulator runs more seeds to
+show whether chance explains it (`reference/fidelity/chance.py`).
 """
 
 from __future__ import annotations
@@ -48,8 +46,8 @@ QUEUES: Mapping[str, str | Tables] = {
     "fq": "fq",
     "fifo": "100 packets",
 }
-"""Disciplines by their name on the page. They have default settings, except where the defaults would not limit this
-traffic or where Linux counts in another unit."""
+"""Disciplines by name. Settings are defaults, unless these would not limit the traffic or Linux counts in another
+unit."""
 HERE: Mapping[str, str | Tables] = {
     **QUEUES,
     "pie": {"kind": "pie", "tupdate": "20 ms"},
@@ -57,26 +55,26 @@ HERE: Mapping[str, str | Tables] = {
     "red": {**_RED, "idle_decay": False},
     "choke": {**_CHOKE, "idle_decay": False},
 }
-"""The same disciplines with the settings of the simulator. Linux's timer stretches PIE's update interval from 15 ms to
-20 ms (docs/fidelity/queues.md). The kernel world's htb never dequeues from an empty RED or CHOKe, so these disciplines
-do not detect idle time: `idle_decay` is off."""
+"""The same disciplines with the simulator's settings.
+
+Linux's timer stretches PIE's update interval from 15 ms to 20 ms (docs/fidelity/queues.md). The kernel world's htb
+never dequeues from an empty RED or CHOKe, so `idle_decay` is off.
+"""
 WITHOUT_ECN = ("sfq", "fq", "fifo")
 GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True), (200, False), (200, True))
-"""RTTs in ms, and whether ECN is on. The most informative combinations come first."""
+"""RTTs in ms, and whether ECN is on; most informative first."""
 SEEDS = (1, 2, 3, 4)
-"""Seeds of the runs on Linux. The simulator runs those of these seeds that Linux has run, and `SIM_SEEDS` for the
-chance error."""
+"""Seeds of the runs on Linux. The simulator also runs `SIM_SEEDS`."""
 SIM_SEEDS = tuple(range(1, 13))
 """Seeds of the simulator's runs for the chance error."""
 DRAWN = ("pie", "fq_pie", "red", "choke")
 """Disciplines that use random numbers."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
-"""Largest deviation of the simulator's median from Linux's, as a fraction. `signals` counts drops, and with ECN also
-marks."""
+"""Largest relative deviation of the simulator's median. `signals` counts drops, and marks with ECN."""
 
 
 def line(rtt: int, duration: int) -> Tables:
-    """Returns a scenario of two CUBIC downloads over a line with the given RTT in ms and duration in seconds."""
+    """Returns two CUBIC downloads over a line, with RTT in ms and duration in seconds."""
     return {
         "scenario": {"title": "Two CUBIC downloads", "duration": f"{duration} s"},
         "link": {
@@ -109,7 +107,7 @@ class Cell:
         return line(self.rtt, 20 if self.rtt < 200 else 30)
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns the scenario that Linux runs. The version of the kernel world in the records depends on it."""
+        """Returns Linux's scenario, on which the kernel world's version in the records depends."""
         ecn = {"stack.ecn": "on"} if self.ecn else {}
         queue = setting_text(QUEUES[self.queue])
         return lop.Scenario.build(self.line, f"{self.rtt}-ms").with_(**{"link.down.queue": queue}, **ecn)
@@ -160,21 +158,20 @@ def measured(world: str, cell: Cell, seed: int) -> Measurement:
 
 
 def probes() -> list[Probe]:
-    """Returns a few runs whose digests show whether the page was written with the present simulator."""
+    """Returns runs whose digests show whether the page is up to date."""
     wanted = ("codel", "red", "cake")
     plain = lop.Scenario.build(line(20, 20), "20-ms")
     return [Probe(name, plain.with_(**{"link.down.queue": HERE[name]})) for name in wanted]
 
 
 def simulated(run: tuple[Cell, int]) -> tuple[tuple[str, int], Values]:
-    """Returns the values of one run in the simulator. This is a separate function, because a pool of processes calls
-    it."""
+    """Returns one simulated run's values. A pool of processes calls this function."""
     one = measured("sim", *run)
     return (one.cell, one.seed), one.values
 
 
 def to_measure(known: Records) -> Iterator[tuple[Cell, int]]:
-    """Yields the missing and outdated runs, with the most informative combinations and the lowest seeds first."""
+    """Yields missing and outdated runs, the most informative first."""
     for rtt, ecn in GRID:
         for seed in SEEDS:
             for cell in CELLS:
@@ -224,15 +221,14 @@ def page(both: Both) -> str:
 
 
 def promised(apart: int) -> Promise:
-    """Returns the statement that chance explains every value beyond its bound, and whether it holds."""
+    """Returns the statement that chance explains every value beyond its bound."""
     return promises.none(
         "Every cell is within its bounds, or chance explains the error.", "cells that chance does not explain", apart
     )
 
 
 def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
-    """Yields one row for each discipline that uses random numbers. The row has the mean error of each quantity over all
-    cells of the discipline, and Stouffer's sum of the errors."""
+    """Yields a row per random discipline: mean errors over its cells, and Stouffer's sum."""
     for queue in DRAWN:
         texts: list[str] = []
         for name, bound in BOUNDS.items():
@@ -246,8 +242,7 @@ def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
 
 
 def _chance(values: Mapping[str, Value]) -> str:
-    """Returns the errors beyond their bounds, in standard errors. An error is bold if the spread of the seeds does not
-    explain it."""
+    """Returns the errors beyond bounds, in standard errors. Bold ones are not explained by the seeds."""
     texts = [f"{_SHORT[name]} {value.in_standard_errors:+.1f}" for name, value in values.items()]
     return ", ".join(
         text if value.by_chance else f"**{text}**" for text, value in zip(texts, values.values(), strict=True)
@@ -319,8 +314,7 @@ def main() -> None:
         linux.add(measured("kernel", cell, seed))
         print("Linux:", cell.name, seed, flush=True)
     known = [one for cell in CELLS for one in linux.of(cell.name)]
-    # Spawn instead of fork: the runs on Linux have started threads, and a forked process would never release the locks
-    # that these threads hold.
+    # A forked process would never release locks of the threads on Linux.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         wanted = [(cell, seed) for cell in CELLS if linux.of(cell.name) for seed in SIM_SEEDS]
         sim = dict(pool.map(simulated, wanted, chunksize=4))

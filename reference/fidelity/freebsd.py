@@ -1,9 +1,7 @@
 """`python -m reference.fidelity.freebsd`: compares the profile `freebsd-7` with FreeBSD's own TCP.
 
-FreeBSD 9.1's stack, built as a library with a virtual clock and set back towards 7.2 where a difference is known, ran
-on the line of merritt2010. Its runs are in `docs/fidelity/freebsd.csv`, two of them over time in `freebsd-windows.csv`.
-The profile was made from the runs "as 7.2"; the runs with a rule switched off test the profile on other data. Writes
-`docs/fidelity/freebsd.md` and its figure.
+FreeBSD 9.1's stack, set back towards 7.2 where a difference is known, ran as a library with a virtual clock on
+merritt2010's line. The profile was made from the runs "as 7.2"; runs with a rule switched off test it on other data.
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ DOWN_BPS, UP_BPS = 2.4e6, 196e3
 END_S = 240.0
 MSS = 1448
 ALONE_S = 110
-"""Duration in seconds of the download without an upload. ACKs per segment are counted in this period."""
+"""Seconds of the download without an upload, in which ACKs per segment are counted."""
 
 MAIN = "as 7.2"
 VARIANTS: dict[str, dict[str, str]] = {
@@ -57,13 +55,13 @@ VARIANTS: dict[str, dict[str, str]] = {
     "no timestamps, no scaling": {"stack.timestamps": "false", "stack.window_scaling": "false"},
     "buffers do not grow": {"stack.send_buffer": "32 KiB", "stack.receive_buffer": "64 KiB"},
 }
-"""Variants of FreeBSD with one rule switched off, and the settings of the profile with the same effect."""
+"""Variants of FreeBSD with a rule switched off, and the profile's equivalent settings."""
 
 ACKS_PER_SEGMENT = 0.68
-"""FreeBSD's ACKs per data segment. The ratio is the same with and without an upload."""
+"""FreeBSD's ACKs per data segment, with or without an upload."""
 
 PERFORMANCE_WITHIN, ACKS_WITHIN = 0.05, 0.03
-"""Largest errors: of performance, as a fraction of the line's rate; of ACKs per segment, as a fraction of FreeBSD's."""
+"""Largest errors: of performance, relative to the line's rate; of ACKs per segment, relative to FreeBSD's."""
 
 COLUMNS = (
     "download_share",
@@ -80,7 +78,7 @@ Values = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant with one uplink buffer (packets): the values of all runs of FreeBSD and of the simulator."""
+    """One variant with one uplink buffer in packets, and all runs' values."""
 
     variant: str
     buffer: int
@@ -92,7 +90,7 @@ class Cell:
         return median(self.simulated[column]) - median(self.freebsd[column])
 
     def is_within_seeds(self, column: str) -> bool:
-        """True if the simulator's median lies between the smallest and the largest value of FreeBSD's runs."""
+        """True if the simulator's median is within the range of FreeBSD's runs."""
         return min(self.freebsd[column]) <= median(self.simulated[column]) <= max(self.freebsd[column])
 
 
@@ -113,7 +111,7 @@ def recorded(path: Path) -> dict[tuple[str, int], Values]:
 
 
 def scenario(variant: str, buffer: int) -> Scenario:
-    """Returns the scenario with the given uplink buffer and with the variant's rule switched off."""
+    """Returns a variant's scenario with this uplink buffer."""
     return Scenario.load(SCENARIO, **{"link.up.queue.limit": f"{buffer} packets", **VARIANTS[variant]})
 
 
@@ -135,7 +133,7 @@ def measure(run: Run) -> dict[str, float]:
 
 
 def cells(freebsd: dict[tuple[str, int], Values], seeds: Sequence[int] = SEEDS) -> list[Cell]:
-    """Simulates every recorded cell and returns it with FreeBSD's values."""
+    """Simulates every recorded cell."""
     wanted = [(variant, buffer, seed) for variant, buffer in freebsd for seed in seeds]
     scenarios = {key: scenario(*key) for key in freebsd}
     jobs = [Job(scenarios[variant, buffer], seed) for variant, buffer, seed in wanted]
@@ -147,18 +145,17 @@ def cells(freebsd: dict[tuple[str, int], Values], seeds: Sequence[int] = SEEDS) 
 
 
 def probes() -> list[Probe]:
-    """Returns a few runs whose digests show whether the page was written with the present simulator."""
+    """Returns runs whose digests show whether the page is up to date."""
     return [Probe(f"{MAIN}, {buffer}", scenario(MAIN, buffer)) for buffer in (5, 25, 50)]
 
 
 def acks_per_segment() -> float:
-    """Simulates a download without an upload. Returns the number of packets that arrive at the uplink, divided by the
-    number of data segments."""
+    """Simulates a download alone. Returns packets at the uplink over data segments."""
     times = {"scenario.duration": f"{ALONE_S} s", "flow.upload.start": f"{ALONE_S - 1} s"}
     run = Scenario.load(SCENARIO, **times, **{"flow.upload.start_jitter": "0 s"}).run(seed=1)
     up = run.links["arrived_packets"][list(run.links["direction"]).index("up")]
     down = run.flows["data_segments_in"][0]
-    # The uplink also carries the handshakes and, in the last second, an upload: about 10 of several thousand packets.
+    # The uplink also carries handshakes and an upload in the last second: about 10 of several thousand packets.
     return number(up) / number(down)
 
 
@@ -167,14 +164,13 @@ def acks_per_segment() -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of FreeBSD's TCP that the profile models in addition to the common rules. `RULES` lists them, the largest
-    effect first."""
+    """A rule of FreeBSD's TCP in the profile. `RULES` lists them by effect."""
 
     text: str
     setting: str
-    """Settings of the profile that implement the rule."""
+    """The profile's settings for the rule."""
     scripts: tuple[str, ...]
-    """Packet scripts that test the rule, as `file::test` below `mechanisms.SCRIPTS`."""
+    """Packet scripts of the rule, as `file::test` below `mechanisms.SCRIPTS`."""
 
 
 RULES = (
@@ -289,7 +285,7 @@ RULES = (
 
 
 def missing_scripts(root: Path) -> list[str]:
-    """Returns the packet scripts that the rules name but that do not exist."""
+    """Returns packet scripts of the rules that do not exist."""
     return [script for rule in RULES for script in rule.scripts if not mechanisms.exists(root, script)]
 
 
@@ -365,7 +361,7 @@ def render(found: list[Cell], acks: float) -> str:
 
 
 def promised(main: list[Cell], acks: float) -> list[Promise]:
-    """Returns the page's checks of the variant "as 7.2": performance, ACKs per segment, timeouts."""
+    """Returns the checks of the variant "as 7.2": performance, ACKs per segment, timeouts."""
     off = [abs(cell.off("performance")) for cell in main]
     timely = [cell for cell in main if cell.is_within_seeds("upload_timeouts")]
     return [
@@ -405,7 +401,7 @@ def _main_row(cell: Cell) -> list[object]:
 
 
 def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
-    """Yields FreeBSD's median performance and then the simulator's, for each variant with the given uplink buffer."""
+    """Yields each variant's median performance, FreeBSD's and the simulator's."""
     by_variant = {cell.variant: cell for cell in cells if cell.buffer == buffer}
     for variant in VARIANTS:
         if cell := by_variant.get(variant):
@@ -442,8 +438,7 @@ def simulated_window(buffer: int) -> tuple[Floats, Floats]:
 
 
 def figure(found: list[Cell], recorded_windows: Path) -> LabFigure:
-    """Draws performance and timeouts against buffer size, and the download's congestion window over time with uplink
-    buffers of 15 and 50 packets."""
+    """Draws performance and timeouts over the buffer, and the download's window for buffers of 15 and 50 packets."""
     main = [cell for cell in found if cell.variant == MAIN]
     titles = ["performance", "timeouts of the upload", "download's window, 15 packets", "download's window, 50 packets"]
     drawn, panels = style.small_panels(

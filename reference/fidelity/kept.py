@@ -1,8 +1,7 @@
-"""Stores run folders of Linux with captures, one for each scenario and seed.
+"""Stores Linux's run folders with captures, one per scenario and seed.
 
-A run on Linux takes minutes, a simulated run takes a second. So each Linux run is made once and stored. A page reads
-its values and aligns its packets, and the simulator is compared with it again after each change. The folders are not
-part of the repository, which contains only the records.
+A run on Linux takes minutes, a simulated one a second. So each Linux run is made once. Pages read its values and align
+its packets with the simulator's after each change. The folders are not in the repository.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ Progress = Callable[[float], object]
 FOLDER = Path(".fidelity")
 SIDE_BY_SIDE = 2
 MARK, WORLD_MARK = 12, 6
-"""Number of hexadecimal digits in a folder's name: of the scenario's fingerprint, and of the version of the kernel
-world."""
+"""Digits of the fingerprint and of the world's version in a folder's name."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +50,14 @@ class Wanted:
     scenario: Callable[[], Scenario]
 
     def folder(self, kept: Path = FOLDER) -> Path:
-        """Returns the path of the run's folder. Its name changes with the version of the kernel world."""
+        """Returns the run's folder, whose name has the kernel world's version."""
         plain = re.sub("[^a-z0-9.]+", "-", self.name.lower()).strip("-")
         seed = "" if self.seed == 1 else f"-seed-{self.seed}"
         return kept / f"{plain}-{self.fingerprint[:MARK]}-{self.world[:WORLD_MARK]}{seed}"
 
     @cached_property
     def world(self) -> str:
-        """The version of the kernel world that applies to this run."""
+        """The kernel world's version for this run."""
         return kernel.version_of(self.scenario(), self.seed)
 
     def is_kept(self, kept: Path = FOLDER) -> bool:
@@ -67,7 +65,7 @@ class Wanted:
         return (self.folder(kept) / aligning.CAPTURES).is_dir()
 
     def run(self, kept: Path = FOLDER) -> Run:
-        """Returns the stored run. If there is none, the run is made on Linux first."""
+        """Returns the stored run, made on Linux if necessary."""
         folder = self.folder(kept)
         return Run.load(folder) if self.is_kept(kept) else aligning.keep(self.scenario(), folder, seed=self.seed)
 
@@ -77,7 +75,7 @@ C = TypeVar("C", bound=Cell)
 
 @dataclass(frozen=True)
 class Effort:
-    """Limits for the runs on Linux: the number of parallel runs, and the time after which no further run starts."""
+    """Limits of the runs on Linux: their number in parallel, and the time of the last start."""
 
     workers: int = SIDE_BY_SIDE
     until: float | None = None
@@ -90,7 +88,7 @@ class Effort:
 
     @staticmethod
     def of(minutes: float | None, workers: int = SIDE_BY_SIDE) -> Effort:
-        """Returns limits that let no run start after the given number of minutes; `None` sets no time limit."""
+        """Returns limits so that no run starts after these minutes."""
         return Effort(workers, None if minutes is None else time.monotonic() + 60 * minutes)
 
 
@@ -100,11 +98,9 @@ def runs(
     progress: Progress | None = None,
     kept: Path | None = FOLDER,
 ) -> Iterator[tuple[int, Run]]:
-    """Yields the index in `wanted` and the run, for each run when it is done. Runs start in the order of `wanted`,
-    until the time limit has passed.
+    """Yields the index in `wanted` and the run, as runs finish. They start in order, within the time limit.
 
-    If `kept` is `None`, runs are made without captures and are not stored. A run that fails is reported; the others go
-    on.
+    If `kept` is `None`, runs are neither captured nor stored. A failed run is reported; the others continue.
     """
 
     def made(one: Wanted) -> Run | None:
@@ -131,7 +127,7 @@ def runs(
 
 @contextmanager
 def on_linux(what: str) -> Generator[Progress | None]:
-    """Shows the progress of measurements on Linux. Without a kernel, the pages are written from the records alone."""
+    """Shows the progress on Linux. Without a kernel, pages are written from the records."""
     try:
         with progress(what) as report:
             yield report
@@ -146,8 +142,7 @@ def measure(
     kept: Path | None = FOLDER,
     also: Callable[[C, Run], object] = lambda _cell, _run: None,
 ) -> None:
-    """Makes the missing and outdated runs on Linux, adds their values to the records, and calls `also` with each
-    run."""
+    """Makes missing and outdated runs on Linux, adds their values, and calls `also` with each."""
     with on_linux("measuring on Linux") as report:
         missing = [(cell, seed) for cell, seed in wanted if records.needs(cell, seed, cell.scenario(seed))]
         due = [Wanted(cell.name, cell.fingerprint(), seed, partial(cell.scenario, seed)) for cell, seed in missing]

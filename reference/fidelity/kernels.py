@@ -1,13 +1,10 @@
-"""`python -m reference.fidelity.kernels`: runs the same scenarios on Linux 6.1 and 6.12, and with the simulator's
-profiles.
+"""`python -m reference.fidelity.kernels`: runs the same scenarios on Linux 6.1 and 6.12, and with both profiles.
 
-Each cell runs in four ways, with the same seeds and the same measurement: on either kernel in virtual time, and in the
-simulator with the profiles `linux-6.1` and `linux-6.12`. The page `docs/fidelity/kernels.md` shows how the values
-change from one kernel to the other, and from one profile to the other. The table of access lines in `docs/stacks.md`
-has the changes on the lines of the presets.
+`docs/fidelity/kernels.md` shows how values change from one kernel to the other, and between the profiles `linux-6.1`
+and `linux-6.12`. `docs/stacks.md` has the changes on the presets' lines.
 
-The access lines run without `access` (the rules for when the line may send), which no queue discipline of Linux models.
-Linux 6.12 has neither `docsis-pie` nor `dualpi2`, so `pie` with the same target replaces them.
+No queue discipline of Linux models `access`, so the lines run without it. Linux 6.12 lacks `docsis-pie` and `dualpi2`,
+so `pie` with the same target replaces them.
 """
 
 from __future__ import annotations
@@ -37,9 +34,9 @@ MADE = re.compile(r"(<!-- made by reference.fidelity.kernels -->\n).*(\n<!-- end
 SERIES = ("6.1", "6.12")
 SEEDS = (1, 2)
 SIM_SEEDS = tuple(range(1, 7))
-"""Seeds of the simulator. The spread of their values shows how much of a change is chance."""
+"""Seeds of the simulator, whose spread shows what is chance."""
 BOUND = 0.05
-"""Largest difference between the relative change on Linux and the relative change in the simulator."""
+"""Largest difference between the relative changes on Linux and in the simulator."""
 STANDARD_ERRORS = 3.0
 
 
@@ -49,8 +46,7 @@ def _link(down: str, up: str, rtt: str, queue: Tables | None = None, limit: int 
 
 
 def _flows(*kinds: str) -> list[Tables]:
-    """Returns flows of the given kinds: `down` and `up` are bulk transfers, `pages` are downloads of 20 kB, `objects`
-    of 300 kB."""
+    """Returns flows: `down` and `up` are bulk, `pages` downloads of 20 kB, `objects` of 300 kB."""
     apps = {"pages": ("20 kB", "200 ms"), "objects": ("300 kB", "500 ms")}
     found: list[Tables] = []
     for kind in kinds:
@@ -64,7 +60,7 @@ def _flows(*kinds: str) -> list[Tables]:
 
 @dataclass(frozen=True)
 class Cell(OfTables):
-    """One scenario with one release series of Linux: with its kernel, or with its profile in the simulator."""
+    """A scenario with one series of Linux: its kernel, or its profile."""
 
     what: str
     link: Tables
@@ -125,21 +121,19 @@ _SCENARIOS: Mapping[str, tuple[Tables, Sequence[Tables], Mapping[str, object]]] 
 LINES = tuple(name for name, *_ in _native.presets())
 """Names of the presets whose lines are compared."""
 MOST_BITS, LEAST_RTTS = 400_000_000, 25
-"""Bounds of the duration of a run on an access line: the time to send `MOST_BITS` bits in the loaded direction, but at
-least `LEAST_RTTS` RTTs."""
+"""Bounds of a run on an access line: `MOST_BITS` in the loaded direction, but at least `LEAST_RTTS` RTTs."""
 _REPLACED: Mapping[str, Tables] = {
     "docsis-pie": {"kind": "pie", "target": "10 ms"},
     "dualpi2": {"kind": "pie", "target": "15 ms"},
 }
 _MEAN_RATES = {"starlink-200-20": {"down": "200 Mbit/s", "up": "20 Mbit/s"}}
-"""Mean rates of presets with `reallocation`, whose rates are random. The kernel world uses these constant rates."""
+"""Mean rates of presets with random rates. The kernel world uses these."""
 TRAFFIC = {"download": ("down", ("down",)), "objects beside an upload": ("up", ("objects", "up"))}
-"""For each traffic pattern, the direction that is loaded and the kinds of flows."""
+"""Per traffic pattern: loaded direction, and kinds of flows."""
 
 
 def access_line(name: str) -> Tables:
-    """Returns the link of a preset in a form that Linux can shape: without `access`, and with queue disciplines of
-    Linux."""
+    """Returns a preset's link for Linux: without `access`, with Linux's disciplines."""
     text = next(link for known, _, _, link in _native.presets() if known == name)
     said: Tables = tomllib.loads(text)
     shared = {key: said.pop(key) for key in ("rate", "queue", "access") if key in said}
@@ -157,8 +151,7 @@ def access_line(name: str) -> Tables:
 
 
 def seconds(line: Tables, loaded: str) -> int:
-    """Returns the duration of a run in seconds: 1 to 10 s depending on the rate of the loaded direction, and at least
-    `LEAST_RTTS` RTTs."""
+    """Returns a run's duration in seconds: 1 to 10 s by rate, and at least `LEAST_RTTS` RTTs."""
     direction = line[loaded]
     assert isinstance(direction, dict)
     rate_bps, rtt_s = units.parse_rate(str(direction["rate"])), units.parse_time(str(line["rtt"]))
@@ -188,7 +181,7 @@ def records() -> Records:
 
 
 def probes() -> list[Probe]:
-    """Returns a few runs whose digests show whether the page was written with the present simulator."""
+    """Returns runs whose digests show whether the page is up to date."""
     wanted = ("two-way, 6.1", "two-way, 6.12", "receive buffer of 64 KiB, 6.12")
     return [Probe(cell.name, cell.scenario()) for cell in CELLS if cell.name in wanted]
 
@@ -213,8 +206,7 @@ def simulated(known: Records) -> dict[tuple[str, int], Values]:
 
 @dataclass(frozen=True)
 class Change:
-    """One quantity of a flow with both release series of Linux, the older series first. Each value is the mean over the
-    seeds that Linux has run."""
+    """One quantity with both series of Linux, the older first. Values are means over Linux's seeds."""
 
     what: str
     flow: str
@@ -226,7 +218,7 @@ class Change:
 
     @property
     def apart(self) -> float:
-        """The relative change in the simulator minus the relative change on Linux."""
+        """The simulator's relative change minus Linux's."""
         return _share(self.sim) - _share(self.linux)
 
     @property
@@ -235,7 +227,7 @@ class Change:
         return abs(self.apart) > max(BOUND, STANDARD_ERRORS * self.chance)
 
     def cells(self) -> list[str]:
-        """Returns table cells: both kernels' values and their change, then the profiles' values and their change."""
+        """Returns table cells: values and change of the kernels, then of the profiles."""
         scale = _SCALES[self.quantity]
         numbers = [f"{value / scale:,.4g}" for value in (*self.linux, *self.sim)]
         changes = [
@@ -254,7 +246,7 @@ def _share(pair: tuple[float, float]) -> float:
 
 
 def changes(known: Records, simulated: Mapping[tuple[str, int], Values]) -> Iterator[Change]:
-    """Returns every quantity that both kernels have measured with the same seeds."""
+    """Returns the quantities that both kernels measured with the same seeds."""
     for what in dict.fromkeys(cell.what for cell in CELLS):
         older, newer = (cell for cell in CELLS if cell.what == what)
         pairs = [
@@ -327,12 +319,11 @@ _SHOWN = {
     "download": (("down", "goodput_bps"), ("down", "rtt_p95_ms")),
     "objects beside an upload": (("objects", "completion_s"), ("up", "goodput_bps")),
 }
-"""For each traffic pattern, the flows and quantities that the table of access lines shows."""
+"""Per traffic pattern: flows and quantities in the table of access lines."""
 
 
 def lines_table(found: Sequence[Change]) -> list[str]:
-    """Returns the table of the access lines on both kernels: first a download without other traffic, then downloads of
-    objects next to an upload."""
+    """Returns the access lines on both kernels: a download alone, then objects next to an upload."""
     by_key = {(one.what, one.flow, one.quantity): one for one in found}
     keys = [(traffic, flow, quantity) for traffic, shown in _SHOWN.items() for flow, quantity in shown]
     rows: list[list[str]] = []

@@ -1,9 +1,7 @@
-"""`python -m reference.fidelity.mechanisms`: compares each mechanism of Linux's TCP with Linux, one scenario per
-mechanism.
+"""`python -m reference.fidelity.mechanisms`: compares each mechanism of Linux's TCP with Linux.
 
-Each mechanism has packet scripts, and a small scenario in which it acts: the scenario drops segments by number, has
-outages, lets the application pause, or sets an MTU. The scenario runs once on Linux and once in the simulator, and all
-packets at both hosts are aligned (`lopsided compare --packets`). Writes `docs/fidelity/mechanisms.md`.
+Each mechanism has packet scripts, and a small scenario in which it acts. The scenario runs on Linux and in the
+simulator, and all packets are aligned (`lopsided compare --packets`). Writes `docs/fidelity/mechanisms.md`.
 """
 
 from __future__ import annotations
@@ -38,8 +36,7 @@ _LINE = {
 
 
 def _lost(*packets: int) -> Settings:
-    """Returns settings that drop the given packets of the download, counted from the start of the run, on Linux and in
-    the simulator."""
+    """Returns settings that drop these packets of the download, by number, in both worlds."""
     return {"link.down.loss.packets": packets}
 
 
@@ -60,14 +57,14 @@ class Mechanism:
 
     name: str
     scripts: tuple[str, ...]
-    """The scripts, as `file::test` below `crates/tcp/src/tests/scripts`."""
+    """Scripts, as `file::test` below `crates/tcp/src/tests/scripts`."""
     settings: Settings
     acts: str = ""
-    """A column of `flows` that is greater than 0 if the mechanism acted; empty if no column shows it."""
+    """Column of `flows` that is positive if the mechanism acted, if there is one."""
     ignored: tuple[str, ...] = field(default=())
 
     def scenario(self) -> Scenario:
-        """Returns the common scenario with the settings of the mechanism."""
+        """Returns the common scenario with the mechanism's settings."""
         return Scenario.build(_LINE, "mechanism.toml").with_(**self.settings)
 
 
@@ -233,7 +230,7 @@ class Held:
     mechanism: Mechanism
     packets: int
     same: int
-    """Number of packets before the first packet with different content; all packets if there is none."""
+    """Packets before the first with different content, or all."""
     first: packets.Divergence | None
     acted: bool
 
@@ -284,8 +281,8 @@ SCRIPTS_ALONE: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-"""Mechanisms that no scenario of the kernel world can trigger, because its applications write in one direction only and
-its lines do not reorder packets."""
+"""Mechanisms that the kernel world cannot trigger: its applications write in one direction, and its lines keep the
+order."""
 
 
 WITHOUT: tuple[tuple[str, str], ...] = (
@@ -493,12 +490,11 @@ WITHOUT: tuple[tuple[str, str], ...] = (
         "sending::an_ack_that_lets_nothing_go_says_nothing_of_the_window",
     ),
 )
-"""Pairs of a rule and a packet script that fails without the rule. To verify this, each rule was switched off by hand
-in the source."""
+"""Rules, each with a packet script that fails without it. Each was switched off by hand to verify this."""
 
 
 def missing(root: Path) -> list[str]:
-    """Returns the packet scripts that the tables above name but that do not exist."""
+    """Returns packet scripts in these tables that do not exist."""
     named = [script for mechanism in MECHANISMS for script in mechanism.scripts]
     named += [script for _, scripts in SCRIPTS_ALONE for script in scripts]
     named += [script for _, script in WITHOUT]
@@ -506,7 +502,7 @@ def missing(root: Path) -> list[str]:
 
 
 def exists(root: Path, script: str) -> bool:
-    """True if a packet script with the given name (`file::test`) exists."""
+    """True if the packet script `file::test` exists."""
     file, test = script.split("::")
     path = root / SCRIPTS / f"{file}.rs"
     return path.is_file() and re.search(rf"fn {test}\(", path.read_text()) is not None
@@ -563,7 +559,7 @@ def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
 
 
 def probes() -> list[Probe]:
-    """Returns a few runs whose digests show whether the page was written with the present simulator."""
+    """Returns runs whose digests show whether the page is up to date."""
     return [Probe(mechanism.name, mechanism.scenario()) for mechanism in MECHANISMS[:4]]
 
 

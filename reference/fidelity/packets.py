@@ -1,7 +1,7 @@
-"""Compares runs packet by packet: counts the equal packets of Linux and the simulator before the first difference.
+"""Counts the equal packets of Linux and the simulator before the first difference.
 
-One run of each cell is aligned at its hosts (`lopsided.studies.packets`). The result is stored with the digests of both
-runs. It is computed again if the simulator's digest has changed.
+One run per cell is aligned (`lopsided.studies.packets`). The result is stored with both digests, and computed again if
+the simulator's has changed.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ if TYPE_CHECKING:
 SEED = 1
 GROUPS = ("alone", "two-way", "cross")
 PLAIN = ("reno", "cubic", "vegas")
-"""Congestion controls for which the page shows separate medians, because they use neither random numbers nor a clock of
-their own."""
+"""Congestion controls with separate medians: they use neither random numbers nor a clock of their own."""
 MORE_BUFFERS = (5, 15, 30, 50)
 
 SAME = {"alone": 10_000, "two-way": 2_000}
-"""For each kind of traffic, the least median over the cells of the number of equal packets."""
+"""Least median of equal packets, per kind of traffic."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Cell:
     control: str
     of: Runnable
     instead: str = ""
-    """A congestion control that replaces that of `of`; empty to keep it."""
+    """A congestion control instead of that of `of`, if any."""
 
     def scenario(self, seed: int = SEED) -> Scenario:
         """Returns the scenario, ready to run."""
@@ -61,7 +60,7 @@ class Cell:
         return scenario.with_(**{"stack.cc": self.instead}) if self.instead else scenario
 
     def fingerprint(self) -> str:
-        """Returns a hash of the scenario on Linux. The simulator's run is identified by its digest."""
+        """Returns a hash of Linux's scenario. The digest identifies the simulated run."""
         return f"{self.of.fingerprint()}-{self.instead}" if self.instead else self.of.fingerprint()
 
     @property
@@ -71,7 +70,7 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """Returns the cells of both pages, and cells with two-way traffic of further congestion controls."""
+    """Returns the cells of both pages, and two-way traffic of other congestion controls."""
     found = [
         Cell(cell.name, "alone" if cell.file == "alone.toml" else "two-way", "reno", cell) for cell in fidelity.CELLS
     ]
@@ -82,16 +81,15 @@ def cells() -> list[Cell]:
 
 
 def records(path: Path, names: Iterable[str] | None = None) -> Records:
-    """Returns the stored results: the number of packets, the position of the first difference in any field (`first`),
-    and the position of the first packet with different content (`parted`)."""
+    """Returns stored results: packets, and positions of the first difference (`first`) and of different content
+    (`parted`)."""
     return Records(path, (cell.name for cell in cells()) if names is None else names, ("sim_digest", "at", "fields"))
 
 
 def same(one: Measurement, kind: str) -> int:
-    """Returns the number of packets before the first difference in any field (`kind` is `first`), or before the first
-    packet with different content (`parted`); all packets if there is no difference.
+    """Returns the packets before the first difference (`first`) or different content (`parted`), or all.
 
-    Counts the simulator's packets of all flows at the busiest host.
+    Counts the simulator's packets at the busiest host.
     """
     return round(one.values.get((kind, "packets"), one.values["all", "packets"]))
 
@@ -102,7 +100,7 @@ def is_same(one: Measurement) -> bool:
 
 
 def sim_digest(one: Measurement | None) -> str:
-    """Returns the digest of the simulator's run that was aligned; empty if there is no result."""
+    """Returns the digest of the aligned simulated run; empty without a result."""
     return one.texts["all", "sim_digest"] if one else ""
 
 
@@ -113,10 +111,9 @@ def measure(
     progress: Callable[[float], object] | None = None,
     kept: Path = FOLDER,
 ) -> Iterator[Measurement]:
-    """Aligns the cells whose result is outdated. Stores each result as soon as it is known, and yields it.
+    """Aligns outdated cells. Stores each result at once, and yields it.
 
-    If `kept` has a Linux run of the cell, the cell is always aligned again, even if its digest is unchanged: the digest
-    does not cover everything that is compared. Only the simulator runs then.
+    Cells with a Linux run in `kept` are always aligned again, because digests do not cover everything that is compared.
     """
     jobs = [Job(aligning.finely_sampled(cell.scenario()), SEED) for cell in wanted]
     digests = run_jobs(jobs, lambda _, run: run.digest)
@@ -159,8 +156,7 @@ def measurement(
     digest: str,
     world: str = "",
 ) -> Measurement:
-    """Returns the result of an alignment: the number of packets at the busiest host, and the positions of the
-    differences (`first`, `parted`)."""
+    """Returns an alignment's result: packets at the busiest host, and positions of the differences."""
     found = {kind: told for kind, told in differences.items() if told}
     return Measurement(
         cell.name,
@@ -179,7 +175,7 @@ def measurement(
 
 
 def render(records: Records) -> str:
-    """Returns the page as Markdown: medians by kind of traffic and by congestion control, then every cell."""
+    """Returns the page: medians by traffic and congestion control, then every cell."""
     wanted = cells()
     found = {one.cell: one for one in records.current((cell, SEED) for cell in wanted)}
     groups = {
@@ -209,8 +205,7 @@ def render(records: Records) -> str:
 
 
 def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Promise]:
-    """Returns the checks of the median number of equal packets: before any field differs, and before a packet with
-    different content."""
+    """Returns the checks of the median number of equal packets."""
     kinds = {"first": "before any field differs", "parted": "before a different packet"}
 
     def medians(group: str, kind: str) -> list[Measured]:
@@ -226,8 +221,7 @@ def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Pr
 
 
 def probes() -> list[Probe]:
-    """Returns a few runs, sampled as for the alignment, whose digests show whether the page was written with the
-    present simulator."""
+    """Returns runs, sampled as for the alignment, whose digests show whether the page is up to date."""
     wanted = ("3000/1000 u5", "2400/196 u15", "cubic, 3000/1000 u15")
     return [Probe(cell.name, aligning.finely_sampled(cell.scenario())) for cell in cells() if cell.name in wanted]
 

@@ -1,5 +1,4 @@
-"""Writes `docs/fidelity.md`: the values of every cell on Linux and in the simulator, and the values beyond their
-bounds."""
+"""Writes `docs/fidelity.md`: every cell on Linux and in the simulator, and the values beyond bounds."""
 
 from __future__ import annotations
 
@@ -93,7 +92,7 @@ _HEADS = "goodput Linux | sim | off by | RTT Linux | sim | off by | deviation Li
 
 
 class _Errors:
-    """Computes the errors of the simulator's medians, and formats them as table cells."""
+    """Errors of the simulator's medians, as table cells."""
 
     def __init__(self, both: Both) -> None:
         self._both = both

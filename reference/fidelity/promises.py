@@ -1,7 +1,6 @@
-"""Statements of a page about its own numbers, each with a verdict, in the form of the papers' claims.
+"""Statements of a page about its own numbers, each with a verdict, like the papers' claims.
 
-The functions that judge the papers' claims (`lopsided.papers.framework.claims`) judge these checks too, with numbers
-that the page shows. A check that fails stays on the page, with its result.
+The functions of `lopsided.papers.framework.claims` judge them. A failing check stays on the page.
 """
 
 from __future__ import annotations
@@ -21,26 +20,26 @@ KEPT, BROKEN = "kept", "**not kept**"
 
 @dataclass(frozen=True)
 class Promise:
-    """A promise: a statement about a page's numbers, and the verdict on it."""
+    """A statement about a page's numbers, and its verdict."""
 
     statement: str
     verdict: Verdict
 
     @property
     def row(self) -> tuple[str, ...]:
-        """The row for the page's table of checks."""
+        """The row in the page's table of checks."""
         found = "; ".join((*map(_told, self.verdict.measured), *self.verdict.notes))
         sign = " %" if any(one.unit == "percent" for one in self.verdict.measured) else ""
         return self.statement, self.verdict.criterion + sign, found, KEPT if self.verdict.holds else BROKEN
 
 
 def none(statement: str, what: str, count: int) -> Promise:
-    """Returns the promise that nothing is counted, such as a value beyond its bound."""
+    """Returns the statement that nothing is counted."""
     return Promise(statement, claims.at_most(0, [claims.number(what, count)]))
 
 
 def all_of(total: int, statement: str, what: str, count: int) -> Promise:
-    """Returns the promise that the count is the total number."""
+    """Returns the statement that the count is the total."""
     return Promise(statement, claims.at_least(total, [claims.number(what, count)]))
 
 
@@ -51,12 +50,12 @@ def _told(one: Measured) -> str:
 
 
 def rows(promises: Sequence[Promise]) -> list[str]:
-    """Returns the section of a page that lists its checks."""
+    """Returns a page's section of checks."""
     return section(TITLE, table("promise | bound | measured | ", (one.row for one in promises)))
 
 
 def read(page: Path) -> list[tuple[str, bool]]:
-    """Reads the checks from a page's file. Returns each statement, and whether its check passed."""
+    """Reads a page's checks: statements, and whether they passed."""
     _, _, below = page.read_text().partition(f"## {TITLE}\n")
     lines = below.strip().partition("\n\n")[0].splitlines()
     told = [line.strip("| ").split(" | ") for line in lines[2:]]

@@ -1,16 +1,13 @@
-"""Compares queue disciplines with Linux's by replay: packets arrive at the simulator's queue at the times at which they
-arrived at Linux's.
+"""Compares queue disciplines with Linux's by replay: packets arrive at both queues at the same times.
 
-The kernel world runs a scenario of datagrams, which do not react to the queue, and captures packets before and behind
-the queue. A packet that is only in the first capture was dropped; a packet in both shows when it left, in which order,
-and whether it was marked. The same packets are then replayed in the simulator (`lopsided.studies.replay`), in two ways:
+The kernel world captures datagrams, which do not react to the queue, before and after it. The captures show drops,
+times, order and marks. The packets are then replayed in the simulator (`lopsided.studies.replay`), in two ways:
 
-- *the discipline*: it must deliver a packet at the times at which one left on Linux, so the shaper in front of the line
-  does not matter. Every packet must have the same fate, in the same order. (Disciplines that delay packets by
-  themselves are not tested in this way: their times are compared.)
-- *with the line*: only the arrivals are given, and the times of departure are compared too.
+- *the discipline*: it dequeues whenever Linux did, so the shaper does not matter. Every packet must have the same fate,
+  in the same order. (Disciplines that delay packets are compared by their times instead.)
+- *with the line*: times of departure are compared too.
 
-Disciplines that draw random numbers are compared by the numbers of packets that they drop and mark, over seeds.
+Disciplines with random numbers are compared by their drops and marks, over seeds.
 """
 
 from __future__ import annotations
@@ -40,25 +37,21 @@ LINK, DIRECTION = "link", "down"
 LINE = "5 Mbit/s"
 TIMEOUT_S = 300
 SEEDS = range(1, 11)
-"""Seeds of the simulator's runs for disciplines that use random numbers."""
+"""Seeds for simulated disciplines with random numbers."""
 LINUX_SEEDS = range(1, 4)
 ECN_MASK, CE = 3, 3
 TOLERANCE_NS = 2_000
-"""Largest difference in ns at which two departure times count as equal: Linux's timers count in units of 64 ns, and
-each read of its clock advances the clock by 256 ns."""
+"""Nanoseconds up to which departures are equal. Linux's timers count 64 ns, and each read of its clock adds 256 ns."""
 LOOK_NS = 256
-"""Time in ns by which each read advances the kernel world's clock. The clock is read first for the capture, then for
-the discipline."""
+"""Nanoseconds that each read adds to the kernel world's clock: first for the capture, then for the discipline."""
 CREDIT_NS = 2_048
-"""Credit of the kernel world's serializer in ns (`plan.CREDIT_NS`), rounded up to a multiple of Linux's unit of 64 ns.
-"""
+"""The serializer's credit in ns (`plan.CREDIT_NS`), rounded up to Linux's unit of 64 ns."""
 RECORDS, PAGE = DOCS / "queues.xz", DOCS / "queues.md"
 
 
 @dataclass(frozen=True)
 class Stream:
-    """Datagrams of one flow: rate in kbit/s, size in bytes, start and stop in µs, DSCP, and ECN codepoint (0 if the
-    packets cannot be marked)."""
+    """Datagrams of one flow: kbit/s, size in bytes, start and stop in µs, DSCP, and ECN codepoint (0 for none)."""
 
     name: str
     kbit: int
@@ -83,33 +76,33 @@ STREAMS = (
     Stream("burst", 2999, 1400, 2003_911, 2600_000, 10, 2),
     Stream("voice", 67, 160, 11_251, 5000_000, 46),
 )
-"""From 1 s to 4 s the load exceeds the line's rate; the line is idle at the start and at the end. All packet sizes
-differ, so that no two queues are equally long: between equally long queues, Linux chooses by a hash with a secret key.
-Rates are primes, so that an arrival and a departure do not coincide: their order would depend on differences below a
-microsecond."""
+"""The load exceeds the line's rate from 1 s to 4 s. The line is idle at the start and end.
+
+Packet sizes differ, because Linux chooses between equally long queues by a secret key. Rates are primes, so that no
+arrival coincides with a departure.
+"""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A discipline with its settings, in the form of a scenario's `queue`."""
+    """A discipline with its settings, as a scenario's `queue`."""
 
     name: str
     queue: str | Tables
     line: bool = True
-    """False if the discipline itself delays packets and therefore needs no line behind it."""
+    """False if the discipline delays packets and needs no line."""
     draws: bool = False
-    """True if the discipline uses random numbers. Then only the numbers of drops and marks are compared."""
+    """True if the discipline uses random numbers. Only drops and marks are then compared."""
     held: bool = False
-    """True if the discipline delays packets by itself even though it is in front of a line."""
+    """True if the discipline delays packets although it is before a line."""
     apart: str = ""
-    """The reason why the counts differ from Linux's by more than chance; empty if they do not."""
+    """Why the counts differ from Linux's by more than chance, if they do."""
     on_linux: str | Tables | None = None
-    """The queue's settings on Linux; `None` if they are the same."""
+    """The queue on Linux, if its settings differ."""
 
     @property
     def asked(self) -> bool:
-        """True if every dequeue returns a packet while the queue is not empty, so that departures can be replayed at
-        Linux's times."""
+        """True if each dequeue of a backlog returns a packet, so that Linux's departures can be replayed."""
         return self.line and not self.held and not self.draws
 
     @cached_property
@@ -205,7 +198,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Seen:
-    """A captured packet: its arrival time, its stream, and its fate on Linux."""
+    """A captured packet: arrival, stream, and fate on Linux."""
 
     at_ns: int
     stream: int
@@ -219,13 +212,12 @@ class Seen:
 
 
 def measure(case: Case, seed: int = 1) -> list[Seen]:
-    """Measures the fates of the packets in Linux's discipline, in virtual time."""
+    """Measures the packets' fates on Linux, in virtual time."""
     job, machine = _job(case, seed), backend.choose("timetravel")
     with cleanup.folder() as folder:
         machine.run(job, folder, TIMEOUT_S)
         facts = flow_results.load(folder)
-        # Convert the times of the captures to the monotonic clock. Disciplines read this clock, and some of them round
-        # its last digits.
+        # Disciplines read the monotonic clock, and some round its last digits.
         shift = facts["origin_monotonic_ns"] - facts["origin_realtime_ns"] + LOOK_NS
         return list(_seen(job, folder, shift))
 
@@ -234,12 +226,12 @@ def _job(case: Case, seed: int) -> Job:
     job = job_of(case.linux_scenario, seed, [stream.ect for stream in STREAMS])
     queue = _watched(job, DIRECTION)
     taps = [tap for tap in job.taps if tap.file in (queue.file("in"), queue.file("out"))]
-    # Run without the world's self-checks: their packets would change the state of the queue.
+    # The self-checks' packets would change the queue's state.
     return replace(job, checks=[], taps=taps)
 
 
 def job_of(scenario: Scenario, seed: int = 1, ects: Sequence[int] = ()) -> Job:
-    """Returns the job of a scenario for the kernel world; `ects` are the ECN codepoints of the flows."""
+    """Returns a scenario's job. `ects` are the flows' ECN codepoints."""
     resolved = scenario.resolved
     recording = plan.Recording(
         translate.nanoseconds(resolved["duration_s"]), modules=translate.modules(resolved), seed=seed
@@ -254,8 +246,7 @@ def _watched(job: Job, direction: str) -> Watched:
 
 
 def crossings(job: Job, folder: Path, direction: str) -> Iterator[tuple[int, bytes, tuple[int, bytes] | None]]:
-    """Yields the packets that arrived at the queue of a direction, in ns and octets: each as it arrived, and as it
-    departed (`None` if it did not)."""
+    """Yields packets at a direction's queue, in ns and octets: as each arrived and departed (`None` if dropped)."""
     queue = _watched(job, direction)
     macs = {(end.node, end.name): bytes.fromhex(end.mac.replace(":", "")) for veth in job.veths for end in veth.ends}
     into, out_of = macs[queue.node, queue.way_in], macs[queue.node, queue.interface]
@@ -277,10 +268,9 @@ def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
 
 
 def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> list[Fate]:
-    """Returns the fates of the same packets in the simulator.
+    """Returns the same packets' simulated fates.
 
-    If `line` is true, packets depart at the rate of the line. Otherwise they depart at the times at which packets
-    departed on Linux.
+    With `line`, packets depart at the line's rate, otherwise at Linux's times.
     """
     instants = None if line else sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     arrivals = [packet.arrival() for packet in seen]
@@ -290,7 +280,7 @@ def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The fates of the same packets in two runs of a queue."""
+    """The same packets' fates in two queues."""
 
     packets: int
     linux_dropped: int
@@ -298,11 +288,10 @@ class Agreement:
     linux_marked: int
     marked: int
     same: int
-    """Number of packets with the same fate in both runs: either dropped, or delivered at the same position in the order
-    of departure and with the same mark, if any."""
+    """Packets with the same fate: dropped, or delivered at the same position with the same mark."""
     first_difference: int | None
     late_ns: list[int] = field(default_factory=list)
-    """For each packet that left in both runs, the simulator's departure time minus Linux's, in ns."""
+    """Simulated departure minus Linux's in ns, per packet that left both."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
@@ -329,9 +318,9 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, cases: dict[str, Sequence[Seen]]) -> None:
-    """Writes all cases into one compressed file, one line per column, with times as differences.
+    """Writes all cases into one compressed file, a line per column, with times as differences.
 
-    The arrivals of all cases are nearly equal, so storing them for each case compresses well.
+    All cases have nearly equal arrivals, which compress well.
     """
     lines = []
     for name, seen in cases.items():
@@ -362,7 +351,7 @@ def load(path: Path) -> dict[str, list[Seen]]:
 
 
 def recorded_name(case: Case, seed: int) -> str:
-    """The name of a run in the recording. Disciplines without random numbers have one run."""
+    """Name of a recorded run. Disciplines without random numbers have one."""
     return case.name if seed == 1 else f"{case.name}#{seed}"
 
 
@@ -372,7 +361,7 @@ def _names() -> list[str]:
 
 @dataclass(frozen=True)
 class Number:
-    """A count on Linux, and the same count in the simulator over the seeds."""
+    """A count on Linux, and in the simulator over the seeds."""
 
     what: str
     linux: int
@@ -381,13 +370,12 @@ class Number:
 
     @property
     def holds(self) -> bool:
-        """True if Linux's count differs from the simulator's mean by at most three standard deviations of this
-        difference, plus one packet."""
+        """True if Linux's count is within three standard deviations, plus one packet, of the simulator's mean."""
         return abs(self.linux - self.ours) <= 3 * self.deviation * (1 + 1 / len(SEEDS)) ** 0.5 + 1
 
 
 def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
-    """Counts the packets that each discipline drops and marks: Linux's, and the simulator's with the same arrivals."""
+    """Counts drops and marks: Linux's, and the simulator's with the same arrivals."""
     found = [agreement(seen, simulate(case, seen, line=True, seed=seed)) for seed in SEEDS]
     dropped, marked = [one.dropped for one in found], [one.marked for one in found]
     first = found[0]
@@ -492,7 +480,7 @@ def render(recorded: dict[str, list[Seen]]) -> str:
 
 
 def promised(apart: int, far: int) -> list[Promise]:
-    """Returns the page's checks: equal fates for disciplines without random numbers, equal counts for the others."""
+    """Returns the checks: equal fates, or equal counts for disciplines with random numbers."""
     return [
         promises.none(
             "Given only the arrivals, every packet meets the same fate as on Linux.",
@@ -530,7 +518,7 @@ def _row(case: Case, seen: Sequence[Seen]) -> tuple[str, Agreement]:
 
 
 def main() -> int:
-    """Measures on Linux if `--measure` is given, and writes the page."""
+    """Writes the page, after measuring on Linux with `--measure`."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.queues", description=__doc__)
     parser.add_argument(
         "--measure", metavar="PART", nargs="?", const="", help="measure the cases with this in their names on Linux"
@@ -542,7 +530,7 @@ def main() -> int:
             for seed in LINUX_SEEDS if case.draws else (1,):
                 print_line(f"{case.name}, seed {seed}")
                 recorded[recorded_name(case, seed)] = measure(case, seed)
-                # Write after each measurement, so that an interruption loses no result.
+                # An interruption loses no result.
                 save(RECORDS, {name: recorded[name] for name in _names() if name in recorded})
     PAGE.write_text(render(recorded))
     return 0

@@ -2,11 +2,9 @@
 
     cell, seed, what, QUANTITY, ..., source, fingerprint, world, digest
 
-`cell` and `seed` name the run. `what` names the flow, link direction or other part that the quantities belong to; an
-empty field is a quantity that this part does not have. `source` is the program that made the run, `fingerprint` the
-scenario that it is valid for, `world` the version of the kernel world that made it, and `digest` identifies the run. A
-run of an older kernel world is still read; `Records.needs` finds it, so that it is measured again. The file is written
-again after each run, so that an interrupted measurement loses nothing.
+`cell` and `seed` name the run, `what` its flow, link direction or other part. `source` is the program, `fingerprint`
+the scenario's hash, `world` the kernel world's version, and `digest` identifies the run. Runs of an older kernel world
+are still read; `Records.needs` finds them. The file is written after each run, so that an interruption loses nothing.
 """
 
 from __future__ import annotations
@@ -22,17 +20,17 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
-"""The folder of the pages and of the recorded values."""
+"""The folder of pages and records."""
 
 Key = tuple[str, str]
-"""Names a value: the part of the run (a flow, a link direction), and the quantity."""
+"""A part of the run (a flow, a link direction), and a quantity."""
 Values = dict[Key, float]
 
 _RUN, _ORIGIN = ("cell", "seed", "what"), ("source", "fingerprint", "world", "digest")
 
 
 class Named(Protocol):
-    """A cell: a scenario that is measured with several seeds."""
+    """A scenario that is measured with several seeds."""
 
     @property
     def name(self) -> str:
@@ -52,7 +50,7 @@ class Measurement:
     seed: int
     values: Values
     source: str = ""
-    """The program that made the run, with its version."""
+    """The program with its version."""
     fingerprint: str = ""
     digest: str = ""
     texts: dict[Key, str] = field(default_factory=dict[Key, str])
@@ -67,20 +65,19 @@ class Measurement:
 
 
 def kernel_of(run: Run) -> str:
-    """Returns the release of Linux, and the kind of machine that it ran on."""
+    """Returns Linux's release, and the kind of machine."""
     return f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
 
 
 def world_of(run: Run) -> str:
-    """Returns the version of the kernel world that made the run; empty if it is unknown."""
+    """Returns the kernel world's version of a run; empty if unknown."""
     return run.facts.get("world_version", "")
 
 
 def is_old(found: Measurement, scenario: Scenario) -> bool:
-    """True if the measurement is outdated: since then, the kernel world has changed for this scenario, or the kernel
-    has another release.
+    """True if the kernel world has changed for this scenario, or the kernel has another release.
 
-    The release is compared only on a machine that has built a kernel of the series.
+    The release matters only on a machine with a built kernel of the series.
     """
     from lopsided.worlds import kernel
     from lopsided.worlds.kernel import translate
@@ -93,8 +90,7 @@ def is_old(found: Measurement, scenario: Scenario) -> bool:
 
 @cache
 def _built(series: str | None) -> str | None:
-    """Returns the release of the kernel that this machine has built for a series. Cached, because the check takes a
-    second."""
+    """Returns the release of a series' built kernel. Cached, because the check takes a second."""
     from lopsided.worlds.kernel import build
 
     kernel = build.find_built(series)
@@ -102,9 +98,9 @@ def _built(series: str | None) -> str | None:
 
 
 class Records:
-    """The measurements of a file, by cell and seed.
+    """A file's measurements by cell and seed.
 
-    `cells` sets the order of the cells in the file; `texts` names the columns whose values are not numbers.
+    `cells` sets the order, `texts` the columns that are not numbers.
     """
 
     def __init__(self, path: Path, cells: Iterable[str], texts: Sequence[str] = ()) -> None:
@@ -117,25 +113,25 @@ class Records:
                     self._take(row)
 
     def get(self, cell: Named, seed: int) -> Measurement | None:
-        """Returns the measurement; `None` if there is none, or if the scenario has changed since the measurement."""
+        """Returns the measurement; `None` if there is none for the present scenario."""
         found = self._found.get((cell.name, seed))
         return found if found is not None and found.fingerprint == cell.fingerprint() else None
 
     def needs(self, cell: Named, seed: int, scenario: Scenario) -> bool:
-        """True if the run has to be made on Linux, because its measurement is missing or outdated."""
+        """True if the run's measurement on Linux is missing or outdated."""
         found = self.get(cell, seed)
         return found is None or is_old(found, scenario)
 
     def of(self, cell: str) -> list[Measurement]:
-        """Returns all measurements of a cell, by seed, including those of an earlier scenario."""
+        """Returns all measurements of a cell by seed, including outdated ones."""
         return [self._found[key] for key in sorted(self._found) if key[0] == cell]
 
     def current(self, runs: Iterable[tuple[Named, int]]) -> list[Measurement]:
-        """Returns the measurements of these runs whose scenarios have not changed."""
+        """Returns the measurements of these runs whose scenarios are unchanged."""
         return [found for cell, seed in runs if (found := self.get(cell, seed)) is not None]
 
     def measured(self) -> list[tuple[str, int]]:
-        """Returns the name and seed of every measurement, including those of an earlier scenario."""
+        """Returns the name and seed of every measurement, including outdated ones."""
         return list(self._found)
 
     def add(self, *measurements: Measurement) -> None:
@@ -149,7 +145,7 @@ class Records:
         self.write()
 
     def write(self) -> None:
-        """Writes the file, with cells in the order of `cells` and seeds in ascending order."""
+        """Writes the file, in the order of `cells`, then seeds."""
         last = len(self._order)
         kept = sorted(self._found.values(), key=lambda one: (self._order.get(one.cell, last), one.seed))
         quantities = list(dict.fromkeys(key[1] for one in kept for key in (*one.values, *one.texts)))

@@ -1,8 +1,7 @@
-"""An independent measurement of Linux that was never used to adjust the simulator: ten buffer sizes on a 2400/196
-kbit/s line.
+"""An independent measurement of Linux, never used to adjust the simulator: ten buffers on a 2400/196 kbit/s line.
 
-Each buffer size has four runs. Their start times differ from the simulator's, so only means can be compared. With two
-flows and drop-tail queues each run is chaotic, and the spread between the runs limits the precision of the comparison.
+Each buffer has four runs. Start times differ from the simulator's, so only means can be compared. Two flows at
+drop-tail queues are chaotic, and the spread between runs limits the precision.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ SEEDS = range(1, 17)
 BUFFERS = range(5, 51, 5)
 """Sizes of the uplink's buffer, in packets."""
 TOGETHER_S = 90.0
-"""Duration in seconds for which both flows are active in each run."""
+"""Seconds with both flows in each run."""
 
 QUANTITIES = {
     "download_goodput_kbps": ("download", "goodput_bps", 1e-3),
@@ -56,13 +55,13 @@ class Cell:
         return Scenario.load(SCENARIO, **{"link.up.queue.limit": self.name})
 
     def values_of(self, run: Run) -> Values:
-        """Returns the values over the time in which both flows are active."""
+        """Returns the values while both flows are active."""
         found = compare.measure(run, _both_active(run))
         return {("run", quantity): found[flow, name] * scale for quantity, (flow, name, scale) in QUANTITIES.items()}
 
 
 def values(recorded: Path, seeds: range = SEEDS) -> dict[int, dict[str, Value]]:
-    """Returns the recorded values of Linux and the simulator's, by buffer size and quantity."""
+    """Returns Linux's and the simulator's values, by buffer and quantity."""
     cells = [Cell(buffer) for buffer in BUFFERS]
     records = Records(recorded, (cell.name for cell in cells))
     simulated = kept.simulate([(cell, seed) for cell in cells for seed in seeds])

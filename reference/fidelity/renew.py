@@ -1,14 +1,9 @@
-"""Updates the kernel world's version in recorded runs, if a sample that is run again shows that the values have not
-changed.
+"""Updates the kernel world's version in recorded runs, if a sample shows that the values have not changed.
 
-Each change of the kernel world's code makes every recorded run outdated, though few changes can alter a run, and
-running everything again takes a night. Instead, `python -m reference.fidelity.state --renew` runs a random sample of
-the outdated runs in today's kernel world. A run is unchanged if all its values are equal to the last recorded digit. If
-all sampled runs of a group are unchanged, every run of the group is marked with today's version. If a sampled run
-differs, the other runs of its group stay outdated, and the file's own command measures them again.
-
-The sample is the evidence and is stored in `docs/fidelity/renewed.csv`. A group consists of the runs of one file whose
-scenarios have the same kinds of queues, because most changes of the kernel world concern a queue.
+Each change of the kernel world's code outdates every recorded run, though few changes matter, and measuring all takes a
+night. Instead, `python -m reference.fidelity.state --renew` runs a random sample. If every sampled run of a group is
+equal to the last recorded digit, the whole group gets today's version. Otherwise it stays outdated. A group is the runs
+of one file with the same kinds of queues. The sample is stored in `docs/fidelity/renewed.csv`.
 """
 
 from __future__ import annotations
@@ -30,12 +25,12 @@ if TYPE_CHECKING:
 
 FILE = "renewed.csv"
 DRAW = 31
-"""Seed for choosing the sample."""
+"""Seed of the sample."""
 
 
 @dataclass(frozen=True)
 class Old:
-    """A recorded run that an older version of the kernel world made."""
+    """A recorded run of an older kernel world."""
 
     file: str
     cell: Runnable
@@ -45,16 +40,16 @@ class Old:
 
     @property
     def group(self) -> str:
-        """Name of the group of runs for which a sampled run is evidence."""
+        """The group of runs for which a sampled run is evidence."""
         return f"{self.file}, {' and '.join(sorted(_queues(self.scenario)))}"
 
     def renewed(self, source: str) -> Measurement:
-        """Returns the recorded values, marked with the version of today's kernel world and with this kernel."""
+        """Returns the recorded values with today's version and kernel."""
         return replace(self.recorded, source=source, world=kernel.version_of(self.scenario, self.seed))
 
 
 def _queues(scenario: Scenario) -> set[str]:
-    """Returns the kinds of queues in a scenario. A FIFO counts only if there is no other kind."""
+    """Returns a scenario's kinds of queues; FIFOs count only without others."""
     found: set[str] = set()
 
     def look(queue: Mapping[str, Any]) -> None:
@@ -70,8 +65,7 @@ def _queues(scenario: Scenario) -> set[str]:
 
 
 def sample(old: Sequence[Old], count: int) -> list[Old]:
-    """Returns a random sample: one run of each group first, as far as `count` allows, then any runs. The same runs
-    always give the same sample."""
+    """Returns a reproducible random sample: one run of each group first, then any."""
     draws = random.Random(DRAW)
     mixed = draws.sample(old, len(old))
     first = {one.group: one for one in reversed(mixed)}
@@ -81,7 +75,7 @@ def sample(old: Sequence[Old], count: int) -> list[Old]:
 
 
 def differing(recorded: Measurement, again: Measurement) -> list[str]:
-    """Returns the parts and quantities that differ in the recorded digits. A missing value equals NaN."""
+    """Returns what differs in the recorded digits. A missing value equals NaN."""
     digits = max((_digits(value) for value in recorded.values.values()), default=0)
     keys = dict.fromkeys((*recorded.values, *again.values))
     return [
@@ -92,14 +86,13 @@ def differing(recorded: Measurement, again: Measurement) -> list[str]:
 
 
 def _digits(value: float) -> int:
-    """Returns the number of significant digits of a recorded value."""
+    """Returns a recorded value's significant digits."""
     return len(f"{value:.9g}".partition("e")[0].replace(".", "").lstrip("-0").rstrip("0"))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A sampled run: the version of the kernel world that made it again, and the quantities that differ from the
-    record."""
+    """A sampled run: its new version, and what differs from the record."""
 
     file: str
     group: str
@@ -133,13 +126,13 @@ def write(data: Path, evidence: Iterable[Evidence]) -> None:
 
 
 def of_today(data: Path, old: Iterable[Old]) -> list[Evidence]:
-    """Returns the stored evidence about these runs that today's kernel world produced."""
+    """Returns today's stored evidence about these runs."""
     worlds = {(one.file, one.cell.name, one.seed): kernel.version_of(one.scenario, one.seed) for one in old}
     return [one for one in read(data) if worlds.get((one.file, one.cell, one.seed)) == one.world]
 
 
 def is_sampled(data: Path, old: Old) -> bool:
-    """True if today's kernel world has already made this run again."""
+    """True if today's kernel world has repeated this run."""
     return bool(of_today(data, [old]))
 
 
@@ -148,10 +141,9 @@ Again = Callable[[Old], Measurement]
 
 
 def run_again(data: Path, old: Old, again: Again, records: Callable[[str], Records]) -> Evidence:
-    """Makes a sampled run again, stores the result as evidence, and updates the record's version if the values are
-    unchanged.
+    """Repeats a sampled run, stores the evidence, and updates the record's version if nothing differs.
 
-    If the values differ, the record and its page remain unchanged until the page is measured again.
+    Otherwise the record and its page stay until they are measured again.
     """
     one = Evidence.of(old, again(old))
     kept = [each for each in read(data) if (each.file, each.cell, each.seed) != (one.file, one.cell, one.seed)]
@@ -162,10 +154,9 @@ def run_again(data: Path, old: Old, again: Again, records: Callable[[str], Recor
 
 
 def apply(old: Iterable[Old], evidence: Sequence[Evidence], records: Callable[[str], Records]) -> dict[str, int]:
-    """Updates the version of all runs of each group whose sampled runs are all unchanged. Returns the number of updated
-    runs by group.
+    """Updates each group whose sampled runs are unchanged. Returns updated runs by group.
 
-    All evidence must come from today's kernel world.
+    All evidence must be today's.
     """
     by_group: dict[str, list[Evidence]] = {}
     for one in evidence:

@@ -1,8 +1,6 @@
-"""Records with which version of the simulator each page was written: digests of a few runs, in
-`docs/fidelity/simulator.csv`.
+"""Records each page's version of the simulator: digests of a few runs, in `docs/fidelity/simulator.csv`.
 
-A change of TCP, a queue or a link changes the numbers of the pages. Writing all pages again takes minutes to hours; a
-few runs per page show within seconds which pages are outdated.
+Writing all pages takes minutes to hours. A few runs per page show within seconds which pages are outdated.
 """
 
 from __future__ import annotations
@@ -25,7 +23,7 @@ FILE = "simulator.csv"
 
 @dataclass(frozen=True)
 class Probe:
-    """A short run that represents a page, with a name that never changes."""
+    """A short run for a page, with a fixed name."""
 
     name: str
     scenario: Scenario
@@ -33,13 +31,13 @@ class Probe:
 
 
 def digests(probes: Sequence[Probe]) -> dict[str, str]:
-    """Returns the digests of the probes in the present simulator, by the probe's name."""
+    """Returns the probes' present digests by name."""
     found = run_jobs([Job(probe.scenario, probe.seed) for probe in probes], lambda _, run: run.digest)
     return {probe.name: digest for probe, digest in zip(probes, found, strict=True)}
 
 
 def read(data: Path) -> dict[str, dict[str, str]]:
-    """Returns the recorded digests, by page and probe; `data` is the folder of the pages."""
+    """Returns recorded digests by page and probe, from the folder of the pages."""
     found: dict[str, dict[str, str]] = {}
     if (data / FILE).exists():
         with (data / FILE).open(newline="") as text:
@@ -49,7 +47,7 @@ def read(data: Path) -> dict[str, dict[str, str]]:
 
 
 def write(data: Path, page: str, probes: Sequence[Probe]) -> None:
-    """Records that this page has just been written with the present simulator."""
+    """Records that the page was written with the present simulator."""
     found = {**read(data), page: digests(probes)}
     with (data / FILE).open("w", newline="") as text:
         writer = csv.writer(text, lineterminator="\n")
@@ -65,5 +63,5 @@ def publish(page: Path, text: str, probes: Sequence[Probe]) -> None:
 
 
 def is_stale(data: Path, page: str, probes: Sequence[Probe]) -> bool:
-    """True if the simulator has changed since the page was written, or if the page has no digests."""
+    """True if the simulator has changed since the page was written."""
     return read(data).get(page) != digests(probes)

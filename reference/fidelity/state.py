@@ -1,10 +1,7 @@
-"""`python -m reference.fidelity.state`: lists the checks that fail, the pages of an older simulator, and the recorded
-runs of an older kernel world.
+"""`python -m reference.fidelity.state`: lists failing checks, outdated pages, and outdated recorded runs.
 
-The exit status is always 0: writing a page again takes minutes or hours, sometimes with Linux, and a change of TCP
-should not have to wait for that. The output names the command that writes each page. With `--renew`, the command makes
-a sample of the outdated runs again, and updates the records that the sample shows to be unchanged
-(`reference.fidelity.renew`).
+The exit status is always 0, because writing pages again takes minutes or hours. The output names each page's command.
+`--renew` repeats a sample of outdated runs, and updates unchanged records (`reference.fidelity.renew`).
 """
 
 from __future__ import annotations
@@ -43,7 +40,7 @@ from reference.fidelity.stamps import Probe
 
 @dataclass(frozen=True)
 class Page:
-    """The command that writes a page, and the runs whose digests show whether the page is up to date."""
+    """A page's command, and runs whose digests show whether it is up to date."""
 
     command: str
     probes: Callable[[], Sequence[Probe]]
@@ -57,7 +54,7 @@ _DRAWS = {
     161803: "--seeds 4",
     271828: "--seeds 4",
 }
-"""Options of the command for each draw."""
+"""Options for each draw."""
 PAGES: Mapping[str, Page] = {
     "../fidelity.md": Page(_ALL, fidelity.probes),
     "values.md": Page(_ALL, fidelity.probes),
@@ -78,8 +75,7 @@ PAGES: Mapping[str, Page] = {
 }
 """Pages by name, relative to the folder of the pages.
 
-Two pages are missing here: a test checks the whole contents of `queues.md`, and the scripts of `packetdrill.md` are not
-part of the project.
+Two are missing: a test checks all of `queues.md`, and the scripts of `packetdrill.md` are not part of the project.
 """
 
 
@@ -89,21 +85,20 @@ def pages(data: Path = DOCS) -> list[Path]:
 
 
 def stale(data: Path = DOCS) -> Iterator[str]:
-    """Yields the pages that were written with an older or unknown version of the simulator."""
+    """Yields pages of an older or unknown simulator."""
     aligned = packets.records(data / "packets.csv")
     for name, page in PAGES.items():
         known = stamps.read(data).get(name)
         probes = page.probes()
         if name == "packets.md":
-            # Each row stores the digest of its own run.
+            # Each row has its own run's digest.
             known = {probe.name: packets.sim_digest(next(iter(aligned.of(probe.name)), None)) for probe in probes}
         if known != stamps.digests(probes):
             yield name
 
 
 def _again(old: Old, *, captured: bool = False) -> Measurement:
-    """Runs a scenario on Linux and reads its values: with captures if the recorded run had captures too, because
-    capturing takes time in the guest."""
+    """Repeats a run on Linux, with captures if the record had them: they take time in the guest."""
     assert isinstance(old.cell, Cell)
     with tempfile.TemporaryDirectory() as folder:
         wanted = Wanted(old.cell.name, old.cell.fingerprint(), old.seed, lambda: old.scenario)
@@ -112,7 +107,7 @@ def _again(old: Old, *, captured: bool = False) -> Measurement:
 
 
 def _aligned(old: Old) -> Measurement:
-    """Runs a cell on Linux and aligns the run with the simulator's again."""
+    """Repeats a run on Linux and aligns it again."""
     assert isinstance(old.cell, packets.Cell)
     with tempfile.TemporaryDirectory() as folder:
         return packets.aligned(old.cell, old.cell.wanted.run(Path(folder)))
@@ -129,8 +124,7 @@ def _records(path: Path) -> Records:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of recorded Linux runs: the command that measures the file, its cells, and a function that makes one run
-    again."""
+    """A file of recorded runs: its command, cells, and function to repeat a run."""
 
     command: str
     cells: Callable[[], Iterable[Runnable]]
@@ -152,12 +146,11 @@ RECORDED: Mapping[str, Recorded] = {
         for seed, options in _DRAWS.items()
     },
 }
-"""Files of recorded Linux runs, by name relative to the folder of the pages."""
+"""Files of recorded runs, relative to the folder of the pages."""
 
 
 def known(name: str, data: Path = DOCS) -> Iterator[Old]:
-    """Yields the runs of a file whose scenarios have not changed since they were recorded. No page shows the other
-    runs."""
+    """Yields a file's runs whose scenarios are unchanged. No page shows the others."""
     recorded = RECORDED[name]
     found = _records(data / name)
     cells = {cell.name: cell for cell in recorded.cells()}
@@ -167,8 +160,7 @@ def known(name: str, data: Path = DOCS) -> Iterator[Old]:
 
 
 def old(data: Path = DOCS) -> Iterator[tuple[str, int, int]]:
-    """Yields, for each file with runs of an older kernel world, its name, the number of these runs, and the number of
-    all its runs."""
+    """Yields each file with outdated runs: name, number of outdated runs, and of all."""
     for name in RECORDED:
         runs = list(known(name, data))
         if count := sum(is_old(one.recorded, one.scenario) for one in runs):
@@ -176,8 +168,10 @@ def old(data: Path = DOCS) -> Iterator[tuple[str, int, int]]:
 
 
 def renewed(count: int, minutes: float, data: Path = DOCS) -> Iterator[str]:
-    """Makes a sample of `count` outdated runs again, for at most `minutes`, and updates the groups that the sample
-    shows to be unchanged. Yields one line per run and per group."""
+    """Repeats a sample of `count` outdated runs, for at most `minutes`, and updates unchanged groups.
+
+    Yields a line per run and per group.
+    """
 
     def records(file: str) -> Records:
         return _records(data / file)
@@ -201,7 +195,7 @@ def broken(data: Path = DOCS) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """Prints the three lists. With `--renew`, first makes a sample of the outdated runs again."""
+    """Prints the three lists, after a sample with `--renew`."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.state", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="make a sample of the outdated runs again")
     parser.add_argument("--sample", type=int, default=12, help="the number of runs in the sample")

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 
 def table(heads: str, rows: Iterable[Sequence[object]]) -> list[str]:
-    """Returns the lines of a table, followed by an empty line.
+    """Returns a table's lines, followed by an empty line.
 
-    ` | ` separates the column heads. A row may join several cells into one text with the same separator.
+    ` | ` separates the column heads, and may join several cells of a row.
     """
     return [f"| {heads} |", "|---" * (1 + heads.count("|")) + "|", *map(row, rows), ""]
 
@@ -20,7 +20,7 @@ def row(cells: Sequence[object]) -> str:
 
 
 def section(title: str, *parts: str | Sequence[str]) -> list[str]:
-    """Returns a second-level heading, followed by paragraphs (given as strings) and tables (as lists of lines)."""
+    """Returns a heading, followed by paragraphs (strings) and tables (lists of lines)."""
     lines = [f"## {title}", ""]
     for part in parts:
         lines += [part, ""] if isinstance(part, str) else part

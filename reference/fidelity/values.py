@@ -1,7 +1,6 @@
-"""Writes `docs/fidelity/values.md`: every value of the fixed cells with its chance error and its standard error.
+"""Writes `docs/fidelity/values.md`: every value of the fixed cells with its chance error and standard error.
 
-The tables of `docs/fidelity.md` show medians over the seeds that Linux and the simulator share; this page shows means
-over all seeds of each.
+It shows means over all seeds; `docs/fidelity.md` shows medians over common seeds.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 def side_by_side(
     linux: Iterable[Measurement], simulated: Mapping[tuple[str, int], Values]
 ) -> dict[tuple[str, str, str], Value]:
-    """Returns the values of Linux and the simulator by cell, flow and quantity."""
+    """Returns both sides' values by cell, flow and quantity."""
     both = Both(linux, simulated)
     found = {
         (cell.name, what, quantity): both.value(cell.name, (what, quantity), all_seeds=True)

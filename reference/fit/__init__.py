@@ -1,2 +1,1 @@
-"""Scores `lopsided fit` on captures of Linux TCP over lines with known properties, and scores its prediction for
-another congestion control."""
+"""Scores `lopsided fit` on captures of known lines, and its prediction for another congestion control."""

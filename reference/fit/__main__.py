@@ -1,7 +1,7 @@
 """`python -m reference.fit make FOLDER` runs Linux with CUBIC and with BBR on the lines of the corpus.
 
-`score FOLDER` fits a scenario to each CUBIC capture. It compares the fitted line with the known line, and the
-prediction for BBR with the BBR run. The kernel world runs in virtual time, so the same lines produce the same captures.
+`score FOLDER` fits a scenario to each CUBIC capture. It compares the fitted with the known line, and the prediction for
+BBR with the BBR run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from reference.fit import corpus, score
 
 
 def main() -> int:
-    """Makes the missing captures, or scores the fit on them."""
     parser = argparse.ArgumentParser(prog="python -m reference.fit", description=__doc__)
     parser.add_argument("task", choices=("make", "score"))
     parser.add_argument("folder", type=Path, help="folder of the captures")

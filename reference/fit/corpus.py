@@ -1,4 +1,4 @@
-"""The lines of the corpus of `reference.analyze` that carry a bulk flow, each with CUBIC and with BBR."""
+"""Lines of `reference.analyze` with a bulk flow, each with CUBIC and with BBR."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from reference.analyze.corpus import Case
 BULK = ("download", "two-way", "upload")
 """Traffic patterns with a bulk flow, which fills the line."""
 SEEN, ASKED = "cubic", "bbr"
-"""Congestion control of the fitted captures, and congestion control of the predicted runs."""
+"""Congestion controls of the fitted captures and of the predictions."""
 
 
 def lines(part: str, count: int) -> list[Case]:
-    """Returns the first lines of a part of the corpus that carry a bulk flow, with the congestion control of the fitted
-    captures."""
+    """Returns the first lines of a part with a bulk flow, with the fitted congestion control."""
     found: list[Case] = []
     number = 0
     while len(found) < count:

@@ -1,8 +1,7 @@
-"""Fits the CUBIC captures, and scores the fitted lines and the predictions for BBR.
+"""Fits the CUBIC captures, and scores the lines and the predictions for BBR.
 
-The prediction is a run of the fitted scenario with BBR at all senders. Two baselines use only the measured rates and
-the measured RTT: one with the default buffer of a scenario, the other with a buffer that never fills, like Mahimahi's
-default.
+A prediction runs the fitted scenario with BBR. Two baselines use only measured rates and RTT: one with a scenario's
+default buffer, one with a buffer that never fills, like Mahimahi's.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ PREDICTED = "fit"
 
 @dataclass
 class Scores:
-    """Errors of the fit by quantity, and errors of the predictions by predictor and quantity."""
+    """Errors of the fit and of the predictions."""
 
     errors: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
     inside: dict[str, list[bool]] = field(default_factory=dict[str, list[bool]])
@@ -39,7 +38,7 @@ class Scores:
 
 
 def score(folder: Path, cases: list[Case], world: str, options: Mapping[str, Any]) -> Iterator[str]:
-    """Yields one line per case when it has been scored, and finally the tables as Markdown."""
+    """Yields one line per scored case, and finally the tables."""
     scores = Scores()
     for case in cases:
         home, asked = folder / world / case.name, folder / world / with_control(case, ASKED).name
@@ -98,7 +97,7 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
     true = _measured(captures.at_host(asked / "pcap", place), ends)
     best = fitter.search.best()
     assert best is not None
-    # The baselines use only the measurements of `analyze`.
+    # Baselines use only `analyze`'s measurements.
     traffic = fitter.draft.traffic
     draft = draft_of([each.flow for each in traffic], [each.way for each in traffic])
     plain = draft.scenario(best.structure, {each.name: each.start for each in draft.parameters(best.structure)})
@@ -123,10 +122,9 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
 
 
 def _measured(path: Path, receivers: list[tuple[str, int]]) -> list[Row]:
-    """Returns the goodput and the 95th percentile of the RTT of the whole path, for the flows to the given addresses
-    and ports.
+    """Returns goodput and the whole path's 95th percentile of the RTT, for flows to these addresses and ports.
 
-    A download and an upload can have the same port, so flows are matched by address too.
+    Both directions can have the same port, so addresses count too.
     """
     capture = lop.analyze(path)
     found: list[Row] = []

@@ -1,4 +1,4 @@
-"""`python -m reference.quic NAME`: prints a table of docs/quic.md as Markdown. `all` prints every table."""
+"""`python -m reference.quic NAME`: prints a table of docs/quic.md as Markdown; `all` prints every table."""
 
 from __future__ import annotations
 

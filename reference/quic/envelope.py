@@ -1,11 +1,8 @@
 """Performance envelopes as in QUICbench (Mishra, Lim and Leong, IMC 2022).
 
-A congestion control yields points of delay and throughput; their convex hull is its envelope. Two congestion controls
-are compared by how much their envelopes overlap. QUICbench's second measure, Conformance-T, first moves one envelope
-onto the other. It compares the shapes, so a constant difference, such as larger headers, does not count.
-
-Each point is the mean over an interval. The outermost 10 % of the points, in delay and in throughput, are left out as
-outliers.
+An envelope is the convex hull of a congestion control's points of delay and throughput. Its overlap with another
+envelope is the measure. Conformance-T first moves one envelope onto the other, so constant differences, such as larger
+headers, do not count. Points are means over intervals, without the outermost 10 % in each coordinate.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ Point = tuple[float, float]
 
 
 def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
-    """Returns the area of the intersection divided by the area of the union; zero if the union has no area."""
+    """Returns the area of the intersection over that of the union; zero without an area."""
     first, second = hull(_core(one)), hull(_core(other))
     both = area(_clip(first, second))
     union = area(first) + area(second) - both
@@ -25,13 +22,13 @@ def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
 
 
 def moved_onto(one: Sequence[Point], other: Sequence[Point]) -> list[Point]:
-    """Returns the first points, shifted so that their mean is the mean of the second points."""
+    """Shifts the first points so that both means are equal."""
     by = [mean(point[axis] for point in other) - mean(point[axis] for point in one) for axis in (0, 1)]
     return [(point[0] + by[0], point[1] + by[1]) for point in one]
 
 
 def _core(points: Sequence[Point]) -> list[Point]:
-    """Returns the points that lie within the middle 90 % in both coordinates."""
+    """Returns the points in the middle 90 % of both coordinates."""
     kept = list(points)
     for axis in (0, 1):
         values = sorted(point[axis] for point in points)

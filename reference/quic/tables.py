@@ -1,5 +1,4 @@
-"""Tables measured with QUIC flows, most of them compared with TCP on the same line. Each table cell is a median over
-seeds."""
+"""Tables measured with QUIC flows, mostly compared with TCP. Cells are medians over seeds."""
 
 from __future__ import annotations
 
@@ -46,15 +45,13 @@ LADDER: Mapping[str, Settings] = {
 
 
 def ladder() -> list[str]:
-    """Download of 10 MB at 10 Mbit/s with an RTT of 20 ms and a buffer of 50 packets, by the rate of the uplink."""
+    """A 10 MB download at 10 Mbit/s, 20 ms RTT and 50 packets of buffer, by uplink rate."""
     return _ladder({"rtt": "20 ms", "queue": "50 packets"})
 
 
 def picoquic() -> list[str]:
-    """The same download on the line of picoquic's test bbr_asym100: 1 ms of delay in each direction, 0.75 ms of jitter,
-    a buffer of 50 ms."""
-    # picoquic's link accepts a packet if the packets in front of it wait for at most 50 ms. The buffer therefore holds
-    # one packet more than 50 ms of data.
+    """The same download on the line of picoquic's bbr_asym100: 1 ms each way, 0.75 ms jitter, 50 ms of buffer."""
+    # picoquic's link accepts a packet behind at most 50 ms of others, so the buffer holds one more.
     return _ladder(
         {"rtt": "2 ms", "jitter": "0.75 ms", "queue": {"limit": "64 kB"}},
         lambda up: {"link.up.queue.limit": f"{round(6.25 * up) + 1228} B"},
@@ -93,12 +90,11 @@ _QUIC_ARMS = {
     "quic_picoquic": "QUIC, as picoquic",
 }
 _WIDE: Settings = {"stream_window": "16 MB", "send_window": "32 MB"}
-"""Flow control windows that are large enough for every preset. quinn's own windows are made for 100 Mbit/s with an RTT
-of 100 ms."""
+"""Flow control windows for every preset. quinn's own suit 100 Mbit/s with an RTT of 100 ms."""
 
 
 def presets() -> list[str]:
-    """A download next to an upload on each access line, in Mbit/s, by transport and remedy. One seed."""
+    """A download next to an upload on each access line, in Mbit/s; one seed."""
     head = ["line", *_TCP_ARMS.values(), *_QUIC_ARMS.values(), "QUIC, filter"]
     return _markdown(head, [preset(name) for name, *_ in _native.presets()])
 
@@ -112,7 +108,7 @@ def preset(name: str) -> list[str]:
     cells = [_cells(of_tcp.cells.rows(), arm) for arm in _TCP_ARMS]
     cells += [_cells(of_quic.cells.rows(), arm) for arm in _QUIC_ARMS]
     digests = {row["remedies"]: row["digest"] for row in of_quic.runs.rows()}
-    # QUIC encrypts its ACKs, so the filter cannot recognise them, and the run must be identical.
+    # QUIC encrypts its ACKs, so the filter must change nothing.
     return [name, *cells, "the same run" if digests["filter"] == digests["none"] else "differs"]
 
 
@@ -129,7 +125,7 @@ _DOWNLOADS = {
 
 
 def ack_filter() -> list[str]:
-    """CAKE on a line with a rate ratio of 50:1, with and without its ACK filter on the uplink."""
+    """CAKE on a 50:1 line, with and without its ACK filter."""
     rows: list[list[str]] = []
     for name, transports in _DOWNLOADS.items():
         for busy in (False, True):
@@ -172,8 +168,7 @@ _QUEUES = {
 
 
 def shares() -> list[str]:
-    """QUIC's share of the total goodput of one TCP flow and one QUIC flow on a line, with ECN off and on for both
-    flows."""
+    """QUIC's share next to one TCP flow, with ECN off and on."""
     pairs = [("reno", "reno"), ("cubic", "cubic"), ("bbr", "cubic"), ("bbr", "reno")]
     arms = [(tcp, quic, queue, ecn) for tcp, quic in pairs for ecn in (False, True) for queue in _QUEUES]
 
@@ -230,8 +225,7 @@ _ALONE = {
 
 
 def controls() -> list[str]:
-    """Each congestion control over TCP and over QUIC, one flow on one line: goodput, RTTs, and the overlap of the
-    envelopes."""
+    """Each congestion control over TCP and QUIC alone: goodput, RTTs, and overlap of the envelopes."""
     rows: list[list[str]] = []
     base = Scenario.build(_ALONE, "alone")
     quic = {"flow.it.transport": "quic", "flow.it.transport.ecn": False}
@@ -265,7 +259,7 @@ def controls() -> list[str]:
 
 
 def _points(run: Run) -> list[tuple[float, float]]:
-    """Returns the mean RTT in ms and the throughput in Mbit/s of each interval of 0.5 s, without the first 10 s."""
+    """Returns mean RTT in ms and throughput in Mbit/s per 0.5 s, without the first 10 s."""
     samples = [row for row in run.samples.rows() if row["time_s"] > 10 and row["rtt_count"]]
     return [
         (now["rtt_sum_ms"] / now["rtt_count"], (now["delivered_bytes"] - before["delivered_bytes"]) * 16e-6)
@@ -274,7 +268,7 @@ def _points(run: Run) -> list[tuple[float, float]]:
 
 
 def _medians(scenarios: Sequence[Scenario], measure: Any, seeds: int = SEEDS) -> list[tuple[float, ...]]:
-    """Returns, for each scenario, the medians of its measurements over the seeds."""
+    """Returns each scenario's medians over the seeds."""
     jobs = [Job(each, seed) for each in scenarios for seed in range(1, seeds + 1)]
     found = run_jobs(jobs, lambda _, run: measure(run))
     groups = [found[start : start + seeds] for start in range(0, len(found), seeds)]

@@ -3,9 +3,8 @@
     .venv/bin/python tests/python/cli_values.py            all of them: some thousands, in minutes
     .venv/bin/python tests/python/cli_values.py run size   those of some commands
 
-Each case calls a command in this process with its required arguments and with one option that has one invalid value. If
-the value is accepted, the command may start long work or a service: it is interrupted after a moment, and the value
-counts as accepted. Nothing is sent to other hosts, and no existing interface is named.
+Each case has the required arguments and one option with an invalid value. If the command accepts the value, it is
+interrupted after a moment. Nothing is sent to other hosts.
 """
 
 from __future__ import annotations
@@ -97,12 +96,12 @@ NEEDED = {
     "proxy": ["--port", "1"],
     "ui": ["folder", "--no-open-browser"],
 }
-"""The required arguments of each command; a command that is not listed needs none."""
+"""Required arguments of commands."""
 PATIENCE_S = 2.0
 
 
 class Long(BaseException):
-    """Raised if the command accepts the value and starts work that takes long."""
+    """Raised if the command accepts the value and starts long work."""
 
 
 def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
@@ -125,7 +124,7 @@ def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
 
 
 def options(command: str) -> list[str]:
-    """The long names of a command's options that take a value."""
+    """A command's long options that take a value."""
     arguments = cli.build()[command].assemble_argument_collection()
     found: list[str] = []
     for argument in arguments:
@@ -137,8 +136,7 @@ def options(command: str) -> list[str]:
 
 
 def place(folder: Path) -> None:
-    """Creates the files that the cases name, and loads all modules: a module that is interrupted while it loads stays
-    broken."""
+    """Creates the files of the cases, and loads all modules: an interrupted import stays broken."""
     for module in pkgutil.walk_packages(lopsided.__path__, "lopsided."):
         if "guest" not in module.name and not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):
@@ -151,8 +149,7 @@ def place(folder: Path) -> None:
 
 
 def outcome(words: list[str]) -> str:
-    """Returns `refused`, `taken` (accepted) or `long`; otherwise a description of the fault, which starts with an
-    exclamation mark."""
+    """Returns `refused`, `taken` (accepted), `long`, or a fault that starts with an exclamation mark."""
     said, printed = io.StringIO(), io.StringIO()
     terminal.out.cache_clear()
     terminal.errors.cache_clear()
@@ -175,7 +172,7 @@ def outcome(words: list[str]) -> str:
         return "long"  # The interrupt came within a callback, which continues.
     if "Traceback" in said.getvalue() and "mine.py" not in said.getvalue():
         return f"!{said.getvalue()[-300:]}"
-    # The native module writes directly to the process's standard error, not through Python.
+    # The native module writes to standard error without Python.
     native = words[0] in ("emulate", "shape", "reflect")
     if code and not native and not said.getvalue().strip() and not printed.getvalue().strip():
         return "!not a word"
@@ -187,7 +184,7 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def sample(count: int, seed: int) -> list[list[str]]:
-    """A fixed selection of the cases, with the same number for each command."""
+    """A fixed selection of the cases, equally many per command."""
     chance = random.Random(seed)
     found: list[list[str]] = []
     for command in COMMANDS:

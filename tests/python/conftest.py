@@ -1,5 +1,4 @@
-"""Fixtures: a short scenario with one flow per direction, and one run of it; a paper, and one seed of its
-experiments."""
+"""Fixtures: a short scenario and its run; a paper, and one seed of its experiments."""
 
 from __future__ import annotations
 
@@ -70,7 +69,7 @@ def own_folder(tmp_path, monkeypatch):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item):
-    """Skips a test if a run in real time reports that the machine is too busy, which is not a failure."""
+    """Skips a test if the machine is too busy for a run in real time."""
     try:
         return (yield)
     except Overloaded as late:

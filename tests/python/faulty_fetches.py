@@ -1,8 +1,6 @@
-"""Downloads under random faults, chosen by a seed: the result must be the object, or an error message must explain why
-the file is missing.
+"""Downloads under random faults: the result must be the object, or an error message.
 
-Forbidden results: bytes of another object or of two objects, an incomplete file under the final name, and any file that
-does not belong to the download.
+Forbidden are bytes of other objects, an incomplete file under the final name, and other files.
 """
 
 import hashlib
@@ -23,18 +21,18 @@ class Outcome:
     error: str = ""
     """The error that ended the download; empty if the download succeeded."""
     wrong: str = ""
-    """A description of the forbidden result; empty if there is none."""
+    """The forbidden result, if any."""
     resumed: bool = False
-    """True if a repeated command continued after an error, using the data that the failed command left."""
+    """True if a repeated command continued with the data of a failed one."""
 
 
 def attempt(number, seed, folder):
-    """Chooses the download with the given number at random, runs it in an empty folder, and checks its result."""
+    """Runs the numbered download in an empty folder, and checks its result."""
     rng = random.Random(seed * 1_000_003 + number)
     content = rng.randbytes(rng.choice((0, 1, 1000, 14_480, 14_481, 40_000, 120_000, 200_000, 300_000, 400_000)))
     etag = rng.choice(('"1"', '"1"', '"1"', 'W/"1"', None))
     ranges = rng.random() < 0.8
-    # Without byte ranges, a download can hardly succeed if the server sends every second response with a fault.
+    # Without byte ranges, a fault in every second response hardly lets a download succeed.
     most = 0.5 if ranges else 0.3
     faults = rng.sample(FAULTS, rng.randrange(1, len(FAULTS) + 1))
     server = FaultyServer(

@@ -1,6 +1,6 @@
-"""Runs shell commands as root on user-mode Linux, to test printed commands with real traffic.
+"""Runs shell commands as root on user-mode Linux, to test printed commands with traffic.
 
-The guest's root is this machine's file system, mounted read-only, so nothing on this machine changes.
+The root is this machine's, read-only, so nothing changes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def run(script: str, folder: Path, modules: list[str], timeout_s: float = 90) -> str:
-    """Returns the output of the script, including standard error. The guest loads the modules before the script
-    runs."""
+    """Returns the script's output. The guest loads the modules first."""
     machine = backend.choose("uml")
     (folder / "script.sh").write_text(script)
     load = f"from guest import modules; modules.load({modules!r})"

@@ -18,11 +18,10 @@ from lopsided.studies.jobs import run_jobs
 
 
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:
-    """Returns, for each claim, the numbers in its verdict's reason that the verdict did not measure. There should be
-    none.
+    """Returns, per claim, the numbers in the reason that the verdict did not measure: there should be none.
 
-    The claims judge the measurements, and copies of the measurements with random changes. A hard-coded number may be
-    correct for the measurements, but is wrong for a copy. The copies also trigger the texts for other outcomes.
+    Claims judge the measurements and randomly changed copies. A hard-coded number is wrong for a copy. Copies also
+    trigger the texts of other outcomes.
     """
     found: dict[str, list[str]] = {}
     judged = [claim for claim in paper.claims if m.has(*claim.needs)]
@@ -30,7 +29,7 @@ def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str
     for data in (m, *(disturbed(paper, m, seed) for seed in range(DISTURBED))):
         for claim in judged:
             verdict = claim.check(data)
-            # The criterion's range must not be wider than that of the judged sentence.
+            # The criterion must not be wider than the statement.
             if beyond := [*unexplained(verdict), *wider_than_said(claim, verdict)]:
                 found.setdefault(claim.key, []).extend(beyond)
     return found
@@ -40,7 +39,7 @@ DISTURBED = 4
 
 
 def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
-    """Returns the same runs, with every measured number multiplied by its own random factor from 1/3 to 3."""
+    """Returns the runs with every number multiplied by a random factor from 1/3 to 3."""
     rng = np.random.default_rng(seed)
     labels = {each.key: tuple(each.cases[0].labels) for each in paper.experiments}
     rows: dict[str, pl.DataFrame] = {}
@@ -62,9 +61,9 @@ def one_seed(paper: Paper, key: str, overrides: Overrides, **labels: Label) -> M
 def of_one_case_each(
     paper: Paper, experiments: Iterable[Experiment], overrides: Mapping[str, Overrides]
 ) -> Measurements:
-    """Returns a row for every case of the given experiments, with the metrics of one short run per scenario file.
+    """Returns a row for every case, with the metrics of one short run per scenario file.
 
-    The numbers have the right form but no meaning, which is enough to check texts. `overrides` are given by experiment.
+    The numbers are meaningless, but enough to check texts. `overrides` are by experiment.
     """
     rows: dict[str, pl.DataFrame] = {}
     for each in experiments:
@@ -81,7 +80,7 @@ def of_one_case_each(
 def printed_results(
     paper: Paper, m: Measurements, artifacts: Mapping[str, tuple[Figure, Artifact]]
 ) -> tuple[list[PublishedValue], list[PublishedValue]]:
-    """Returns the paper's published results, and those that no comparison and no claim uses."""
+    """Returns the published results, and those that nothing compares or judges."""
     used = {_key(compared.published) for _, artifact in artifacts.values() for compared in artifact.comparisons}
     for claim in paper.claims:
         used |= {_key(value.published) for value in claim.check(m).measured if value.published}

@@ -1,7 +1,7 @@
-"""The structure of qlog files of QUIC: draft-ietf-quic-qlog-main-schema-14 and draft-ietf-quic-qlog-quic-events-14.
+"""The structure of QUIC's qlog files: draft-ietf-quic-qlog-main-schema-14 and draft-ietf-quic-qlog-quic-events-14.
 
-Only the events and frames that lopsided writes are listed, each with its required and optional fields and a check of
-the value. A field that is not listed is a fault, because the drafts' maps are closed, except for events.
+It has only the events and frames of lopsided. Other fields are faults, because the drafts' maps are closed, except for
+events.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     .venv/bin/python tests/python/robustness.py             200 kills, 50 while files are written, 20 full disks
     .venv/bin/python tests/python/robustness.py --kills 20 --writing 5 --disks 5 --seed 3
 
-Each trial starts with a folder that contains the result of an earlier command and a file of the user. The command has
-to replace the result, and is killed, or its disk is full. Afterwards the folder must contain the complete earlier
-result or the complete new one, and the user's file. The same command must then work and leave no hidden files.
+Each trial starts with an earlier result and a file of the user. The command that replaces the result is killed, or its
+disk is full. The folder must then contain a complete result, old or new, and the user's file. The next run must work
+and leave no hidden files.
 
-Full disks are small file systems in memory, which require a kernel that allows users to create namespaces (`unshare`).
+Full disks are small file systems in memory, which need user namespaces (`unshare`).
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ MINE = b"a thesis"
 
 @dataclass(frozen=True)
 class Command:
-    """A command that writes a folder with a manifest, or one file."""
+    """A command that writes a folder or a file."""
 
     name: str
     words: tuple[str, ...]
     out: str
     more: tuple[str, ...] = ()
-    """Additional files that the command writes next to this file."""
+    """Additional files next to this one."""
 
     def line(self, seed: int) -> list[str]:
-        """The command line with a seed, and with the option to replace existing files."""
+        """The command line with a seed, which replaces existing files."""
         return [*MAIN, *self.words, "--seed", str(seed), "--out", self.out, "--overwrite", "--quiet"]
 
 
@@ -83,7 +83,7 @@ class Broken(AssertionError):
 
 
 def promise(holds: bool, what: str) -> None:
-    """Raises Broken unless the condition is true."""
+    """Raises Broken if the condition is false."""
     if not holds:
         raise Broken(what)
 
@@ -101,13 +101,12 @@ class Place:
         self.old = self.state()
 
     def run(self, seed: int) -> subprocess.CompletedProcess[str]:
-        """Runs the command, which must succeed."""
         done = subprocess.run(self.command.line(seed), cwd=self.folder, capture_output=True, text=True)
         promise(done.returncode == 0, f"the command fails: {done.stderr[-300:]}")
         return done
 
     def start(self) -> subprocess.Popen[str]:
-        """Starts to replace the result with that of another seed."""
+        """Starts to replace the result by another seed's."""
         return subprocess.Popen(self.command.line(2), cwd=self.folder, stderr=subprocess.PIPE, text=True)
 
     def state(self) -> dict[str, str]:
@@ -116,7 +115,7 @@ class Place:
         return {str(path.relative_to(self.folder)): _digest(path) for path in sorted(files)}
 
     def check(self) -> str:
-        """Returns `old` or `new`: which complete result is in the folder."""
+        """Returns which complete result is in the folder, `old` or `new`."""
         now = self.state()
         mine = self.folder / "place" / "thesis.tex"
         promise(mine.is_file() and mine.read_bytes() == MINE, "the user's file is gone or changed")
@@ -138,7 +137,7 @@ class Place:
         return "new"
 
     def _check_files(self, now: dict[str, str]) -> str:
-        """Checks that each single file is the complete old or the complete new file."""
+        """Checks that each file is complete, old or new."""
         kinds: set[str] = set()
         for name in (self.command.out, *self.command.more):
             promise(name in now, f"{name} is gone")
@@ -155,7 +154,7 @@ class Place:
         promise(not left, f"left behind: {left}")
 
     def writing(self) -> bool:
-        """True if the command is writing files at this moment."""
+        """True while the command writes files."""
         for path in self.folder.rglob(".*"):
             try:
                 if path.is_file() or any(path.iterdir()):
@@ -170,7 +169,7 @@ class Place:
 
 @cache
 def reference(command: Command, seed: int) -> dict[str, str]:
-    """The digests of the tables of an uninterrupted run of the command."""
+    """Digests of an uninterrupted run's tables."""
     with tempfile.TemporaryDirectory(prefix="lopsided-robustness-") as name:
         folder = Path(name)
         (folder / "s.toml").write_text(SCENARIO)
@@ -198,7 +197,7 @@ def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
 
 
 def a_kill_while_writing(place: Place, late: float, sign: signal.Signals) -> str:
-    """Kills the command at the given time in seconds after the command started to write."""
+    """Kills the command this many seconds after it began to write."""
     with place.start() as process:
         while process.poll() is None and not place.writing():
             time.sleep(0.0005)
@@ -218,12 +217,12 @@ def _verdict(place: Place, said: str) -> str:
 
 
 def while_starting(said: str) -> bool:
-    """True if Ctrl-C arrived before the entry point had installed its handler. Python then prints a traceback."""
+    """True if Ctrl-C arrived before the handler, when Python prints a traceback."""
     return said.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in said
 
 
 def a_full_disk(place: Place, room: int) -> str:
-    """Runs the command with the given number of free bytes on its disk."""
+    """Runs the command with this many free bytes."""
     script = Path(__file__).resolve()
     words = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, str(script), "--within", str(room)]
     done = subprocess.run(
@@ -234,7 +233,7 @@ def a_full_disk(place: Place, room: int) -> str:
 
 
 def within(room: int, name: str) -> None:
-    """Runs the full-disk trial in the current folder, inside a namespace."""
+    """Runs the full-disk trial in the current folder, in a namespace."""
     command = next(each for each in COMMANDS if each.name == name)
     here = Path.cwd()
     used = sum(path.stat().st_size + 4096 for path in (here / "place").rglob("*"))
@@ -245,7 +244,7 @@ def within(room: int, name: str) -> None:
     place = object.__new__(Place)
     place.folder, place.command = folder, command
     place.old = place.state()
-    # The trial sets the number of free bytes, whatever the file system itself uses.
+    # The trial sets the free bytes, whatever the file system uses.
     stat = os.statvfs(folder)
     filler = max(0, stat.f_bavail * stat.f_frsize - room)
     (folder / ".filler").write_bytes(bytes(filler))
@@ -254,7 +253,7 @@ def within(room: int, name: str) -> None:
     promise(done.returncode == 0 or "No space left" in done.stderr or "space" in done.stderr, done.stderr[-300:])
     found = place.check()
     if done.returncode:
-        # A search keeps its finished runs in a hidden folder, from which it continues.
+        # A search continues from a hidden folder.
         left = [path.name for path in folder.iterdir() if HIDDEN in path.name and not path.name.endswith("-search")]
         promise(not left, f"left behind on the full disk: {left}")
     (folder / ".filler").unlink()
@@ -293,7 +292,7 @@ _lasts: dict[str, float] = {}
 
 
 def lasts(place: Place) -> float:
-    """Duration of the command in seconds, measured once at the machine's present load."""
+    """Seconds of the command at the machine's present load."""
     if place.command.name not in _lasts:
         begun = time.monotonic()
         place.run(1)
@@ -302,7 +301,7 @@ def lasts(place: Place) -> float:
 
 
 def main() -> int:
-    """Runs all trials. Prints one line per kind of trial, and one per unmet requirement."""
+    """Runs all trials. Prints a line per kind and per failure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, count in (("kills", 200), ("writing", 50), ("disks", 20), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=count)

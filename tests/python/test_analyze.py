@@ -1,4 +1,4 @@
-"""Tests that `analyze` infers the limits, the line and the packet counts, in scenarios for which they are known."""
+"""Tests `analyze` in scenarios with known limits, lines and counts."""
 
 from __future__ import annotations
 
@@ -77,8 +77,7 @@ def test_counts_equal_those_of_the_older_trace(captures: Path) -> None:
     assert near.any()
     for column in ("rtt_count", "rtt_mean_ms"):
         assert ours[column].filter(near).to_list() == pytest.approx(theirs[column].filter(near).to_list())
-    # If the capture is not at the sender, `trace` also uses the RTT of ACKs that fill a hole below data that SACK has
-    # already covered.
+    # Away from the sender, `trace` also uses ACKs that fill a hole below data that SACK has covered.
     assert (ours["rtt_count"] <= theirs["rtt_count"]).all()
 
 
@@ -145,7 +144,7 @@ def test_two_captures_show_losses_and_delays_between_their_points(captures: Path
     row = download.row(0, named=True)
     retransmitted = found.largest[0]["retransmitted_packets"]
     assert row["first"] == 1
-    # Packets that were in flight at the end of the run did not reach the second capture point either.
+    # Packets in flight at the end did not reach the second capture.
     assert retransmitted <= row["lost_packets"] <= retransmitted + 60
     assert found.facts["clock_offset_s"] == pytest.approx(0, abs=0.005)
     assert len(found.passages) >= row["packets_1"]
@@ -156,7 +155,7 @@ def test_no_report_leaves_the_tables_alone_and_no_line_is_wide(captures: Path, t
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "found" / "directions.parquet").exists()
     assert not (tmp_path / "found" / "report.html").exists()
-    # Lines with paths may be longer than the limit.
+    # Paths may be longer than the limit.
     tables = [
         line for line in done.stdout.decode().splitlines() if "test_no_report" not in line and str(captures) not in line
     ]
@@ -186,7 +185,7 @@ def test_a_pipe_has_a_live_view_and_ctrl_c_prints_the_result(captures: Path) -> 
     os.close(terminal)
     assert running.stdin is not None
     assert running.stdout is not None
-    # The input ends inside a record, as if a packet were still being written.
+    # The input ends inside a record.
     running.stdin.write(content[: len(content) // 2])
     running.stdin.flush()
     shown = b""

@@ -1,5 +1,3 @@
-"""The API's docstrings exist at runtime; docs/api.md is generated from them."""
-
 from __future__ import annotations
 
 import ast

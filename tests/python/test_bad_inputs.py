@@ -1,5 +1,4 @@
-"""Every input in tests/bad-inputs/ is rejected with its error message, without a traceback, and no files are
-written."""
+"""Every input in tests/bad-inputs/ is rejected with its error message, and no files are written."""
 
 from __future__ import annotations
 
@@ -24,7 +23,6 @@ def change(text: str, old: str, new: str) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the files that the inputs name."""
     place = tmp_path_factory.mktemp("bad")
     good = (ROOT / "scenarios/adsl.toml").read_text()
     wifi = (ROOT / "scenarios/wifi.toml").read_text()

@@ -1,5 +1,4 @@
-"""Checks captures of runs with tshark: there are no malformed packets, and no analysis flags that the run does not
-explain."""
+"""Checks captures with tshark: no malformed packets, and no unexplained analysis flags."""
 
 import shutil
 import subprocess
@@ -13,12 +12,12 @@ import lopsided as lop
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
 SENT_AGAIN = {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"}
-"""In the sender's capture, tshark flags every retransmission with one of these names, which depends on the timing."""
+"""tshark's names for a retransmission in the sender's capture, which depend on the timing."""
 SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack", "window_update"}
-"""Flags that tshark sets in the receiver's capture after a loss. If a repeated ACK also enlarges the window, tshark
-flags a window update instead of a duplicate ACK; Linux sends such ACKs too."""
+"""tshark's flags after a loss, in the receiver's capture. A repeated ACK that enlarges the window is a window
+update."""
 OUTBOUND = 2
-"""pcapng's code for the direction of packets that the capturing host sends."""
+"""pcapng's code for outgoing packets."""
 FLAGS = sorted(SENT_AGAIN | SEEN_BEHIND_A_LOSS)
 
 
@@ -29,7 +28,7 @@ def captured(adsl, tmp_path_factory) -> tuple[lop.Run, Path]:
 
 
 def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
-    """Returns the given fields of the packets that match a display filter."""
+    """Returns fields of the packets that match a display filter."""
     command = ["tshark", "-r", str(file), "-Y", shown, "-T", "fields"]
     for field in fields:
         command += ["-e", field]
@@ -69,5 +68,5 @@ def test_goodput_in_the_capture_is_goodput_in_the_table(captured):
     run, folder = captured
     acks = tshark(folder / "host-server.pcapng", "frame.packet_flags_direction == 1 && tcp.stream == 0", "tcp.ack")
     delivered = run.flows.to_polars().row(by_predicate=pl.col("name") == "download", named=True)["delivered_bytes"]
-    # The relative ACK number also counts the SYN and the FIN. The last ACKs are still in transit when the run ends.
+    # The ACK number also counts SYN and FIN. The last ACKs are still in transit.
     assert delivered - 100_000 < max(int(ack) for (ack,) in acks) <= delivered + 2

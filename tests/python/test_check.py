@@ -1,4 +1,4 @@
-"""`lopsided check`: compares two builds of a program on a matrix of lines, as a user would run it."""
+"""`lopsided check`: compares two builds of a program over emulated lines."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ while connection.recv(65536):
 
 @pytest.fixture
 def commands(tmp_path: Path) -> list[str]:
-    """The options for a server that sends the number of bytes given in the build's name."""
+    """A server that sends the number of bytes in the build's name."""
     (tmp_path / "server.py").write_text(SERVER)
     (tmp_path / "client.py").write_text(CLIENT)
     tried = subprocess.run(
@@ -126,7 +126,7 @@ def test_a_killed_check_leaves_no_process(commands: list[str], tmp_path: Path, s
 
 
 def _named(mark: str) -> list[str]:
-    """The running processes `sleep MARK`."""
+    """Processes `sleep MARK`."""
     found: list[str] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

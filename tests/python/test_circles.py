@@ -1,7 +1,7 @@
 """Checks that no crate has a dependency cycle between files.
 
-The test parses `use` declarations and paths. A module that only re-exports names is skipped over. Left out: names that
-Rust resolves in other ways (methods of traits, results of macros).
+It parses `use` declarations and paths, and skips re-exports. Left out: other ways to resolve names, such as methods of
+traits.
 """
 
 import re
@@ -16,7 +16,7 @@ TYPES_THAT_HOLD_THEMSELVES = {
     "queue": {"qdisc.rs", "classful/classes.rs", "classful/class.rs", "classful/child.rs"},
     "spec": {"value.rs", "part.rs", "family.rs"},
 }
-"""Allowed cycles: a queue has classes, each of which has a queue; a part has values, which may be parts."""
+"""Allowed cycles: queues have classes with queues, and parts have values that may be parts."""
 
 Module = tuple[str, ...]
 ITEM = (
@@ -41,7 +41,7 @@ def test_a_circle_is_found(tmp_path):
 
 
 class Crate:
-    """The modules of a crate, and the names that each uses."""
+    """A crate's modules, and the names that each uses."""
 
     def __init__(self, source: Path) -> None:
         self.files: dict[Module, str] = {}
@@ -55,12 +55,11 @@ class Crate:
 
     @cached_property
     def items(self) -> dict[Module, set[str]]:
-        """The items that are defined in each module."""
         return {module: set(re.findall(ITEM, text, re.M)) for module, text in self.texts.items()}
 
     @cached_property
     def imports(self) -> dict[Module, list[tuple[Module, str]]]:
-        """The imports of each module: the path inside the crate, and the local name."""
+        """Each module's imports: path in the crate, and local name."""
         found: dict[Module, list[tuple[Module, str]]] = {}
         for module, text in self.texts.items():
             each = [leaf for tree in re.findall(USE, text, re.M) for leaf in leaves(tree)]
@@ -68,7 +67,7 @@ class Crate:
         return found
 
     def path(self, module: Module, written: list[str]) -> Module | None:
-        """Returns the path from the crate's root; `None` if it leads to another crate."""
+        """Returns the path from the crate's root; `None` for another crate."""
         if written[:1] == ["crate"]:
             return tuple(written[1:])
         base = module
@@ -80,8 +79,7 @@ class Crate:
         return (*module, *written) if (*module, *written[:1]) in self.files else None
 
     def home(self, path: Module, depth: int = 0) -> Module | None:
-        """Returns the module that defines the item at the end of a path; `None` if it is unknown, or if the path
-        names a module."""
+        """Returns the module that defines a path's last item; `None` if unknown, or for a module."""
         module = next(path[:length] for length in range(len(path), -1, -1) if path[:length] in self.files)
         rest = path[len(module) :]
         if not rest or depth > 8:
@@ -96,7 +94,6 @@ class Crate:
         return None
 
     def used(self, module: Module) -> Iterator[Module]:
-        """The paths that a module's code uses."""
         body = re.sub(USE, "", self.texts[module], flags=re.M)
         words = set(re.findall(r"\w+", body))
         for path, name in self.imports[module]:
@@ -110,7 +107,7 @@ class Crate:
                 yield path
 
     def circles(self) -> list[list[str]]:
-        """Returns the groups of files that use each other, directly or indirectly."""
+        """Returns groups of files that depend on each other."""
         arrows = {
             module: {home for path in self.used(module) if (home := self.home(path)) is not None and home != module}
             for module in self.files
@@ -143,7 +140,7 @@ def code(text: str) -> str:
 
 
 def leaves(tree: str) -> Iterator[tuple[list[str], str]]:
-    """Returns the paths of a `use` declaration, each with its local name."""
+    """Returns a `use` declaration's paths with local names."""
     tree = tree.strip()
     head, brace, inside = tree.partition("{")
     if brace:

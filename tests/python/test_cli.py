@@ -1,4 +1,4 @@
-"""The command line: results on stdout, everything else on stderr, exit codes, no tracebacks."""
+"""The command line: results on stdout, all else on stderr, exit codes, no tracebacks."""
 
 import json
 import pkgutil
@@ -250,7 +250,7 @@ def test_the_list_of_commands_fits_any_terminal():
 
 @pytest.mark.parametrize(
     ("arguments", "most"),
-    # Limit for the number of loaded modules. The interpreter alone loads about 60; a large library adds hundreds.
+    # Most loaded modules. Python loads about 60; a large library adds hundreds.
     [(["--help"], 120), (["--version"], 120), (["check"], 215), (["schema"], 190)],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
@@ -269,7 +269,7 @@ def test_a_run_with_its_report_loads_no_library_of_drawing(adsl_file, tmp_path):
 
 
 def _modules_of(arguments: list[str]) -> set[str]:
-    """Returns the modules that a process has loaded when the given command ends."""
+    """Returns the modules that a command loads."""
     code = (
         "import sys; from lopsided import cli; "
         "assert cli.invoke(sys.argv[1:]) == 0; "
@@ -283,7 +283,7 @@ def test_an_interrupt_ends_a_run_with_its_code_and_no_folder(tmp_path):
     (tmp_path / "long.toml").write_text(ADSL.replace('"20 s"', '"36000 s"').replace("2400 kbit/s", "1 Gbit/s"))
     arguments = ["run", "long.toml", "--out", "here", "--set", "record.interval=0 s"]
     process = subprocess.Popen([*MAIN, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    # The run starts soon after the simulator's module is loaded.
+    # The run starts soon after the simulator is loaded.
     deadline = time.monotonic() + 120
     while "_native" not in Path(f"/proc/{process.pid}/maps").read_text() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -412,7 +412,7 @@ def test_used_software_can_be_cited(capsys):
     assert cli.invoke(["cite"]) == 0
     entries = re.findall(r"^@(\w+)\{([^,]+),$", capsys.readouterr().out, re.MULTILINE)
     assert [key for _, key in entries] == ["lopsided", *papers.available()]
-    # Entry types that every BibTeX style supports: `plain` does not support @software.
+    # Entry types of every BibTeX style: `plain` lacks @software.
     assert {kind for kind, _ in entries} <= {
         "article",
         "inproceedings",

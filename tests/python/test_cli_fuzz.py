@@ -1,4 +1,4 @@
-"""The command line with random words: every failure is a LopsidedError with its exit code."""
+"""The command line with random words: every failure has its exit code."""
 
 import random
 from pathlib import Path
@@ -70,14 +70,14 @@ def test_random_words_never_cause_a_traceback(seed, tmp_path, monkeypatch, capsy
         if words[0] in ("check", "run", "sweep", "explain") and rng.random() < 0.6:
             words.insert(1, "s.toml")
         if words[0] in ("size", "reproduce"):
-            # If the random command line were valid, it would run for seconds, so make it invalid.
+            # A valid command line would run for seconds.
             words.append("--repeat=0")
         assert cli.invoke(words) in (0, 1, 2), words
         assert "Traceback" not in capsys.readouterr().err, words
 
 
 REAL = ("emulate", "shape", "reflect", "probe", "fetch", "proxy", "ui", "reproduce", "size", "fairness", "search")
-"""Commands that run for seconds or send packets if they accept an invalid value; `cli_values.py` tests them."""
+"""Commands that run for seconds or send packets; `cli_values.py` tests them."""
 
 
 def test_a_sample_of_wrong_values_is_rejected_with_error_messages(tmp_path, monkeypatch):

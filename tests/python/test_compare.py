@@ -1,4 +1,4 @@
-"""Comparison of worlds, and of the simulator with recorded values from Linux."""
+"""Compares worlds, and the simulator with recorded values of Linux."""
 
 from __future__ import annotations
 
@@ -59,7 +59,6 @@ def test_a_world_is_not_compared_with_itself(adsl):
 
 
 def test_a_missing_kernel_is_reported_before_any_run(adsl, monkeypatch):
-    """The error is reported before the simulator starts."""
     monkeypatch.setattr(backend.build, "find_built", lambda _series: None)
     monkeypatch.setattr(sim, "run_many", lambda *_, **__: pytest.fail("it ran"))
     with pytest.raises(KernelUnavailable, match="run `lopsided kernel build`"):
@@ -84,7 +83,7 @@ def test_records_keep_a_measurement_only_for_the_scenario_it_was_made_of(tmp_pat
 
 @pytest.fixture(scope="module")
 def errors() -> dict[tuple[str, str, str], float]:
-    """The simulator's errors relative to the recorded values from Linux, by cell, flow and metric."""
+    """The simulator's errors by cell, flow and metric."""
     records = fidelity.records(LINUX)
     found: dict[tuple[str, str, str], float] = {}
     for cell in fidelity.CELLS:

@@ -1,5 +1,3 @@
-"""Completion: the candidates for the next word of a command line, and the shells' scripts."""
-
 from __future__ import annotations
 
 import subprocess
@@ -103,7 +101,7 @@ def test_every_option_can_be_completed():
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        # Readline replaces the text after the last word break, or after the open quote.
+        # Readline replaces the text after the last word break or open quote.
         ("lopsided run {} --set stack.cc=veg", ["vegas"]),
         ('lopsided run {} --set "stack.cc=veg', ["stack.cc=vegas"]),
         ("lopsided run {} --set 'stack.cc=veg", ["stack.cc=vegas"]),

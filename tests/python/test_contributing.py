@@ -1,5 +1,4 @@
-"""The paper in CONTRIBUTING.md runs unchanged, and the tests that the page names exist; cargo runs the page's Rust
-code."""
+"""The paper and the Rust code in CONTRIBUTING.md work, and its tests exist."""
 
 import re
 import sys

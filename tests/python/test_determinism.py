@@ -1,4 +1,4 @@
-"""Every scenario of the repository has the same digest and tables in every process, order and thread."""
+"""Every scenario has the same digest and tables in every process, order and thread."""
 
 import hashlib
 import json
@@ -20,13 +20,13 @@ FILES = sorted(
     path
     for folder in ("scenarios", "python/lopsided", "reference")
     for path in (ROOT / folder).rglob("*.toml")
-    # Only complete scenario files: not the tables of papers, links to examples, or base files of suites.
+    # Complete scenario files: no tables of papers, links, or base files of suites.
     if not path.is_symlink() and "suite" not in path.parts and "\n[scenario]\n" in f"\n{path.read_text()}"
 )
 
 
 def marks(order: list[Path], workers: int) -> dict[str, str]:
-    """Returns, for each file, the digest of its run and a hash of its tables."""
+    """Returns each file's digest and a hash of its tables."""
     jobs = [Job(scenario := lop.Scenario.load(path), scenario.seed) for path in order]
     return {str(order[number].relative_to(ROOT)): mark(run) for number, run in run_many(jobs, workers=workers)}
 

@@ -1,4 +1,4 @@
-"""The commands that are printed for routers run on user-mode Linux, with traffic before, during, and after undo."""
+"""Printed commands for routers run on user-mode Linux, with traffic before, during, and after."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MODULES = (
 
 
 def lines(name: str, framing: str = "none") -> DeviceConfig:
-    """The Linux commands that set a queue."""
+    """Linux commands that set a queue."""
     down, up = (Shaped(rate, FRAMINGS[framing]) for rate in (DOWN_BPS, UP_BPS))
     if name == "fifo":
         return device_configs.configs(up, 20, "eth0")[0]
@@ -42,7 +42,7 @@ def lines(name: str, framing: str = "none") -> DeviceConfig:
 
 _OF_ACKPATH = "sudo " + ON_ROUTERS["cake_filter"].replace("RATE", f"{UP_BPS}bit")
 UPLINK_ONLY = ("fifo", "cake ack-filter")
-"""Cases that set a queue for the uplink only."""
+"""Cases for the uplink only."""
 CASES = {
     "cake ack-filter": DeviceConfig("Linux", "", _OF_ACKPATH, f"sudo {UNDO}"),
     **{name: lines(name) for name in ("fifo", "codel", "fq_codel", "pie", "fq_pie", "cake")},
@@ -61,7 +61,7 @@ ip addr add 10.9.0.1/24 dev eth0
 ip link set eth0 up
 ip -n neighbour addr add 10.9.0.2/24 dev e0
 ip -n neighbour link set e0 up
-# As a real interface does it: one packet at a time.
+# A real interface has one packet at a time.
 ethtool -K eth0 gso off tso off gro off 2>/dev/null
 ip link show ifb0 >/dev/null && echo "ifb0 exists"
 ip netns exec neighbour PYTHON -S peer.py &
@@ -87,15 +87,15 @@ import socket, time
 def rate(way):
     try:
         with socket.create_connection(("10.9.0.2", 80), timeout=30) as one:
-            # Otherwise seconds of an upload may wait in the socket.
+            # Seconds of an upload would wait in the socket.
             one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 20000)
-            # The handshake does not count: PIE may drop the SYN, and the next one comes a second later.
+            # PIE may drop the SYN, and the next one comes a second later.
             began, total = time.monotonic(), 0
             one.sendall(way)
             while time.monotonic() - began < 0.8:
                 total += len(one.recv(65536)) if way == b"d" else one.send(bytes(4000))
             if way == b"u":
-                # What waits in buffers counts when it has arrived.
+                # Buffered data counts when it has arrived.
                 one.shutdown(socket.SHUT_WR)
                 one.recv(3)
             return total * 8 / (time.monotonic() - began)
@@ -134,7 +134,7 @@ def measured(told: str, when: str) -> tuple[float, float]:
 
 @pytest.fixture(scope="module")
 def in_turn(machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The output of all cases, which run one after the other in one guest, without resetting the line in between."""
+    """The output of all cases, run in turn in one guest."""
     del machine
     body = "traffic before\n" + "".join(
         f"echo 'case {name}'\n{config.lines}\necho lines $?\ntc -d qdisc\ntraffic with\n"
@@ -158,13 +158,13 @@ def test_printed_commands_shape_the_line_and_can_be_undone(name: str, in_turn: d
     kind = "pfifo" if name == "fifo" else name.split()[0]
     assert "ifb4" not in left and "redirect" not in left and f"qdisc {kind} " not in left, told
     if "Specified qdisc kind is unknown" in told:
-        # If the kernel lacks the discipline, the commands stop at the first error, and traffic flows as before.
+        # Without the discipline, the commands stop at the first error, and traffic flows as before.
         assert "lines 2" in told and min(shaped) > 2 * DOWN_BPS, told
         pytest.skip(f"this kernel has no {kind}")
     assert "lines 0" in told and "undone 0" in told, told
     assert f"qdisc {kind} " in told and "Consider r2q" not in told, told
-    # The goodput excludes headers that the shaper counts. In such a short time, the bucket adds a little to the
-    # goodput, and losses after slow start reduce it by up to half of the rate.
+    # The goodput excludes headers. In this short time, the bucket adds a little, and losses after slow start take up to
+    # half of the rate.
     assert 0.4 * UP_BPS < shaped[1] < 1.1 * UP_BPS, told
     if name in UPLINK_ONLY:
         assert shaped[0] > 2 * DOWN_BPS
@@ -192,7 +192,7 @@ def test_commands_that_fail_leave_the_network_as_it_was(tmp_path: Path):
 @pytest.mark.real_time
 @pytest.mark.usefixtures("machine")
 def test_nothing_is_redirected_to_a_device_that_is_down(tmp_path: Path):
-    """The script without the command that brings the device up."""
+    """The script lacks the command that brings the device up."""
     config = CASES["fq_codel"]
     sabotaged = config.lines.replace("ip link set dev ifb4eth0 up", "ip link set dev ifb4eth0 down")
     assert sabotaged != config.lines
@@ -211,7 +211,7 @@ def test_cake_is_configured_with_the_framing():
 
 
 def test_all_commands_for_devices_are_among_the_cases():
-    """`tc` commands that are printed by any other module would not be tested on Linux."""
+    """Other modules' `tc` commands would not be tested on Linux."""
     modules = (device_configs, ackpath_result)
     package = Path(device_configs.__file__).parents[1]
     printed = {

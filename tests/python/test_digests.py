@@ -1,4 +1,4 @@
-"""`tools/digests` checks the recorded digests, and writes no new one without a reason."""
+"""`tools/digests` checks recorded digests, and writes none without a reason."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ SCENARIO = "scenarios/ecn.toml"
 
 @pytest.fixture
 def house(tmp_path):
-    """A repository with a scenario whose recorded digest is wrong, and with the digest of a deleted scenario."""
+    """A repository with a wrong digest, and with the digest of a deleted scenario."""
     for path in ("tools/digests", SCENARIO):
         (tmp_path / path).parent.mkdir()
         shutil.copy(ROOT / path, tmp_path / path)

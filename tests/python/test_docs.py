@@ -1,4 +1,4 @@
-"""Checks the documents: their Python code runs, their tables are complete, and their links lead to existing files."""
+"""The documents' Python code runs, tables are complete, and links exist."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Docstrings of public functions outside the command line state the errors that the functions raise."""
+"""Public functions outside the command line document their errors."""
 
 import ast
 from pathlib import Path
@@ -27,6 +27,6 @@ def test_functions_that_raise_document_it():
 
 
 def raised(function: ast.FunctionDef) -> set[str]:
-    """Returns the errors that the function itself raises, without the errors of functions that it calls."""
+    """Returns the function's own errors, without those of called functions."""
     made = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
     return {each.func.id for each in made if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}

@@ -1,5 +1,3 @@
-"""Notes about valid settings that are probably mistakes."""
-
 from __future__ import annotations
 
 from typing import Any

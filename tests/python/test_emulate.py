@@ -1,5 +1,3 @@
-"""`lopsided emulate`: a command behind an emulated line, as a user would run it."""
-
 import contextlib
 import os
 import socket
@@ -39,7 +37,7 @@ def test_a_command_behind_a_line(folder: Path) -> None:
 
 
 def answer(service: socket.socket) -> None:
-    """Responds to each datagram; the response proves that the datagram has crossed the line."""
+    """Responds to each datagram, which proves that it has crossed the line."""
     with contextlib.suppress(OSError):
         while True:
             _, sender = service.recvfrom(2048)
@@ -100,7 +98,7 @@ def test_a_unit_starts_the_program_that_wrote_it(tmp_path: Path, command: list[s
 
 @pytest.mark.parametrize("command", [["shape", "nowhere0", "--up", "1x"], ["emulate", "--down", "1x", "--", "true"]])
 def test_an_error_ends_its_line(command: list[str]):
-    """The message ends with a line feed, so that the shell's next prompt starts on a new line."""
+    """The shell's next prompt is on a new line."""
     program = [sys.executable, "-c", "from lopsided.cli import main; main()"]
     done = subprocess.run([*program, *command], capture_output=True, text=True)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""`lopsided explain`: the story agrees with the events; if no events were recorded, a second run records them."""
+"""`lopsided explain`: the story agrees with the events, which a second run records if needed."""
 
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def test_a_span_covers_only_its_own_time(recorded: lop.Run) -> None:
 
 
 def test_samples_without_events_yield_states_and_windows(recorded: lop.Run) -> None:
-    """The same run without TCP events: the kernel world records none."""
+    """The kernel world records no TCP events."""
     sampled = _on_linux(recorded)
     story = explain.of_run(sampled, "file")
     assert not story.events
@@ -90,7 +90,7 @@ def test_samples_without_events_yield_states_and_windows(recorded: lop.Run) -> N
 
 
 def test_captures_yield_the_same_story_as_tcp_events(recorded: lop.Run, tmp_path: Path) -> None:
-    """The run has captures and samples, but no TCP events, like a run on Linux."""
+    """Captures and samples without TCP events, like a run on Linux."""
     run = recorded.scenario.run(pcap=tmp_path / "pcap", pcap_at=["hosts"])
     assert run.digest == recorded.digest
     observed = _on_linux(run)
@@ -102,8 +102,7 @@ def test_captures_yield_the_same_story_as_tcp_events(recorded: lop.Run, tmp_path
     assert all(one.reductions for one in story.episodes if "recovery" in one.states)
     (seen,), (told,) = story.connections, true.connections
     assert seen.acks.total() == told.acks.total()
-    # If a segment fills the gap below another segment, both are then in order, so the capture seems to show two new
-    # segments.
+    # A filled gap puts both segments in order, like two new segments.
     enough, looks_like_enough = told.acks["enough segments"], told.acks["gap filled"]
     assert 0 < enough <= seen.acks["enough segments"] <= enough + looks_like_enough
     assert "captures" in words.summary(story)
@@ -111,7 +110,7 @@ def test_captures_yield_the_same_story_as_tcp_events(recorded: lop.Run, tmp_path
 
 
 def _on_linux(run: lop.Run) -> lop.Run:
-    """Returns the run with only the tables that a run on Linux would have."""
+    """Returns the run with Linux's tables only."""
     tables = {name: run.table(name).to_polars() for name in ("flows", "samples", "queues", "links")}
     return lop.Run(scenario=run.scenario, seed=run.seed, tables=tables, digest="", world="kernel")
 

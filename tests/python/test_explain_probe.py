@@ -1,4 +1,4 @@
-"""Explanations of a probe's flow, tested with a simulated flow whose events are known."""
+"""A probe's flow, simulated with known events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ direction = "up"
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path, Path]:
-    """A run, the log that a probe would write for it, and the capture at its sender."""
+    """A run, a probe's log of it, and the sender's capture."""
     folder = tmp_path_factory.mktemp("probe")
     run = lop.Scenario.from_text(UPLOAD, "upload.toml").run(pcap=folder)
     rows = run.samples_of["up1"].filter(run.samples_of["up1"]["state"] != "closed")

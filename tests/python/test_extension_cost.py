@@ -1,5 +1,4 @@
-"""A new part needs its own file and three lines elsewhere; a key or a column needs one line. CONTRIBUTING states
-these numbers."""
+"""A new part needs its own file and three lines elsewhere, a key or a column one line. CONTRIBUTING states this."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Fairness of any run, and between congestion controls, compared with known results."""
+"""Compares fairness with known results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_pairs_run_in_both_orders_and_a_control_against_itself_once():
     one, other = Contender("reno", 20), Contender("cubic", 20)
     assert [(each.first, each.second) for each in pair_orders((one, other), 10)] == [(one, other), (other, one)]
     assert len(list(pair_orders((one, one), 10))) == 1
-    # If both sides start together, there is only one order of arrival.
+    # Sides that start together have one order of arrival.
     assert len(list(pair_orders((one, other), 0))) == 1
 
 
@@ -66,7 +66,7 @@ def test_the_scenario_contains_the_pair():
     scenario = line.scenario(Contender("reno", 20), Contender("cubic", 60))
     resolved = scenario.resolved
     (bottleneck,) = [link for link in resolved["links"] if link["name"] == "line"]
-    # The rule of thumb uses the mean RTT of the two flows: 40 ms at 20 Mbit/s is 100 kB.
+    # Mean RTT 40 ms at 20 Mbit/s: 100 kB.
     assert bottleneck["down"]["queue"]["limit"] == {"bytes": 200_000}
     assert bottleneck["up"]["queue"]["limit"] == {"bytes": 10_000}
     delays = {link["from"]: link["down"]["delay_s"] + bottleneck["down"]["delay_s"] for link in resolved["links"]}
@@ -111,7 +111,7 @@ def test_wrong_options_are_rejected_before_any_run(wrong, said):
 
 def test_the_number_of_runs_is_known_in_advance(small):
     # Equal RTTs: 2 controls with themselves at 2 RTTs, and 2 orders; unequal RTTs: 2 controls and 2 orders; alone: 2
-    # controls at 20 and 80 ms, each with its own queue and with the queue for a mean RTT of 50 ms.
+    # controls at 20 and 80 ms, with their own queue and that of a mean of 50 ms.
     assert len(small.study) == 2 * 4 + 2 * 2 + 2 * 4
     assert small.runs["digest"].n_unique() == 12
     assert len(small.alone) == 2 * 8  # Each is measured at two ages.
@@ -132,7 +132,7 @@ def test_harm_is_relative_to_the_same_flow_without_competition(small):
         assert row["harm_rate"] == pytest.approx(expected)
         assert row["alone_goodput_bps"] > 0.85 * 5e6
     vegas, reno = Contender("vegas", 80), Contender("reno", 80)
-    # Reno fills the queue, from which Vegas backs off: this is more harm to Vegas than another Vegas flow does.
+    # Vegas backs off from Reno's full queue.
     suffers = cell(small, vegas, reno)
     assert suffers["harm_rate"] > suffers["harm_rate_own"] + 0.1
     assert suffers["harm_rate_own"] == cell(small, vegas, vegas)["harm_rate"]
@@ -154,8 +154,7 @@ def test_means_have_intervals_if_there_are_enough_seeds(small):
     assert mine["share_mean"] + theirs["share_mean"] == pytest.approx(1)
     assert mine["share_ci95"] == pytest.approx(theirs["share_ci95"])
     assert mine["jain_ci95"] == pytest.approx(theirs["jain_ci95"])
-    # If a side competes with itself, its two flows have a share of 50 % on average by definition. Their goodput is one
-    # observation per run.
+    # Against itself, a side has 50 % by definition. The goodput of both flows is one observation per run.
     itself = cell(matrix, one, one)
     assert (itself["share_mean"], itself["share_ci95"]) == (pytest.approx(0.5), None)
     rates = [
@@ -190,7 +189,7 @@ def test_a_user_control_can_be_compared():
     matrix = fairness.matrix(
         ["reno", "mine"], [20], "1M", controllers={"mine": RenoAlgorithm}, duration=20, lead=0, repeat=1, buffer="20p"
     )
-    # The user-defined control behaves like Reno.
+    # The user's control behaves like Reno.
     assert cell(matrix, Contender("reno", 20), Contender("mine", 20))["jain"] > 0.95
     with pytest.raises(lop.UsageError, match="unknown congestion control `mine`"):
         fairness.plan(["mine"], [20], FairnessOptions()).check()
@@ -255,7 +254,7 @@ def test_equal_renos_share_and_converge():
 
 
 def test_scalable_keeps_the_unfairness_it_finds():
-    # Chiu and Jain 1989: multiplicative increase with multiplicative decrease does not change the shares.
+    # Chiu and Jain 1989: shares stay if both increase and decrease are multiplicative.
     matrix = fairness.matrix(["scalable"], [50], "50M", harm=False, repeat=1)
     (row,) = matrix.cells.rows()
     assert row["jain"] < 0.9
@@ -264,8 +263,7 @@ def test_scalable_keeps_the_unfairness_it_finds():
 
 
 def test_rtt_unfairness_of_reno_and_of_cubic():
-    # Lakshman and Madhow 1997: Reno's RTT exponent is between 1 and 2; CUBIC's window growth does not depend on the
-    # RTT.
+    # Lakshman and Madhow 1997: Reno's exponent is between 1 and 2. CUBIC's growth does not depend on the RTT.
     matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, duration=90, repeat=6)
     reno, cubic = (cell(matrix, Contender(cc, 20), Contender(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
     assert 1 < reno < 2.2  # 2 if every loss hits both flows, minus the error of a run's mean
@@ -300,8 +298,7 @@ def test_a_long_path_is_entitled_to_its_max_min_share(parking_lot):
 def test_harm_of_a_run_is_relative_to_each_group_by_itself(parking_lot):
     found = parking_lot.fairness()
     rows = {row["group"]: row for row in found.groups.rows()}
-    # Alone, the long flow gets the 8 Mbit/s of the middle link. With the other flows, it competes in each of three
-    # queues.
+    # Alone, the long flow gets the middle link's 8 Mbit/s. Otherwise it competes in three queues.
     assert rows["long"]["alone_goodput_bps"] == pytest.approx(8e6, rel=0.06)
     assert rows["long"]["harm_rate"] > 0.7
     assert rows["short"]["harm_rate"] < 0.3
@@ -328,7 +325,7 @@ def test_a_scenario_can_request_fairness(adsl, tmp_path):
     assert pl.read_parquet(folder / "fairness.parquet")["group"].to_list() == ["download", "upload"]
     assert "<h2>Fairness</h2>" in (folder / "report.html").read_text()
     assert lop.Run.load(folder).manifest()["fairness"]["jain"] == pytest.approx(found.jain)
-    # Measuring fairness does not change the run.
+    # Measuring does not change the run.
     assert run.digest == adsl.run().digest
 
 

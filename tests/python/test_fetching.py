@@ -1,8 +1,4 @@
-"""Tests downloads in byte ranges.
-
-The tests cover the downloaded data, faults of the server, hostile servers, and files of other programs that already
-have the name of the download.
-"""
+"""Downloads in byte ranges: data, faults, hostile servers, and existing files of other programs."""
 
 import asyncio
 import hashlib
@@ -76,7 +72,6 @@ app = { kind = "rdra", record_steps = true }
 
 @pytest.mark.slow
 def test_downloads_under_faults_end_with_the_object_or_with_a_sentence(tmp_path):
-    """The first cases of `bench/fetch_faults.py`."""
     for number in range(30):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -282,7 +277,7 @@ def test_replayed_steps_of_a_download_give_the_same_decisions(tmp_path):
     found = model.summary()
     assert found.rate_bps == pytest.approx(8e3 * found.requested_bytes / found.answer_ms)
     assert found.shortest_ms == pytest.approx(100, abs=2) and found.holes > 10
-    # A step with a different input has a different result, and so have the steps after it.
+    # From the first different input on, all results differ.
     at = next(number for number, step in enumerate(model.steps) if step.loss == "channel")
     others = (*model.steps[:at], model.steps[at]._replace(loss="queue"), *model.steps[at + 1 :])
     parts = Recording(model.settings, model.missing, others).first_difference()
@@ -290,8 +285,7 @@ def test_replayed_steps_of_a_download_give_the_same_decisions(tmp_path):
 
 
 def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypatch):
-    """The connection stays open, and its kernel counters continue; only the counters of a new connection start from
-    0."""
+    """A new connection's counters start from 0, but this one stays open."""
     monkeypatch.setattr(Connection, "seen", lambda _: Seen(out_of_order=3, mss=1448, since_data_ms=0))
     with FaultyServer(CONTENT, seed=1, fault_rate=0.9, faults=("short_part",)).running() as server:
         fetched = fetch(server.url(), tmp_path / "it", Options(streams=2, record=tmp_path / "steps", **QUICK))
@@ -299,7 +293,7 @@ def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypa
     steps = Recording.read(tmp_path / "steps").steps
     holes = [step for step in steps if step.step == "observed" and step.loss]
     assert len(holes) in (1, 2), "one on each connection"
-    # The number of truncated responses is random: 17 to 94 were observed.
+    # Random: 17 to 94 were observed.
     assert sum(step.step == "failed" for step in steps) > 2 * len(holes)
 
 
@@ -319,7 +313,7 @@ def test_a_report_without_steps_is_rejected(tmp_path):
 
 @contextmanager
 def proxied(limits=None, **options):
-    """Runs a proxy in a thread, and yields the proxy's address."""
+    """Runs a proxy in a thread, and yields its address."""
     loop = asyncio.new_event_loop()
     proxy = Proxy(Options(**options), limits or Limits(), lambda _: None)
     port = loop.run_until_complete(proxy.start("127.0.0.1", 0))
@@ -366,7 +360,7 @@ def test_the_proxy_splits_a_download_into_ranges(tmp_path):
         server.fault_rate = first[0]
         whole = []
         for _ in range(5):
-            # If the server fails too often, the download ends before its declared length, and the client reports this.
+            # After too many failures, the download ends early.
             with suppress(http.client.IncompleteRead):
                 answer, body = through(port, server.url("/b"))
                 whole += [body] * (answer.status == 200)
@@ -375,8 +369,7 @@ def test_the_proxy_splits_a_download_into_ranges(tmp_path):
 
 @contextmanager
 def answering(answer):
-    """A server that responds to each request `(head, body)` with the bytes that `answer` returns; yields the
-    server's address."""
+    """A server that responds to `(head, body)` with `answer`; yields its address."""
 
     async def one(reader, writer):
         with suppress(OSError, EOFError):
@@ -424,7 +417,7 @@ def test_the_proxy_forwards_requests_and_responses_of_a_browser():
         got = connection.getresponse()
         assert (got.read(), got.headers["content-encoding"]) == (b"zz", "gzip"), "what is compressed is not divided"
         assert all("accept-encoding: gzip" in head for head, _ in asked[1:]) and len(asked) == 3
-        # Two idle connections do not delay a third connection; requests beyond the limit wait.
+        # Idle connections delay nothing; requests beyond the limit wait.
         others = [through(port, address, "PUT", **{"Content-Length": "0"})[0].status for _ in range(3)]
         assert others == [200] * 3
         connection.close()

@@ -1,5 +1,3 @@
-"""CAKE's ACK filter compared with that of Linux, from a recording."""
-
 from __future__ import annotations
 
 import pytest

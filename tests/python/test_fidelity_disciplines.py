@@ -1,4 +1,4 @@
-"""Managed queues compared with those of Linux in whole runs, for the cells that do not depend on random numbers."""
+"""Managed queues in whole runs, for cells without random numbers."""
 
 import pytest
 

@@ -1,5 +1,3 @@
-"""The random selection of scenarios, and the sampling error."""
-
 from __future__ import annotations
 
 import math
@@ -57,7 +55,7 @@ def test_an_error_that_chance_does_not_explain_is_off():
     assert value.off and value.in_standard_errors > 3
     assert value.error == pytest.approx(0.2, abs=0.03)
     assert value.beyond_chance() == pytest.approx(0.2 - value.chance(), abs=0.03)
-    # An error of a few percent is within the bound, even if the error is statistically significant.
+    # A few percent are within the bound, even if significant.
     assert not Value((100.0, 100.0), (105.0, 105.0)).off
     assert not Value((0.0,), (1.0,)).known
     assert math.isnan(Value((1.0, 1.0), (1.0,)).chance())

@@ -1,4 +1,4 @@
-"""The profile `freebsd-7` compared with FreeBSD's own TCP, using part of the data of docs/fidelity/freebsd.md."""
+"""The profile `freebsd-7` and FreeBSD's TCP, with part of docs/fidelity/freebsd.md's data."""
 
 from pathlib import Path
 from statistics import median
@@ -20,8 +20,7 @@ def test_a_download_gets_two_acks_for_three_segments() -> None:
 
 @pytest.mark.slow
 def test_performance_matches_freebsd() -> None:
-    """Tests half of the seeds and every second buffer. One of the variants, without delayed ACKs, was not used to fit
-    the profile."""
+    """Half of the seeds and buffers. The variant without delayed ACKs was not used to fit the profile."""
     wanted = {
         key: values
         for key, values in freebsd.recorded(RECORDED).items()
@@ -34,8 +33,7 @@ def test_performance_matches_freebsd() -> None:
 
 @pytest.mark.slow
 def test_the_upload_retransmits_as_often_as_on_freebsd() -> None:
-    """Tests only buffers of 35 to 50 packets. With these buffers, the windows are so large that no single packet
-    determines the result."""
+    """With buffers of 35 to 50 packets, no single packet determines the result."""
     wanted = {
         key: values for key, values in freebsd.recorded(RECORDED).items() if key[0] == freebsd.MAIN and key[1] >= 35
     }

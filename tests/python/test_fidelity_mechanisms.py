@@ -1,5 +1,4 @@
-"""Each mechanism of Linux's TCP has packet scripts, and in its scenario the simulator's packets equal those of
-Linux."""
+"""Each mechanism of Linux's TCP has packet scripts, and its packets equal Linux's."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from reference.fidelity import mechanisms
 
 ROOT = Path(__file__).resolve().parents[2]
 TO_THE_END = ("pingpong", "RFC 2861", "lost acknowledgements")
-"""Some mechanisms whose packets are equal until the end of the run; the command checks all mechanisms."""
+"""Mechanisms whose packets are equal until the end; the command checks all."""
 
 
 def test_every_script_that_is_named_exists():

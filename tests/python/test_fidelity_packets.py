@@ -1,4 +1,4 @@
-"""Tests the recorded number of packets that are equal on Linux and in the simulator before the first difference."""
+"""The recorded packets that are equal on Linux and in the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The goals that the pages in docs/fidelity state, and the detection of outdated pages."""
+"""The goals of docs/fidelity, and outdated pages."""
 
 from __future__ import annotations
 

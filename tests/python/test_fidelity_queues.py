@@ -1,5 +1,4 @@
-"""Queue disciplines compared with those of Linux packet by packet: from a recording, and on the kernel if there is
-one."""
+"""Queue disciplines and Linux's, packet by packet."""
 
 from __future__ import annotations
 
@@ -13,8 +12,7 @@ EXACT = [case for case in queues.CASES if not case.draws]
 DRAWN = [case for case in queues.CASES if case.draws]
 
 TIED = {"sfq headdrop": 9, "cake flows": 5, "cake diffserv4": 2}
-"""Number of packets that leave in another order than on Linux, because an arrival and a departure fall into one clock
-step, or because Linux rounds a share."""
+"""Packets in another order than on Linux: events within one clock step, or a share that Linux rounds."""
 MOST_APART = 0.08
 
 
@@ -26,7 +24,7 @@ def test_every_case_is_recorded():
 def test_every_packet_has_the_same_fate_as_on_linux(case: queues.Case):
     seen = RECORDED[case.name]
     found = queues.agreement(seen, queues.simulate(case, seen, line=False))
-    # If an arrival and a departure fall into one clock step, the simulator handles the arrival first.
+    # Within one clock step, the simulator handles arrivals first.
     assert found.same >= found.packets - 4 and found.dropped == found.linux_dropped
 
 

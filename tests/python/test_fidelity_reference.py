@@ -1,4 +1,4 @@
-"""The simulator compared with an earlier measurement of Linux."""
+"""The simulator and an earlier measurement of Linux."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def values() -> Values:
 
 
 def test_the_mean_over_the_cells_matches_linux(values: Values) -> None:
-    """Two competing flows are chaotic, so single cells vary; over ten cells, the errors must average out."""
+    """Two flows are chaotic, but errors must average out over ten cells."""
     for quantity in reference.QUANTITIES:
         errors = [of[quantity].error for of in values.values()]
         assert abs(sum(errors) / len(errors)) < 0.03, (quantity, errors)
@@ -26,14 +26,13 @@ def test_the_mean_over_the_cells_matches_linux(values: Values) -> None:
 
 @pytest.mark.parametrize("quantity", reference.QUANTITIES)
 def test_errors_of_single_cells_are_bounded(values: Values, quantity: str) -> None:
-    """In these cells, Linux's own means of four runs differ by up to 10 % between sets of runs."""
+    """Linux's own means of four runs differ by up to 10 % here."""
     for buffer, of in values.items():
         assert abs(of[quantity].error) < 0.12, (buffer, of[quantity])
 
 
 def test_the_collapse_is_where_linux_has_it(values: Values) -> None:
-    """With up to 15 packets of buffer, the download gets at least 90 % of its goodput with 5 packets; with 50
-    packets, about half."""
+    """Up to 15 packets keep 90 % of the goodput with 5 packets; 50 packets keep about half."""
     goodput = {buffer: sum(of["download_goodput_kbps"].sim) / 8 for buffer, of in values.items()}
     assert goodput[15] > 0.9 * goodput[5]
     assert 0.4 < goodput[50] / goodput[5] < 0.6

@@ -1,4 +1,4 @@
-"""The grid of congestion controls: the records, the page, and the simulator's errors in the quick cells."""
+"""Tests the page of the congestion controls, and the simulator's errors in the quick cells."""
 
 import math
 from statistics import median
@@ -17,7 +17,7 @@ SLOW_LINES = variants.LINES[:2]
 
 @pytest.fixture(scope="module")
 def simulated() -> dict[tuple[str, int], Values]:
-    """Simulates every recorded cell of the two slow lines, without and with other traffic."""
+    """Simulates the recorded cells of both slow lines."""
     runs = variants.runs()
     return kept.simulate([(cell, seed) for cell, seed in runs if cell.line in SLOW_LINES and RECORDS.get(cell, seed)])
 

@@ -1,5 +1,3 @@
-"""`fit` finds the line from captures whose line is known."""
-
 from __future__ import annotations
 
 import subprocess

@@ -14,11 +14,11 @@ from lopsided.studies.fit.logs import read_log
 from lopsided.studies.fit.study import Fitter
 
 SAMPLES = 60
-"""Number of samples in a Flent series of 12 s: 5 s without load, and 7 s with load."""
+"""Samples of a Flent series: 5 s without load, 7 s with load."""
 
 
 def flent(folder: Path, **series: float) -> Path:
-    """Writes a Flent file of version 3, whose series have no values before the load begins."""
+    """Writes a Flent file of version 3, without values before the load."""
     quiet = SAMPLES * 5 // 12
     results: dict[str, list[float | None]] = {
         name: [None] * quiet + [value] * (SAMPLES - quiet) for name, value in series.items()

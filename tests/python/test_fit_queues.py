@@ -1,4 +1,4 @@
-"""`fit` measures rates, framing, buckets and buffers directly from the packets, with flows in both directions."""
+"""`fit` measures rates, framing, buckets and buffers from packets in both directions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SERVER, CLIENT = "10.0.0.1", "10.0.0.2"
 
 
 def two_way(folder: Path, place: str, *, link: str = "", up: str = "", flow: str = "") -> dict[Way, Observed]:
-    """Runs a download and an upload, and returns the queues that the capture at one host shows."""
+    """Runs a download and an upload, and returns the queues that a host's capture shows."""
     text = f"""\
 [scenario]
 duration = "20 s"
@@ -64,7 +64,7 @@ def test_the_framing_follows_from_packets_of_several_sizes(
     if expected is not None:
         assert found.framing == expected
     else:
-        # Several numbers of bytes fill the same cells.
+        # Several sizes fill the same cells.
         assert found.framing is not None
         assert found.framing.cells
         assert [found.framing.on_wire(size) for size in (52, 64, 1500)] == [106, 159, 1749]

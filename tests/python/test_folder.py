@@ -1,5 +1,3 @@
-"""Run folders: they are written and read back, and errors are reported."""
-
 import errno
 import json
 import os
@@ -166,7 +164,7 @@ def test_temporary_files_of_killed_commands_are_removed_and_reported(adsl_run, t
     with output.alone(held), pytest.warns(LeftoverWarning, match=r"removed .*run-1.*killed") as told:
         adsl_run.save(tmp_path / "run", report=False)
     assert len(told) == 1
-    # A folder that another process is writing or has just created is kept, and so are files of other programs.
+    # Other programs' files stay, and folders that another process has just created.
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine", new.name, held.name, "run"]
 
 
@@ -230,13 +228,13 @@ def test_a_foreign_file_is_not_replaced(adsl_run, tmp_path):
     output.check_free(target, overwrite=True)
     for name in ("a.png", "a.svg", "a.pdf"):
         style.save(adsl_run.plot("goodput"), tmp_path / name)
-        # A file that lopsided wrote may show another study, so it is not replaced.
+        # Even lopsided's own file may show another study.
         with pytest.raises(lop.FolderError, match="--overwrite"):
             output.check_free(tmp_path / name)
 
 
 def test_default_folder_names_are_unused_and_private(tmp_path: Path, monkeypatch):
-    """A script may start several commands in the same second."""
+    """Several commands may start in one second."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(free_names, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 2, 3, 4, 5)))
     (tmp_path / "runs" / "adsl-20260102-030405").mkdir(parents=True)

@@ -1,5 +1,4 @@
-"""The files that `make check` checks again: the changed files, and the files that import them, directly or
-indirectly."""
+"""`make check` checks changed files, and the files that import them."""
 
 import runpy
 from pathlib import Path

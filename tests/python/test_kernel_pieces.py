@@ -1,4 +1,4 @@
-"""The parts of the kernel world that need no kernel: decoding, planning, translation, captures."""
+"""Parts of the kernel world without a kernel: decoding, planning, translation, captures."""
 
 from __future__ import annotations
 
@@ -83,10 +83,9 @@ def test_flows_start_when_the_simulator_starts_them():
 def test_a_full_queue_holds_its_limit_and_the_packet_in_service():
     down, up = job(scenario()).checks
     packet = 1514 * 8e9
-    # A bucket of 1,600 bytes lets one packet pass immediately. The remaining 86 bytes of credit shorten the waiting
-    # time in the queue.
+    # A bucket of 1,600 bytes passes one packet at once. The other 86 bytes shorten the wait.
     assert down.full_queue_one_way_ns == pytest.approx(10e6 + 50 * packet / 2.4e6 - 86 * 8e9 / 2.4e6, abs=60)
-    # A serializer holds one packet in addition to the 15 packets that wait.
+    # A serializer holds one packet besides the 15 waiting ones.
     assert up.full_queue_one_way_ns == pytest.approx(10e6 + 16 * packet / 196e3, abs=20)
     assert down.base_one_way_ns == 10_000_000
     assert up.base_one_way_ns == pytest.approx(10e6 + 78 * 8e9 / 196e3, abs=2)
@@ -98,7 +97,7 @@ def test_shaper_and_delay_are_never_at_a_host():
     assert hosts == {"server", "client"}
     assert not [one for one in made.qdiscs if one.node in hosts]
     roots = [one.kind for one in made.qdiscs if one.handle == plan.ROOT]
-    # The shaper, the serializer, and a delay line after each of them.
+    # Shaper, serializer, and a delay line after each.
     assert sorted(roots) == ["htb", "netem", "netem", "tbf"]
 
 
@@ -163,8 +162,7 @@ def test_the_filter_of_chosen_losses_jumps_only_to_its_end():
     by_number = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0x15]
     by_time = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0xAD]
     assert by_number == [first_of_drop] * 2
-    # The program compares the time with each outage: before an outage, it jumps to the next comparison; within an
-    # outage, it jumps to the end.
+    # Before an outage, the program jumps to the next comparison; within one, to the end.
     assert by_time[1::2] == [first_of_drop] * 2
     assert all(steps[at][0] in (0x18, 0xB7) for at in by_time[::2])
 
@@ -191,7 +189,7 @@ def test_flows_of_a_host_get_separate_namespaces_if_they_send_together_or_use_di
     assert ways["server/other", address["client/other"]] == address["server"]
     assert ways["server", address["client/other"]] == address["link.near"]
     assert ways["client", address["client/other"]] == address["client/other"]
-    # The capture is at the device that all packets pass, not between the two ends on one host.
+    # All packets pass this device.
     assert [tap.node for tap in made.taps if tap.file.startswith("host-")] == ["server", "client"]
 
 
@@ -200,16 +198,16 @@ def test_options_are_whole_attributes():
     length, kind = struct.unpack_from("=HH", options)
     assert (length, kind) == (40, 1)
     assert struct.unpack_from("=I", options, 12) == (300_000,)
-    # The kernel adds the overhead to the burst as if the burst were a packet.
+    # The kernel adds the overhead to the burst.
     assert struct.unpack_from("=HHI", options, 40) == (8, 6, 1586)
-    # With ATM cells the burst is a time, in ticks of 64 ns: 2,000 bytes at 128 kbit/s take 125 ms.
+    # With ATM cells, bursts are ticks of 64 ns: 2,000 bytes at 128 kbit/s take 125 ms.
     options = bytes.fromhex(qdisc.token_bucket(128_000, 2000, 40, atm=True))
     assert len(options) == 40
     assert struct.unpack_from("=II", options, 28) == (1 << 20, 125_000_000 // 64)
 
 
 def red_options(options: str) -> tuple[tuple[int, ...], bytes, float, int]:
-    """The parameters, the table for idle times, the probability and the flags of a RED qdisc."""
+    """Parameters, idle table, probability and flags of a RED qdisc."""
     data = bytes.fromhex(options)
     parameters = struct.unpack_from("=IIIBBBB", data, 4)
     table, rest = data[24:280], data[280:]
@@ -223,11 +221,11 @@ def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
     made = job(scenario(**{"link.down.queue": f'{{ kind = "red", {keys}, ecn = true }}'}))
     (red,) = [one for one in made.qdiscs if one.kind == "red"]
     (limit, low, high, shift, _, scell, _), table, probability, flags = red_options(red.options)
-    # Floyd and Jacobson's equation 2: with a weight of 2^-6, a burst of 30 packets leaves an average of 6.3 packets;
-    # with 2^-5, an average of 11.
+    # Floyd and Jacobson's equation 2: a burst of 30 packets leaves an average of 6.3 with a weight of 2^-6, and 11 with
+    # 2^-5.
     assert (limit, low, high, shift, flags) == (90_000, 9_000, 27_000, 6, qdisc.RED_ECN)
     assert probability == pytest.approx(0.1)
-    # 1,000 bytes take 3.3 ms at 2.4 Mbit/s: after the time of 44 packets (147 ms), half of the average is left.
+    # 1,000 bytes take 3.3 ms at 2.4 Mbit/s. Half of the average is left after 44 packets (147 ms).
     assert table[round(147e3 / 2**scell)] == 1
     assert table[255] == 31 and list(table) == sorted(table)
 
@@ -239,7 +237,7 @@ def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
 
 
 def words(options: str) -> dict[int, int]:
-    """Returns the attributes that consist of one word each."""
+    """Returns the attributes of one word."""
     raw = bytes.fromhex(options)
     return dict(struct.unpack("=2xHI", raw[at : at + 8]) for at in range(0, len(raw), 8))
 
@@ -287,8 +285,7 @@ def test_cake_counts_from_the_ip_packet_and_has_its_modes_by_number():
     options = bytes.fromhex(cake.options)
     # The rate is a field of 8 bytes, here 1,000,000 bytes per second.
     assert options[:12] == struct.pack("=HHQ", 12, 2, 1_000_000)
-    # The kernel subtracts the link header, which the line's size table has already subtracted, so the overhead is 40 +
-    # 14.
+    # Kernel and size table both subtract the link header, so the overhead is 40 + 14.
     assert words(options[12:].hex()) == {6: 54, 3: 3, 4: 1, 5: 5, 7: 80_000, 8: 4000, 14: 0, 16: 0}
     with pytest.raises(Unsupported, match="memlimit"):
         job(scenario(**{"link.down.queue": '{ kind = "cake", memlimit = "1 MB" }'}))
@@ -328,8 +325,8 @@ def test_a_wait_is_the_time_between_the_same_packet_before_and_behind_the_queue(
         _, data = sent(at, sequence)
         return at, target + source + data[12:22] + bytes([ttl]) + data[23:]
 
-    # The second packet is dropped, and the third overtakes the first; the last record of each capture belongs to the
-    # other direction.
+    # The second packet is dropped, the third overtakes the first. The captures' last records belong to the other
+    # direction.
     before = [seen(at, number, station, other, 64) for at, number in ((100, 1), (150, 2), (200, 3))]
     behind = [seen(at, number, other, station, 63) for at, number in ((400, 3), (900, 1))]
     write_pcap(tmp_path / "in.pcap", [*before, seen(300, 9, other, station, 64)])
@@ -367,7 +364,7 @@ def test_the_interface_of_a_host_is_a_delay_line_with_enough_room():
 def test_only_the_kernel_world_is_checked_for_a_kernel():
     assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
-    # A single world always gets the option, and itself reports that it does not support the option.
+    # A single world always gets the option, and reports if it lacks it.
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
 
 
@@ -391,7 +388,7 @@ def test_a_damaged_kernel_is_detected_and_rejected(tmp_path, monkeypatch, capsys
 
     assert cli.invoke(["kernel", "path"]) == 1
     assert "is damaged" in capsys.readouterr().err
-    # Add a kernel without a recorded checksum, and a kernel with an invalid manifest.
+    # A kernel without checksum, and one with an invalid manifest.
     (folder / "kernel.json").write_text(json.dumps({**known, "sha256": None}))
     assert build.find_built().path == program
     (folder / "kernel.json").write_text("[]")
@@ -422,7 +419,7 @@ def test_programs_start_on_time_and_the_run_lasts_until_the_awaited_ones_end(tmp
 
 
 def built(tmp_path: Path, version: str) -> Path:
-    """Puts a fake kernel of the given version into the cache: a shell script that does nothing."""
+    """Puts a fake kernel of this version into the cache."""
     folder = tmp_path / "lopsided" / "kernels" / version
     folder.mkdir(parents=True)
     program = folder / "linux"

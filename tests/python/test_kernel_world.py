@@ -1,4 +1,4 @@
-"""The kernel world on a real kernel; skipped with the reason if this machine has none."""
+"""The kernel world on a real kernel, if this machine has one."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ STEP = '{ kind = "step", limit = "200 packets", mark_threshold = "5 ms" }'
 
 @pytest.mark.parametrize(("queue", "cc", "wait_ms"), [(RED, "reno", 8), (STEP, "dctcp", 1)], ids=["red", "step"])
 def test_a_queue_that_marks_does_so_as_often_as_the_simulators(queue: str, cc: str, wait_ms: float):
-    """RED marks only a few packets in 8 s, each at random, so the tolerances are wide."""
+    """RED marks only a few packets in 8 s at random, so tolerances are wide."""
     require("timetravel")
     scenario = lop.Scenario.from_text(MARKING.replace("QUEUE", queue).replace("CC", cc), "marking.toml")
     linux, simulated = scenario.run(seed=1, world="kernel"), scenario.run(seed=1)
@@ -153,7 +153,7 @@ start = "1 s"
 
 
 def test_a_run_in_virtual_time_repeats_bit_by_bit_next_to_another_run(tmp_path: Path):
-    """Three flows share full queues, with random losses: each captured packet has the same time to the nanosecond."""
+    """Captured times of three flows with random losses agree to the nanosecond."""
     require("timetravel")
     chaos = lop.Scenario.from_text(CHAOS, "chaos.toml")
 
@@ -177,7 +177,7 @@ def test_every_kind_of_flow_does_its_work(linux: lop.Run):
     assert rows["pages"]["delivered_bytes"] == 60_000
     assert rows["voice"]["sent_bytes"] == pytest.approx(64_000 / 8 * 4, abs=200)
     assert rows["download"]["goodput_bps"] > 300e3
-    # The upload shares its line with the ACKs of all other flows.
+    # The line also carries the ACKs of all other flows.
     assert 30e3 < rows["upload"]["goodput_bps"] < 196e3 * 1448 / 1514
     assert rows["download"]["rtt_max_ms"] > 200
 
@@ -196,9 +196,9 @@ def test_the_report_names_the_kernel_and_confirms_the_path(linux: lop.Run):
 
 
 def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
-    """Little's law: the number of packets sent times their mean wait equals the mean backlog times the duration.
+    """Little's law: packets sent times mean wait = mean backlog times duration.
 
-    Packets that are still in the queue at the end are counted only in the backlog.
+    Packets still in the queue count only in the backlog.
     """
     for row in linux.links.to_polars().iter_rows(named=True):
         assert row["sojourn_p50_ms"] <= row["sojourn_p95_ms"] <= row["sojourn_max_ms"]
@@ -209,7 +209,7 @@ def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
 
 @pytest.fixture
 def endless(tmp_path: Path):
-    """A process that executes a run of 10 minutes, with its own folder for temporary files."""
+    """A process with a run of 10 minutes and its own temporary folder."""
     require("timetravel")
     (tmp_path / "short.toml").write_text(SHORT.replace('"6 s"', '"600 s"'))
     code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel', kernel='timetravel')"
@@ -302,7 +302,7 @@ direction = "down"
 @pytest.mark.real_time
 @pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
 def test_a_run_in_real_time_returns_a_valid_result_or_an_error(kind: str, rtt: str):
-    """Runs on this machine's kernel, without a delay on the line, because not every kernel has netem."""
+    """This kernel may lack netem, so the line has no delay."""
     require(kind)
     try:
         run = lop.Scenario.from_text(REAL.replace("RTT", rtt), "real.toml").run(world="kernel", kernel=kind)
@@ -323,7 +323,7 @@ def test_the_packets_that_a_scenario_chooses_are_lost_in_both_worlds():
     found = packets.compare(chosen, ignored=["window", "psh", "timestamps", "time"], kernel="timetravel")
     lost = [list(side.run.links["lost_packets"]) for side in found.sides]
     assert lost[0] == lost[1] and lost[0][0] >= 3
-    # All packets are equal until the second loss is repaired.
+    # All packets are equal until the second repair.
     assert found.parted is None or found.parted.parted.packets > 90
 
 

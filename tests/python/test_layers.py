@@ -1,7 +1,6 @@
-"""The layers of the package: a module imports only from its own layer and from lower layers, whether at the top, in
-functions, or for types.
+"""A module imports only from its own layer and from lower ones.
 
-A module that loads a slow library is imported inside the function that uses it, so that other commands start quickly.
+Slow libraries are imported inside functions, so that other commands start quickly.
 """
 
 import ast
@@ -23,7 +22,7 @@ LAYERS = (
     {"cli"},
     {"__init__", "__main__"},
 )
-"""The layers from the lowest to the highest; `__init__` has the public names and registers the accessors."""
+"""Layers from lowest to highest. `__init__` has the public names."""
 
 SLOW = {
     "anywidget",
@@ -41,10 +40,9 @@ SLOW = {
     "traitlets",
 }
 SLOW |= {"pyroute2", "rich"}
-"""Libraries whose import takes tens of milliseconds or more."""
+"""Libraries that load for tens of milliseconds or more."""
 EVERY_START = {"__init__", "__main__", "interrupts", "cli", "cli.completion", "cli.options"}
-"""Modules that are loaded for every help page and at every press of TAB. These modules import others only when needed.
-"""
+"""Modules of every help page and every press of TAB. They import others when needed."""
 
 
 def test_every_import_points_to_a_lower_layer():
@@ -103,7 +101,7 @@ def rank(module: str) -> int:
 
 @cache
 def arrows() -> list[tuple[str, str, int]]:
-    """Source, target and line of each import of the package's own modules."""
+    """Source, target and line of the package's own imports."""
     return [
         (name(path), target, node.lineno)
         for path in modules()
@@ -113,7 +111,7 @@ def arrows() -> list[tuple[str, str, int]]:
 
 
 def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
-    """The imports inside functions: module, imported module, line, and the slow libraries that the import loads."""
+    """Imports inside functions: module, imported module, line, and slow libraries."""
     for path in modules():
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -125,8 +123,7 @@ def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
 
 
 def imports_of(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The imports that are executed when this code runs. Imports for types are excluded; for a module, imports inside
-    functions are excluded too."""
+    """Imports that this code executes, without those for types and inside a module's functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
@@ -139,7 +136,7 @@ def for_types(node: ast.AST) -> bool:
 
 
 def single(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[str]]]:
-    """The names of an import statement, and the package's modules that each name refers to."""
+    """An import's names, and the package's modules behind each."""
     for alias in node.names:
         one = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
         yield one, list(targets(one, path))
@@ -153,7 +150,7 @@ def libraries(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 @cache
 def at_head() -> dict[str, tuple[set[str], set[str]]]:
-    """For each module, the package's modules and the slow libraries that it imports when it is loaded."""
+    """Per module: modules and slow libraries that load with it."""
     found = {}
     for path in modules():
         each = list(imports_of(tree(path)))
@@ -163,14 +160,14 @@ def at_head() -> dict[str, tuple[set[str], set[str]]]:
 
 
 def packages(module: str) -> set[str]:
-    """The packages that contain a module; these are loaded before the module."""
+    """The packages of a module, which load before it."""
     parts = module.split(".")
     return {".".join(parts[:length]) for length in range(1, len(parts))}
 
 
 @cache
 def loads(module: str) -> set[str]:
-    """The slow libraries that are loaded with a module."""
+    """Slow libraries that load with a module."""
     done: set[str] = set()
     ahead = {module}
     while ahead:
@@ -198,7 +195,7 @@ def targets(node: ast.AST, path: Path) -> Iterator[str]:
 
 
 def a_ring(graph: dict[str, set[str]]) -> list[str]:
-    """Returns one cycle in the graph, or an empty list."""
+    """Returns a cycle in the graph, if there is one."""
     done: set[str] = set()
 
     def walk(node: str, trail: list[str]) -> list[str]:

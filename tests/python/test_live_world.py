@@ -1,4 +1,4 @@
-"""The live world: short runs on real packets; skipped with the reason if this machine allows none."""
+"""Short runs on real packets, if this machine allows them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [
 
 TRIES = 3
 LATEST_MS = 100.0
-"""If the machine stalls for longer than this, in ms, a run of 1.5 s is too short to compare the delivered data."""
+"""Stall in ms beyond which a run of 1.5 s is too short to compare data."""
 
 SHORT = """\
 [scenario]
@@ -65,7 +65,7 @@ def scenario(**settings: str) -> lop.Scenario:
 def live(
     ours: tuple[str, ...] = (), pcap: Path | None = None, its: lop.Scenario | None = None, **settings: str
 ) -> lop.Run:
-    """A run without long stalls of this machine; if there is none, the test is skipped."""
+    """A run without long stalls, or a skipped test."""
     for _ in range(TRIES):
         if pcap is not None:
             shutil.rmtree(pcap, ignore_errors=True)
@@ -101,8 +101,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path]:
 def test_each_flow_arrives_with_any_tcp_at_its_ends(captured: tuple[lop.Run, Path], ours: tuple[str, ...]):
     run, simulated = live(ours) if ours else captured[0], scenario().run()
     got, expected = delivered(run), delivered(simulated)
-    # All pages are delivered in both worlds. The other flows deliver similar amounts of data; the tolerance is wide,
-    # because the machine may be busy.
+    # All pages arrive in both worlds. A busy machine needs a wide tolerance for the other flows.
     assert got["pages"] == expected["pages"] == 12_000
     assert got["download"] == pytest.approx(expected["download"], rel=0.4)
     assert got["voice"] == pytest.approx(expected["voice"], rel=0.2)
@@ -207,7 +206,7 @@ def test_a_killed_run_leaves_nothing_behind(tmp_path: Path):
 
 
 def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """The hosts' devices disappear together with the path. Errors that the hosts report after that are not faults."""
+    """Errors after the devices have disappeared are no faults."""
     live()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stopped = threading.Event()
@@ -229,7 +228,7 @@ def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monk
 
 
 def _agents(folder: Path) -> list[str]:
-    """Processes of runs that store their files in the given folder."""
+    """Processes of runs with files in this folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -289,7 +288,7 @@ def _goodput_and_ack_ratio(run: lop.Run) -> tuple[float, float]:
 def test_worlds_are_compared_with_quic_at_both_ends():
     its = lop.Scenario.from_text(QUIC, "quic.toml")
     live(("client", "server"), its=its)
-    # A single loss at another time changes the mean RTT over 3 s by 10 %.
+    # One loss at another time changes the mean RTT by 10 %.
     tolerances = {"goodput_bps": 0.05}
     compared = compare(its, ("sim", "live"), repeat=1, ours=("client", "server"), tolerances=tolerances)
     assert not compared.beyond(), compared.table().to_polars()

@@ -1,5 +1,3 @@
-"""Formulas for fairness, compared with numbers that were calculated by hand."""
-
 from __future__ import annotations
 
 import math
@@ -19,17 +17,16 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_max_min_on_a_parking_lot() -> None:
-    # Three links have the capacities 10, 8 and 10. One flow crosses all of them, and each link also carries one other
-    # flow. The middle link is full first, at a rate of 4 for each of its two flows. On each outer link, 6 are left for
-    # the other flow.
+    # One flow crosses links of 10, 8 and 10 that each carry another flow. The middle link fills first, at 4 per flow.
+    # The outer flows get the remaining 6.
     rates = metrics.max_min_rates([[0, 1, 2], [0], [1], [2]], [10, 8, 10])
     assert rates.tolist() == pytest.approx([4, 6, 4, 6])
 
 
 def test_max_min_stops_at_a_limit_and_redistributes_the_rest() -> None:
-    # A flow that can use only 1 of 10 leaves 4.5 for each of the two others.
+    # A flow limited to 1 of 10 leaves 4.5 for each other flow.
     assert metrics.max_min_rates([[0], [0], [0]], [10], [1, None, None]).tolist() == pytest.approx([1, 4.5, 4.5])
-    # If a flow crosses no link, only its own limit applies.
+    # Without a link, only the flow's limit applies.
     assert metrics.max_min_rates([[], []], [10], [None, 3]).tolist() == [math.inf, 3]
     with pytest.raises(ValueError, match="each flow needs a limit"):
         metrics.max_min_rates([[0]], [10], [1, 2])
@@ -45,7 +42,7 @@ def test_under_max_min_no_flow_can_improve() -> None:
         rates = metrics.max_min_rates(routes, capacities)
         load = [sum(rates[flow] for flow, route in enumerate(routes) if link in route) for link in range(5)]
         assert (np.array(load) <= capacities * (1 + 1e-9)).all()
-        # Each flow crosses a full link on which no flow has a higher rate (the bottleneck condition).
+        # The bottleneck condition: each flow crosses a full link without a higher rate.
         for flow, route in enumerate(routes):
             full = [link for link in route if load[link] == pytest.approx(capacities[link])]
             assert any(
@@ -55,7 +52,7 @@ def test_under_max_min_no_flow_can_improve() -> None:
 
 
 def test_jain_of_rates_that_are_entitled_to_unequal_shares() -> None:
-    # If 4 and 6 are the fair rates, 2 and 3 are fair too, but 3 and 3 are not: (0.75 + 0.5)^2 / (2 (0.5625 + 0.25)).
+    # If 4 and 6 are fair, so are 2 and 3, but not 3 and 3: (0.75 + 0.5)^2 / (2 (0.5625 + 0.25)).
     assert metrics.jain_index(metrics.normalised_rates([2, 3], [4, 6])) == pytest.approx(1)
     assert metrics.jain_index(metrics.normalised_rates([3, 3], [4, 6])) == pytest.approx(1.5625 / 1.625)
     with pytest.raises(ValueError, match="fair rate"):
@@ -63,8 +60,7 @@ def test_jain_of_rates_that_are_entitled_to_unequal_shares() -> None:
 
 
 def test_harm_is_a_share_of_the_value_without_competition() -> None:
-    # As in the paper's examples: 10 alone and 3 in company is a loss of 70 %; of 80 ms in company, 75 % were added to
-    # the 20 ms alone.
+    # The paper's examples: 10 becomes 3, a loss of 70 %; 20 ms become 80 ms, of which 75 % are harm.
     assert metrics.harm_to_rate(10, 3) == pytest.approx(0.7)
     assert metrics.harm_to_cost(20, 80) == pytest.approx(0.75)
     assert metrics.harm_to_rate(10, 12) == 0
@@ -76,8 +72,7 @@ def test_harm_is_a_share_of_the_value_without_competition() -> None:
 
 
 def test_the_exponent_of_rtt_unfairness() -> None:
-    # At 4 times the RTT, half of the rate means an exponent of 1/2, and 1/16 of the rate an exponent of 2. The order of
-    # the flows does not matter.
+    # At 4 times the RTT, half of the rate is an exponent of 1/2, and 1/16 one of 2.
     assert metrics.rtt_unfairness_exponent(2, 1, 20, 80) == pytest.approx(0.5)
     assert metrics.rtt_unfairness_exponent(1, 16, 80, 20) == pytest.approx(2)
     assert metrics.rtt_unfairness_exponent(1, 2, 20, 80) == pytest.approx(-0.5)
@@ -87,7 +82,7 @@ def test_the_exponent_of_rtt_unfairness() -> None:
 
 def test_shares_over_time_cover_the_bytes_of_each_window() -> None:
     time = np.arange(0.0, 11.0)
-    # The first flow delivers 10 bytes per second; the second delivers 30 per second from 5 s on.
+    # 10 bytes per second, and 30 from 5 s on.
     counters = np.column_stack([10 * time, 30 * np.maximum(time - 5, 0)])
     when, share = metrics.shares_over_time(time, counters, 0, 10, 2)
     assert when.tolist() == list(range(2, 11))
@@ -97,18 +92,18 @@ def test_shares_over_time_cover_the_bytes_of_each_window() -> None:
 
 
 def ramp(shares: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """The second flow's share at 0, 1, 2, ... s, and the first flow's share."""
+    """The second flow's share at 0, 1, 2, ... s; the first has the rest."""
     second = np.array(shares)
     return np.arange(len(second), dtype=float), np.column_stack([1 - second, second])
 
 
 def test_convergence_begins_with_the_hold_time() -> None:
     time, share = ramp([0.1, 0.2, 0.3, 0.41, 0.45, 0.5, 0.52, 0.5])
-    # From 3 s on, the share is between 0.4 and 0.6: within 20 % of one half.
+    # From 3 s on, the share is within 20 % of one half.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=3) == 3
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 1, within=0.2, hold_s=3) == 2
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.1, hold_s=3) == 4
-    # A hold time that extends beyond the end of the data does not count.
+    # The hold time must end within the data.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=5) is None
 
 

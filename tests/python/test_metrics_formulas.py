@@ -1,5 +1,4 @@
-"""Closed-form metrics: performance, buffers and the thesis's own averages, compared with published numbers or
-numbers that were calculated by hand."""
+"""Closed-form metrics, compared with published numbers or calculations by hand."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ from lopsided import metrics
 
 
 def test_performance_is_the_worse_direction() -> None:
-    # 1,200 of 2,400 kbit/s is one half, and 49 of 196 kbit/s is one quarter: the uplink determines the result.
+    # One half of the downlink, one quarter of the uplink: the uplink decides.
     assert metrics.min_normalised_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(0.25)
-    # The net goodput of the same run hardly reveals the starved upload: 1,249 of 2,596 kbit/s.
+    # The net goodput hardly shows the starved upload: 1,249 of 2,596 kbit/s.
     assert metrics.normalised_net_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(1249 / 2596)
     assert metrics.asymmetry_ratio(2.4e6, 196e3) == pytest.approx(12.24, abs=0.005)
     with pytest.raises(ValueError, match="uplink rate"):
@@ -27,8 +26,7 @@ def test_performance_bound_fills_exactly_one_direction() -> None:
         uplink = share * up * 1514 / 1448 + share * down / (2 * 1448 * 8) * 66 * 8
         downlink = share * down * 1514 / 1448 + share * up / (2 * 1448 * 8) * 66 * 8
         assert max(uplink / up, downlink / down) == pytest.approx(1.0)
-    # Without ACKs, only headers keep the bound below 1. With an ACK per segment, the slow uplink carries twice as many
-    # ACKs.
+    # Without ACKs, only headers count. An ACK per segment doubles the uplink's ACKs.
     assert metrics.two_way_performance_bound(2.4e6, 196e3, ack_bytes=0) == pytest.approx(1448 / 1514)
     assert metrics.two_way_performance_bound(2.4e6, 196e3) == pytest.approx(0.755, abs=0.001)
     assert metrics.two_way_performance_bound(2.4e6, 196e3, segments_per_ack=1) == pytest.approx(0.623, abs=0.001)
@@ -63,7 +61,7 @@ def test_rank_correlation_sees_order_not_shape() -> None:
 
 
 def test_buffer_rules() -> None:
-    # 2.4 Mbit/s times 200 ms is 60 kB, or 40 full packets; four flows need half of it.
+    # 2.4 Mbit/s times 200 ms is 60 kB or 40 packets; four flows need half.
     assert metrics.bandwidth_delay_product_bytes(2.4e6, 0.2) == pytest.approx(60_000)
     assert metrics.one_bdp_buffer_packets(2.4e6, 0.2) == pytest.approx(40)
     assert metrics.many_flow_buffer_packets(2.4e6, 0.2, 4) == pytest.approx(20)
@@ -73,8 +71,7 @@ def test_buffer_rules() -> None:
 
 @pytest.mark.parametrize(
     ("packets", "uplink_bps", "rtt_s", "difference_bytes"),
-    # The published estimates of the uplink buffer (table 6.2), the published RTTs (table 6.1), and the difference
-    # between the two windows that each estimate implies (MER-M08).
+    # Buffer estimates (table 6.2), RTTs (table 6.1), and the implied difference of the windows (MER-M08).
     [(25, 1e6, 0.140, 110_000), (17, 196e3, 0.200, 60_800), (30, 100e3, 0.160, 94_000)],
 )
 def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: float, difference_bytes: float) -> None:
@@ -84,8 +81,7 @@ def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: fl
 
 
 def test_uplink_bound_is_where_the_phase_rule_turns() -> None:
-    # By eq 6.5, eq 6.6 is eq 2.5 with the buffer's drain time added to the RTT. So for a slightly smaller buffer, the
-    # rule returns out of phase.
+    # By eq 6.5, eq 6.6 is eq 2.5 with the drain time in the RTT. A slightly smaller buffer is out of phase.
     w_down, w_up, rtt_s, uplink_bps = 75_000.0, 20_000.0, 0.18, 256e3
     bound = metrics.uplink_buffer_bound_packets(w_down, w_up, rtt_s, uplink_bps)
     for packets, phase in ((bound - 0.01, "out of phase"), (bound + 0.01, "in phase")):
@@ -103,7 +99,7 @@ def test_diagonal_crossing_is_interpolated() -> None:
     # The curve estimate = 30 - size / 2 meets the diagonal at 20.
     crossing = metrics.diagonal_crossing(sizes, 30 - sizes / 2)
     assert crossing.packets == pytest.approx(20) and crossing.side == "crosses"
-    # The crossing is between two measured sizes if the estimate is 18 everywhere.
+    # An estimate of 18 everywhere crosses between two sizes.
     assert metrics.diagonal_crossing(sizes, np.full(10, 18.0)).packets == pytest.approx(18)
 
 
@@ -112,8 +108,7 @@ def test_diagonal_crossing_without_and_with_several() -> None:
     above = metrics.diagonal_crossing(sizes, sizes + 4)
     below = metrics.diagonal_crossing(sizes, sizes - 4)
     assert (above.packets, above.side, below.packets, below.side) == (None, "above", None, "below")
-    # The curve crosses down, up and down again: the first downward crossing is the threshold, but all three are
-    # reported.
+    # Down, up and down: the first downward crossing is the threshold.
     wavy = metrics.diagonal_crossing(sizes, sizes + np.array([2.0, -2.0, 2.0, -2.0]))
     assert wavy.packets == pytest.approx(7.5)
     assert wavy.every == pytest.approx((7.5, 12.5, 17.5))
@@ -144,7 +139,7 @@ def test_appendix_estimate_rounds_down_twice() -> None:
     # (60_801 // 2 - 4_900) // 1500: 30_400 - 4_900 = 25_500, which is exactly 17 packets.
     assert metrics.estimated_buffer_packets(70_801, 10_000, 4_900) == 17
     assert metrics.estimated_buffer_packets(70_799, 10_000, 4_900) == 16
-    # Python's integer division rounds towards minus infinity.
+    # Integer division rounds towards minus infinity.
     assert metrics.estimated_buffer_packets(10_000, 10_000, 100) == -1
 
 
@@ -155,8 +150,7 @@ def test_appendix_rtt_variability_is_of_the_late_rows() -> None:
 
 
 def test_a_slow_return_path_limits_a_download() -> None:
-    # balakrishnan1999 section 4.2.1: packets of 1 kB, ACKs of 52 B over SLIP and of 18 B with header compression,
-    # delayed ACKs.
+    # balakrishnan1999 section 4.2.1: 1 kB packets, delayed ACKs of 52 B (SLIP) and 18 B (compressed).
     of_slip, of_cslip = (10e6, 28.8e3, 1000, 52), (10e6, 28.8e3, 1000, 18)
     assert metrics.normalised_bandwidth_ratio(*of_slip) == pytest.approx(18.05, abs=0.01)
     assert metrics.normalised_bandwidth_ratio(*of_cslip) == pytest.approx(6.25)
@@ -181,11 +175,11 @@ def test_the_confidence_interval_uses_students_t():
 
 def test_differences_between_strata_do_not_widen_the_interval():
     found = metrics.stratified_interval([[1, 3, None], [11, 13]])
-    # Both strata have a variance of 2; of the 4 degrees of freedom, the strata's means use 2: t = 4.303.
+    # Both variances are 2. Means use 2 of 4 degrees of freedom: t = 4.303.
     assert (found.mean, found.of) == (7, 4)
     assert found.half_width == pytest.approx(4.303 * math.sqrt(2 * (1 / 2 + 1 / 2) / 4))
     assert metrics.stratified_interval([[1, 2, 3]]) == metrics.mean_interval([1, 2, 3])
-    # Each stratum has the same weight, whatever the number of its values.
+    # Each stratum has the same weight.
     assert metrics.stratified_interval([[1], [11, 13]]).mean == pytest.approx(6.5)
     assert math.isnan(metrics.stratified_interval([[1], [2]]).half_width)
     draws = np.random.default_rng(2).normal(0, 3, (2000, 2, 4)) + np.array([[[5], [15]]])

@@ -1,5 +1,3 @@
-"""Metrics of time series, applied to signals for which the result is known."""
-
 from __future__ import annotations
 
 import numpy as np
@@ -17,7 +15,7 @@ def test_counter_rate_interpolates_between_samples() -> None:
     # From 5 s (5 kB delivered) to 15 s (25 kB delivered).
     assert metrics.counter_rate_bps(time, delivered, 5, 15) == pytest.approx(16_000)
     assert metrics.counter_rate_bps(time, delivered, 10, 20) == pytest.approx(24_000)
-    # After the last sample, nothing more is delivered.
+    # Nothing is delivered after the last sample.
     assert metrics.counter_rate_bps(time, delivered, 10, 30) == pytest.approx(12_000)
 
 
@@ -74,7 +72,7 @@ SERVICE_S = SEGMENT * 8 / UPLINK_BPS
 
 
 def bunched(per_bunch: int, bunches: int) -> tuple[np.ndarray, np.ndarray]:
-    """ACKs of one segment each, collected in bunches of `per_bunch` ACKs and then delivered 1 ms apart."""
+    """ACKs of one segment each, in bunches of `per_bunch`, 1 ms apart."""
     index = np.arange(per_bunch * bunches)
     ready = (index // per_bunch + 1) * per_bunch * SERVICE_S
     return ready + (index % per_bunch) * 0.001, (index + 1) * SEGMENT
@@ -89,7 +87,7 @@ def test_clocked_acks_are_not_compressed() -> None:
 @pytest.mark.parametrize("per_bunch", [2, 5, 10])
 def test_share_and_burst_follow_the_bunch_size(per_bunch: int) -> None:
     found = metrics.ack_compression(*bunched(per_bunch, 40), UPLINK_BPS)
-    # All ACKs of a bunch except the first are compressed. (The first ACK is also the first row of the record.)
+    # All ACKs but a bunch's first are compressed.
     assert found.compressed_share == pytest.approx((per_bunch - 1) / per_bunch, abs=0.02)
     assert found.bursts == 40
     assert found.mean_burst_bytes == pytest.approx((per_bunch - 1) * SEGMENT)
@@ -100,7 +98,7 @@ def test_a_delayed_ack_of_two_segments_is_not_compressed_but_a_recovery_jump_mus
     time = np.arange(1, 100) * 2 * SERVICE_S
     acked = np.arange(1, 100) * 2 * SEGMENT
     assert metrics.ack_compression(time, acked, UPLINK_BPS).compressed_share == 0
-    # An ACK that ends a loss recovery acknowledges 20 segments at once, 10 ms after the ACK before it.
+    # An ACK that ends a recovery: 20 segments, 10 ms after the previous ACK.
     time = np.append(time, time[-1] + 0.01)
     acked = np.append(acked, acked[-1] + 20 * SEGMENT)
     assert metrics.ack_compression(time, acked, UPLINK_BPS).compressed_share > 0.05
@@ -129,7 +127,7 @@ def test_a_noisy_cycle_is_found_with_its_period(period_s: float) -> None:
     noise = np.random.default_rng(3).normal(0, 0.3, time.size)
     found = metrics.periodicity(np.sin(2 * np.pi * time / period_s) + noise, step)
     assert found.periodic
-    # The highest peak may be at a later full cycle, but it must be a whole number of periods away.
+    # The peak may be at a later cycle, but at a whole number of periods.
     assert found.period_s is not None
     cycles = found.period_s / period_s
     assert abs(cycles - round(cycles)) * period_s < 2 * step
@@ -176,7 +174,7 @@ TIME = np.arange(0, 120, 0.1)
 
 
 def sawtooth(period_s: float, delay_s: float = 0.0) -> np.ndarray:
-    """A sawtooth like Reno's window: it grows from 0.5 to 1 and falls back to 0.5."""
+    """A sawtooth like Reno's window, from 0.5 to 1."""
     return 0.5 + 0.5 * (((TIME - delay_s) / period_s) % 1.0)
 
 
@@ -208,7 +206,7 @@ def test_unrelated_sawtooths_have_no_phase_although_both_mostly_grow(period_a: f
 
 
 def test_a_slow_common_growth_is_not_phase() -> None:
-    # Both windows double over the run, but their swings are unrelated.
+    # Both windows double, but their swings are unrelated.
     a = sawtooth(10) + TIME / 60
     b = sawtooth(3.7) + TIME / 60
     assert np.corrcoef(a, b)[0, 1] > 0.8
@@ -216,7 +214,7 @@ def test_a_slow_common_growth_is_not_phase() -> None:
 
 
 def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
-    # Two windows that never fall; both grow for 1 s in every 4 s, either together or alternately.
+    # Both grow for 1 s in every 4 s, together or alternately, and never fall.
     grows = (TIME % 4) < 1
     stairs, later = np.cumsum(grows), np.cumsum(np.roll(grows, 20))
     assert phase(stairs, stairs * 2, scale_s=0.5).agreement > 0.9
@@ -225,15 +223,14 @@ def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
 
 def test_falls_that_coincide_beyond_chance() -> None:
     slow, fast = sawtooth(20), sawtooth(5)
-    # Five falls of the slow window (its fall at 0 s is not detected), each at a fall of the fast window. The fast
-    # window falls every 5 s, so 20 % of all times are within 0.5 s of a fall.
+    # Five falls of the slow window, each with one of the fast. Falls every 5 s, so 20 % of all times are within 0.5 s
+    # of one.
     together = metrics.fall_coincidence(TIME, slow, TIME, fast, 1, 119, within_s=0.5)
     assert (together.falls, together.share) == (5, 1.0)
     assert together.chance == pytest.approx(0.2, abs=0.01) and together.lift == pytest.approx(5, rel=0.05)
     apart = metrics.fall_coincidence(TIME, slow, TIME, sawtooth(5, delay_s=2.5), 1, 119, within_s=0.5)
     assert apart.share == 0 and apart.lift == 0
-    # If falls are closer together than the tolerance, their intervals must not count twice: the fraction of all times
-    # is near 1.
+    # Overlapping intervals around falls must not count twice.
     assert metrics.fall_coincidence(TIME, slow, TIME, sawtooth(1), 1, 119).chance == pytest.approx(1, abs=0.02)
     never = metrics.fall_coincidence(TIME, TIME + 1, TIME, slow, 1, 119)
     assert never.falls == 0 and np.isnan(never.share)

@@ -1,5 +1,4 @@
-"""User-defined congestion controls: the examples in docs/own-congestion-control.md work, and faults cause clear
-errors."""
+"""The examples of docs/own-congestion-control.md work, and faults cause clear errors."""
 
 import re
 import shutil
@@ -22,8 +21,7 @@ ROOT = Path(__file__).parents[2]
 CRATE = ROOT / "examples" / "own-congestion-control"
 GUIDE = (ROOT / "docs" / "own-congestion-control.md").read_text()
 
-# Random and burst losses, successive timeouts, spurious timeouts because of a long queue, idle periods, new
-# connections.
+# Random and burst losses, successive and spurious timeouts, idle periods, new connections.
 HARD = """
 [scenario]
 duration = "30 s"
@@ -64,7 +62,7 @@ def adsl_with(adsl, controller) -> lop.Scenario:
 
 
 class Hearing(Reno):
-    """A congestion control that records the calls of all its connections."""
+    """Records the calls of all connections."""
 
     heard: set[str]
 
@@ -81,7 +79,7 @@ class Hearing(Reno):
         super().on_idle(restart_window_bytes)
 
 
-# One profile for each method of counting ACKs.
+# One profile per way to count ACKs.
 @pytest.mark.parametrize("profile", ["linux-6.1", "freebsd-7", "ns2-reno"])
 def test_reno_in_python_equals_the_built_in_reno(profile):
     Hearing.heard = set()
@@ -89,7 +87,7 @@ def test_reno_in_python_equals_the_built_in_reno(profile):
     built_in = own.with_(**{"stack.cc": "reno"}).run()
     assert own.run().digest == built_in.digest
     assert Hearing.heard >= {"loss", "timeout", "idle"}
-    # BSD's stacks and ns-2 do not distinguish a segment's first timeout from later ones.
+    # BSD and ns-2 do not distinguish a segment's later timeouts.
     assert ("timeout again" in Hearing.heard) == (profile == "linux-6.1")
     assert ("undo" in Hearing.heard) == (built_in.flows["undos"].sum() > 0)
 
@@ -118,7 +116,7 @@ def test_a_function_may_make_the_controller(adsl):
         def ssthresh(self, signal, path, window):
             return self.share * window.segments
 
-    # Both congestion controls round half of an odd window down.
+    # Both round half of an odd window down.
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.5)).run().digest == adsl.run().digest
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.9)).run().digest != adsl.run().digest
 
@@ -179,13 +177,13 @@ def test_losses_are_reported_one_by_one(adsl):
     adsl = adsl.with_(**{"flow.upload.direction": "down"})
     run = adsl_with(adsl, Counting).run()
     octets = sum(end - start for start, end in Counting.lost.items())
-    # The number of bytes lost is lower than the number of bytes retransmitted: a segment that is lost twice counts
-    # once, and a segment that is retransmitted after a timeout may not have been lost.
+    # Fewer bytes are lost than retransmitted: a segment lost twice counts once, and one retransmitted by a timeout may
+    # have arrived.
     assert 0 < octets <= 1448 * run.flows["retransmits"][0]
 
 
 def failing(method, body):
-    """Reno with a method that raises an error after 10 s."""
+    """Reno with a method that fails after 10 s."""
 
     def instead(self, *arguments):
         return body(self) if self.now_s > 10 else getattr(super(Failing, self), method)(*arguments)
@@ -369,7 +367,7 @@ def test_explain_names_the_option_for_the_users_code(adsl, tmp_path, capsys):
     "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )
 def test_the_stubs_name_every_member(name):
-    """The stubs of these classes, which editors display, are written by hand, so members may be missing in them."""
+    """Stubs for editors are written by hand and may lack members."""
     stubs = (ROOT / "python" / "lopsided" / "_native.pyi").read_text()
     [body] = re.findall(rf"^class {name}:\n(.*?)(?=^\S|\Z)", stubs, re.DOTALL | re.MULTILINE)
     described = set(re.findall(r"^    (?:def )?([a-z_]+)(?:\(|:)", body, re.MULTILINE))
@@ -379,7 +377,7 @@ def test_the_stubs_name_every_member(name):
 
 @pytest.fixture(scope="module")
 def printed():
-    """The output of the crate's program, as built by `cargo test`."""
+    """Output of the crate's program from `cargo test`."""
     command = ["cargo", "run", "--quiet", "--offline", "--locked", "--profile", "test", "--package", CRATE.name]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

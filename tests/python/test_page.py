@@ -1,4 +1,4 @@
-"""The laboratory as one page: the commands that write and serve it, and the page in a real browser."""
+"""The laboratory as one page, also in a real browser."""
 
 import http.client
 import json

@@ -1,7 +1,4 @@
-"""balakrishnan1999: the scenarios agree with the paper, and the table cells agree with the authors' code.
-
-The tests run one seed. The report runs all cells with the paper's seeds.
-"""
+"""balakrishnan1999: the scenarios agree with the paper, and cells with the authors' code. One seed."""
 
 from __future__ import annotations
 
@@ -50,7 +47,7 @@ def test_one_way_cells_match_the_authors_code(m: Measurements, line: str, scheme
     authors = tables.authors("A", line, scheme)
     assert authors is not None
     measured = m.row("one-way", line=line, scheme=scheme.key)
-    # Within 5 %, or within the spread of the authors' own runs.
+    # Within 5 %, or the spread of the authors' runs.
     spread = max(0.05, authors["throughput_std_mbps"] / authors["throughput_mbps"])
     assert measured["throughput_bps"] / 1e6 == pytest.approx(authors["throughput_mbps"], rel=spread)
     assert measured["cwnd_packets"] == pytest.approx(authors["cwnd_packets"], rel=0.05)
@@ -75,8 +72,7 @@ def test_the_arithmetic_of_section_4_is_printed_to_the_digit(m: Measurements) ->
 
 
 def test_the_part_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> None:
-    """The experiments run in the simulator, which is faster: the same scenarios, with the simulator's TCP at both
-    ends."""
+    """In the simulator, which is faster, with its TCP at both ends."""
     assert paper.live is not None
     measured = run_experiments(paper.live, paper.live.experiments, 1, run_jobs)
     made = {figure.name: figure.make(measured) for figure in paper.live.figures}

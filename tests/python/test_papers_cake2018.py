@@ -1,5 +1,4 @@
-"""cake2018: the scenarios have the settings of their sources, and claims fail if the settings are changed to
-contradict them."""
+"""cake2018: the scenarios have their sources' settings, and claims fail with contrary ones."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ def test_the_scenarios_have_the_settings_of_their_sources(paper: Paper) -> None:
 
 
 def test_the_limit_of_acks_is_an_ack_of_66_octets_for_two_segments() -> None:
-    # Half of the uplink, 0.528 Mbit/s, carries 1,000 ACKs per second.
+    # Half of the uplink carries 1,000 ACKs per second.
     assert ack_limit_bps(2 * 0.528e6) == pytest.approx(1000 * 2 * 1448 * 8)
 
 
@@ -69,7 +68,7 @@ def test_every_printed_result_is_compared_or_judged(
 ) -> None:
     results, left_out = printed_results(paper, m, artifacts)
     assert len(results) == 78
-    # `coverage.py` has a rule that measures or judges these metrics.
+    # `coverage.py` has a rule for these metrics.
     covered = {metric for rule in paper.coverage for metric in rule.metrics}
     assert {row.metric for row in left_out} <= covered
 

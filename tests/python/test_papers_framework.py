@@ -1,4 +1,4 @@
-"""The paper framework, tested with a small paper. `toy` writes all files that a new paper needs."""
+"""Tests the paper framework with a small paper."""
 
 from __future__ import annotations
 
@@ -82,8 +82,7 @@ Section 2,,rate,2,Mbit/s,eq,setting,
 
 
 def toy(folder: Path) -> Paper:
-    """One experiment with two settings, a figure, a claim that holds, a claim that fails, and a setting that the
-    paper does not state."""
+    """A small paper: one experiment, one figure, a claim that holds, one that fails, and an assumption."""
     (folder / "scenarios").mkdir()
     (folder / "scenarios" / "line.toml").write_text(SCENARIO)
     (folder / "published.csv").write_text(PUBLISHED)
@@ -165,7 +164,7 @@ def test_medians_are_over_seeds_that_all_settings_share(paper: Paper) -> None:
 
 def test_another_first_seed_moves_every_case(paper: Paper) -> None:
     lab = run_experiments(paper, paper.experiments, 2, run_jobs, seed=101)
-    # Seed 1 means the scenario's own seed, which is 7.
+    # Seed 1 means the scenario's own, 7.
     assert set(lab.runs("queues")["seed"].to_list()) == {107, 108}
     with pytest.raises(UsageError, match="exceed 2"):
         run_experiments(paper, paper.experiments, 2, run_jobs, seed=2**64 - 7)
@@ -201,7 +200,7 @@ def test_claims_are_judged_on_medians_and_on_every_seed(paper: Paper) -> None:
         "1 fails because the reason is not recorded.",
     ]
     assert reproduction.held_of_paper == "1 of 2"
-    # Two interpretations of a statement count as one statement.
+    # Two interpretations count as one statement.
     twice = [replace(each, claim=replace(each.claim, reading="goodput")) for each in (moves, miracle)]
     other = replace(moves, claim=replace(moves.claim, reading="windows"))
     assert held_in_short([*twice, other, replace(other, verdict=miracle.verdict)]) == "1 of 2"
@@ -223,10 +222,10 @@ def test_a_random_claim_has_more_seeds_and_states_in_how_many_it_holds(paper: Pa
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
     assert found.counts()[-1] == "1 of these is a coin toss; seeds in which it holds: more 2 of 4"
-    # The counts of statements mention a statement that holds with only some of the seeds.
+    # The counts mention statements that hold with some seeds only.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
-    # A requested number of repetitions overrides the default one.
+    # The requested repetitions override the default.
     assert run(repetitions=2).claims[0].repetitions == 2
 
 
@@ -241,7 +240,7 @@ def test_a_variant_shows_changed_values_and_changed_verdicts(paper: Paper) -> No
 
 
 def test_a_pair_of_variants_changes_each_experiment_by_its_own(paper: Paper) -> None:
-    # The second assumption's key refers to a flow that the first experiment does not have.
+    # The key refers to a flow that the first experiment lacks.
     (paper.folder / "scenarios" / "other.toml").write_text(SCENARIO.replace('"download"', '"other"'))
     of_other = Statements(("other",))
 
@@ -281,7 +280,7 @@ def test_the_report_is_self_contained_and_its_data_are_next_to_it(paper: Paper, 
     report = page.write(drawn(reproduction, paper.figures), tmp_path / "out").read_text()
     targets = re.findall(r"""(?:href|src)=["']([^"']*)|url\(([^)]*)""", report)
     found = {address or inner for address, inner in targets}
-    # The page of all published values is in the same folder.
+    # The page of published values is here too.
     assert found and all(each.startswith("#") for each in found - {"coverage.html"})
     assert "<script" not in report and "@import" not in report
     for words in ("does not hold", "It carries 1.", "about 1.50 Mbit/s", "read off by eye", "downlink rate"):
@@ -312,10 +311,10 @@ def test_the_exit_code_reports_unexpected_verdicts(
 ) -> None:
     code, printed = reproduce(paper, monkeypatch, tmp_path / "a", claims_only=True)
     assert code == 1 and "1 of the paper's 2 statements hold" in printed and "not as recorded" in printed
-    # With another number of seeds than the paper's own, a verdict may differ by chance, so no difference is reported.
+    # With other seeds, a verdict may differ by chance, so nothing is reported.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "b", claims_only=True, repeat=1)
     assert code == 0 and "not as recorded" not in printed
-    # Verdicts at other seeds are not compared with the recorded ones either. The report names the first seed.
+    # Not compared at other seeds either. The report names the first seed.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "d", claims_only=True, seed=5)
     assert code == 0 and "not as recorded" not in printed and ", from 5; digests" in printed
     page = (tmp_path / "d" / "claims" / "report.html").read_text(encoding="utf-8")
@@ -354,7 +353,7 @@ def test_a_run_of_one_figure_keeps_the_full_report(
     assert before == {path: path.read_bytes() for path in before}
     assert (out / "figure-1" / "report.html").is_file()
     assert (out / "figure-1" / "figures" / "figure-1.pdf").read_bytes().startswith(b"%PDF")
-    # A new full report keeps the subfolders of partial reports.
+    # Partial reports stay.
     reproduce(paper, monkeypatch, out, repeat=1)
     assert (out / "figure-1" / "report.html").is_file()
     assert (out / "report.html").read_bytes() != before[out / "report.html"]
@@ -473,14 +472,14 @@ def test_the_search_for_numbers_ignores_misleading_text() -> None:
     def said(reason: str, *values: float) -> list[str]:
         return unexplained(Verdict(False, "above 0.25", tuple(number("it", value) for value in values), reason))
 
-    # The data contains the digits, but with another sign.
+    # The sign differs.
     assert said("the score is -0.31", 0.31) == ["-0.31"] and said("the score is +0.31", 0.31) == []
     assert said("costs -8 points", 8.0) == ["-8"] and said("loses 8 points", -8.0) == []
     assert said("5-20 packets", 5.0, 20.0) == []
-    # A number after a reference is a quantity, not a reference; a list of references needs a plural noun.
+    # A number after a reference is a quantity. Only plural nouns have lists.
     assert said("in phase 2, 30 packets wait and in phase 3 and 45 ms later", 1.0) == ["30", "45"]
     assert said("sections 5.1.3 and 5.1.4, tables 3-1 to 3-2") == []
-    # Quantities in words count as numbers; counts of links do not.
+    # Words of quantity count, counts of links do not.
     assert said("longer than two minutes, twice as often, on three links", 1.0) == ["two", "twice"]
     assert said("longer than two minutes", 2.0) == []
 
@@ -570,7 +569,7 @@ def test_all_studies_are_summarised_on_one_page(paper: Paper, monkeypatch: pytes
     assert "nothing to &lt;draw&gt;" in page and not (out / "toy2025").exists()
     for link in re.findall(r'(?:href|src)="([^"#]+)"', page):
         assert (out / link).is_file(), link
-    # The same folder can be written again, unless it contains a file that no report wrote.
+    # The folder can be written again, unless it has other files.
     assert papers.reproduce_all(out, 1, console) == 1
     (out / "toy2024" / "notes.txt").write_text("mine")
     with pytest.raises(FolderError, match=r"notes\.txt"):
@@ -578,7 +577,7 @@ def test_all_studies_are_summarised_on_one_page(paper: Paper, monkeypatch: pytes
 
 
 def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper) -> None:
-    """A claim that is judged on one seed can read another experiment's verdict for the same seed."""
+    """A claim on one seed reads another experiment's same seed."""
     lab = run_experiments(paper, paper.experiments, 3, run_jobs)
     last = lab.repetition(2).instead("queues", "queues").repetition(2)
     assert last.runs("queues")["repetition"].unique().to_list() == [2]
@@ -637,7 +636,7 @@ def test_bounds_wider_than_the_statement_are_found(paper: Paper) -> None:
     claim = Statements(("queues",))("Between 14 to 15.5 Mbit/s.", "section 1")(lambda m: between(14, 16, []))
     assert wider_than_said(claim, between(14, 16, [Measured("rate", 15.7)])) == ["from 14 to 16 for 14 to 15.5"]
     assert wider_than_said(claim, between(14, 15.5, [Measured("rate", 15.7)])) == []
-    # A range about another quantity is ignored.
+    # Another quantity's range is ignored.
     assert wider_than_said(claim, between(0, 30, [Measured("time", 15.7)])) == []
 
 
@@ -677,7 +676,7 @@ def test_a_variant_changes_only_its_own_settings(paper: Paper) -> None:
     case = Case("line.toml", {"queue": "{ harddrop = false }", "burst": "4"}, {})
     edited = Variant("other", {"rtt": "5 ms"}, {"harddrop = false": "harddrop = true", "burst": "3", "missing": "1"})
     assert edited.applied_to(case).overrides == {"queue": "{ harddrop = true }", "burst": "3", "rtt": "5 ms"}
-    # Experiments that a variant does not change keep their measurements.
+    # Unvaried experiments keep their measurements.
     other = replace(paper.experiments[0], key="other")
     assumption = replace(paper.assumptions[0], experiments=("other",))
     wide = replace(paper, experiments=(*paper.experiments, other), assumptions=(assumption,), varied=("queues",))
@@ -752,7 +751,7 @@ def test_every_printed_value_has_a_counterpart_or_a_reason(paper: Paper, tmp_pat
         assert words in listed
     assert pl.read_csv(out / "coverage.csv").height == 7
     assert '(<a href="coverage.html">coverage.html</a>)' in (out / "report.html").read_text(encoding="utf-8")
-    # A partial report has no list of published values.
+    # Partial reports list no published values.
     part = drawn(run_paper(whole, run_jobs, figures=whole.figures, claims=False, sensitivity=False, repetitions=1), ())
     assert part.coverage == ()
 
@@ -775,7 +774,7 @@ def test_an_experiment_beyond_the_paper_waits_for_full(paper: Paper, tmp_path: P
     found = run_paper(usual, run_jobs, figures=usual.figures, claims=True, sensitivity=True, repetitions=1)
     assert set(found.digests) == {"queues"} and [each.claim.key for each in found.claims] == ["moves", "miracle"]
     assert [each.varied[0][0].experiments for each in found.sensitivities] == [("queues",)]
-    # The statement is counted separately, neither as holding nor as failing.
+    # It counts separately.
     assert found.counts() == ["1 of the paper's 2 statements hold", "1 more statement is judged with --full"]
     page.write(drawn(found, usual.figures), tmp_path / "out")
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -792,7 +791,7 @@ def test_no_statement_of_a_paper_waits_for_full() -> None:
         assert {each.origin for each in usual.left_to_full} <= {"ours"}, key
         run = {each.key for each in usual.experiments}
         assert run.issuperset((*usual.answer_needs, *usual.varied)), key
-        # The rules for printed values may need only experiments that a usual run contains.
+        # Rules may need only a usual run's experiments.
         needed = {name for rule in usual.coverage for name in rule.needs}
         assert run.issuperset(needed), key
         assert {rule.by for rule in usual.coverage if rule.by} <= {each.key for each in usual.claims}, key

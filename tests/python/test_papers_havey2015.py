@@ -1,4 +1,4 @@
-"""havey2015: its chapters, its metrics, and chapter 4 from start to end."""
+"""havey2015: its chapters, its metrics, and all of chapter 4."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ LENGTHS = {
     "fwp-repair": "2 s",
     "alone": "130 s",
 }
-"""Durations in which every flow runs. All other runs have the duration `SHORT`."""
+"""Durations in which every flow runs. Others are `SHORT`."""
 
 
 @pytest.mark.slow
 def test_reasons_state_what_was_measured():
-    """Judges every claim on random measurements: every number in its reason must come from these measurements."""
+    """Every number in a reason must come from the (random) measurements."""
     paper = load("havey2015")
     short = {each.key: {"scenario.duration": LENGTHS.get(each.key, "32 s")} for each in EXPERIMENTS}
     m = of_one_case_each(paper, EXPERIMENTS, short)
@@ -163,7 +163,7 @@ to = "home"
 
 
 def test_the_queue_of_an_interconnect_two_networks_away_is_sensed():
-    """Section 7.1: the congested link belongs to another provider and has no managed queue."""
+    """Section 7.1: the congested link is another provider's, without managed queue."""
 
     def rtt_ms(queue: str) -> float:
         scenario = lop.Scenario.from_text(INTERCONNECT, "interconnect.toml").with_(

@@ -1,5 +1,4 @@
-"""heusse2011: the expression for inputs with a known result, claims that fail with contrary settings, and the
-reasons."""
+"""heusse2011: the expression's known results, claims that fail with contrary settings, and reasons."""
 
 from __future__ import annotations
 
@@ -22,9 +21,9 @@ PAPER = "heusse2011"
 def test_equal_buffers_give_equal_throughputs_and_unequal_ones_their_ratio() -> None:
     for unit in setup.UNITS:
         assert model.windows(unit, 50, 50).ratio == pytest.approx(1)
-    # ACKs take 26 of 1,500 bytes, so the ratio of the windows is slightly larger than the ratio of the sizes.
+    # ACKs take 26 of 1,500 bytes, so the windows' ratio is slightly larger.
     assert model.windows("bytes", 50, 25).ratio == pytest.approx(2, rel=0.03)
-    # In packet buffers, the ACKs of 50 segments fill a buffer of 25 packets.
+    # ACKs of 50 segments fill 25 packets.
     assert model.windows("packets", 50, 35).ratio == pytest.approx((50 - 17.5) / (35 - 25))
     assert math.isnan(model.windows("packets", 50, 25).ratio)
 
@@ -32,7 +31,7 @@ def test_equal_buffers_give_equal_throughputs_and_unequal_ones_their_ratio() -> 
 def test_a_line_whose_buffer_drains_more_slowly_is_full() -> None:
     windows = model.windows("bytes", 50, 50)
     down, up = windows.shares(3e6, 1e6)
-    # The uplink is full of data and ACKs, and the download has the same rate as the uplink.
+    # Data and ACKs fill the uplink, and both flows have the same rate.
     assert up * (1 + model.ack_room("bytes") * windows.ratio) == pytest.approx(1)
     assert down == pytest.approx(up / 3)
 

@@ -1,9 +1,4 @@
-"""merritt2010: the scenarios agree with the thesis, every published result is compared, and the claims that hold for
-every seed hold.
-
-The tests run each of the study's 30 settings with one seed, which takes 1 s. The report shows how much the results vary
-between seeds.
-"""
+"""merritt2010: scenarios agree with the thesis, and claims that hold for every seed hold. One seed."""
 
 from __future__ import annotations
 
@@ -44,8 +39,7 @@ def test_the_scenario_equals_tables_4_1_to_4_4(paper: Paper, line: AccessLine) -
         }
         link = written["link"][direction]
         assert link["rate"] == f"{printed['cir']:.0f} kbit/s"
-        # The burst is published in bits (MER-A03) and stored in bytes. The credit of an interval corresponds to the
-        # rate (MER-M11).
+        # The burst is published in bits (MER-A03), stored in bytes. The credit fits the rate (MER-M11).
         assert link["shaper"]["burst"] == f"{printed['bc'] / 8:.0f} B"
         assert link["shaper"]["refill_interval"] == f"{printed['tc']:.0f} ms"
         assert printed["bc"] == printed["cir"] * printed["tc"]
@@ -99,8 +93,7 @@ def test_the_measures_agree_with_the_run_s_own_tables(m: Measurements) -> None:
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
 def test_goodput_stays_below_the_payload_share_of_the_line(m: Measurements, line: AccessLine) -> None:
     for name in ("down_share", "up_share"):
-        # The payload is 1,448 of 1,514 bytes. In addition, data that was sent before the period may arrive in it: up to
-        # one full queue.
+        # 1,448 of 1,514 bytes are payload. Up to one full queue of earlier data may arrive in the period.
         assert curve(m, line, name).median.max() < 1448 / 1514 + 0.02
     alone = curve(m, line, "goodput_down_alone_bps").median / line.down_bps
     assert 0.9 < alone.min() <= alone.max() < 1448 / 1514 + 0.005
@@ -111,9 +104,8 @@ def test_the_scripts_formula_is_window_over_rtt(m: Measurements, line: AccessLin
     for packets in BUFFERS:
         shares = [at(m, line, packets, name).median for name in ("logged_down", "logged_up")]
         assert at(m, line, packets, "logged_performance").median == min(shares)
-    # If losses are rare, window over RTT equals goodput, except for headers and for the data that slow start sends
-    # before the first RTT sample. The two differ more on the line with the slowest uplink, where more of the window is
-    # retransmitted.
+    # With rare losses, window over RTT equals goodput, but for headers and slow start. The slowest uplink retransmits
+    # more.
     near = 0.25 if line.name == "3000/100" else 0.1
     assert abs(at(m, line, 20, "logged_down").median - at(m, line, 20, "down_share").median) < near
 
@@ -216,16 +208,15 @@ def test_the_field_procedure_depends_on_where_it_starts(m: Measurements) -> None
     def of_field(name: str) -> list[float]:
         return main(m, name, "field").median.tolist()
 
-    # The downloads are identical up to 30 s: both runs contain the first slow start, which sets the largest window.
+    # Up to 30 s the downloads are identical: the first slow start sets the largest window.
     assert of_field("max_cwnd_down_bytes") == main(m, "max_cwnd_down_bytes").median.tolist()
-    # The configured buffer limits the upload's largest window, and therefore determines the estimate.
+    # The buffer limits the upload's largest window, and so the estimate.
     assert of_field("max_cwnd_up_bytes")[-1] > 3 * of_field("max_cwnd_up_bytes")[0]
     assert of_field("estimate_packets")[-1] < of_field("estimate_packets")[0] - 10
 
 
 def test_the_second_procedure_needs_no_measurement() -> None:
-    # On 2400/196, the download's RTT is 110 ms plus a full R1 of 50 packets (250 ms); the upload's is 110 ms plus 17
-    # packets (1.04 s).
+    # The download's RTT is 110 ms plus 50 packets in R1 (250 ms), the upload's 110 ms plus 17 packets (1.04 s).
     down, up = 2.4e6 / 8 * 0.36, 196e3 / 8 * (0.11 + 17 * 12000 / 196e3)
     expected = ((down - up) / 2 - 0.36 * 196e3 / 8) / 1500
     assert second_way_packets(MAIN, 17, 0.11) == pytest.approx(expected)
@@ -236,7 +227,7 @@ def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Meas
 
 
 def test_the_verdicts_at_the_seeds_of_the_study_equal_the_record(paper: Paper) -> None:
-    """Executes the last 200 runs of `make demo`, without its figures."""
+    """Runs the last 200 runs of `make demo`."""
     found = reproduction.run(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=paper.repeat)
     assert all(each.recorded for each in found.claims)
     assert {each.claim.key: each.verdict.reason for each in found.claims if each.surprising} == {}

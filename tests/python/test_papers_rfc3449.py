@@ -1,5 +1,5 @@
-"""Tests the study of RFC 3449 on one seed: its paths and mechanisms are those of the RFC, each row of the RFC's
-tables has a verdict or a reason, and the claims that hold for every seed hold."""
+"""RFC 3449 as a study: paths and mechanisms are the RFC's, each row of its tables has a verdict or a reason. One
+seed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_mechanism_holds_only_with_gain_and_without_harm() -> None:
 
     assert is_good(found(1.2, 0.9)) and is_good(found(0.9, 1.2))
     assert not helps(found(1.05, 1.0))
-    # A gain in one direction does not outweigh a starved flow in the other direction.
+    # A gain does not outweigh a starved flow.
     assert not is_good(found(6.0, 0.4)) and not is_good(found(0.7, 2.0))
 
 
@@ -74,7 +74,7 @@ def test_the_sweep_follows_the_arithmetic(m: Measurements) -> None:
         labels = {"d": d, "compression": "none", "uplink_buffer_packets": setup.DEEP}
         curve = m.curve("ratio", "down_bps", "k", **labels)
         for k, rate in zip(curve.x, curve.median / curve.first, strict=True):
-            # The first window of data does not wait for ACKs, so the rate is slightly higher.
+            # The first window waits for no ACK.
             assert rate == pytest.approx(min(1, d / k), abs=0.02), (d, k)
 
 

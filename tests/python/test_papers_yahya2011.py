@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 PAPER = "yahya2011"
 
 RUN = {"without-sack": (19,), "combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
-"""Numbers of the tests, by experiment, that are run here in addition to the baselines."""
+"""Tests that run here, by experiment, besides the baselines."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_the_testbed_equals_that_of_the_report(paper: Paper) -> None:
         names = (f"{sender}-alcatel1", "bottleneck", "egress", f"alcatel2-{receiver}")
         path = [link for link in resolved["links"] if link["name"] in names]
         delays = sum(link[way]["delay_s"] for link in path for way in ("down", "up")) * 1e3
-        # The 84 bytes of a ping take 10 us on each of eight links.
+        # A ping's 84 bytes take 10 us on each of eight links.
         assert delays + 8 * (84 + 38) * 8 / rate / 1e3 == pytest.approx(ping, abs=0.02)
 
 
@@ -118,7 +118,7 @@ def test_the_average_of_tcptrace_excludes_netem(m: Measurements) -> None:
     for test in BASELINES[4:]:
         behind, beyond = (value(m, test, name).median for name in ("rtt_ms", "end_to_end_rtt_ms"))
         assert behind < 10 and beyond - behind > 100
-        # All data is sent once, with at least one ACK per two segments.
+        # Data is sent once, with at least one ACK per two segments.
         assert 100_000 < value(m, test, "total_packets").median < 160_000
     assert value(m, BASELINES[4], "rtt_ms", experiment="in-network").median > 100
 
@@ -195,7 +195,7 @@ def test_the_slower_path_logs_in_later() -> None:
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper) -> None:
-    """Runs with files of 5 % of the size, because the reasons are built in the same way from any result."""
+    """5 % of the size is enough: reasons do not depend on it."""
     small = {f"flow.{flow}.app": "5242880 B" for flow in ("S1", "S2")}
     others = ("preflight", "course", "dialogue", "kernel", "kernel-pair")
     experiments = [each for each in paper.experiments if each.key not in others]
@@ -230,5 +230,5 @@ def test_every_printed_throughput_rtt_and_retransmission_is_a_result_of_the_repo
         metric: sum(each.metric == metric and each.where.startswith("Section 3") for each in paper.published)
         for metric in (THROUGHPUT, "rtt_average", "retransmitted_data_packets")
     }
-    # The throughput of baselines 6 and 7 was lost when the text was extracted (YAH-A05).
+    # The extracted text lacks the throughput of baselines 6 and 7 (YAH-A05).
     assert counted == {THROUGHPUT: 8 + 48 - 2, "rtt_average": 8 + 48, "retransmitted_data_packets": 24}

@@ -1,4 +1,4 @@
-"""Links with an MTU: larger packets are dropped before the link, and their sender then sends smaller segments."""
+"""Links with an MTU drop larger packets, and the sender then sends smaller segments."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_datagrams_beyond_the_mtu_are_dropped_here_and_rejected_on_linux(tunnel)
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_linux_sends_the_very_same_packets(tunnel):
-    """Data in flight and data in the send buffer is resent in pieces; later data is sent in smaller segments."""
+    """Sent and buffered data is resent in pieces; later data is smaller."""
     try:
         found = packets.compare(tunnel, ignored=["psh", "window"], kernel="timetravel")
     except KernelUnavailable as reason:

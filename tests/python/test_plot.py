@@ -1,4 +1,4 @@
-"""Tests the texts and the places of panels in figures. No test checks the appearance of figures."""
+"""Texts and panels of figures. No test checks their appearance."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The package runs the simulator on systems without Linux's modules and system calls, such as Windows and macOS."""
+"""The simulator runs without Linux's modules and system calls."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ for module, names in (
     for name in names.split():
         module.__dict__.pop(name, None)
 
-# As the real ones: a folder cannot be opened, and no library stands for the process itself.
+# As on Windows, a folder cannot be opened.
 plain_open = os.open
 def no_folders(path, flags, *rest, **more):
     if os.path.isdir(path):
@@ -74,7 +74,7 @@ def test_a_run_can_be_saved_twice(folder):
         done = _lopsided(folder, "run", "adsl.toml", "--out", "run", *more)
         assert done.returncode == 0, done.stderr
         assert (folder / "run" / "report.html").exists()
-    # No other file is left in the folder, such as a lock or an unfinished folder.
+    # No lock or unfinished folder is left.
     assert sorted(path.name for path in folder.iterdir()) == ["adsl.toml", "run"]
     done = _lopsided(folder, "explain", "run")
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,3 @@
-"""The probe on the loopback interface."""
-
 from __future__ import annotations
 
 import contextlib
@@ -39,8 +37,7 @@ def port():
 
 
 def run_until_all_send(*arguments: object, **options: object) -> list[probe.Log]:
-    """Repeats the run until all flows have sent data. Flows end at fixed times, so a flow sends nothing if this machine
-    stalls for its whole duration."""
+    """Repeats the run until all flows send: flows end at fixed times, and this machine may stall."""
     for _ in range(5):
         logs = probe.run(*arguments, **options)  # type: ignore[arg-type]
         if all(log.received and len(log.samples) > 2 for log in logs):
@@ -88,7 +85,7 @@ WRONG = [
 
 
 def request(**changes: object) -> bytes:
-    """A download request with some fields changed."""
+    """A download request with changed fields."""
     wish = {"role": "data", "token": "t", "flow": FLOW, "interval_s": 0.02}
     return json.dumps(wish | changes).encode() + b"\n"
 
@@ -173,7 +170,7 @@ def test_the_sink_survives_invalid_input(port: int):
             connection.settimeout(10)
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
-    # Proves that the sink still works, however slow this machine is.
+    # The sink still works, however slow this machine is.
     (log,) = probe.run("127.0.0.1", probe.plan(down=1, up=0, duration_s=20.0, size=100_000, cc=None), port=port)
     assert log.received == 100_000
 
@@ -215,7 +212,7 @@ for port, here, there in ((5001, ours, kernel), (5002, kernel, ours)):
                 logs = probe.run("127.0.0.1", flows, port=port, stack=here)
             except RunError as error:
                 sys.exit(77 if "cannot have ports" in str(error) else str(error))
-            # A flow that ends by the clock sends nothing where the machine stands still for so long.
+            # A flow that ends by the clock sends nothing if the machine stalls for so long.
             if all(log.received and (size or log.samples) for log in logs):
                 break
         else:
@@ -229,7 +226,7 @@ stop.set()
 
 @pytest.mark.slow
 def test_either_end_can_use_the_user_space_tcp():
-    """Runs in a network namespace, because setting firewall rules requires root."""
+    """Firewall rules need root, which a namespace gives."""
     room = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
     with contextlib.suppress(FileNotFoundError):
         if subprocess.run([*room, "true"], check=False).returncode == 0:

@@ -1,4 +1,4 @@
-"""QUIC's ACKs in captures have the sizes that RFC 9000 implies, and the ACK ratio of the settings."""
+"""QUIC's ACKs in captures have RFC 9000's sizes and the configured ratio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IPV4, UDP, CONNECTION_ID, TAG = 20, 8, 8, 16
 
 
 def datagrams(file: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The source address and the UDP datagram of each packet of a pcapng file, without the IPv4 header."""
+    """Source address and UDP datagram of each pcapng packet."""
     octets, at = file.read_bytes(), 0
     while at < len(octets):
         kind, size = struct.unpack_from("<II", octets, at)
@@ -31,7 +31,7 @@ def datagrams(file: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def varint(octets: bytes, at: int) -> tuple[int, int]:
-    """Decodes a variable-length integer (RFC 9000, section 16), and returns the position after it."""
+    """Decodes a variable-length integer (RFC 9000, section 16) and returns the next position."""
     size = 1 << (octets[at] >> 6)
     return int.from_bytes(octets[at : at + size], "big") & ((1 << (8 * size - 2)) - 1), at + size
 
@@ -41,8 +41,7 @@ def varint_size(value: int) -> int:
 
 
 def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
-    """Returns the ranges of a packet that consists of one ACK frame, and the size of its IPv4 packet according to
-    RFC 9000."""
+    """Returns a pure ACK's ranges, and its IPv4 size by RFC 9000."""
     first = udp[UDP]
     if first & 0x80:
         return None
@@ -68,8 +67,7 @@ def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
         marks.append(mark)
     if at != len(frames):
         return None
-    # Section 17.3.1: the header; section 19.3: type, largest acknowledged, delay, count, ranges and gaps, and ECN
-    # counts.
+    # Section 17.3.1: header. Section 19.3: type, largest, delay, count, ranges and gaps, ECN counts.
     lengths = [end - start for start, end in ranges]
     numbers = [largest, delay, count, *lengths, *gaps, *marks]
     frame = 1 + sum(map(varint_size, numbers))
@@ -103,8 +101,7 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
     if loss == "0 %":
         assert news[len(news) // 2] == packets
         assert acks == pytest.approx(packets, rel=0.15)
-        # The header has 1 + 8 + 1 bytes, the frame 1 + 2 (largest) + 2 (delay) + 1 + 1 bytes, and the tag 16 bytes. ECN
-        # counts add 2 + 1 + 1 bytes.
+        # Header 1 + 8 + 1, frame 1 + 2 (largest) + 2 (delay) + 1 + 1, and tag 16 bytes. ECN counts add 2 + 1 + 1.
         assert sizes.most_common(1)[0][0] == (65 if ecn else 61)
     else:
         assert max(sizes) > min(sizes), "holes need ranges"
@@ -115,20 +112,19 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
     [
         # Every second packet.
         *((name, 1.8, 2.2) for name in ("quinn", "ngtcp2", "msquic", "quic-go", "neqo")),
-        # Chrome acknowledges every 10th packet, and at the latest 25 % of an RTT after the first unacknowledged packet.
+        # Chrome: every 10th packet, and at the latest 25 % of an RTT after the first.
         ("chrome", 8, 10.5),
         ("mvfst", 8, 10.5),
-        # picoquic sends an ACK for each 25 % of a window of up to 117 packets, or after 10 ms, at 833 packets/s.
+        # picoquic: 25 % of a window of up to 117 packets, or 10 ms, at 833 packets/s.
         ("picoquic", 7, 11),
-        # quicly sends an ACK for each 12.5 % of the window, after the first 1,000 packets.
+        # quicly: 12.5 % of the window, after the first 1,000 packets.
         ("quicly", 8, 25),
     ],
 )
 def test_a_preset_acknowledges_as_its_stack(acks: str, least: float, most: float):
     changed = {"flow.it.transport.acks": acks, "scenario.duration": "6 s", "record.interval": "1 s"}
     run = Scenario.from_text(LINE, acks).with_(**changed).run()
-    # Use only the last 3 s, because a preset behaves differently at its start. Counters in samples count from the start
-    # of the run.
+    # Presets start differently, so use the last 3 s. Counters count from the start.
     sent = {(row["direction"], round(row["time_s"])): row["sent_packets"] for row in run.queues.rows()}
     ratio = (sent["down", 6] - sent["down", 3]) / (sent["up", 6] - sent["up", 3])
     assert least <= ratio <= most, ratio

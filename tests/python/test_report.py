@@ -21,7 +21,7 @@ def page(adsl_run) -> str:
 
 
 class _Loads(HTMLParser):
-    """Collects every URL that a browser would fetch."""
+    """Collects the URLs that a browser would fetch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ def test_a_report_is_self_contained(page):
 
 
 def drawn(page):
-    """The report without its scripts and the scripts' data."""
+    """The report without scripts and their data."""
     return re.sub(r"<script.*?</script>", "", page, flags=re.S)
 
 

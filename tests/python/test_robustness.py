@@ -1,4 +1,4 @@
-"""A sample of the trials of `robustness.py`, which kills commands and fills disks hundreds of times."""
+"""A sample of the trials of `robustness.py`."""
 
 import random
 import signal

@@ -1,5 +1,3 @@
-"""Runs from Python: tables, repeatability, captures, interruption."""
-
 import os
 import signal
 import threading
@@ -100,12 +98,12 @@ def test_the_captures_of_all_hosts_are_merged_in_order_of_time(adsl, adsl_run, t
     adsl.run(pcap=tmp_path, pcap_at=["merged"])
     assert not list(tmp_path.glob("link-*"))
     octets = {path.name: path.stat().st_size for path in tmp_path.glob("*.pcapng")}
-    # The two files have only one section header.
+    # Two files have one section header.
     assert 0 < octets["host-client.pcapng"] + octets["host-server.pcapng"] - octets["merged.pcapng"] < 200
     for flow, delivered in zip(captures.read_index(tmp_path), adsl_run.flows["delivered_bytes"], strict=True):
         times, arrived = captures.arrivals(tmp_path, flow)
         assert list(times) == sorted(times)
-        # Data that is retransmitted unnecessarily arrives twice; data after a gap at the end is not delivered.
+        # Unnecessarily retransmitted data arrives twice; data after a gap is not delivered.
         assert delivered <= arrived.sum() < 1.05 * delivered
 
 
@@ -123,7 +121,7 @@ def test_progress_goes_from_0_to_1(adsl):
 
 
 def test_an_interrupt_stops_a_long_run(adsl):
-    # 10 hours at 1 Gbit/s: the test would not end if nothing stopped the run.
+    # 10 hours at 1 Gbit/s, which must be stopped.
     settings = {"scenario.duration": "36000 s", "link.down.rate": "1 Gbit/s", "record.interval": "0 s"}
     endless = adsl.with_(**settings)
     # A shell starts background jobs with SIGINT ignored.

@@ -1,5 +1,3 @@
-"""Scenarios from Python: reading, building, changing, errors."""
-
 import pytest
 
 import lopsided as lop

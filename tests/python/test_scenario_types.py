@@ -1,5 +1,4 @@
-"""The types of the resolved scenario match its JSON: no key is missing, none is superfluous, and each value has its
-type."""
+"""The types of the resolved scenario match its JSON."""
 
 import json
 import types
@@ -92,7 +91,7 @@ def test_the_type_checker_finds_wrong_scenarios(adsl):
 
 
 def faults(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Returns the paths of values that do not have the declared type."""
+    """Returns paths of values with another type than declared."""
     origin, inner = get_origin(kind), get_args(kind)
     if is_typeddict(kind):
         hints = get_type_hints(kind)

@@ -1,5 +1,4 @@
-"""`lopsided search`: it finds known optima, has the same result for the same seed, and continues after an
-interruption."""
+"""`lopsided search` finds known optima, reproducibly, and continues after an interruption."""
 
 from __future__ import annotations
 
@@ -133,8 +132,7 @@ def test_a_small_space_is_tried_as_a_whole(short):
 
 
 def test_a_known_optimum_is_found_with_fewer_trials_than_there_are_values(short):
-    """A higher rate increases the goodput of a download alone: the best rate is the end of the range, or within 5 %
-    of it."""
+    """A higher rate is better, so the best is within 5 % of the range's end."""
     pytest.importorskip("optuna")
     alone = short.with_(**{"flow.upload.start": "7.9 s"})
     found = lop.search(alone, {"link.down.rate": "0.5..3 Mbit/s"}, maximise="goodput.download", trials=24)
@@ -153,7 +151,7 @@ def test_the_front_is_that_of_all_trials_and_keeps_the_limits(short):
     for trial in found.tried:
         assert ("link.up.queue.target" in trial.labels) == (trial.labels["link.up.queue.kind"] == "codel")
         assert found.keeps(trial) == (trial.mean(2) < 0.25)
-    # The best trial is checked with separate seeds, and its scenario file reproduces its run.
+    # The best trial has checks, and its file reproduces its run.
     first = found.front[0]
     assert len(first.checks) == 3 and {run.digest for run in first.checks}.isdisjoint(run.digest for run in first.runs)
     assert found.scenario_of(first).run().digest == first.runs[0].digest

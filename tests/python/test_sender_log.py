@@ -1,4 +1,4 @@
-"""`lopsided metrics`: the scripts of merritt2010's appendices, applied to logs with known averages."""
+"""merritt2010's scripts on logs with known averages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lopsided.studies.probe import THESIS_COLUMNS
 
 
 def log(path: Path, rows: list[tuple[float, int, int]], header: bool = True) -> Path:
-    """Rows of time in s, RTT in microseconds and window in bytes."""
+    """Rows: time in s, RTT in microseconds, window in bytes."""
     lines = ["\t".join(THESIS_COLUMNS)] if header else []
     lines += [f"{time:f}\t{rtt}\t50\t0\t{cwnd}\t65535\t65535\t0\t1000.000000" for time, rtt, cwnd in rows]
     path.write_text("\n".join(lines) + "\n")
@@ -23,7 +23,7 @@ def log(path: Path, rows: list[tuple[float, int, int]], header: bool = True) -> 
 
 @pytest.fixture
 def logs(tmp_path: Path) -> tuple[Path, Path]:
-    """A download whose RTT and window are doubled by an upload after 10 s."""
+    """An upload after 10 s doubles the download's RTT and window."""
     alone = [(100.0 + at, 200_000, 30_000) for at in range(11)]
     both = [(100.0 + at, 400_000, 60_000) for at in range(11, 21)]
     return log(tmp_path / "down.tsv", alone + both), log(tmp_path / "up.tsv", [(110.5, 1_000_000, 20_000)] * 5)
@@ -44,7 +44,7 @@ def test_all_scripts_agree_with_the_functions(logs: tuple[Path, Path], capsys: p
     expected = metrics.estimated_buffer_packets(60_000, 20_000, bdp)
     assert values["uplink buffer by inequality 6.6"] == expected == 10
     assert values["performance, the smaller of these (eq 1.2)"] == pytest.approx(100 * 1.2e6 / 2.4e6)
-    # Only the rows during the upload count, and in these rows the RTT does not vary.
+    # The RTT does not vary during the upload.
     assert values["standard deviation of the download's RTT"] == 0
 
 

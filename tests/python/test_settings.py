@@ -1,4 +1,4 @@
-"""Each setting changes the scenario, is rejected, or causes a note: none is ignored silently."""
+"""Each setting changes the scenario, is rejected, or causes a note."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ WORDS = {
     "cell_format": "atm",
     "kind": "codel",
 }
-"""Alternative values for keys that allow only certain words."""
+"""Other values of keys with fixed words."""
 FREE = ("title", "name", "source", "label")
-"""Keys whose value is free text."""
+"""Keys with free text."""
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """Every key of a scenario with its value; the entries of a list of tables are numbered from 1."""
+    """Every key with its value; entries of lists are numbered from 1."""
     if isinstance(value, dict):
         for key, inner in value.items():
             quoted = key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else f'"{key}"'
@@ -43,7 +43,7 @@ def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def other(path: str, value: object) -> str | None:
-    """Returns another value of the same kind; `None` if no other value is known."""
+    """Returns another value of the same kind, if one is known."""
     key = path.rpartition(".")[2]
     if isinstance(value, bool):
         return str(not value).lower()
@@ -57,7 +57,7 @@ def other(path: str, value: object) -> str | None:
         return word
     if found := re.fullmatch(r"([0-9.]+) (.+)", value):
         if key == "stop":
-            # A flow's stop time may be after the end of the run.
+            # Stop times may be after the end.
             return f"{float(found[1]) * 0.9:g} {found[2]}"
         return f"{float(found[1]) * 2 + 3:.9g} {found[2]}" if "." in found[1] else f"{int(found[1]) * 2 + 3} {found[2]}"
     return None
@@ -65,12 +65,12 @@ def other(path: str, value: object) -> str | None:
 
 @pytest.mark.parametrize("name", examples.names())
 def test_every_setting_changes_the_scenario_or_is_refused(name: str):
-    # Write out all defaults, so that every key is in the file.
+    # All defaults, so that every key is in the file.
     whole = lop.Scenario.from_text(examples.text(name), f"{name}.toml").to_toml()
     scenario = lop.Scenario.from_text(whole, name)
     assert scenario.to_toml() == whole
     tried = refused = 0
-    # A dumbbell has twenty equal links, so test each key on only one of them.
+    # A dumbbell's twenty links are alike, so test one.
     different = {
         (re.sub(r"\.\d+\.", ".N.", path), repr(value)): (path, value) for path, value in leaves(tomllib.loads(whole))
     }

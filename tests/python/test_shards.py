@@ -1,4 +1,4 @@
-"""Shards of a study: together they produce the table of a single machine, even after losses and repetitions."""
+"""Shards produce a single machine's table, even after losses and repetitions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _shard(file, folder, number, count=COUNT, *more):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, adsl):
-    """A scenario, 64 shards of a sweep of 32 settings with 2 seeds, and the table of a single machine."""
+    """64 shards of a sweep with 32 settings and 2 seeds, and a single machine's table."""
     place = tmp_path_factory.mktemp("shards")
     file = place / "adsl.toml"
     file.write_text(adsl.to_toml())
@@ -163,7 +163,7 @@ def test_shards_of_a_search_wait_for_each_batch_and_are_one_search(adsl_file, tm
     assert names
     for name in names:
         assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
-    # Shards that run at the same time wait for each other.
+    # Shards in parallel wait for each other.
     together = tmp_path / "together"
     program = [sys.executable, "-m", "lopsided", "search", str(adsl_file), *TRIALS, "--quiet", "--out", str(together)]
     running = [subprocess.Popen([*program, "--shard", f"{number}/2"]) for number in (1, 2)]

@@ -1,4 +1,4 @@
-"""Tests buffer sizing: the result for one slow line, and the formulas."""
+"""Buffer sizing on a slow line, and its formulas."""
 
 import itertools
 
@@ -38,7 +38,7 @@ def test_the_measured_size_is_the_largest_that_still_performs(sized):
     assert measured.best_performance == curve["performance"].max()
     assert measured.knee_performance >= floor
     assert (larger["performance"] < floor).all()
-    # The thesis and Linux have the same result: on this line, a large uplink buffer starves the download.
+    # As in the thesis and on Linux, a large uplink buffer starves the download.
     assert measured.falls
     assert measured.worst_performance < 0.8 * measured.best_performance
 
@@ -49,7 +49,7 @@ def test_the_model_is_inequality_6_6_fed_by_the_field_procedure(sized):
         expected = ((windows[0] - windows[1]) / 2 - row["rtt_alone_ms"] / 1e3 * 196e3 / 8) / 1500
         assert row["estimate_packets"] == pytest.approx(expected)
         assert row["window_down_both_bytes"] <= row["window_down_bytes"]
-        # A download alone fills and drains its 50-packet queue, so its RTT varies between 20 ms and 20 + 250 ms.
+        # A download alone fills and drains 50 packets: 20 ms to 20 + 250 ms.
         assert 100 < row["rtt_alone_ms"] < 270
 
 
@@ -129,8 +129,7 @@ def test_a_discipline_is_recommended_with_its_settings_in_both_directions():
     rows = {row["queue"]: row for row in found.advice.candidates.rows()}
     assert rows["fq_codel"]["rpm"] > 2 * rows["unmanaged"]["rpm"]
     assert found.advice.recommended in ("fq_codel", "cake")
-    # A full frame takes 24 ms on the uplink and 1.5 ms on the downlink: a target of 5 ms is sufficient only on the
-    # downlink.
+    # A full frame takes 24 ms up and 1.5 ms down, so 5 ms suit only the downlink.
     down, up = found.advice.settings["fq_codel"]
     assert (down["target"], down["interval"]) == ("5 ms", "100 ms")
     assert (up["target"], up["interval"]) == ("35.48 ms", "130.5 ms")
@@ -174,7 +173,7 @@ def test_a_fast_line_is_planned_within_the_budget(down, up, rtt):
     packets_per_second = (line.down_bps + line.up_bps) / 12000
     plan = size_plan.plan_for(packets_per_second, line.rtt_s, 14, 5, 6, 3)
     assert not plan.whole and plan.both_s > 20 * line.rtt_s
-    # At 10 Gbit/s in both directions, more packets are required: in a shorter run, the flows would not fill the line.
+    # At 10 Gbit/s, a shorter run would not fill the line.
     assert plan.packets <= (4 if down == "10G" else 1.01) * size_plan.BUDGET_PACKETS
 
 
@@ -193,7 +192,6 @@ def test_an_estimate_is_refined_near_the_knee(monkeypatch):
     at = tried.index(found.measured.knee_packets)
     assert min(after - before for before, after in itertools.pairwise(tried)) <= 10
     assert at > 0 and "an estimate" in found.why
-    # Exactly the given sizes are tried.
     assert lop.size("2.4M", "196k", "200ms", queues=(), repeat=1, sizes=[5, 20]).curve["buffer_packets"].to_list() == [
         5,
         20,
@@ -204,11 +202,11 @@ def test_a_target_delay_bounds_the_buffer_with_framing_accounted_for():
     found = lop.size("8M", "512k", "40ms", sizes=[4, 8, 40], repeat=1, queues=(), target_delay="100ms")
     assert found.target_packets == 4 and found.packets == min(4, found.measured.knee_packets)
     assert found.drain_s(found.target_packets) <= 0.1 < found.drain_s(found.target_packets + 1)
-    # 1,500 bytes plus 40 of PPPoE, LLC and AAL5 fill 33 cells.
+    # 1,500 bytes and 40 of PPPoE, LLC and AAL5 fill 33 cells.
     line = sizing.line_of("8M", "512k", "40ms", SizeOptions(framing="pppoe-llcsnap"))
     assert line.wire_s == pytest.approx(33 * 53 * 8 / 512e3)
     assert line.packets_within(0.1) == 3 and line.packets_within(0.001) == 1
-    # The rate of the shaper for full packets is 5 % below the line's.
+    # The shaper is 5 % below the line for full packets.
     down, up = found.shaped_bps
     assert (down, up) == (int(0.95 * 8e6 * 1514 / 1500), int(0.95 * 512e3 * 1514 / 1500))
     assert str(up) in found.configs[0].lines and "95 %" in found.assumed and "no framing" in found.assumed

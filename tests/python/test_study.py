@@ -1,4 +1,4 @@
-"""Studies: their options, and the modules that are loaded before the result is printed."""
+"""Options of studies, and modules loaded before the result is printed."""
 
 import dataclasses
 import inspect

@@ -1,5 +1,3 @@
-"""Sweeps: axes, seeds, and tidy tables."""
-
 import polars as pl
 import pytest
 

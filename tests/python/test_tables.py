@@ -1,4 +1,4 @@
-"""The measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal the output of their tools."""
+"""Measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal their tools' output."""
 
 import re
 
@@ -13,7 +13,7 @@ accurate_ecn = load("accurate-ecn-table")
 
 
 def _rows(name: str) -> list[list[str]]:
-    """The cells of a table that `rfc3449-table` prints, without the heading."""
+    """Cells of a table of `rfc3449-table`, without the heading."""
     lines = [line for line in rfc3449.in_document(name).splitlines() if line.startswith("|")]
     return [line.strip("| ").split(" | ") for line in lines[2:]]
 

@@ -1,5 +1,3 @@
-"""Measurements of the flows in captures: of a run, and of its files."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Parsing and formatting of quantities."""
-
 import math
 
 import pytest

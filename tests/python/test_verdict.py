@@ -1,5 +1,3 @@
-"""The first sentences about a run agree with its tables."""
-
 import pytest
 
 import lopsided as lop

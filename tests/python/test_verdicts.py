@@ -1,4 +1,4 @@
-"""The verdicts of studies name the right subjects, with the numbers from the tables."""
+"""Verdicts of studies name the right subjects and numbers."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ def table(spec, rows):
 
 
 def queues(slow, rates, rpm=(), lost=()):
-    """A comparison of disciplines with the given values (RTT, goodput, ...) in the downlink."""
+    """A comparison of disciplines with these values in the downlink."""
     names = list(slow)
     cells = [
         {"queue": name, "world": "sim", "direction": "down", "rtt_p95_ms": slow[name], "goodput_bps": rates[name]}
@@ -92,7 +92,7 @@ def test_the_verdict_names_the_best_remedy_and_the_harmful_ones():
 
 
 def pair(one, other, share, rtts=(20.0, 20.0), least=None):
-    """Both cells of a pair of controls; the first control has the given share of the goodput."""
+    """Both cells of a pair. The first control has the given share."""
     cells = []
     for (cc, rtt), (against, its), part in (
         ((one, rtts[0]), (other, rtts[1]), share),
@@ -203,8 +203,7 @@ def test_every_repeating_study_states_that_start_times_vary():
 
 
 def probed(direction, start_s, rtts_ms, rates_bps):
-    """A log with one sample per second: the rate is the data written to the sender's socket since the previous
-    sample."""
+    """A log with a sample per second: the rate is the data written since the previous one."""
     flow = probe_study.Flow(f"{direction}1", direction, start_s, 20.0)
     samples, sent = [], 0.0
     for second, (rtt_ms, rate_bps) in enumerate(zip(rtts_ms, rates_bps, strict=True)):

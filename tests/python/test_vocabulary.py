@@ -1,5 +1,4 @@
-"""Tests that an option has the same meaning in all commands, and that a meaning has only one option. The table below
-lists them."""
+"""An option has one meaning in all commands, and a meaning has one option."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from lopsided.cli.hints import RENAMED
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ("shape", "reflect", "proxy", "schema", "ui", "page")
-"""Commands without a result to print: they serve until they are stopped, or print only JSON."""
+"""Commands that serve until stopped, or print only JSON."""
 
 MEANINGS = {
     "--plot": "the picture to write",
@@ -47,7 +46,7 @@ MEANINGS = {
     "--server": "a shell command at the far end of a line",
     "--limit": "the time after which a run ends",
 }
-"""The meaning of each option that several commands have. `ALIKE` has other options that commands share."""
+"""Meanings of shared options. `ALIKE` has more."""
 ALIKE = {
     "--direction", "--link", "--queues", "--preset", "--duration", "--stack", "--streams", "--rule", "--bind", "--port",
     "--stall", "--interface", "--dry-run", "--systemd", "--undo", "--cc", "--ecn", "--workload", "--loss-down",
@@ -55,12 +54,12 @@ ALIKE = {
     "--flow", "--record", "--trials", "--remedies", "--quiet", "--detection", "--source", "--flows", "--capture",
     "--sender", "--ours",
 }  # fmt: skip
-"""Options that several commands share, and whose names explain them."""
+"""Shared options whose names explain them."""
 
 
 @cache
 def options() -> dict[str, dict[str, str]]:
-    """For each option, the commands that have it, each with its help line."""
+    """Per option: its commands with their help lines."""
     found: dict[str, dict[str, str]] = {}
     app = cli.build()
     for command in COMMANDS:
@@ -131,7 +130,7 @@ UNUSED = [
     (["new", "x.toml", "--example", "adsl", "--down", "5M"], "an example has its own line"),
     (["ackpath", "FILE", "--preset", "lte-50-15"], "name a scenario file, or an access line"),
 ]
-"""Options that have no effect together with another argument, each with a part of the error message."""
+"""Options without effect next to another argument, with part of the error."""
 
 
 @pytest.mark.parametrize(("wrong", "said"), UNUSED, ids=[" ".join(wrong) for wrong, _ in UNUSED])
@@ -161,7 +160,7 @@ _COMMAND_LINE = re.compile(
 
 
 def command_lines(text: str) -> list[tuple[str, list[str]]]:
-    """The `lopsided` command lines in the code of a page, each with its options."""
+    """A page's `lopsided` command lines with their options."""
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     inline = [f"`{each}`" for each in re.findall(r"`(lopsided [^`\n]+)`", prose)]

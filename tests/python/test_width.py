@@ -1,5 +1,4 @@
-"""On a terminal of 80 columns, no output is truncated: no ellipsis, no line that is too long, and every number
-complete."""
+"""On 80 columns, nothing is truncated, and no line is too long."""
 
 import importlib
 import io
@@ -79,7 +78,7 @@ def test_output_fits_80_columns(command: str, adsl_file: Path, tmp_path: Path):
         scenario = Scenario.load(adsl_file, **{"record.tcp_events": True, "scenario.duration": "12 s"})
         scenario.run().save(tmp_path / "events", report=False)
     lines = on_a_terminal(COMMANDS[command], tmp_path)
-    # Lines of a device's configuration and paths of reports are never wrapped, because users copy them.
+    # Users copy configurations and paths, so these lines never wrap.
     for_copying = ("    ", "tc ", "ip ", "report", "folder", "table", "plot", "curve", "front")
     shown = [line for line in lines if not line.startswith(for_copying)]
     assert shown
@@ -105,7 +104,7 @@ def test_help_fits_eighty_columns_and_needs_no_unicode(command, tmp_path, monkey
 
 
 def examples(command: str) -> list[str]:
-    """The lines of the examples in the command's docstring."""
+    """Example lines of a command's docstring."""
     home = next(each.home for each in commands.COMMANDS if each.name == command)
     module, _, function = home.partition(":")
     text = getattr(importlib.import_module(module), function).__doc__
@@ -126,14 +125,14 @@ def test_output_is_complete_without_colour_unicode_and_terminal(adsl_file: Path,
 
 
 def piped(arguments: list[str], folder: Path, **variables: str) -> bytes:
-    """Returns the output of the command to a pipe."""
+    """Returns the command's output to a pipe."""
     done = subprocess.run([*MAIN, *arguments], cwd=folder, env={**os.environ, **variables}, capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
 
 
 def on_a_terminal(arguments: list[str], folder: Path, **variables: str) -> list[str]:
-    """Returns the output of the command on a terminal, without the progress bar."""
+    """Returns the command's output on a terminal, without progress bar."""
     controller, terminal = pty.openpty()
     ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}

@@ -1,10 +1,9 @@
-"""Random draws of scenarios in which the simulator is compared with Linux: the same scenarios for the same seed
-everywhere.
+"""Random draws of scenarios in which the simulator is compared with Linux.
 
     python -m reference.fidelity.draw --draw 7
 
-A fixed set of scenarios can be tuned until it agrees; a new draw tests scenarios that were never examined. Each
-scenario is an access line with one to seven flows.
+A fixed set can be tuned until it agrees; a new draw tests scenarios that were never examined. A seed gives the same
+scenarios everywhere. Each is an access line with one to seven flows.
 
 The draw chooses:
 
@@ -47,18 +46,15 @@ CONTROLS = (
     "veno",
     "yeah",
 )
-"""Congestion controls that Linux and the simulator both have. The first two are chosen as often as all others together.
-"""
+"""Congestion controls of both worlds. The first two are as frequent as all others together."""
 
 MANAGED_FROM = 1_000_000
 """First seed whose draw has managed queues."""
 MANAGED = ("codel", "fq_codel", "cake")
-"""Managed queues of a draw. PIE and FQ-PIE are left out: both worlds run the same scenario, but the kernel's timer adds
-up to two ticks of 4 ms to the update interval."""
+"""Managed queues of a draw. PIE and FQ-PIE are left out, because the kernel's timer adds up to two ticks of 4 ms."""
 
 PACKETS = 30_000
-"""Largest number of packets that the downlink carries in a run; it sets the duration, between `SHORTEST_S` and
-`LONGEST_S`. Runs on slow lines therefore last longer."""
+"""Most packets on the downlink of a run. They set the duration, from `SHORTEST_S` to `LONGEST_S`."""
 SHORTEST_S, LONGEST_S, ROUND_TRIPS = 10, 60, 60
 
 
@@ -82,12 +78,12 @@ class Drawn(OfTables):
 
 
 def probes(seed: int) -> list[Probe]:
-    """Returns a few runs whose digests show whether the page was written with the present simulator."""
+    """Returns runs whose digests show whether the page is up to date."""
     return [Probe(one.name, one.scenario()) for one in draw(seed, 3)]
 
 
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:
-    """Returns the scenarios that a seed selects. A larger `count` adds scenarios and keeps the first ones."""
+    """Returns a seed's scenarios. A larger `count` keeps the first ones."""
     drawn = [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
     if seed >= MANAGED_FROM:
         for one in drawn:
@@ -112,7 +108,7 @@ class _Line:
 def _tables(chance: random.Random) -> Tables:
     line = _line(chance)
     framing = "pppoe-llcsnap" if line.cells else chance.choice(("none", "ethernet", "ethernet"))
-    # Keep the order of the random choices: in another order, the same seed would select other scenarios.
+    # Another order of random choices would give other scenarios.
     down = _direction(chance, "down", line.down_bps, line.cells)
     up = _direction(chance, "up", line.up_bps, line.cells)
     stack = _stack(chance, line)
@@ -136,11 +132,10 @@ def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> 
     marks = name == "down" and chance.random() < 0.2
     queue = _red(chance, packets) if marks else {"limit": f"{packets} packets"}
     found: dict[str, object] = {"rate": f"{rate_bps} bit/s", "queue": queue}
-    # A RED queue needs a shaper in front of the line. Behind a plain serializer, RED's average falls while the queue is
-    # empty; behind the kernel world's htb, it does not fall.
+    # RED needs a shaper before the line. Its average falls in an empty queue behind a plain serializer, but not behind
+    # the kernel world's htb.
     if chance.random() < 0.5 or marks:
-        # The burst of a tbf must hold a full packet: a packet of 1,500 bytes occupies 33 ATM cells with the overhead of
-        # PPPoE over ATM.
+        # A tbf's burst must hold a full packet: 1,500 bytes take 33 ATM cells with PPPoE over ATM.
         found["shaper"] = {"burst": f"{2000 if cells else 1600} B"}
     if chance.random() < 0.15:
         found["loss"] = f"{_between(chance, 0.05, 1.5):.3f} %"
@@ -155,7 +150,7 @@ def _red(chance: random.Random, packets: int) -> Tables:
 
 
 def _manage(chance: random.Random, link: Tables) -> None:
-    """Replaces half of the queues with managed ones. Those with an `ecn` setting mark in half of the cases."""
+    """Replaces half of the queues with managed ones. Half of those with an `ecn` setting mark."""
     for name in ("down", "up"):
         if chance.random() < 0.5:
             kind = chance.choice(MANAGED)
@@ -164,7 +159,7 @@ def _manage(chance: random.Random, link: Tables) -> None:
 
 
 def _stack(chance: random.Random, line: _Line) -> Tables:
-    """Returns settings that apply to all flows: on Linux they are sysctls, which apply to all connections of a host."""
+    """Returns settings of all flows: on Linux they are sysctls of a host."""
     found: dict[str, object] = {"profile": "linux-6.1"}
     if chance.random() < 0.15:
         found["sack"] = False
@@ -186,7 +181,7 @@ def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> Tables
     direction = "down" if number == 0 or chance.random() < 0.6 else "up"
     common = chance.random() < 0.5
     control = chance.choice(CONTROLS[:2] if common else CONTROLS[2:])
-    # The later flows start in the first third of the run, so that all flows are active for most of it.
+    # All flows are active for most of the run.
     start_s = 0.0 if number == 0 else round(chance.uniform(0, line.duration_s / 3), 2)
     found: dict[str, object] = {"name": "ABCDEFG"[number], "direction": direction, "cc": control}
     found |= {"start": f"{start_s} s", "start_jitter": "1 s"}
@@ -198,10 +193,10 @@ def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> Tables
 
 
 def _between(chance: random.Random, low: float, high: float) -> float:
-    """Returns a random number whose logarithm is uniformly distributed."""
+    """Returns a log-uniform random number."""
     return math.exp(chance.uniform(math.log(low), math.log(high)))
 
 
 def _whole(rate_bps: float) -> int:
-    """Rounds the rate to 8 kbit/s, because Linux's shapers need whole bytes per second."""
+    """Rounds to 8 kbit/s: Linux's shapers need whole bytes per second."""
     return round(rate_bps / 8_000) * 8_000

@@ -1,13 +1,10 @@
 """`python -m reference.fidelity.draw --draw SEED`: compares the simulator with Linux on randomly chosen scenarios.
 
-Linux's values are stored run by run in `draw-SEED.csv` next to the page. An interrupted measurement can therefore be
-continued, and a complete one no longer needs Linux. Linux's captures are kept outside the repository. If they exist,
-the packets of each scenario's first seed are aligned with the simulator's, and the result is stored in
-`draw-SEED-packets.csv`.
+Linux's values are stored run by run in `draw-SEED.csv`, so an interrupted measurement can continue. Captures are kept
+outside the repository. If they exist, each scenario's first seed is aligned, with results in `draw-SEED-packets.csv`.
 
-With `--shard i/n`, a machine measures one of n parts of the runs on Linux and stores it in
-`draw-SEED-shard-i-of-n.csv`. The command without `--shard` joins the parts and writes the page. Run a lost or
-interrupted part again to continue it.
+With `--shard i/n`, a machine measures one of n parts into `draw-SEED-shard-i-of-n.csv`. The command without `--shard`
+joins the parts and writes the page.
 """
 
 from __future__ import annotations
@@ -81,7 +78,7 @@ def main() -> int:
 
 
 def wanted_of(drawn: list[Drawn], seeds: range) -> list[tuple[Drawn, int]]:
-    """Returns the runs to make on Linux, with the lowest seeds first."""
+    """Returns the runs for Linux, lowest seeds first."""
     return [(one, seed) for seed in seeds for one in drawn]
 
 
@@ -92,7 +89,7 @@ def part_of(folder: Path, draw: int, drawn: list[Drawn], shard: Shard) -> Record
 
 
 def join(records: Records, folder: Path, draw: int, drawn: list[Drawn]) -> None:
-    """Adds the measurements of all parts in the folder to the records."""
+    """Adds the measurements of all parts to the records."""
     for path in sorted(folder.glob(f"draw-{draw}-shard-*.csv")):
         records.absorb(Records(path, (one.name for one in drawn)))
 
@@ -120,7 +117,7 @@ def _cells(drawn: list[Drawn]) -> list[packets.Cell]:
 
 
 def _align(records: Records, drawn: list[Drawn]) -> None:
-    """Aligns the packets of the scenarios whose Linux captures are stored on this machine. Does not run Linux."""
+    """Aligns scenarios whose captures are on this machine. Does not run Linux."""
     captured = [cell for cell in _cells(drawn) if cell.wanted.is_kept()]
     with progress("aligning packets") as report:
         for _ in packets.measure(records, captured, Effort(), report):

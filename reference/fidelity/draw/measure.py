@@ -21,13 +21,12 @@ def values(
     linux_seeds: range,
     simulated: dict[tuple[str, int], Values],
 ) -> dict[Key, Value]:
-    """Returns the values of Linux and the simulator for the scenarios that Linux has run."""
+    """Returns the values of scenarios that Linux has run."""
     linux = records.current((one, seed) for one in drawn for seed in linux_seeds)
     both = Both(linux, simulated)
     found: dict[Key, Value] = {}
     for name in both.cells:
-        # The simulator's runs come first, because the order of quantities in their values becomes the order of the
-        # rows.
+        # The first run's quantities set the order of the rows.
         runs = [told for (cell, _), told in simulated.items() if cell == name]
         runs += [one.values for one in linux if one.cell == name]
         for what, quantity in dict.fromkeys(key for told in runs for key in told):

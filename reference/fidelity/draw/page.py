@@ -1,5 +1,4 @@
-"""Writes the results of a draw: a short page with the checks, the errors and the values that are off, and a CSV file
-with every value."""
+"""Writes a draw's results: a page with checks, errors and values that are off, and a CSV file with every value."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ def render(
     sim_seeds: int,
     alike: Sequence[Measurement] = (),
 ) -> str:
-    """Returns the whole page as Markdown; `linux_runs` is the number of runs on Linux of each scenario."""
+    """Returns the page. `linux_runs` is the number of Linux runs per scenario."""
     fewest, most = min(linux_runs, default=0), max(linux_runs, default=0)
     seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
     seed, names = drawn[0].draw, ", ".join(kernels) or "not measured"
@@ -75,7 +74,7 @@ def render(
 
 
 BEYOND_CHANCE = 0.05
-"""Bound on the 95th percentile of the part of the errors that chance does not explain, as a fraction."""
+"""Bound on the 95th percentile of errors beyond chance, as a fraction."""
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
@@ -101,8 +100,7 @@ def summary(values: Mapping[Key, Value]) -> str:
 
 
 def summary_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """Returns one row per quantity: its errors, the errors expected by chance, and the number of values that are beyond
-    both bounds."""
+    """Returns a row per quantity: errors, errors by chance, and the number of values that are off."""
     by_quantity = {
         name: [value for key, value in judged.items() if quantity in (None, key[2])]
         for quantity in (*JUDGED, None)
@@ -123,7 +121,7 @@ def _summed(name: str, found: Sequence[Value]) -> list[object]:
 
 
 def off_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """Returns a section with the values that are off, the largest errors first."""
+    """Returns a section with the values that are off, largest first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
     title = f"Off: beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors"
     return section(title, value_rows(found) if found else "Nothing.")
@@ -143,7 +141,7 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
 
 
 def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
-    """Returns a section with the number of equal packets in one run of each scenario; empty if no run was aligned."""
+    """Returns a section with the equal packets of each scenario; empty if none was aligned."""
     if not alike:
         return []
     whole = sum(packets.is_same(one) for one in alike)
@@ -162,8 +160,7 @@ HEADS = ("scenario", "of", "quantity", "linux", "sim", "error", "by_chance", "st
 
 
 def write_values(target: Path, values: Mapping[Key, Value]) -> None:
-    """Writes every value as CSV: means of Linux and of the simulator in the units of a run's tables, and errors as
-    fractions of Linux's mean."""
+    """Writes every value as CSV: both means, and errors as fractions of Linux's mean."""
     with target.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADS)

@@ -1,8 +1,6 @@
-"""Compares Linux's congestion controls with the simulator's: on slow and fast lines, short and long paths, with and
-without other traffic.
+"""Compares Linux's congestion controls with the simulator's over lines, buffers and other traffic.
 
-A cell is a congestion control, a line, a buffer size, and the presence of other traffic. Its values cover the whole run
-including slow start. Linux is measured once, and its values are stored.
+A cell's values cover the whole run including slow start. Linux is measured once, and its values are stored.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ FOLDER = Path(__file__).parent
 CONTROLS = ("reno", "cubic", "bic", "highspeed", "htcp", "westwood", "vegas", "bbr")
 """Controls that are measured on all lines."""
 OTHERS = ("scalable", "illinois", "hybla", "veno", "yeah")
-"""The other congestion controls that Linux and the simulator both have, measured on one line only."""
+"""Other common congestion controls, on one line only."""
 
 BUFFERS = (0.3, 1.0, 4.0)
 """Sizes of the downlink's buffer, in BDP."""
@@ -37,7 +35,7 @@ PACKET_BYTES = 1500
 
 @dataclass(frozen=True)
 class Line:
-    """An access line. Its RTT is long enough for 0.3 BDP to be several packets."""
+    """An access line whose RTT makes 0.3 BDP several packets."""
 
     down_kbps: int
     up_kbps: int
@@ -45,8 +43,7 @@ class Line:
     uplink_packets: int
     duration_s: int
     cross_seeds: int
-    """Number of runs of a cell with other traffic; fewer on fast lines, which take longer to run. A flow without other
-    traffic needs only one run, because repeated runs hardly differ."""
+    """Runs of a cell with other traffic. Without it, one run is enough, because repetitions hardly differ."""
 
     @property
     def name(self) -> str:
@@ -76,7 +73,7 @@ LINES = (
 )
 
 COMMON = LINES[3]
-"""The only line on which `OTHERS` are measured."""
+"""The only line of `OTHERS`."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +148,7 @@ class Cell:
 
 
 def _grid() -> Iterator[Cell]:
-    """Yields all cells, the most informative first, so that the page of an unfinished measurement is already useful."""
+    """Yields all cells, most informative first, so that unfinished measurements are useful."""
     for traffic, buffers in (("alone", (1.0,)), ("cross", (1.0,)), ("alone", (0.3, 4.0)), ("cross", (0.3, 4.0))):
         for line in LINES:
             for buffer in buffers:
@@ -162,7 +159,6 @@ def _grid() -> Iterator[Cell]:
 
 
 CELLS = tuple(_grid())
-"""All of them."""
 
 QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 
@@ -179,6 +175,6 @@ def runs() -> list[tuple[Cell, int]]:
 
 
 def probes() -> list[Probe]:
-    """Returns a few runs whose digests show whether the page was written with the present simulator."""
+    """Returns runs whose digests show whether the page is up to date."""
     chosen = (cell for cell in CELLS if cell.line == LINES[0] and cell.buffer == 1 and cell.traffic == "cross")
     return [Probe(cell.name, cell.scenario()) for cell in chosen]

@@ -1,5 +1,4 @@
-"""Writes the page of the congestion controls: a summary, results by control and by line, congestion windows over time,
-and every cell."""
+"""Writes the page of the congestion controls."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ from reference.fidelity.tables import percent, section, table
 from . import BUFFERS, CELLS, COMMON, CONTROLS, LINES, OTHERS, Cell, Line
 
 MEDIAN_BOUNDS = {"goodput_bps": 0.03, "rtt_mean_ms": 0.05}
-"""Largest median error over the cells, as a fraction."""
+"""Largest median of the relative errors over the cells."""
 TAIL_BOUND = 0.10
-"""Largest 95th percentile of the errors over the cells, as a fraction."""
+"""Largest 95th percentile of the relative errors over the cells."""
 
 _NAMES = {"goodput_bps": "goodput", "rtt_mean_ms": "mean RTT"}
 _TRAFFIC = {"alone": "alone", "cross": "with other traffic"}
@@ -49,7 +48,7 @@ Lines, traffic and the measured period are the same in both worlds.
 
 @dataclass(frozen=True)
 class _Off:
-    """Linux's values of a cell, and the simulator's relative errors as fractions of Linux's values."""
+    """Linux's values of a cell, and the simulator's relative errors."""
 
     cell: Cell
     linux: dict[str, float]
@@ -57,7 +56,7 @@ class _Off:
 
 
 def render(linux: Iterable[Measurement], simulated: dict[tuple[str, int], Values], closing: str) -> str:
-    """Returns the whole page as Markdown, for the cells that have been measured."""
+    """Returns the page for the measured cells."""
     measured = list(linux)
     cells = list(_errors(measured, simulated))
     grid = [off for off in cells if off.cell.control in CONTROLS]
@@ -113,7 +112,7 @@ def _head(measured: list[Measurement]) -> list[str]:
 
 
 def promised(cells: Sequence[_Off]) -> list[Promise]:
-    """Returns the checks that the median and the 95th percentile of the errors are within their bounds."""
+    """Returns the checks of the errors' median and 95th percentile."""
     found: list[Promise] = []
     for quantity, bound in MEDIAN_BOUNDS.items():
         errors = _known(cells, quantity)
@@ -141,7 +140,7 @@ def _in_short(cells: list[_Off]) -> list[str]:
 
 
 def _spreads(cells: list[_Off], *, largest: bool = True) -> list[str]:
-    """Returns the median, the 95th percentile and the maximum of the errors of goodput and mean RTT."""
+    """Returns median, 95th percentile and maximum of goodput and RTT errors."""
     return [
         text
         for quantity, bound in MEDIAN_BOUNDS.items()
