@@ -9,7 +9,7 @@ pub struct HeaderCompressionConfig {
     pub scheme: CompressionScheme,
     /// Number of connections whose context both ends store, from 1 to 256.
     pub slots: u32,
-    /// True if packets omit the slot number of the previous packet.
+    /// True if a packet omits its slot number when the previous packet had the same one.
     pub compress_slot: bool,
     /// True if the far end repeats a difference once or twice when the checksum fails (RFC 2507, section 10.1).
     pub twice: bool,

@@ -63,7 +63,7 @@ pub trait Medium: Debug + Send {
     /// Handles the event that is due. `now` is the time that `next_event` returned.
     fn on_event(&mut self, now: Time) -> MediumEvent;
 
-    /// Calls `out` for each counter: station (`None`: the medium), name, value.
+    /// Calls `out` for each counter with its station (`None` for the medium), name and value.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64));
 }
 

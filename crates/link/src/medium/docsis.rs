@@ -387,7 +387,8 @@ impl Medium for Docsis {
         }
     }
 
-    /// True if the station can hand over another frame: one per modem at the CMTS, `burst` bytes at a modem.
+    /// True if the station can hand over another frame. The CMTS can hand over one per modem, a modem up to `burst`
+    /// bytes.
     fn takes(&self, station: usize, _receiver: usize, with_medium: usize) -> bool {
         // With one frame per modem at a time, the CMTS serves its queues in turn.
         if station == self.cmts { with_medium == 0 } else { self.modems[station].held < self.config.burst.get() }

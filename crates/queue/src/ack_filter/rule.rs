@@ -44,7 +44,7 @@ pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
         }
 }
 
-/// True if CAKE can compare all fields of the ACK, which it cannot with accurate ECN.
+/// True if CAKE can compare all fields of the ACK. It cannot compare those of accurate ECN.
 #[inline]
 pub(super) fn is_known_to_cake(ack: &Ack) -> bool {
     !ack.flags.has(Flags::AE) && ack.accurate_ecn().is_none()

@@ -216,7 +216,8 @@ impl Sfq {
         taken
     }
 
-    /// Drops a packet of the longest queue, or of the next one if all have one packet.
+    /// Drops a packet of the longest queue. If no queue has more than one packet, drops that of the queue that is
+    /// served next.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
         // As in Linux's sfq_drop: if no queue has more than one packet, there is no longest queue.

@@ -69,7 +69,7 @@ pub struct QueueSample {
 }
 
 impl QueueStats {
-    /// Records a packet that was offered at `now`. A smaller `backlog` than expected means drops.
+    /// Records a packet that was offered at `now`. If `backlog` is smaller than expected, packets were dropped.
     pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
         self.settle(now, backlog);
@@ -136,7 +136,7 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
-    /// Records the packets dropped since the last call: recorded minus current `backlog`.
+    /// Records the packets dropped since the last call, by which `backlog` is smaller than recorded.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {
         // In most calls no packet was dropped.

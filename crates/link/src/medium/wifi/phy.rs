@@ -77,7 +77,8 @@ pub(super) struct Rate {
 }
 
 impl Standard {
-    /// Returns a typical station's modulation: two antennas, and the widest common channel of the standard's time.
+    /// Returns the modulation of a typical station: two antennas, and the widest channel that was common when the
+    /// standard was new.
     pub(super) fn usual(self) -> Modulation {
         let (mcs, width_mhz, streams, guard_nanos) = match self {
             Standard::A => (7, 20, 1, 800),

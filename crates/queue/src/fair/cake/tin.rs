@@ -393,7 +393,7 @@ impl Tin {
         (self.flow_quantum as f64 / f64::from(load) + rng.unit()) as i64
     }
 
-    /// Returns the busy flows of the source or destination host, whichever are more.
+    /// Returns the number of busy flows of the source or destination host, whichever is larger.
     fn load(&self, at: usize) -> u32 {
         let flow = &self.flows[at];
         let source = flow.source.map_or(0, |host| self.sources.load(host));
@@ -447,7 +447,8 @@ impl Tin {
         }
     }
 
-    /// Updates the busy flows of both hosts. Returns true as [`Hosts::set_busy`].
+    /// Updates the numbers of busy flows of both hosts. Returns true if [`Hosts::set_busy`] returns true for one of
+    /// them.
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];

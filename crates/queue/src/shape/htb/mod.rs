@@ -30,7 +30,7 @@ use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
 use lopsided_spec::{Fault, Part};
 use wheel::Wheel;
 
-/// Maximum number of tokens, in ns, that a bucket gains at once, and of its debt.
+/// Maximum number of tokens, in ns, that a bucket gains at once. Its debt has the same limit.
 const LONGEST: i64 = 60_000_000_000;
 
 /// HTB: the tree and its leaves' queues.
