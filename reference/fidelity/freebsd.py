@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -173,115 +174,8 @@ class Rule:
     """Packet scripts of the rule, as `file::test` below `mechanisms.SCRIPTS`."""
 
 
-RULES = (
-    Rule(
-        "The ACK is sent before the process reads. A read that opens the window by two segments sends another ACK: two"
-        " ACKs for three segments",
-        "`ack.before_read`, `window_update = two segments`",
-        ("acking::freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_milliseconds",),
-    ),
-    Rule(
-        "The window in an ACK does not include the data that has just arrived. After a filled gap, one more ACK"
-        " follows the read",
-        "`ack.before_read`",
-        ("acking::after_a_filled_gap_freebsd_offers_less_and_one_more_ack_follows_the_read",),
-    ),
-    Rule(
-        "A duplicate ACK that changes the window does not count as a duplicate, and it resets the count",
-        "`duplicates = in a row`",
-        ("freebsd_recovery::an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew",),
-    ),
-    Rule(
-        "Three counted duplicates start a recovery, whatever SACK reports. Each of the first two allows one new"
-        " segment (limited transmit)",
-        "`loss_detection = freebsd`, `limited_transmit`",
-        ("freebsd_recovery::only_counted_duplicates_begin_a_recovery_and_the_first_two_let_a_segment_go_each",),
-    ),
-    Rule(
-        "In recovery the window starts at one segment. Each duplicate adds one segment while less than `ssthresh` is"
-        " in the network. Holes at the front are repaired at one per round trip. Data sent after the recovery began is"
-        " not retransmitted in it",
-        "`cwnd_reduction = per duplicate`",
-        (
-            "freebsd_recovery::holes_at_the_front_are_repaired_one_a_round_trip",
-            "freebsd_recovery::a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network",
-            "freebsd_recovery::nothing_sent_since_a_recovery_began_is_sent_again_in_it",
-        ),
-    ),
-    Rule(
-        "A partial ACK is answered with a segment, which is empty if no data may be sent. While no retransmission is"
-        " in flight, all data in flight counts against the window, not only new data",
-        "`cwnd_reduction = per duplicate`",
-        (
-            "freebsd_recovery::a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segment",
-            "freebsd_recovery::all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is",
-        ),
-    ),
-    Rule(
-        "A loss sets `ssthresh` to half of the smaller of the congestion window and the peer's window",
-        "`threshold_heeds_peer`",
-        ("freebsd_recovery::the_threshold_is_half_of_the_peers_window_where_that_is_less",),
-    ),
-    Rule(
-        "At most 48 out-of-order segments are held",
-        "`reassembly_limit = 48`",
-        ("acking::freebsd_holds_no_more_segments_out_of_order_than_its_limit",),
-    ),
-    Rule(
-        "Backoff doubles the retransmission timeout without its 200 ms of slop",
-        "`rto = freebsd`",
-        ("timeouts::freebsd_backs_off_without_the_slop",),
-    ),
-    Rule(
-        "The receive buffer grows by one step according to the data that arrived in order through the fast path,"
-        " within a round trip of less than 1 s or between two round trips",
-        "`receive_buffer = stepped`",
-        (
-            "acking::the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eighths_of_it",
-            "acking::what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd",
-        ),
-    ),
-    Rule(
-        "Buffers are rounded up to whole segments, even if the application has set their size. A writer with more data"
-        " than fits waits until 2048 bytes are free: with a full send buffer, the ACK of one segment releases no new"
-        " data",
-        "`send_buffer_accounting` and `receive_window` = segments",
-        (
-            "sending::freebsds_buffers_hold_whole_segments",
-            "sending::a_writer_to_freebsd_waits_until_two_kilobytes_are_free",
-        ),
-    ),
-    Rule(
-        "After a timeout, three duplicates can start a recovery",
-        "`loss_detection = freebsd`",
-        ("freebsd_recovery::after_a_timeout_three_duplicates_begin_a_recovery",),
-    ),
-    Rule(
-        "The window never exceeds the largest value of its header field. Without scaling, a read therefore opens the"
-        " window by less than two segments, and every second segment is acknowledged",
-        "`window_scaling = false`",
-        ("acking::a_window_that_the_header_cannot_say_calls_for_no_update",),
-    ),
-    Rule(
-        "Without timestamps, one segment per window is timed, so the timeout lags behind a growing queue",
-        "`timestamps = false`",
-        ("timeouts::freebsd_without_timestamps_times_one_segment_of_each_window",),
-    ),
-    Rule(
-        "Without SACK, the window in recovery is `ssthresh`, plus one segment for each duplicate that released no"
-        " segment, minus the data that a partial ACK covers",
-        "`sack = false`",
-        (
-            "freebsd_recovery::without_sack_a_recovery_begins_with_the_duplicates_that_let_nothing_go",
-            "freebsd_recovery::without_sack_a_partial_acknowledgement_takes_what_it_covers_from_the_window",
-        ),
-    ),
-    Rule(
-        "Without SACK, duplicates for data that was in flight at the last fast retransmit or timeout start no recovery",
-        "`sack = false`",
-        ("freebsd_recovery::without_sack_duplicates_for_what_was_out_at_the_last_repair_begin_none",),
-    ),
-)
+_RULES = tomllib.loads(Path(__file__).with_name("freebsd-rules.toml").read_text(encoding="utf-8"))["rule"]
+RULES = tuple(Rule(" ".join(each["text"].split()), each["setting"], tuple(each["scripts"])) for each in _RULES)
 
 
 def missing_scripts(root: Path) -> list[str]:

@@ -7,6 +7,7 @@ traits.
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ Module = tuple[str, ...]
 ITEM = (
     r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*(?:fn|struct|enum|trait|const|static|type)\s+(\w+)"
 )
+TABLE = r"^\s*(\w+) of (\w+) as\b"
+"""The table and the row that `table!` defines."""
 USE = r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);"
 
 
@@ -36,7 +39,7 @@ def test_crates_have_no_circle_of_files(crate):
 def test_a_circle_is_found(tmp_path):
     (tmp_path / "lib.rs").write_text("mod a;\nmod b;\npub use a::{A, make};\n")
     (tmp_path / "a.rs").write_text("use super::b::B;\npub struct A(B);\npub fn make() {}\n")
-    (tmp_path / "b.rs").write_text("pub struct B;\nfn of() { crate::make(); }\n")
+    (tmp_path / "b.rs").write_text('table! {\n    /// Rows.\n    B of Row as "b" {}\n}\nfn of() { crate::make(); }\n')
     assert [sorted(circle) for circle in Crate(tmp_path).circles()] == [["a.rs", "b.rs"]]
 
 
@@ -55,7 +58,10 @@ class Crate:
 
     @cached_property
     def items(self) -> dict[Module, set[str]]:
-        return {module: set(re.findall(ITEM, text, re.M)) for module, text in self.texts.items()}
+        return {
+            module: {*re.findall(ITEM, text, re.M), *chain(*re.findall(TABLE, text, re.M))}
+            for module, text in self.texts.items()
+        }
 
     @cached_property
     def imports(self) -> dict[Module, list[tuple[Module, str]]]:
