@@ -108,8 +108,8 @@ impl Loads {
         }
     }
 
-    /// Packets between `since` and `until`: those from `from` or those to `to`, whichever are more. `None` if they are
-    /// no longer stored.
+    /// Packets between `since` and `until` that `from` sent, or that `to` received if these are more. `None` if they
+    /// are no longer stored.
     pub(crate) fn packets_between(
         &self,
         from: Option<usize>,

@@ -105,7 +105,8 @@ impl EventQueue {
         }
     }
 
-    /// The earliest time and its slot, the lowest of several; `None` if all slots are empty.
+    /// The earliest time and its slot; `None` if all slots are empty. If several slots have this time, returns the
+    /// lowest.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         self.read(self.keys[1])

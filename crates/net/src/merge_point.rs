@@ -235,7 +235,7 @@ impl Batch {
         order.sort_by_key(|place| key(&packets[*place as usize]));
     }
 
-    /// As [`Batch::sort`], for a long list: sorts buckets of entry time, because the list is almost in order.
+    /// Like [`Batch::sort`], for a long list: sorts buckets of entry time, because the list is almost in order.
     fn scatter(&mut self, first: Time, until: Time) {
         let Batch { packets, order, buckets, .. } = self;
         let (first, last) = (first.as_nanos(), until.as_nanos());

@@ -132,7 +132,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// The value for a node that is no leader and no follower.
+    /// The value for a node that is neither a leader nor a follower.
     const APART: Row = Row { follows: None, merge_point: None, leads_by: u32::MAX };
 }
 
@@ -481,7 +481,7 @@ impl<H: Node> Network<H> {
     /// The host with this number.
     ///
     /// # Panics
-    /// If the node is no host.
+    /// If the node is not a host.
     pub fn host(&self, node: NodeId) -> &H {
         match &self.places[node.index()].node {
             NetNode::Host(host) => host,
@@ -492,7 +492,7 @@ impl<H: Node> Network<H> {
     /// The host with this number, mutably. A changed timer takes effect at the host's next event.
     ///
     /// # Panics
-    /// If the node is no host.
+    /// If the node is not a host.
     pub fn host_mut(&mut self, node: NodeId) -> &mut H {
         match &mut self.places[node.index()].node {
             NetNode::Host(host) => host,
@@ -503,7 +503,7 @@ impl<H: Node> Network<H> {
     /// Calls `act` with a link, at the current time.
     ///
     /// # Panics
-    /// If the node is no link.
+    /// If the node is not a link.
     pub fn with_link<T>(&mut self, node: NodeId, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
         match &mut self.places[node.index()].node {
             NetNode::Link(link) => act(link, &mut Cx::new(self.now, node, &mut self.accounting)),
@@ -522,7 +522,7 @@ impl<H: Node> Network<H> {
     /// first.
     ///
     /// # Panics
-    /// If the node is no edge, if an event is due before `now`, or if `now` is in the past.
+    /// If the node is not an edge, if an event is due before `now`, or if `now` is in the past.
     pub fn inject(&mut self, now: Time, edge: NodeId, new: NewPacket) -> u64 {
         assert!(matches!(self.places[edge.index()].node, NetNode::Edge), "{edge:?} is no edge");
         assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");

@@ -58,7 +58,7 @@ pub(crate) struct Hop {
     merge_point: u32,
     /// The next hop behind the link. [`Way::UNKNOWN`] unless the link has several leaders and one follower.
     way: Way,
-    /// Number of routers by which the TTL is lowered: 2 if `way` is known, else 1.
+    /// Number of routers by which the TTL is lowered: 2 if `way` is known, otherwise 1.
     routers: u8,
 }
 

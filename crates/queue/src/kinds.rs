@@ -76,7 +76,7 @@ pub fn register<D: Discipline>() -> Result<(), NameTaken> {
 /// Like [`register`], for a discipline whose keys are known only at run time.
 ///
 /// # Errors
-/// As [`register`].
+/// The errors of [`register`].
 pub fn register_member(member: Member, build: BuildQueue) -> Result<(), NameTaken> {
     KINDS.register(Kind { member, build })
 }

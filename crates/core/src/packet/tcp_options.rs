@@ -133,7 +133,7 @@ pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
     (options.len() <= MAX_TCP_OPTIONS as usize).then_some(options)
 }
 
-/// Joins the options and pads the result to whole words, or each option if `aligned`.
+/// Joins the options and pads the result to whole words. If `aligned` is true, each option is padded to whole words.
 fn lay_out(pieces: &[Vec<u8>], aligned: bool) -> Vec<u8> {
     let mut out: Vec<u8> = Vec::new();
     for piece in pieces {

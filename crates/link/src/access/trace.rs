@@ -83,8 +83,8 @@ impl Part for TraceConfig {
 ///
 /// # Errors
 ///
-/// The problem and its line, if a line is no number, a time decreases, or the trace is empty, has no length or is too
-/// long.
+/// The problem and its line, if a line is not a number, a time decreases, or the trace is empty, has no length or is
+/// too long.
 ///
 /// # Examples
 ///

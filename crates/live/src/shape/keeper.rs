@@ -9,7 +9,7 @@ use std::io;
 /// Message that requests the rules, and the answer after they were set. Any other answer is a [`refusal`].
 const SET: &[u8] = b"+";
 
-/// Formats the tools that failed and their error messages as an answer: a tool and its message a line.
+/// Formats the tools that failed as an answer. Each line has a tool and its error message.
 fn refusal(tried: &[(String, String)]) -> Vec<u8> {
     let lines: Vec<String> = tried.iter().map(|(tool, said)| format!("{tool}\t{said}")).collect();
     let mut answer = lines.join("\n").into_bytes();

@@ -248,7 +248,7 @@ impl Rules {
     /// Removes all rules of this purpose.
     ///
     /// # Errors
-    /// None at present.
+    /// At present it returns no error.
     pub fn remove(&self) -> Result<(), RulesError> {
         let table = self.table();
         let _ = run("nft", &["delete", "table", "inet", &table].map(str::to_owned), "");

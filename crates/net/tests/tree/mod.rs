@@ -142,7 +142,7 @@ impl Tree {
             .collect()
     }
 
-    /// The network of this tree, with rows and regions if `in_rows`. Its hosts run ahead on `threads` threads.
+    /// The network of this tree, with rows and regions if `in_rows` is true. Its hosts run ahead on `threads` threads.
     pub fn network(&self, in_rows: bool, threads: usize) -> Network<Host> {
         let (nodes, wires) = self.nodes();
         let network = Network::new(nodes, &wires, Accounting::new(wires.len())).with_threads(threads, 0.0);

@@ -161,7 +161,7 @@ impl Json {
     /// Parses JSON.
     ///
     /// # Panics
-    /// If the text is no JSON.
+    /// If the text is not JSON.
     pub fn parse(text: &str) -> Json {
         let mut rest = text;
         let json = Json::parse_value(&mut rest);

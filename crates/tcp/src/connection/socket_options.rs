@@ -7,13 +7,13 @@ use lopsided_core::tcp_event::State;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 impl Connection {
-    /// If `on`, short segments are sent at once (TCP_NODELAY), even if the socket is corked. Otherwise the profile's
-    /// rule applies.
+    /// If `on` is true, short segments are sent at once (TCP_NODELAY), even if the socket is corked. Otherwise the
+    /// profile's rule applies.
     pub fn set_nodelay(&mut self, on: bool) {
         self.send.hold.set_nodelay(on);
     }
 
-    /// If `on`, a short segment is held until it is full (TCP_CORK), or for one RTO if no data is outstanding.
+    /// If `on` is true, a short segment is held until it is full (TCP_CORK), or for one RTO if no data is outstanding.
     pub fn set_cork(&mut self, on: bool) {
         self.send.hold.set_cork(on);
     }

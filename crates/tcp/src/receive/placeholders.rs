@@ -1,5 +1,6 @@
-//! Placeholders: a receiver behind a lossy channel acknowledges missing data, so that the channel's loss is no sign of
-//! congestion ("compatible TCP", Havey 2015, section 3.3.3). The application must fetch the missing ranges itself.
+//! Placeholders: a receiver behind a lossy channel acknowledges missing data, so that a loss on the channel does not
+//! count as congestion ("compatible TCP", Havey 2015, section 3.3.3). The application must fetch the missing ranges
+//! itself.
 //!
 //! The receiver hides only the expected loss. If a round trip has more, the receiver returns to normal duplicate ACKs
 //! until a round trip has less.

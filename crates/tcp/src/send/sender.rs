@@ -327,7 +327,7 @@ impl Sender {
     }
 
     /// Congestion windows in an automatic buffer: 3 if the window may grow during recovery (Linux's sndbuf_expand),
-    /// else 2.
+    /// otherwise 2.
     fn windows_to_buffer(&self) -> u64 {
         if self.flight.controller.owns_recovery() { 3 } else { 2 }
     }

@@ -221,7 +221,7 @@ fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
 }
 
 /// Returns FreeBSD's window after a round trip of `segments` + 2 segments, which ends with the echo `echoed`. If
-/// `missing`, one segment arrives late.
+/// `missing` is true, one segment arrives late.
 fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
     let mut t = Script::established(freebsd(), TIMESTAMPS);
     // The ACK that completed the handshake began the round trip, so these two segments count towards it.
