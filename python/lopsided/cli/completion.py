@@ -394,7 +394,6 @@ def _choices(shape: Tree) -> Iterator[Candidate]:
 _WORLDS = _words("sim", "kernel", "live")
 _QUEUE = _group("queues")
 _CONTROL = _group("controls")
-_GOALS = _several(_goals, "")
 VALUES: Mapping[str | tuple[str, str], _Known] = {
     "--set": _settings,
     "--over": _settings,

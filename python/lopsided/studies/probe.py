@@ -81,7 +81,6 @@ class Stack:
 
 
 KERNEL = Stack()
-DEFAULT_PROFILE = "linux-6.1"
 DEFAULT_CC = "cubic"
 
 

@@ -28,10 +28,6 @@ _SHORT = {
 _MEANS = ("rtt_mean_ms", "data_wait_ms", "ack_wait_ms")
 
 
-def limit_name(limit: str) -> str:
-    return _SHORT[limit]
-
-
 def overview(rows: Sequence[Row], most: int = 20) -> View:
     """One row per direction: its data, goodput and main limit."""
     left = len(rows) - most

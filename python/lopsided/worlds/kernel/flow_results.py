@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,15 @@ RECOVERY_COUNTERS = ("TCPSackRecovery", "TCPRenoRecovery")
 def load(folder: Path) -> dict[str, Any]:
     result: dict[str, Any] = json.loads((folder / "result.json").read_text())
     return result
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run's tables, digest and facts. No two runs of the live world have the same digest."""
+
+    tables: dict[str, pl.DataFrame]
+    digest: str
+    facts: dict[str, Any]
 
 
 class FlowReader:

@@ -325,7 +325,7 @@ class _Planner:
         else:
             line = qdisc.serializer_class(direction.rate_bps, CREDIT_NS + self.slip_ns, *framing)
             self.qdiscs.append(
-                Qdisc(node, interface, "htb", ROOT, 0, qdisc.serializer(), sizes, [(ROOT | 1, ROOT, line)])
+                Qdisc(node, interface, "htb", ROOT, 0, qdisc.htb(default_class=1), sizes, [(ROOT | 1, ROOT, line)])
             )
         self._grow(node, interface, direction.queue, CHILD, ROOT | 1)
         self.watched.append(Watched(link, name, node, interface, CHILD, way_in))

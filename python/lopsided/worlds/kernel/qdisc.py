@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable, Mapping
+from typing import Any
 
 LINK_LAYER_ETHERNET = 1
 LINK_LAYER_ATM = 2
@@ -18,31 +20,82 @@ NETEM_LOSS_GILBERT_ELLIOTT = 2
 STAB_BASE = 1
 RED_PARMS, RED_STAB, RED_MAX_P, RED_FLAGS = 1, 2, 3, 4
 RED_ECN, RED_HARDDROP, RED_NODROP = 1, 2, 8
-CODEL_TARGET, CODEL_LIMIT, CODEL_INTERVAL, CODEL_ECN, CODEL_CE_THRESHOLD = 1, 2, 3, 4, 5
-FQ_CODEL_FLOWS, FQ_CODEL_QUANTUM, FQ_CODEL_CE_THRESHOLD, FQ_CODEL_DROP_BATCH = 5, 6, 7, 8
 CAKE_BASE_RATE64, CAKE_DIFFSERV_MODE, CAKE_ATM, CAKE_FLOW_MODE, CAKE_OVERHEAD, CAKE_RTT, CAKE_TARGET = range(2, 9)
 CAKE_MPU, CAKE_ACK_FILTER = 14, 16
 CAKE_FILTERS = ("none", "conservative", "aggressive")
 CAKE_TINS = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
 CAKE_CELLS = ("none", "atm", "ptm")
 CAKE_FLOWS = ("flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate")
-PIE_TARGET, PIE_LIMIT, PIE_TUPDATE, PIE_ALPHA, PIE_BETA, PIE_ECN, PIE_BYTEMODE, PIE_DQ_RATE_ESTIMATOR = range(1, 9)
-FQ_PIE_LIMIT, FQ_PIE_FLOWS, FQ_PIE_TARGET, FQ_PIE_TUPDATE, FQ_PIE_ALPHA, FQ_PIE_BETA, FQ_PIE_QUANTUM = range(1, 8)
-FQ_PIE_ECN_PROB, FQ_PIE_ECN, FQ_PIE_BYTEMODE, FQ_PIE_DQ_RATE_ESTIMATOR = range(9, 13)
-
 TBF_PBURST = 7
 CHOKE_PARMS, CHOKE_STAB, CHOKE_MAX_P = 1, 2, 3
 RED_ADAPTATIVE = 4
 DRR_QUANTUM = 1
-FQ_PLIMIT, FQ_FLOW_PLIMIT, FQ_QUANTUM, FQ_INITIAL_QUANTUM, FQ_RATE_ENABLE = 1, 2, 3, 4, 5
-FQ_FLOW_MAX_RATE, FQ_FLOW_REFILL_DELAY, FQ_ORPHAN_MASK, FQ_LOW_RATE_THRESHOLD, FQ_CE_THRESHOLD, FQ_TIMER_SLACK = (
-    7,
-    9,
-    10,
-    11,
-    12,
-    13,
-)
+FQ_RATE_ENABLE, FQ_TIMER_SLACK = 5, 13
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1e6)
+
+
+def _octets(bits: int) -> int:
+    return bits // 8
+
+
+def _sixteenths(value: float) -> int:
+    return round(value * 16)
+
+
+def _in_packets(limit: Mapping[str, int]) -> int:
+    return limit["packets"]
+
+
+_CODEL = {"target_s": (1, _microseconds), "interval_s": (3, _microseconds), "ecn": (4, int)}
+WORDS: dict[str, dict[str, tuple[int, Callable[[Any], int]]]] = {
+    "fq": {
+        "limit_packets": (1, int),
+        "flow_limit_packets": (2, int),
+        "quantum_bytes": (3, int),
+        "initial_quantum_bytes": (4, int),
+        "maxrate_bps": (7, _octets),
+        "refill_delay_s": (9, _microseconds),
+        "orphan_mask": (10, int),
+        "low_rate_threshold_bps": (11, _octets),
+        "ce_threshold_s": (12, _microseconds),
+    },
+    "codel": {**_CODEL, "limit": (2, _in_packets), "ce_threshold_s": (5, _microseconds)},
+    "fq_codel": {
+        **_CODEL,
+        "limit_packets": (2, int),
+        "flows": (5, int),
+        "quantum_bytes": (6, int),
+        "ce_threshold_s": (7, _microseconds),
+        "drop_batch": (8, int),
+    },
+    "pie": {
+        "target_s": (1, _microseconds),
+        "limit": (2, _in_packets),
+        "tupdate_s": (3, _microseconds),
+        "alpha": (4, _sixteenths),
+        "beta": (5, _sixteenths),
+        "ecn": (6, int),
+        "bytemode": (7, int),
+        "dq_rate_estimator": (8, int),
+    },
+    "fq_pie": {
+        "limit_packets": (1, int),
+        "flows": (2, int),
+        "target_s": (3, _microseconds),
+        "tupdate_s": (4, _microseconds),
+        "alpha": (5, _sixteenths),
+        "beta": (6, _sixteenths),
+        "quantum_bytes": (7, int),
+        "mark_threshold": (9, lambda share: round(share * 100)),
+        "ecn": (10, int),
+        "bytemode": (11, int),
+        "dq_rate_estimator": (12, int),
+    },
+}
+"""For disciplines with 32-bit options: a scenario's key, the option's number, and its value on Linux."""
 
 SCHEDULER_TICK_NS = 64
 """Time unit of tbf and htb in ns: PSCHED_SHIFT in linux/pkt_sched.h."""
@@ -56,8 +109,7 @@ def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: i
 
     A child replaces its own queue immediately, so its limit has no effect.
     """
-    layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
-    rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
+    rate = _rate(bits_per_second, overhead, minimum, atm)
     limit = 1 << 20
     if atm:
         # The kernel would round a burst in bytes up to ATM cells, but not one in units of time.
@@ -68,12 +120,6 @@ def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: i
     return (_attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))).hex()
 
 
-def serializer() -> str:
-    """htb with one class (`serializer_class`) for all packets."""
-    version, rate_to_quantum, default_class = 3, 10, 1
-    return _attribute(HTB_INIT, struct.pack("=IIIII", version, rate_to_quantum, default_class, 0, 0)).hex()
-
-
 def serializer_class(
     bits_per_second: int, credit_ns: int, overhead: int = 0, minimum: int = 0, atm: bool = False
 ) -> str:
@@ -82,8 +128,7 @@ def serializer_class(
     Unlike tbf, htb subtracts tokens after the packet. With almost no credit (`credit_ns`), even small packets are not
     early.
     """
-    layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
-    rate = struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
+    rate = _rate(bits_per_second, overhead, minimum, atm)
     credit = -(-credit_ns // SCHEDULER_TICK_NS)
     quantum = 2000
     return _attribute(HTB_PARMS, rate + rate + struct.pack("=IIIII", credit, credit, quantum, 0, 0)).hex()
@@ -91,34 +136,28 @@ def serializer_class(
 
 def bucket_filter(bits_per_second: int, burst: int, peak_bits_per_second: int | None, mtu: int, overhead: int) -> str:
     """tbf as a discipline, with a second bucket of `mtu` bytes for a peak rate."""
-
-    def rate(bits: int) -> bytes:
-        return struct.pack("=BBHhHI", 0, LINK_LAYER_ETHERNET, overhead, 0, 0, bits // 8)
-
-    peak = rate(peak_bits_per_second) if peak_bits_per_second else bytes(12)
-    parameters = rate(bits_per_second) + peak + struct.pack("=III", 1 << 20, 0, 0)
+    peak = _rate(peak_bits_per_second, overhead) if peak_bits_per_second else bytes(12)
+    parameters = _rate(bits_per_second, overhead) + peak + struct.pack("=III", 1 << 20, 0, 0)
     options = _attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))
     if peak_bits_per_second:
         options += _attribute(TBF_PBURST, struct.pack("=I", mtu - overhead))
     return options.hex()
 
 
-def htb(r2q: int) -> str:
-    """htb without a default class, so a classifier must choose."""
-    return _attribute(HTB_INIT, struct.pack("=IIIII", 3, r2q, 0, 0, 0)).hex()
+def htb(r2q: int = 10, default_class: int = 0) -> str:
+    """htb. Without a default class, a classifier must choose."""
+    version = 3
+    return _attribute(HTB_INIT, struct.pack("=IIIII", version, r2q, default_class, 0, 0)).hex()
 
 
 def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio: int, overhead: int) -> str:
     """A class of htb: rates in bit/s, sizes in bytes."""
 
-    def rate_of(bits: int) -> bytes:
-        return struct.pack("=BBHhHI", 0, LINK_LAYER_ETHERNET, overhead, 0, 0, bits // 8)
-
     def ticks(octets: int, bits: int) -> int:
         return octets * 8_000_000_000 // bits // SCHEDULER_TICK_NS
 
     depths = struct.pack("=IIIII", ticks(burst, rate), ticks(cburst, ceil), quantum, 0, prio)
-    return _attribute(HTB_PARMS, rate_of(rate) + rate_of(ceil) + depths).hex()
+    return _attribute(HTB_PARMS, _rate(rate, overhead) + _rate(ceil, overhead) + depths).hex()
 
 
 def prio(bands: int) -> str:
@@ -136,33 +175,12 @@ def sfq(limit: int, depth: int, flows: int, divisor: int, quantum: int, perturb_
     return (plain + struct.pack("=II", depth, int(headdrop)) + bytes(44)).hex()
 
 
-def fq(
-    limit: int,
-    flow_limit: int,
-    quantum: int,
-    initial_quantum: int,
-    maxrate: int | None,
-    low_rate_threshold: int,
-    refill_delay_s: float,
-    orphan_mask: int,
-    ce_threshold_s: float | None,
-) -> str:
-    """fq: limits in packets, rates in bit/s."""
-    values = {
-        FQ_PLIMIT: limit,
-        FQ_FLOW_PLIMIT: flow_limit,
-        FQ_QUANTUM: quantum,
-        FQ_INITIAL_QUANTUM: initial_quantum,
-        FQ_RATE_ENABLE: 1,
-        FQ_FLOW_REFILL_DELAY: round(refill_delay_s * 1e6),
-        FQ_ORPHAN_MASK: orphan_mask,
-        FQ_LOW_RATE_THRESHOLD: low_rate_threshold // 8,
-        # fq's timer is up to 10 us late by default, to send several packets at once.
-        FQ_TIMER_SLACK: 0,
-    }
-    if maxrate is not None:
-        values[FQ_FLOW_MAX_RATE] = maxrate // 8
-    return _words(values | _threshold(FQ_CE_THRESHOLD, ce_threshold_s))
+def words(kind: str, queue: Mapping[str, Any]) -> str:
+    """A discipline of `WORDS`. A null value leaves Linux's default."""
+    values = {number: word(queue[key]) for key, (number, word) in WORDS[kind].items() if queue[key] is not None}
+    # fq's timer is up to 10 us late by default, to send several packets at once.
+    always = {FQ_RATE_ENABLE: 1, FQ_TIMER_SLACK: 0} if kind == "fq" else {}
+    return _words(values | always)
 
 
 def choke(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, ecn: bool) -> str:
@@ -204,93 +222,11 @@ def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
     return scell, bytes([*(min(31, round(cell * bits_a_cell)) for cell in range(255)), 31])
 
 
-def codel_step(limit: int, threshold_ns: int) -> str:
+def codel_step(limit: int, threshold_s: float) -> str:
     """codel that only marks packets above the threshold. Its target is too high for its control law."""
-    never_us = 1 << 30
-    values = {
-        CODEL_TARGET: never_us,
-        CODEL_LIMIT: limit,
-        CODEL_INTERVAL: never_us,
-        CODEL_CE_THRESHOLD: round(threshold_ns / 1000),
-    }
-    return _words(values)
-
-
-def codel(limit: int, target_s: float, interval_s: float, ecn: bool, ce_threshold_s: float | None) -> str:
-    """codel: limit in packets, times rounded to microseconds."""
-    return _words(_codel_law(limit, target_s, interval_s, ecn) | _threshold(CODEL_CE_THRESHOLD, ce_threshold_s))
-
-
-def fq_codel(
-    limit: int,
-    target_s: float,
-    interval_s: float,
-    ecn: bool,
-    ce_threshold_s: float | None,
-    flows: int,
-    quantum: int,
-    drop_batch: int,
-) -> str:
-    """fq_codel: `limit` in packets over all flows, `quantum` in bytes."""
-    own = {FQ_CODEL_FLOWS: flows, FQ_CODEL_QUANTUM: quantum, FQ_CODEL_DROP_BATCH: drop_batch}
-    threshold = _threshold(FQ_CODEL_CE_THRESHOLD, ce_threshold_s)
-    return _words(_codel_law(limit, target_s, interval_s, ecn) | own | threshold)
-
-
-def pie(
-    limit: int,
-    target_s: float,
-    tupdate_s: float,
-    alpha: float,
-    beta: float,
-    ecn: bool,
-    bytemode: bool,
-    dq_rate_estimator: bool,
-) -> str:
-    """pie: alpha and beta in 1/s, stored in units of 1/16."""
-    return _words(
-        {
-            PIE_TARGET: round(target_s * 1e6),
-            PIE_LIMIT: limit,
-            PIE_TUPDATE: round(tupdate_s * 1e6),
-            PIE_ALPHA: round(alpha * 16),
-            PIE_BETA: round(beta * 16),
-            PIE_ECN: int(ecn),
-            PIE_BYTEMODE: int(bytemode),
-            PIE_DQ_RATE_ESTIMATOR: int(dq_rate_estimator),
-        }
-    )
-
-
-def fq_pie(
-    limit: int,
-    flows: int,
-    quantum: int,
-    target_s: float,
-    tupdate_s: float,
-    alpha: float,
-    beta: float,
-    ecn: bool,
-    mark_percent: int,
-    bytemode: bool,
-    dq_rate_estimator: bool,
-) -> str:
-    """fq_pie: `limit` in packets over all flows, `quantum` in bytes, the rest as in `pie`."""
-    return _words(
-        {
-            FQ_PIE_LIMIT: limit,
-            FQ_PIE_FLOWS: flows,
-            FQ_PIE_TARGET: round(target_s * 1e6),
-            FQ_PIE_TUPDATE: round(tupdate_s * 1e6),
-            FQ_PIE_ALPHA: round(alpha * 16),
-            FQ_PIE_BETA: round(beta * 16),
-            FQ_PIE_QUANTUM: quantum,
-            FQ_PIE_ECN_PROB: mark_percent,
-            FQ_PIE_ECN: int(ecn),
-            FQ_PIE_BYTEMODE: int(bytemode),
-            FQ_PIE_DQ_RATE_ESTIMATOR: int(dq_rate_estimator),
-        }
-    )
+    never_s = (1 << 30) / 1e6
+    law = {"target_s": never_s, "interval_s": never_s, "ecn": None}
+    return words("codel", {**law, "limit": {"packets": limit}, "ce_threshold_s": threshold_s})
 
 
 def cake(
@@ -311,7 +247,7 @@ def cake(
         CAKE_DIFFSERV_MODE: CAKE_TINS.index(tins),
         CAKE_ATM: CAKE_CELLS.index(cell_format),
         CAKE_FLOW_MODE: CAKE_FLOWS.index(isolation),
-        CAKE_RTT: round(rtt_s * 1e6),
+        CAKE_RTT: _microseconds(rtt_s),
         CAKE_TARGET: round(rtt_s * 1e6 / 20),
         CAKE_MPU: minimum,
         CAKE_ACK_FILTER: CAKE_FILTERS.index(ack_filter),
@@ -319,18 +255,9 @@ def cake(
     return rate.hex() + added.hex() + _words(words)
 
 
-def _codel_law(limit: int, target_s: float, interval_s: float, ecn: bool) -> dict[int, int]:
-    """Common options of codel and fq_codel, with the same attribute numbers."""
-    return {
-        CODEL_TARGET: round(target_s * 1e6),
-        CODEL_LIMIT: limit,
-        CODEL_INTERVAL: round(interval_s * 1e6),
-        CODEL_ECN: int(ecn),
-    }
-
-
-def _threshold(kind: int, threshold_s: float | None) -> dict[int, int]:
-    return {} if threshold_s is None else {kind: round(threshold_s * 1e6)}
+def _rate(bits_per_second: int, overhead: int, minimum: int = 0, atm: bool = False) -> bytes:
+    layer = LINK_LAYER_ATM if atm else LINK_LAYER_ETHERNET
+    return struct.pack("=BBHhHI", 0, layer, overhead, 0, minimum, bits_per_second // 8)
 
 
 def _words(values: dict[int, int]) -> str:

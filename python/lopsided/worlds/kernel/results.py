@@ -6,9 +6,8 @@ Waiting times are those of individual packets, captured before and after the que
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -17,20 +16,11 @@ from lopsided.data.catalogue import run_tables
 from lopsided.data.table import Row
 
 from . import captures
-from .flow_results import FlowReader, delay_frame
+from .flow_results import FlowReader, Measured, delay_frame
 from .guest.job import Job, Watched
 
 if TYPE_CHECKING:
     from lopsided.data import scenario_types as said
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The tables, digest and facts of a run."""
-
-    tables: dict[str, pl.DataFrame]
-    digest: str
-    facts: dict[str, Any]
 
 
 def read(folder: Path, job: Job, scenario: said.Resolved) -> Measured:

@@ -414,7 +414,7 @@ def _classifier(queue: said.PrioQueue | said.DrrQueue | said.HtbQueue, classes: 
 def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     """Returns kind, options, and capacity in full packets; 0 if packets are dropped earlier."""
     if queue["kind"] == "fq":
-        return _fq(queue)
+        return "fq", qdisc.words("fq", queue), 0
     if queue["kind"] == "sfq":
         return _sfq(queue, where)
     if queue["kind"] == "choke":
@@ -444,21 +444,6 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
         # A size table (stab) belongs to the root, so queue and shaper would both round.
         raise Unsupported(f"{where}: Linux has no such queue: if a queue counts bins there, the line counts them too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
-
-
-def _fq(queue: said.FqQueue) -> tuple[str, str, int]:
-    options = qdisc.fq(
-        queue["limit_packets"],
-        queue["flow_limit_packets"],
-        queue["quantum_bytes"],
-        queue["initial_quantum_bytes"],
-        queue["maxrate_bps"],
-        queue["low_rate_threshold_bps"],
-        queue["refill_delay_s"],
-        queue["orphan_mask"],
-        queue["ce_threshold_s"],
-    )
-    return "fq", options, 0
 
 
 def _sfq(queue: said.SfqQueue, where: str) -> tuple[str, str, int]:
@@ -502,40 +487,22 @@ def _red(queue: said.RedQueue, where: str) -> tuple[str, str, int]:
 def _codel(queue: said.CodelQueue | said.FqCodelQueue, where: str) -> tuple[str, str, int]:
     if queue["mtu_bytes"] != ETHERNET_FRAME or queue["header_bytes"]:
         raise Unsupported(f"{where}: here codel's mtu is {ETHERNET_FRAME} B and its header is 0 B")
-    law = (queue["target_s"], queue["interval_s"], queue["ecn"], queue["ce_threshold_s"])
-    if queue["kind"] == "fq_codel":
-        limit = queue["limit_packets"]
-        options = qdisc.fq_codel(limit, *law, queue["flows"], queue["quantum_bytes"], queue["drop_batch"])
-        return "fq_codel", options, 0
-    limit = _packets(queue["limit"], "codel", where)
-    return "codel", qdisc.codel(limit, *law), 0
+    if queue["kind"] == "codel":
+        _packets(queue["limit"], "codel", where)
+    return queue["kind"], qdisc.words(queue["kind"], queue), 0
 
 
 def _pie(queue: said.PieQueue, where: str) -> tuple[str, str, int]:
     if not queue["derandomise"] or queue["max_burst_s"] != 0.15 or queue["mark_threshold"] != 0.1:
         raise Unsupported(f"{where}: Linux's pie always has derandomise, and no max_burst and no mark_threshold")
-    limit = _packets(queue["limit"], "pie", where)
-    law = (queue["target_s"], queue["tupdate_s"], queue["alpha"], queue["beta"])
-    return "pie", qdisc.pie(limit, *law, queue["ecn"], queue["bytemode"], queue["dq_rate_estimator"]), 0
+    _packets(queue["limit"], "pie", where)
+    return "pie", qdisc.words("pie", queue), 0
 
 
 def _fq_pie(queue: said.FqPieQueue, where: str) -> tuple[str, str, int]:
     if not queue["derandomise"] or queue["max_burst_s"] != 0.15 or queue["header_bytes"]:
         raise Unsupported(f"{where}: Linux's fq_pie always has derandomise, no max_burst and here no header")
-    options = qdisc.fq_pie(
-        queue["limit_packets"],
-        queue["flows"],
-        queue["quantum_bytes"],
-        queue["target_s"],
-        queue["tupdate_s"],
-        queue["alpha"],
-        queue["beta"],
-        queue["ecn"],
-        round(queue["mark_threshold"] * 100),
-        queue["bytemode"],
-        queue["dq_rate_estimator"],
-    )
-    return "fq_pie", options, 0
+    return "fq_pie", qdisc.words("fq_pie", queue), 0
 
 
 def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
@@ -565,10 +532,9 @@ def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str,
     return "cake", options, 0
 
 
-def _packets(limit: said.Limit, kind: str, where: str) -> int:
+def _packets(limit: said.Limit, kind: str, where: str) -> None:
     if "packets" not in limit:
         raise Unsupported(f"{where}: Linux's {kind} counts its limit in packets")
-    return limit["packets"]
 
 
 def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
@@ -582,7 +548,7 @@ def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
         flags = qdisc.RED_ECN | qdisc.RED_NODROP
         return "red", qdisc.red(limit["bytes"], above, above, 0, 1.0, 0.0, flags), 0
     if "time_s" in threshold and "packets" in limit:
-        return "codel", qdisc.codel_step(limit["packets"], nanoseconds(threshold["time_s"])), 0
+        return "codel", qdisc.codel_step(limit["packets"], threshold["time_s"]), 0
     raise Unsupported(
         f"{where}: Linux has a step in octets with a limit in octets, or one in time with a limit in packets"
     )

@@ -7,7 +7,6 @@ null.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import polars as pl
 
 from lopsided.data import columns
 from lopsided.data.catalogue import run_tables
-from lopsided.worlds.kernel.flow_results import FlowReader
+from lopsided.worlds.kernel.flow_results import FlowReader, Measured
 
 if TYPE_CHECKING:
     from lopsided.data import scenario_types as said
@@ -24,15 +23,6 @@ if TYPE_CHECKING:
 
 Carried = tuple[dict[str, Any], bytes, dict[str, Any]]
 """The path's result: its run, the kernel flows' RTTs, and facts."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A run's tables, digest and facts. No two runs have the same digest."""
-
-    tables: dict[str, pl.DataFrame]
-    digest: str
-    facts: dict[str, Any]
 
 
 def read(folder: Path, job: Job, scenario: said.Resolved, ours: frozenset[str], carried: Carried) -> Measured:

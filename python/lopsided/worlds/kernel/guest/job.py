@@ -223,20 +223,12 @@ class Job:
     @staticmethod
     def load(path: Path) -> Job:
         data: dict[str, Any] = json.loads(path.read_text())
-        data["nodes"] = [Node(**node) for node in data["nodes"]]
         ends = [veth["ends"] for veth in data["veths"]]
         data["veths"] = [Veth((Interface(**one), Interface(**other))) for one, other in ends]
         for qdisc in data["qdiscs"]:
             qdisc["classes"] = [tuple(each) for each in qdisc["classes"]]
-        data["qdiscs"] = [Qdisc(**qdisc) for qdisc in data["qdiscs"]]
-        data["routes"] = [Route(**route) for route in data["routes"]]
-        data["watched"] = [Watched(**watched) for watched in data["watched"]]
-        data["losses"] = [Watched(**watched) for watched in data["losses"]]
-        data["tuns"] = [Tun(**tun) for tun in data["tuns"]]
-        data["chosen"] = [ChosenLoss(**loss) for loss in data["chosen"]]
-        data["passages"] = [Passage(**passage) for passage in data["passages"]]
-        data["flows"] = [Flow(**flow) for flow in data["flows"]]
-        data["programs"] = [Program(**program) for program in data["programs"]]
-        data["taps"] = [Tap(**tap) for tap in data["taps"]]
-        data["checks"] = [Check(**check) for check in data["checks"]]
+        kinds = {"nodes": Node, "qdiscs": Qdisc, "routes": Route, "watched": Watched, "losses": Watched, "tuns": Tun}
+        kinds |= {"chosen": ChosenLoss, "passages": Passage, "flows": Flow, "programs": Program}
+        for name, kind in (kinds | {"taps": Tap, "checks": Check}).items():
+            data[name] = [kind(**each) for each in data[name]]
         return Job(**data)
