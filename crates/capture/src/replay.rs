@@ -61,6 +61,7 @@ pub fn replay(name: &str, counting: ByteCounting, steps: &[Step], mss: u32) -> O
     let setup = Setup {
         initial_window: Bytes::new(10 * mss),
         remembered_threshold: None,
+        fractional: false,
         counting,
         abe: false,
         tick: Duration::from_millis(4),

@@ -56,6 +56,7 @@ impl WindowRule {
         let setup = Setup {
             initial_window: Bytes::new(INITIAL_SEGMENTS * USUAL_MSS.get()),
             remembered_threshold: None,
+            fractional: false,
             counting: ByteCounting::Delivered,
             abe: false,
             tick: Duration::ZERO,

@@ -425,6 +425,7 @@ impl Ours {
         let setup = Setup {
             initial_window: Bytes::new(initial_window),
             remembered_threshold: None,
+            fractional: false,
             // RFC 9002, section 7.3.1: the window grows by the bytes acknowledged.
             counting: ByteCounting::Delivered,
             abe: false,

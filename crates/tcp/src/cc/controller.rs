@@ -1,7 +1,7 @@
 //! The interface between a congestion control and the connection.
 
 use crate::ecn::Feedback;
-use crate::profile::{ByteCounting, Profile};
+use crate::profile::{ByteCounting, FastRecovery, Profile};
 use lopsided_core::tcp_event::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Debug;
@@ -269,6 +269,8 @@ pub struct Setup {
     pub remembered_threshold: Option<Bytes>,
     /// How much an ACK adds to the congestion window.
     pub counting: ByteCounting,
+    /// True if the window is a real number, as in ns-2: half of a window of five segments is then 2.5 segments.
+    pub fractional: bool,
     /// True if a mark reduces the window less than a loss (RFC 8511), for algorithms that support it.
     pub abe: bool,
     /// Tick of the stack's clock, for algorithms that count in ticks; zero for an exact clock.
@@ -284,6 +286,7 @@ impl Setup {
             initial_window: profile.initial_window(mss),
             remembered_threshold: profile.remembered_threshold,
             counting: profile.byte_counting,
+            fractional: profile.fast_recovery == FastRecovery::CarefulReno,
             abe: profile.abe,
             tick: profile.grain.tick(),
             seed,

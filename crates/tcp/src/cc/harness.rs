@@ -19,6 +19,7 @@ pub fn setup() -> Setup {
         initial_window: Bytes::new(10 * MSS),
         remembered_threshold: None,
         counting: ByteCounting::Delivered,
+        fractional: false,
         tick: Duration::from_millis(4),
         seed: 1,
     }

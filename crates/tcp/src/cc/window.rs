@@ -279,6 +279,8 @@ pub trait WindowAlgorithm: Debug + Send {
 pub struct WindowController<L> {
     window: Window,
     remembered_threshold: Option<Bytes>,
+    /// See [`Setup::fractional`].
+    fractional: bool,
     algorithm: L,
 }
 
@@ -286,7 +288,12 @@ impl<L: WindowAlgorithm> WindowController<L> {
     /// Creates a controller from the inputs `setup` and an algorithm.
     pub fn new(setup: &Setup, algorithm: L) -> WindowController<L> {
         let window = Window::new(setup.initial_window, setup.counting);
-        WindowController { window, remembered_threshold: setup.remembered_threshold, algorithm }
+        WindowController {
+            window,
+            remembered_threshold: setup.remembered_threshold,
+            fractional: setup.fractional,
+            algorithm,
+        }
     }
 
     /// The algorithm that this controller uses.
@@ -333,8 +340,10 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
         self.window.set_mss(path.mss);
         // RFC 5681 section 3.1: repeated timeouts of the same data do not change the threshold.
         let first = !matches!(signal, Signal::Timeout { consecutive } if consecutive > 1);
+        let mut halves = false;
         if first {
             let threshold = self.algorithm.ssthresh(now, signal, path, &self.window);
+            halves = self.fractional && threshold == self.window.reno_ssthresh();
             self.window.keep();
             self.window.set_ssthresh(threshold);
         }
@@ -346,6 +355,8 @@ impl<L: WindowAlgorithm> Controller for WindowController<L> {
                 self.window.set_octets(path.in_flight.get().saturating_add(path.mss.get()));
                 self.algorithm.on_timeout(now, path, &mut self.window);
             }
+            // The algorithm halves the window, and ns-2 rounds only the threshold (`slowdown`, `halfwin`).
+            Signal::Loss | Signal::EcnEcho if halves => self.window.set_octets(self.window.cwnd / 2),
             Signal::Loss | Signal::EcnEcho => {
                 self.window.set_octets(self.window.ssthresh.unwrap_or(self.window.cwnd));
             }

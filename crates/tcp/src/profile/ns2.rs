@@ -22,7 +22,7 @@ impl Profile {
             // tcpTick_, minrto_ and maxrto_ of ns-default.tcl.
             rto: RtoRule::Ticks {
                 tick: Duration::from_millis(100),
-                samples: TickSamples::Nearest,
+                samples: TickSamples::Boundaries,
                 min: Duration::from_millis(200),
                 max: Duration::from_secs(100_000),
                 initial: Duration::from_secs(6),

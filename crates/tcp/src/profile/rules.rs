@@ -272,8 +272,8 @@ impl RtoRule {
 pub enum TickSamples {
     /// The number of ticks of a free-running clock between the segment and its ACK, plus one (4.4BSD).
     Counted,
-    /// The RTT divided by the tick, rounded to the nearest integer, at least one (ns-2).
-    Nearest,
+    /// The number of ticks of a free-running clock between the segment and its ACK, at least one (ns-2).
+    Boundaries,
 }
 
 /// When a timer expires relative to its deadline.

@@ -18,7 +18,7 @@ mod undo_state;
 pub(crate) use rto::{NoAnswer, TIMEOUTS_MAX};
 
 use crate::cc::PathState;
-use crate::profile::{DuplicateCount, LossDetection};
+use crate::profile::{DuplicateCount, FastRecovery, LossDetection};
 use crate::send::{AckOutcome, Flight, TxRecord};
 use limited_transmit::LimitedTransmit;
 use lopsided_core::tcp_event::CaState;
@@ -148,11 +148,13 @@ impl Recovery {
             board.first_pending().map_or(out, |start| start - flight.una())
         } else {
             // Each duplicate ACK reports that one segment has left the network. Without limited transmit, duplicates
-            // count only in recovery, or once their number reaches the threshold.
+            // count only in recovery, or once their number reaches the threshold. ns-2 enlarges the window only in a
+            // recovery (`last_cwnd_action_`).
             let left = u64::from(self.dupacks) * flight.mss();
-            let counts = flight.profile.limited_transmit
-                || self.ca_state == CaState::Recovery
-                || self.dupacks >= flight.profile.dup_threshold;
+            let only_in_recovery = flight.profile.fast_recovery == FastRecovery::CarefulReno;
+            let counts = self.ca_state == CaState::Recovery
+                || !only_in_recovery
+                    && (flight.profile.limited_transmit || self.dupacks >= flight.profile.dup_threshold);
             let counted = if counts { left } else { 0 };
             (out + board.retrans_bytes()).saturating_sub(counted + board.lost_bytes())
         }

@@ -231,12 +231,11 @@ impl RttEstimator {
 /// Returns the RTT in ticks of a segment whose ACK arrives at `now`.
 fn ticks_of(now: Time, rtt: Duration, tick: Duration, samples: TickSamples) -> u64 {
     let ticks = |time: Duration| time.as_nanos() / tick.as_nanos();
+    let clock = now - Time::ZERO;
+    let elapsed = ticks(clock) - ticks(clock.saturating_sub(rtt));
     match samples {
-        TickSamples::Nearest => ticks(rtt + tick / 2).max(1),
-        TickSamples::Counted => {
-            let clock = now - Time::ZERO;
-            ticks(clock) - ticks(clock.saturating_sub(rtt)) + 1
-        }
+        TickSamples::Boundaries => elapsed.max(1),
+        TickSamples::Counted => elapsed + 1,
     }
 }
 
@@ -308,15 +307,16 @@ mod tests {
             |samples| RtoRule::Ticks { tick: MS(100), samples, min: MS(200), max: MS(60_000), initial: MS(3000) };
         // SRTT is in 1/8 tick and the deviation in 1/4 tick. After one tick they are 8 and 2. More samples of one tick
         // change nothing: the RTO stays 1 + 2 ticks.
-        let mut rtt = RttEstimator::new(rule(TickSamples::Nearest), MS(0));
+        let mut rtt = RttEstimator::new(rule(TickSamples::Boundaries), MS(0));
         for at in 1..20 {
             rtt.sample(at_ms(at * 80), MS(64), 0, 0);
         }
         assert_eq!(rtt.rto(), MS(300));
-        // 149 ms rounds to one tick, 150 ms to two. The deviation becomes 2 + 1 - 0, and SRTT 9/8 ticks.
-        rtt.sample(at_ms(2000), MS(149), 0, 0);
+        // From 2.050 to 2.199 s the clock ticks once, from 2.151 to 2.300 s twice. The deviation becomes 2 + 1 - 0, and
+        // SRTT 9/8 ticks.
+        rtt.sample(at_ms(2199), MS(149), 0, 0);
         assert_eq!(rtt.rto(), MS(300));
-        rtt.sample(at_ms(2200), MS(150), 0, 0);
+        rtt.sample(at_ms(2300), MS(149), 0, 0);
         assert_eq!(rtt.rto(), MS(400));
         // Two RTTs of 64 ms: one within a tick, and one across a tick boundary.
         let counted = |at| {

@@ -329,7 +329,6 @@ RENO_OVER_PACKET_RADIO = of_paper.near_print(
     "table 5",
     measured(printed.table_5(RENO, hops) for hops in HOPS),
     needs=("radio",),
-    fails=True,
 )
 
 ROUND_TRIPS_OVER_TWO_HOPS = of_paper.near_print(
@@ -413,6 +412,7 @@ def filtering_shares_the_radio(m: Measurements) -> Verdict:
     "adaptation costs little.",
     "section 7.3, figure 16",
     needs=("web",),
+    fails=True,
 )
 def filtering_serves_pages_best(m: Measurements) -> Verdict:
     def of(scheme: Scheme, hosts: int) -> Measured:

@@ -16,7 +16,9 @@ HINDSIGHT = (
     "little-is-gained-beyond-eight, fewer-acks-leave-the-download-less and acks-first-and-filtering-starve-the-upload "
     "hold, and bursts-of-four-are-enough no longer holds.",
     "The handshake of ns2-reno gives no RTT sample, because ns-2 has no handshake. With this change "
-    "reno-over-packet-radio, which was just within its bound, no longer holds over three hops.",
+    "reno-over-packet-radio, which was just within its bound, no longer held over three hops. It holds again since "
+    "ns2-reno halves a window without rounding, counts the ticks of a clock, and ignores duplicate ACKs outside a "
+    "recovery, as ns-2 does. These changes were made for packets beside an upload, compared with ns-2.",
     "Before AR paced ACKs as the authors' code does, and before the upload connected in advance, AF/AR got 4.4 Mbit/s "
     "in case B and the upload was locked out in 76 % of the runs.",
     "Case A: the queue of the source's LAN had 100 packets at first, and 19 after results had been seen: 20 in print, "

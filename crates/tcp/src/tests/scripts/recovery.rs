@@ -537,20 +537,35 @@ fn reno_ends_with_the_first_ack_that_advances_and_halves_again_for_the_next_hole
 
 #[test]
 fn careful_reno_leaves_the_next_hole_to_the_timeout() {
-    // RFC 6582 section 3.2 step 2 without its partial acknowledgements: duplicate ACKs for data that was outstanding at
-    // the start of the recovery only inflate the window.
+    // RFC 6582 section 3.2 step 2 without its partial acknowledgements. In ns-2, duplicate ACKs for data that was
+    // outstanding at the start of the recovery do not enlarge the window either, so none of them releases a segment.
     let mut t = after_renos_first_repair(FastRecovery::CarefulReno);
-    for at in [303, 304, 305, 306] {
+    for at in [303, 304, 305, 306, 307] {
         t.inject(at, "ack 4001");
     }
-    t.inject(307, "ack 4001");
-    t.expect(307, "13001:14001 .");
     t.expect_ssthresh(5);
     let rto = t.info().rto.as_millis_f64();
     t.expect(302.0 + rto, "4001:5001 .");
     t.expect_ca_state(CaState::Loss);
     // The timeout halves the window of five again, and so does each later timeout.
     t.expect_ssthresh(2);
+}
+
+#[test]
+fn ns2_halves_a_window_without_rounding() {
+    // ns-2's window is a real number: half of eleven segments is 5.5, and only the threshold is rounded.
+    let halved = |fast_recovery| {
+        let mut t = Script::established(Profile { initial_window_segments: 11, ..reno(fast_recovery) }, NO_SACK);
+        t.write(100, 60_000);
+        t.expect_train(100, 1, 11_001);
+        for at in [200, 201, 202] {
+            t.inject(at, "ack 1");
+        }
+        t.drain();
+        t.expect_ssthresh(5);
+        t.connection.send.flight.controller.cwnd().get()
+    };
+    assert_eq!((halved(FastRecovery::CarefulReno), halved(FastRecovery::Reno)), (5500, 5000));
 }
 
 #[test]
