@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
@@ -62,48 +63,61 @@ def draw(
     axes = sweeps.axis_columns(table)
     if metric != "goodput":
         table, _ = measured_by(table, metric)
+    if len(axes) == 1 and metric == "goodput" and not cdf:
+        return _curves(table, scenario, axes[0])
+    measured = _Measured(table, axes, metric)
     if cdf:
-        return _distribution(table, scenario, axes, metric)
+        return _distribution(measured, _subtitle(scenario), axes)
     if len(axes) == 1:
-        return _curves(table, scenario, axes[0]) if metric == "goodput" else _metric(table, scenario, axes[0], metric)
-    if len(axes) == 2 and heat_map:
-        return _heat_map(table, scenario, axes[0], axes[1], metric)
+        return _metric(measured, _subtitle(scenario), axes[0])
     if len(axes) == 2:
-        return _lines(table, scenario, axes[0], axes[1], metric)
+        return (_heat_map if heat_map else _lines)(measured, _subtitle(scenario), axes)
     raise UsageError(f"a sweep of {len(axes)} axes has no single figure; draw from its table, or use --cdf")
 
 
-def _named(metric: str) -> tuple[str, str, float]:
-    """Returns the metric's column, axis label, and factor."""
-    return METRIC_COLUMNS.get(metric, metric), *_AXES.get(metric, (metric.replace("_", " "), 1.0))
+class _Measured:
+    """A sweep's values of one metric, in the unit of its label: a row per run and flow, or per run."""
+
+    def __init__(self, table: Table, axes: Sequence[str], metric: str) -> None:
+        frame = table.to_polars()
+        self.metric, self.of_run = metric, metric in OF_RUN
+        if metric == "goodput":
+            self.column = goodput_column(table)
+            per_unit, unit = style.rate_unit(number(frame[self.column].max(), 0.0))
+            self.label, scale = f"goodput ({unit})", 1 / per_unit
+        else:
+            self.column = METRIC_COLUMNS.get(metric, metric)
+            self.label, scale = _AXES.get(metric, (metric.replace("_", " "), 1.0))
+        self.title = self.label[:1].upper() + self.label[1:]
+        if self.of_run:
+            frame = frame.unique([*axes, "repetition"], maintain_order=True)
+        self.frame = frame.with_columns(pl.col(self.column) * scale)
+        self.names: list[str] = [""] if self.of_run else frame["name"].unique(maintain_order=True).to_list()
+
+    def rows(self, name: str) -> pl.DataFrame:
+        """A flow's rows, or the run's."""
+        return self.frame if self.of_run else self.frame.filter(pl.col("name") == name)
 
 
 _MOST_PANELS = 4
 _MOST_LINES = 10
 
 
-def _lines(table: Table, scenario: Scenario, first: str, second: str, metric: str) -> Figure:
+def _lines(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
     """Draws a metric along one axis: a line per value of the other, a panel per flow or for the run."""
-    frame = table.to_polars()
-    x, other = (second, first) if frame[second].dtype.is_numeric() else (first, second)
-    column, label, scale = _of_metric(frame, metric)
-    frame = frame.with_columns(pl.col(column) * scale)
-    of_run = metric in OF_RUN
-    if of_run:
-        frame = frame.unique([first, second, "repetition"], maintain_order=True)
-    names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
+    frame, names, label = measured.frame, measured.names, measured.label
+    x, other = axes[::-1] if frame[axes[1]].dtype.is_numeric() else axes
     drawn = names[:_MOST_PANELS]
-    sheet = style.sheet(
-        label[:1].upper() + label[1:], _subtitle(scenario), (2.3,) * len(drawn), sweeps.axis_words(x), end_labels=False
-    )
+    sheet = style.sheet(measured.title, subtitle, (2.3,) * len(drawn), sweeps.axis_words(x), end_labels=False)
     values = frame[other].unique(maintain_order=True).to_list()
     for panel, name in zip(sheet.panels, drawn, strict=True):
-        rows = frame if of_run else frame.filter(pl.col("name") == name)
         for place, value in enumerate(values[:_MOST_LINES]):
-            arm = rows.filter(pl.col(other) == value)
+            arm = measured.rows(name).filter(pl.col(other) == value)
             shift = (place - (len(values) - 1) / 2) * 0.12
-            _band(panel, arm, x, column, _INKS[place], label=str(value), marker=_MARKERS[place % 5], shift=shift)
-        panel.set_ylim(0, 1.02 if metric in OF_RUN else None)
+            _band(
+                panel, arm, x, measured.column, _INKS[place], label=str(value), marker=_MARKERS[place % 5], shift=shift
+            )
+        panel.set_ylim(0, 1.02 if measured.of_run else None)
         panel.margins(x=0.03)
         panel.set_ylabel(f"{name}: {label}" if name else label)
     panel = sheet.panels[0]
@@ -112,9 +126,8 @@ def _lines(table: Table, scenario: Scenario, first: str, second: str, metric: st
     _set_ticks(sheet.panels[-1], frame[x])
     left = f"{len(names) - len(drawn)} flows more are not drawn; " if len(names) > len(drawn) else ""
     left += f"{len(values) - _MOST_LINES} lines more are not drawn; " if len(values) > _MOST_LINES else ""
-    when = _when(column) if metric == "goodput" else ""
-    style.small_print(sheet.figure, f"{left}{_spread(frame)}", when, f"digest of all runs {_digest(frame)}")
-    return sheet.figure
+    when = _when(measured.column) if measured.metric == "goodput" else ""
+    return _signed(sheet, frame, f"{left}{_spread(frame)}", when)
 
 
 _INKS = (style.DOWN[0], style.UP[0], *style.OTHER, style.INK, *style.DOWN[1:], *style.UP[1:], style.MUTED)
@@ -122,58 +135,36 @@ _INKS = (style.DOWN[0], style.UP[0], *style.OTHER, style.INK, *style.DOWN[1:], *
 _MARKERS = "osD^v"
 
 
-def _of_metric(frame: pl.DataFrame, metric: str) -> tuple[str, str, float]:
-    """Returns the metric's column in the frame, axis label, and factor."""
-    if metric != "goodput":
-        return _named(metric)
-    column = goodput_column(Table(frame))
-    per_unit, unit = style.rate_unit(number(frame[column].max(), 0.0))
-    return column, f"goodput ({unit})", 1 / per_unit
-
-
-def _metric(table: Table, scenario: Scenario, axis: str, metric: str) -> Figure:
+def _metric(measured: _Measured, subtitle: str, axis: str) -> Figure:
     """Draws a metric's means with 95 % intervals over an axis."""
-    frame = table.to_polars()
-    column, label, scale = _named(metric)
-    frame = frame.with_columns(pl.col(column) * scale)
-    of_run = metric in OF_RUN
-    names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
-    sheet = style.sheet(label[:1].upper() + label[1:], _subtitle(scenario), (2.7,), sweeps.axis_words(axis))
+    frame = measured.frame
+    sheet = style.sheet(measured.title, subtitle, (2.7,), sweeps.axis_words(axis))
     (panel,) = sheet.panels
     labels: list[style.EndLabel] = []
-    for index, name in enumerate(names[:_MOST_FLOWS]):
-        rows = (
-            frame.unique([axis, "repetition"], maintain_order=True) if of_run else frame.filter(pl.col("name") == name)
-        )
-        ink = style.INK if of_run else style.colour(rows["direction"][0], index)
-        last = _band(panel, rows, axis, column, ink)
+    for index, name in enumerate(measured.names[:_MOST_FLOWS]):
+        rows = measured.rows(name)
+        ink = style.INK if measured.of_run else style.colour(rows["direction"][0], index)
+        last = _band(panel, rows, axis, measured.column, ink)
         if name and last == last:
             labels.append((last, name, ink))
-    panel.set_ylim(0, 1.02 if of_run else None)
-    panel.set_ylabel(label)
+    panel.set_ylim(0, 1.02 if measured.of_run else None)
+    panel.set_ylabel(measured.label)
     _set_ticks(panel, frame[axis])
     style.end_labels(panel, labels)
-    style.small_print(sheet.figure, _spread(frame), f"digest of all runs {_digest(frame)}")
-    return sheet.figure
+    return _signed(sheet, frame, _spread(frame))
 
 
-def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str) -> Figure:
+def _distribution(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
     """Draws the distribution over the seeds, one panel per flow or for the run."""
-    frame = table.to_polars()
-    column, label, scale = _of_metric(frame, metric)
-    of_run = metric in OF_RUN
-    if of_run:
-        frame = frame.unique([*axes, "repetition"], maintain_order=True)
-    names = [""] if of_run else frame["name"].unique(maintain_order=True).to_list()
+    frame, names, label = measured.frame, measured.names, measured.label
     drawn = names[:_MOST_PANELS]
-    sheet = style.sheet(
-        f"Distribution of {label}", _subtitle(scenario), (2.2,) * len(drawn), label, end_labels=False, own_x=True
-    )
+    title, heights = f"Distribution of {label}", (2.2,) * len(drawn)
+    sheet = style.sheet(title, subtitle, heights, label, end_labels=False, own_x=True)
     arms = frame.partition_by(axes, maintain_order=True)
     for panel, name in zip(sheet.panels, drawn, strict=True):
         for index, arm in enumerate(arms[: len(_INKS)]):
-            of_flow = arm if of_run else arm.filter(pl.col("name") == name)
-            values = np.sort(of_flow[column].drop_nulls().to_numpy() * scale)
+            of_flow = arm if measured.of_run else arm.filter(pl.col("name") == name)
+            values = np.sort(of_flow[measured.column].drop_nulls().to_numpy())
             share = np.arange(1, len(values) + 1) / max(1, len(values))
             x, y = np.append(values[:1], values), np.append(0.0, share)
             panel.step(x, y, where="post", color=_INKS[index], label=", ".join(str(arm[axis][0]) for axis in axes))
@@ -194,8 +185,7 @@ def _distribution(table: Table, scenario: Scenario, axes: list[str], metric: str
     left = f"; {len(arms) - len(_INKS)} combinations more are not drawn" if len(arms) > len(_INKS) else ""
     left += f"; {len(names) - len(drawn)} flows more are not drawn" if len(names) > len(drawn) else ""
     seeds = frame["repetition"].n_unique()
-    style.small_print(sheet.figure, f"{seeds} seeds, each a point{left}", f"digest of all runs {_digest(frame)}")
-    return sheet.figure
+    return _signed(sheet, frame, f"{seeds} seeds, each a point{left}")
 
 
 def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
@@ -235,10 +225,7 @@ def _curves(table: Table, scenario: Scenario, axis: str) -> Figure:
         panel.set_ylabel("performance")
     _set_ticks(sheet.panels[-1], frame[axis])
     meaning = "performance: the smaller of both directions' goodput / rate; " if performance else ""
-    style.small_print(
-        sheet.figure, f"{meaning}{_spread(frame)}", _when(goodput), f"digest of all runs {_digest(frame)}"
-    )
-    return sheet.figure
+    return _signed(sheet, frame, f"{meaning}{_spread(frame)}", _when(goodput))
 
 
 def _flow_curves(panel: Axes, rows: pl.DataFrame, axis: str, goodput: str, direction: str) -> None:
@@ -291,37 +278,22 @@ def _band(
     return float(middle[-1])
 
 
-def _heat_map(table: Table, scenario: Scenario, x_axis: str, y_axis: str, metric: str) -> Figure:
-    if metric not in ("goodput", "performance"):
-        column, label, scale = _named(metric)
-        each = table.to_polars().with_columns(pl.col(column) * scale)
-        rows = each.group_by(x_axis, y_axis, "repetition", maintain_order=True).agg(pl.col(column).mean())
-        meaning = "" if metric in OF_RUN else "mean over the flows; "
-        return _map(rows, column, label, scenario, (x_axis, y_axis), f"{meaning}{_means(each)}", _digest(each))
-    each = table.to_polars()
-    if metric == "performance":
-        rows = each.unique([x_axis, y_axis, "repetition"], maintain_order=True)
-        meaning = "the smaller of both directions' goodput / rate"
-        return _map(
-            rows, metric, "Performance", scenario, (x_axis, y_axis), f"{meaning}; {_means(each)}", _digest(each)
-        )
-    column, label, scale = _of_metric(each, metric)
-    keys = (x_axis, y_axis, "repetition")
-    rows = each.group_by(*keys, maintain_order=True).agg(pl.col(column).sum() * scale)
-    meaning = f"sum over the flows; {_means(each)}"
-    return _map(rows, column, label[:1].upper() + label[1:], scenario, (x_axis, y_axis), meaning, _digest(each))
+_MEANINGS = {"goodput": "sum over the flows; ", "performance": "the smaller of both directions' goodput / rate; "}
 
 
-def _map(
-    rows: pl.DataFrame, column: str, title: str, scenario: Scenario, axes: tuple[str, str], meaning: str, digest: str
-) -> Figure:
+def _heat_map(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
+    metric, value = measured.metric, pl.col(measured.column)
+    title = measured.title if metric in _MEANINGS else measured.label
+    meaning = _MEANINGS.get(metric, "" if measured.of_run else "mean over the flows; ")
+    runs = measured.frame.group_by(*axes, "repetition", maintain_order=True)
+    cells = runs.agg(value.sum() if metric == "goodput" else value.mean())
+    cells = cells.group_by(axes, maintain_order=True).agg(value.mean())
     x_axis, y_axis = axes
-    cells = rows.group_by(x_axis, y_axis, maintain_order=True).agg(pl.col(column).mean())
     xs, ys = (cells[axis].unique(maintain_order=True) for axis in (x_axis, y_axis))
     grid = np.full((len(ys), len(xs)), np.nan)
     for x, y, value in cells.iter_rows():
         grid[ys.to_list().index(y), xs.to_list().index(x)] = value
-    sheet = style.sheet(title, _subtitle(scenario), (3.2,), sweeps.axis_words(x_axis), end_labels=False)
+    sheet = style.sheet(title, subtitle, (3.2,), sweeps.axis_words(x_axis), end_labels=False)
     (panel,) = sheet.panels
     with mpl.rc_context({"axes.grid": False}):
         image = panel.imshow(grid, origin="lower", aspect="auto", cmap="cividis")
@@ -338,8 +310,7 @@ def _map(
     bar = sheet.figure.colorbar(image, ax=panel, fraction=0.04)
     bar.set_label(title, fontsize=style.legend_size() + 1)
     bar.ax.tick_params(labelsize=style.legend_size())
-    style.small_print(sheet.figure, meaning, f"digest of all runs {digest}")
-    return sheet.figure
+    return _signed(sheet, measured.frame, f"{meaning}{_means(measured.frame)}")
 
 
 def _when(goodput: str) -> str:
@@ -367,6 +338,9 @@ def _means(frame: pl.DataFrame) -> str:
     return f"means of {repeats} seeds" if repeats > 1 else "one seed"
 
 
-def _digest(frame: pl.DataFrame) -> str:
+def _signed(sheet: style.Sheet, frame: pl.DataFrame, *notes: str) -> Figure:
+    """Adds the notes and the digest of all runs as small print."""
     digests = frame["digest"].unique(maintain_order=True).to_list()
-    return hashlib.blake2b("".join(digests).encode(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b("".join(digests).encode(), digest_size=8).hexdigest()
+    style.small_print(sheet.figure, *notes, f"digest of all runs {digest}")
+    return sheet.figure
