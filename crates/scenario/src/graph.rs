@@ -145,7 +145,7 @@ pub struct Routes<'a> {
     graph: &'a Graph,
     /// For each host, the links that leave it, each with the node at the far end.
     of_host: Vec<Vec<(Hop, NodeRef)>>,
-    /// For each router, the links to other routers and the indexes of these.
+    /// For each router, its links to other routers, each with the index of the other router.
     between_routers: Vec<Vec<(Hop, usize)>>,
 }
 

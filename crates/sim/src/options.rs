@@ -20,7 +20,8 @@ pub struct RunOptions {
     /// Observers of packet events. [`crate::node_labels`] has the names of the nodes.
     pub observers: Vec<Box<dyn Observer>>,
     /// Period in which observers also receive the events in links and routers. It is extended to whole sampling
-    /// intervals. Before it, observers receive only events at hosts; after it, none. `None` means the whole run.
+    /// intervals. Before the period, observers receive only events at hosts. After it, they receive no events. `None`
+    /// means the whole run.
     pub watched: Option<(Time, Time)>,
     /// True to check the result of every queue operation, which is slow. By default true in builds with debug
     /// assertions.

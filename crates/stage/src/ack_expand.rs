@@ -1,13 +1,13 @@
 //! The expander of ACK compaction and companding (RFC 3449, section 5.3.2). An `ack_filter` with a `prefix` writes the
-//! number of removed ACKs into each remaining ACK. Behind the line, the expander deletes this prefix and sends as many
-//! new ACKs.
+//! number of removed ACKs into each remaining ACK. Behind the line, the expander deletes this prefix and creates this
+//! number of ACKs.
 //!
-//! If the prefix contains the mean time between the removed ACKs (companding), the ACKs leave with this spacing, the
-//! arriving ACK last. Otherwise (compaction) all leave at once.
+//! If the prefix contains the mean time between the removed ACKs (companding), the ACKs leave with this spacing, and
+//! the arriving ACK leaves last. Otherwise (compaction) all ACKs leave at once.
 //!
-//! A new ACK is a copy of the arriving one with its own number, between the first removed one and the arriving one.
-//! Packets of a connection stay in order. At most `most` ACKs are added per arriving ACK, because an attacker could use
-//! an expander as an amplifier (section 6).
+//! A new ACK is a copy of the arriving ACK. Its acknowledgement number is between that of the first removed ACK and
+//! that of the arriving ACK. Packets of a connection stay in order. At most `most` ACKs are added per arriving ACK,
+//! because an attacker could use an expander as an amplifier (section 6).
 
 use crate::held_acks::{Waiting, inserted, is_plain};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};

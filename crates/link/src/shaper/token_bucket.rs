@@ -72,8 +72,8 @@ impl TokenBucket {
             let gain = refill.tokens as u64;
             return if short <= gain { refill.interval } else { refill.interval * short.div_ceil(gain) };
         }
-        // Fast path: in a busy period, less than one nanosecond of tokens is left after each packet. The wait then
-        // equals the transmission time of the packet, which is cached for its size, so no division is needed.
+        // Fast path: in a busy period, less than one nanosecond of tokens is left after each packet. The wait is then
+        // the transmission time of the packet. It is cached by packet size, so no division is needed.
         Duration::from_nanos(if (0..self.rate as i64).contains(&self.tokens) {
             let (nanos, rest) = self.send_time.of(wire);
             nanos + u64::from(rest > self.tokens as u64)

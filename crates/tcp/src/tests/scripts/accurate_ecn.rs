@@ -216,7 +216,7 @@ fn a_mangled_field_or_a_zeroed_count_ends_the_capable_packets() {
         t.write(100, 1000);
         t.expect(100, "1:1001 . ace 5");
     }
-    // A segment with data has a count, not the report about the SYN-ACK.
+    // Only a pure ACK reports the SYN-ACK. In a segment with data, the field is a packet count.
     let mut t = listening(accurate());
     t.inject(100, "1:101 ack 1 ace 6");
     t.expect(100, "ack 101 ace 5 ect0");

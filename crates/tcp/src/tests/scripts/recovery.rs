@@ -537,8 +537,9 @@ fn reno_ends_with_the_first_ack_that_advances_and_halves_again_for_the_next_hole
 
 #[test]
 fn careful_reno_leaves_the_next_hole_to_the_timeout() {
-    // RFC 6582 section 3.2 step 2 without its partial acknowledgements. In ns-2, duplicate ACKs for data that was
-    // outstanding at the start of the recovery do not enlarge the window either, so none of them releases a segment.
+    // RFC 6582 section 3.2 step 2, without the rules for partial acknowledgements. In ns-2, duplicate ACKs for data
+    // that was outstanding at the start of the recovery do not enlarge the window either, so none of them releases a
+    // segment.
     let mut t = after_renos_first_repair(FastRecovery::CarefulReno);
     for at in [303, 304, 305, 306, 307] {
         t.inject(at, "ack 4001");
