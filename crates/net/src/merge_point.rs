@@ -87,7 +87,7 @@ pub(crate) struct Batch {
 const FEW: usize = 32;
 /// Maximum number of buckets, as a power of 2.
 const MOST_BUCKETS: u32 = 16;
-/// Packets are put aside if `coming` keeps more than this number times the last batch.
+/// Packets are put aside if `coming` still has more than this many times the packets of the last batch.
 const MANY: usize = 4;
 /// Maximum number of packets in [`Batch::ready`]. The processor can fetch this many packets from memory in parallel.
 const LOADED: usize = 64;

@@ -311,8 +311,8 @@ impl Docsis {
         }
     }
 
-    /// Returns the end of a frame that starts at `at`. The next intervals carry the part that does not fit before
-    /// `over`.
+    /// Returns the end of a frame that starts at `at`. The current interval ends at `over`; the next intervals carry
+    /// the rest of the frame.
     fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
         // A frame is split at the end of an interval; fragment headers are not modelled.
         while at + took > over {

@@ -1,9 +1,9 @@
 //! DualPI2: two coupled queues, one of them for traffic that needs low latency (RFC 9332, appendix A).
 //!
 //! Packets with ECT(1) or CE enter queue L, all others queue C. A PI controller computes a base probability p' from the
-//! larger delay. Queue C drops or marks with probability p'^2. Queue L marks with `coupling_factor` times p', or a ramp
-//! over its own delay, whichever is larger. Queue L is served first, but queue C gets at least the share `c_protection`
-//! of the link. Drops and marks are spread evenly (the appendix's `recur`).
+//! larger delay. Queue C drops or marks with probability p'^2. Queue L marks with the larger of two probabilities:
+//! `coupling_factor` times p', and a ramp over its own delay. Queue L is served first, but queue C gets at least the
+//! share `c_protection` of the link. Drops and marks are spread evenly (the appendix's `recur`).
 //!
 //! When the coupled probability has reached 1, both queues drop with probability p'^2 (section 4.2.3).
 //!

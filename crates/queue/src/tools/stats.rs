@@ -136,7 +136,7 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
-    /// Records the packets dropped since the last call, by which `backlog` is smaller than recorded.
+    /// Records the packets dropped since the last call. `backlog` is the backlog without them.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {
         // In most calls no packet was dropped.

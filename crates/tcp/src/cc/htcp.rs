@@ -195,7 +195,7 @@ impl WindowAlgorithm for Htcp {
 
     fn on_arrival(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &Window) {
         if ack.ca_state == CaState::Open {
-            // Linux counts the segments that an ACK covers only in the Open state.
+            // Only in the Open state does Linux count the segments that an ACK covers.
             self.segments = u64::from(ack.segments);
         }
         if let Some(rtt) = ack.newest_rtt {

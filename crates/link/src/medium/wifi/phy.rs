@@ -1,8 +1,8 @@
 //! Rates and durations of the standards in the 5 GHz band (IEEE 802.11-2020, clauses 10.3, 17, 19 and 21; IEEE
 //! 802.11ax-2021, clause 27).
 //!
-//! Not modelled: the signal extension of 2.4 GHz, the tails of several encoders, STBC, and 802.11ax's packet extension
-//! and dual carrier modulation.
+//! Not modelled: the signal extension of 2.4 GHz, the tail bits of several encoders, STBC, and 802.11ax's packet
+//! extension and dual carrier modulation.
 
 use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::{Choice, Fault};
