@@ -15,6 +15,7 @@ from pathlib import Path
 import lopsided as lop
 from lopsided.cli.terminal import print_note
 from lopsided.errors import LopsidedError
+from lopsided.settings import Tables
 
 CONTROLS = (
     "reno", "cubic", "bic", "westwood", "htcp", "highspeed",
@@ -88,7 +89,7 @@ class Case:
     pattern: str
     control: str
     queue: str
-    toml: str
+    tables: Tables
     down_bps: int
     up_bps: int
     rtt_ms: int
@@ -96,7 +97,7 @@ class Case:
 
     def scenario(self) -> lop.Scenario:
         """Returns the scenario of the run."""
-        return lop.Scenario.from_text(self.toml, f"{self.name}.toml")
+        return lop.Scenario.build(self.tables, f"{self.name}.toml")
 
 
 def cases(part: str, count: int, seed: int = 33) -> list[Case]:
@@ -128,51 +129,50 @@ def _case(name: str, family: Family, pattern: str, queue: str, control: str, rng
     product = max(4, data_bps * rtt_ms // 1000 // 8 // FULL)
     limit = max(8, round(product * rng.uniform(0.6, 3.0)))
     back = max(16, rng.randint(20, 80))
-    lines = [
-        f'[scenario]\nduration = "{seconds} s"',
-        f'[link]\nrtt = "{rtt_ms} ms"',
-        _direction("down", down, queue, limit if pattern != "upload" else back, family, pattern, seconds),
-        _direction("up", up, queue, limit if pattern == "upload" else back, family, pattern, seconds),
-        f'[stack]\ncc = "{control}"'
-        + (f'\nreceive_buffer = "{product * FULL} B"' if pattern == "small-window" else ""),
-        *_flows(pattern, down, seconds),
-        '[record]\ninterval = "20 ms"',
-    ]
-    facts = (down, up, rtt_ms, limit)
-    return Case(name, family.name, pattern, control, queue, "\n".join(lines) + "\n", *facts)
+    of_down, of_up = (back, limit) if pattern == "upload" else (limit, back)
+    tables = {
+        "scenario": {"duration": f"{seconds} s"},
+        "link": {
+            "rtt": f"{rtt_ms} ms",
+            "down": {**_direction(down, queue, of_down, family), **_losses(pattern, seconds)},
+            "up": _direction(up, queue, of_up, family),
+        },
+        "stack": {
+            "cc": control,
+            **({"receive_buffer": f"{product * FULL} B"} if pattern == "small-window" else {}),
+        },
+        "flow": _flows(pattern, down, seconds),
+        "record": {"interval": "20 ms"},
+    }
+    return Case(name, family.name, pattern, control, queue, tables, down, up, rtt_ms, limit)
 
 
-def _direction(way: str, bps: int, queue: str, limit: int, family: Family, pattern: str, seconds: int) -> str:
-    made = f'[link.{way}]\nrate = "{bps} bit/s"\n'
-    if queue == "cake":
-        made += 'queue = { kind = "cake" }\n'
-    elif queue in ("codel", "fq_codel", "pie"):
-        made += f'queue = {{ kind = "{queue}" }}\n'
-    else:
-        made += f'queue = {{ kind = "fifo", limit = "{limit} packets" }}\n'
-    if family.burst:
-        made += f'shaper = {{ burst = "{family.burst} B" }}\n'
-    if pattern == "loss" and way == "down":
-        made += "loss = { random = 0.01 }\n"
-    if pattern == "outage" and way == "down":
-        outages = [(seconds // 3, seconds // 3 + 1.2), (2 * seconds // 3, 2 * seconds // 3 + 2.5)]
-        made += f'loss = {{ outages = [{", ".join(f"""["{one} s", "{two} s"]""" for one, two in outages)}] }}\n'
-    return made
+def _direction(bps: int, queue: str, limit: int, family: Family) -> Tables:
+    managed = {"kind": queue} if queue != "fifo" else {"kind": "fifo", "limit": f"{limit} packets"}
+    shaper = {"shaper": {"burst": f"{family.burst} B"}} if family.burst else {}
+    return {"rate": f"{bps} bit/s", "queue": managed, **shaper}
 
 
-def _flows(pattern: str, down: int, seconds: int) -> list[str]:
-    download, upload = (
-        f'[[flow]]\nname = "{name}"\ndirection = "{way}"' for name, way in (("data", "down"), ("up", "up"))
-    )
+def _losses(pattern: str, seconds: int) -> Tables:
+    if pattern == "loss":
+        return {"loss": {"random": 0.01}}
+    if pattern == "outage":
+        outages = ((seconds // 3, 1.2), (2 * seconds // 3, 2.5))
+        return {"loss": {"outages": [(f"{since} s", f"{since + length} s") for since, length in outages]}}
+    return {}
+
+
+def _flows(pattern: str, down: int, seconds: int) -> list[Tables]:
+    download, upload = {"name": "data", "direction": "down"}, {"name": "up", "direction": "up"}
     if pattern == "two-way":
-        return [download, f'{upload}\nstart = "{seconds // 3} s"']
+        return [download, {**upload, "start": f"{seconds // 3} s"}]
     if pattern == "upload":
         return [upload]
     if pattern == "on-off":
-        return [f'{download}\napp = {{ kind = "on_off", on = "700 ms", off = "900 ms" }}']
+        return [{**download, "app": {"kind": "on_off", "on": "700 ms", "off": "900 ms"}}]
     if pattern == "transfers":
-        size = down // 8 * 2
-        return [f'{download}\napp = {{ kind = "transfer", size = "{size} B", repeat = "forever", pause = "500 ms" }}']
+        size = f"{down // 8 * 2} B"
+        return [{**download, "app": {"kind": "transfer", "size": size, "repeat": "forever", "pause": "500 ms"}}]
     return [download]
 
 

@@ -107,7 +107,7 @@ def _relative(value: float | None, right: float) -> float:
 
 def _floor_ms(case: Case) -> float:
     """Returns the RTT in ms of a 60-byte packet on the idle line."""
-    serial = 0.0 if "shaper" in case.toml else 60 * 8e3 * (1 / case.down_bps + 1 / case.up_bps)
+    serial = 0.0 if "shaper" in case.tables["link"]["down"] else 60 * 8e3 * (1 / case.down_bps + 1 / case.up_bps)
     return case.rtt_ms + serial
 
 

@@ -26,8 +26,8 @@ def lines(part: str, count: int) -> list[Case]:
 
 def with_control(case: Case, control: str) -> Case:
     """Returns the case with another congestion control."""
-    toml = case.toml.replace(f'cc = "{case.control}"', f'cc = "{control}"')
-    return replace(case, name=f"{case.name.removesuffix(f'-{case.control}')}-{control}", control=control, toml=toml)
+    tables = {**case.tables, "stack": {**case.tables["stack"], "cc": control}}
+    return replace(case, name=f"{case.name.removesuffix(f'-{case.control}')}-{control}", control=control, tables=tables)
 
 
 def runs(cases: list[Case]) -> Iterator[Case]:

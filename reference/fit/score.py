@@ -6,7 +6,6 @@ default buffer, one with a buffer that never fills, like Mahimahi's.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -73,15 +72,14 @@ def _line(scores: Scores, case: Case, found: Fit) -> None:
             found.possible(f"cc.{way_of[way]}")[:1] == [case.control]
         )
         if case.queue == "fifo" and queue[:1] == ["fifo"]:
-            limit = re.search(rf"\[link\.{way}\].*?limit = \"(\d+) packets", case.toml, re.DOTALL)
-            assert limit is not None
-            _value(scores, "buffer", found.value(f"buffer.{way_of[way]}"), int(limit[1]) * 1500)
+            limit = case.tables["link"][way]["queue"]["limit"].removesuffix(" packets")
+            _value(scores, "buffer", found.value(f"buffer.{way_of[way]}"), int(limit) * 1500)
     for way in {"down", "up"} - set(loaded):
         _value(scores, "rate of a direction with ACKs only", found.value(f"rate.{way_of[way]}"), rates[way])
     serial_ms = 60 * 8e3 * (1 / case.down_bps + 1 / case.up_bps)
     row = found.value("rtt_floor")
     scores.errors.setdefault("RTT floor (ms)", []).append(
-        row["value"] - case.rtt_ms - (0 if "shaper" in case.toml else serial_ms)
+        row["value"] - case.rtt_ms - (0 if "shaper" in case.tables["link"]["down"] else serial_ms)
     )
 
 

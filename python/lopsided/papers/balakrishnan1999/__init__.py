@@ -14,7 +14,7 @@ from lopsided.papers.balakrishnan1999.bursts import BURST_SWEEP, DELAY_SWEEP
 from lopsided.papers.balakrishnan1999.claims import CLAIMS
 from lopsided.papers.balakrishnan1999.coverage import COVERAGE
 from lopsided.papers.balakrishnan1999.figures import FIGURES
-from lopsided.papers.balakrishnan1999.hindsight import HINDSIGHT, KEY_RESULTS
+from lopsided.papers.balakrishnan1999.key_results import KEY_RESULTS
 from lopsided.papers.balakrishnan1999.live import LIVE
 from lopsided.papers.balakrishnan1999.section9 import IMPLEMENTED_TWO_WAY
 from lopsided.papers.balakrishnan1999.setup import EXPERIMENTS, RENO
@@ -52,6 +52,5 @@ PAPER = Paper(
     varied=("one-way", "lossy"),
     answer=answer,
     answer_needs=("one-way", "lossy", "two-way"),
-    hindsight=HINDSIGHT,
     live=LIVE,
 )

@@ -67,10 +67,6 @@ PAPER = Paper(
     claims=CLAIMS,
     coverage=COVERAGE,
     key_results=KEY_RESULTS,
-    hindsight=(
-        "The Ethernet header in the shapers' count follows tc-cake's default; the authors' data, which agrees with it "
-        "to 1 %, was in view when it was chosen.",
-    ),
     repeat=3,
     varied=("tins", "real-time", "filters"),
     paired=0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import TypedDict
 
@@ -16,9 +17,18 @@ class Files(TypedDict):
     folder: Path
     assumptions: tuple[Assumption, ...]
     causes: Causes
+    hindsight: tuple[str, ...]
 
 
 def files_beside(module: str) -> Files:
-    """Returns the folder of a module (its `__file__`), with the assumptions and causes in it."""
+    """Returns the folder of a module (its `__file__`), with the assumptions, causes and choices in hindsight in it."""
     folder = Path(module).parent
-    return Files(folder=folder, assumptions=assumptions.load(folder), causes=failing.load(folder))
+    choices: list[str] = []
+    if (path := folder / "hindsight.toml").exists():
+        choices = tomllib.loads(path.read_text(encoding="utf-8"))["choices"]
+    return Files(
+        folder=folder,
+        assumptions=assumptions.load(folder),
+        causes=failing.load(folder),
+        hindsight=tuple(" ".join(choice.split()) for choice in choices),
+    )

