@@ -334,6 +334,10 @@ class Setup:
         """The limit, where there is one."""
 
     @property
+    def fractional(self) -> bool:
+        """The window is a real number, as in ns-2: half of a window of five segments is 2.5 segments."""
+
+    @property
     def abe(self) -> bool:
         """Reduce less after a mark than after a loss (RFC 8511), in controls that support it."""
 

@@ -8,6 +8,7 @@ class Reno(lop.Controller):
 
     def __init__(self, setup):
         self.counting, self.limit = setup.byte_counting, setup.counted_segments
+        self.fractional = setup.fractional
         self.mss, self.cwnd_cnt, self.before = 1, 0, None
 
     def on_established(self, path):
@@ -59,6 +60,7 @@ class Reno(lop.Controller):
 
     def on_congestion(self, signal, path):
         self.mss = path.mss_bytes
+        half = self.cwnd_bytes // 2
         if signal.consecutive <= 1:
             segments = max(self.cwnd_bytes // self.mss, 1)
             threshold = self.ssthresh_bytes
@@ -67,7 +69,8 @@ class Reno(lop.Controller):
             self.before = self.cwnd_bytes, threshold
             self.ssthresh_bytes = max(segments // 2, 2) * self.mss
         self.cwnd_cnt = 0
-        self.set_window(path.in_flight_bytes + self.mss if signal.kind == "timeout" else self.ssthresh_bytes)
+        after_loss = half if self.fractional else self.ssthresh_bytes
+        self.set_window(path.in_flight_bytes + self.mss if signal.kind == "timeout" else after_loss)
 
     def on_undo(self):
         if self.before is not None:

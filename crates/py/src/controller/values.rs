@@ -55,6 +55,8 @@ values! {
             ByteCounting::Limited { segments } => Some(segments),
             _ => None,
         },
+        /// The window is a real number, as in ns-2: half of a window of five segments is 2.5 segments.
+        fractional: bool = setup.fractional,
         /// Reduce less after a mark than after a loss (RFC 8511), in controls that support it.
         abe: bool = setup.abe,
         /// Granularity of the stack's clock; 0 for an exact one.
