@@ -1,7 +1,7 @@
 """Runs programs of this machine in virtual time, on user-mode Linux, over a scenario's links.
 
-The clock stops while a program computes, so the machine's load has no effect and computing takes no time. netem's loss
-has the run's seed, so runs are repeatable.
+The clock stops while a program computes, so the machine's load has no effect and computing takes no time. netem is
+seeded with the run's seed, so runs are repeatable.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _ours = False
 
 
 def take_over() -> None:
-    """From now on, an interrupt ends the process, or raises within `Interruptible`."""
+    """Installs handlers: an interrupt ends the process, or raises an exception within `Interruptible`."""
     global _ours
     _ours = True
     # Shells start background commands with interrupts ignored.

@@ -279,7 +279,7 @@ class Scenario:
 
     @cached_property
     def paths(self) -> dict[str, list[tuple[str, str]]]:
-        """Per flow, the links of its data and their directions."""
+        """The links that each flow's data crosses, with the direction of crossing."""
         return dict(zip(self.flow_names, self.native.paths(), strict=True))
 
     def queue_limit_packets(self, link: str, direction: Literal["down", "up"] | str) -> int | None:

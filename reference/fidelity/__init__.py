@@ -39,8 +39,8 @@ class Cell:
     settings: tuple[tuple[str, str], ...]
     window: tuple[float, float]
     varied: tuple[tuple[str, float], ...] = ()
-    """Keys and nominal values (bit/s, µs) that the seed changes by up to `VARIATION`, alike on Linux and in the
-    simulator."""
+    """Keys and nominal values (bit/s, µs) that the seed changes by up to `VARIATION`. Both worlds get the same
+    values."""
 
     def scenario(self, seed: int = 1) -> Scenario:
         """The scenario for a run with the given seed."""

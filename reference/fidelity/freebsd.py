@@ -295,7 +295,7 @@ def _main_row(cell: Cell) -> list[object]:
 
 
 def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
-    """Yields each variant's median performance, FreeBSD's and the simulator's."""
+    """Yields FreeBSD's median performance and then the simulator's, for each variant."""
     by_variant = {cell.variant: cell for cell in cells if cell.buffer == buffer}
     for variant in VARIANTS:
         if cell := by_variant.get(variant):

@@ -129,7 +129,7 @@ _REPLACED: Mapping[str, Tables] = {
 _MEAN_RATES = {"starlink-200-20": {"down": "200 Mbit/s", "up": "20 Mbit/s"}}
 """Mean rates of presets with random rates. The kernel world uses these."""
 TRAFFIC = {"download": ("down", ("down",)), "objects beside an upload": ("up", ("objects", "up"))}
-"""Per traffic pattern: loaded direction, and kinds of flows."""
+"""The loaded direction and the kinds of flows of each traffic pattern."""
 
 
 def access_line(name: str) -> Tables:
@@ -319,7 +319,7 @@ _SHOWN = {
     "download": (("down", "goodput_bps"), ("down", "rtt_p95_ms")),
     "objects beside an upload": (("objects", "completion_s"), ("up", "goodput_bps")),
 }
-"""Per traffic pattern: flows and quantities in the table of access lines."""
+"""Flows and quantities of each traffic pattern in the table of access lines."""
 
 
 def lines_table(found: Sequence[Change]) -> list[str]:

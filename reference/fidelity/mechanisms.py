@@ -68,7 +68,7 @@ class Held:
     mechanism: Mechanism
     packets: int
     same: int
-    """Packets before the first with different content, or all."""
+    """Packets before the first packet whose content differs; all packets if there is none."""
     first: packets.Divergence | None
     acted: bool
 

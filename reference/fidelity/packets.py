@@ -81,15 +81,18 @@ def cells() -> list[Cell]:
 
 
 def records(path: Path, names: Iterable[str] | None = None) -> Records:
-    """Returns stored results: packets, and positions of the first difference (`first`) and of different content
-    (`parted`)."""
+    """Returns the stored results: the number of packets, and two positions.
+
+    `first` is the position of the first difference, `parted` that of the first packet whose content differs.
+    """
     return Records(path, (cell.name for cell in cells()) if names is None else names, ("sim_digest", "at", "fields"))
 
 
 def same(one: Measurement, kind: str) -> int:
-    """Returns the packets before the first difference (`first`) or different content (`parted`), or all.
+    """Returns the number of packets before the first difference (`first`), or before a difference of content
+    (`parted`).
 
-    Counts the simulator's packets at the busiest host.
+    Without a difference, all packets count. Packets are the simulator's at the busiest host.
     """
     return round(one.values.get((kind, "packets"), one.values["all", "packets"]))
 

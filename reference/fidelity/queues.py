@@ -268,9 +268,9 @@ def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
 
 
 def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> list[Fate]:
-    """Returns the same packets' simulated fates.
+    """Returns the fates of the same packets in the simulator.
 
-    With `line`, packets depart at the line's rate, otherwise at Linux's times.
+    With `line`, packets depart at the line's rate, otherwise at the times on Linux.
     """
     instants = None if line else sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     arrivals = [packet.arrival() for packet in seen]

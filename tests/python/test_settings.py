@@ -70,7 +70,7 @@ def test_every_setting_changes_the_scenario_or_is_refused(name: str):
     scenario = lop.Scenario.from_text(whole, name)
     assert scenario.to_toml() == whole
     tried = refused = 0
-    # A dumbbell's twenty links are alike, so test one.
+    # The twenty links of a dumbbell are equal, so test one.
     different = {
         (re.sub(r"\.\d+\.", ".N.", path), repr(value)): (path, value) for path, value in leaves(tomllib.loads(whole))
     }

@@ -108,7 +108,7 @@ def fetch(
 
 
 def _troubles(now: Progress) -> None:
-    """Without a progress bar, prints only why the download waits."""
+    """Prints why the download waits, if there is no progress bar."""
     if now.trouble:
         errors().print(now.trouble, markup=False, highlight=False, soft_wrap=True)
 

@@ -40,7 +40,7 @@ class Lazy:
         raise NotImplementedError
 
     def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
-        """Per row, true if the column's text is one of the words."""
+        """Returns a mask of the rows whose text in a column is one of the words."""
         raise NotImplementedError
 
     def rows(self) -> Iterator[dict[str, Any]]:

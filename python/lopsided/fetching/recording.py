@@ -204,11 +204,11 @@ class Recording:
         )
 
     def _answers(self) -> tuple[list[int], list[int]]:
-        """Per request: ns until its first byte, and ns since the stream's previous response."""
+        """For each request: the time in ns until its first byte, and since the stream's previous response."""
         first: list[int] = []
         pauses: list[int] = []
         asked: dict[int, tuple[int, int]] = {}
-        """Per stream: time of the last request, and last byte to receive."""
+        """For each stream: the time of its last request, and the last byte to receive."""
         begun: set[int] = set()
         ended: dict[int, int] = {}
         for step in self.steps:

@@ -83,8 +83,8 @@ def saturation(
 ) -> Saturation:
     """Finds the end of the draft's test (its section "Final Algorithm").
 
-    Goodput is stable if its last `mad` moving averages deviate by at most `tolerance` times the last. Then
-    responsiveness is judged alike.
+    Goodput is stable if the standard deviation of its last `mad` moving averages is at most `tolerance` times the last
+    average. From then on, responsiveness is judged by the same rule.
 
     Parameters
     ----------

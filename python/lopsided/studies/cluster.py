@@ -145,7 +145,7 @@ def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> It
 
 
 def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
-    """On a worker: returns each job's result or error, and the CPU time in seconds."""
+    """Executed on a worker. Returns each job's result or error, and the CPU time in seconds."""
     begun = time.thread_time()
     found: list[Any] = []
     for source, controllers, seed in jobs:
@@ -208,8 +208,8 @@ def sweep(
 ) -> Swept:
     """Runs a sweep on the client's workers into `folder`, or continues it there.
 
-    The rows are those of `studies.sweep.sweep`, after a first column `run` with the number. Start times vary alike.
-    Raises UsageError without an axis.
+    The rows are those of `studies.sweep.sweep`, after a first column `run` with the number. Start times vary as in that
+    function. Raises UsageError if there is no axis.
     """
     plan = _Plan.of(scenario, axes, repeat)
     # An invalid setting raises before the first run.
@@ -348,7 +348,7 @@ def _part(
     runs: Sequence[tuple[int, Row, dict[str, str], int]],
     types: Any,
 ) -> tuple[tuple[bytes, list[Row], int], float]:
-    """On a worker: returns the runs' rows as Parquet, the failures, and the CPU time in seconds."""
+    """Executed on a worker. Returns the rows as Parquet, the failures, and the CPU time in seconds."""
     begun = time.thread_time()
     base = Scenario.from_source(source, controllers)
     rows: list[Row] = []

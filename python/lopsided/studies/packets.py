@@ -7,9 +7,9 @@
     kept = packets.keep(Scenario.load("adsl.toml"), Path("kept/adsl"), seed=1)     # once, on Linux
     found = packets.against(Run.load("kept/adsl"))                                 # as often as the simulator changes
 
-At each host, the n-th packet of a connection and direction is compared with the n-th. Times and numbers count from the
-connection's first SYN. Packets differ if a field differs (`FIELDS`), or if their times differ by more than the
-tolerance.
+At each host, the n-th packet of a connection and direction is compared with the n-th packet in the other run. Times and
+numbers count from the connection's first SYN. Packets differ if a field differs (`FIELDS`), or if their times differ by
+more than the tolerance.
 
 The default tolerance is 0.1 ms. The kernel's clock and shapers cause errors of a few microseconds. A real difference
 shifts a packet by at least one transmission time, 0.12 ms at 100 Mbit/s.
@@ -144,11 +144,12 @@ class Packets:
 
     @property
     def parted(self) -> AtHost | None:
-        """The flow and host with the earliest packet of different content, or an additional or missing packet."""
+        """The flow and host with the earliest packet whose content differs. An additional or missing packet counts
+        too."""
         return _earliest(self.found, lambda one: one.parted)
 
     def scenes(self) -> list[Scene]:
-        """Returns the first difference and the first different content, each with its context.
+        """Returns the first difference and the first packet whose content differs, each with its context.
 
         If both are the same packet, it is returned once.
         """
@@ -176,7 +177,8 @@ class Packets:
         return _drawn_loss(self, at, at.first) or _drawn_phase(self.sides, at.first)
 
     def figure(self) -> Figure | None:
-        """Plots both runs' sequence numbers around the first different content; `None` without one."""
+        """Plots the sequence numbers of both runs around the first packet whose content differs; `None` if there is
+        none."""
         return filled_in("Packets.figure")(self)
 
     def as_dict(self) -> dict[str, Any]:

@@ -723,9 +723,9 @@ class Field:
 def field_procedure(
     host: str, *, port: int = PORT, up_bps: float | None, alone_s: float = 30.0, both_s: float = 30.0
 ) -> Field:
-    """Measures the RTT of a download alone, then both flows' largest windows in parallel.
+    """Measures the RTT of a download alone, then the largest windows of a download and an upload in parallel.
 
-    By default, the uplink's rate is the upload's goodput. Raises RunError if a flow has no samples.
+    By default, the upload's goodput counts as the uplink's rate. Raises RunError if a flow has no samples.
     """
     flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
     down, up = run(host, flows, port=port)

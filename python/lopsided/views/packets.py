@@ -67,7 +67,8 @@ def _words(fields: tuple[str, ...]) -> str:
 
 
 def many(found: Mapping[str, Packets]) -> View:
-    """Per pair of runs and host: identical packets before the first difference, and before different content."""
+    """One row per pair of runs and host: the identical packets before any difference, and before a difference of
+    content."""
     rows: list[list[str]] = []
     for name, one in found.items():
         first, parted = one.first, one.parted
@@ -80,7 +81,7 @@ def many(found: Mapping[str, Packets]) -> View:
 
 
 def flows(found: Packets) -> View:
-    """Per flow and host: time of the first difference, and of different content."""
+    """One row per flow and host: the time of the first difference, and of the first difference of content."""
     rows = [[one.flow, one.host, f"{one.packets[0]:,}", *_after(one.first), *_after(one.parted)] for one in found.found]
     return View([*words("flow", "at"), *numbers("packets", "differ after", "s", "part after", "s")], rows, keys=2)
 
@@ -153,7 +154,7 @@ _STATES = (
 
 
 def states(found: Packets, scene: Scene) -> View:
-    """Both ends before a difference: bytes sent and acknowledged, and the last sample."""
+    """The state of both ends before a difference: bytes sent and acknowledged, and the last sample."""
     rows: list[Sequence[str]] = []
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
         cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]

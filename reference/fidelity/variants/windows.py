@@ -1,4 +1,4 @@
-"""Draws each congestion control's window over time, the simulator's on top of Linux's.
+"""Draws the congestion windows over time, with the simulator's curves on top of Linux's.
 
 Linux's curves are stored one per line, with the window in segments at each sample.
 """

@@ -25,7 +25,7 @@ _FURTHER = re.compile(
     r"|scripts)\s+[A-Z]?\d[\w.-]*(?:(?:,| and| to| or)\s+[A-Z]?\d[\w.-]*)+",
     re.IGNORECASE,
 )
-"""Only plural nouns start a list: in `phase 2, 30 packets wait` the 30 is a quantity."""
+"""Only a plural noun starts a list: in `phase 2, 30 packets wait` the 30 is a quantity."""
 _NAME = re.compile(r"\b\w*[A-Za-z]\w*[-/.]?\w*\d[\w./-]*|\b\d+(?:\.\d+)?/\d+(?:\.\d+)?\b")
 _NUMBER = re.compile(r"(?:(?<![\w.])[-+])?\d[\d,]*(?:\.\d+)?")
 _WORDS = {

@@ -67,7 +67,7 @@ class Sensitivity:
     """Key results under the variant, by key."""
     moves: tuple[Move, ...]
     together: tuple[Move, ...] = ()
-    """For a pair: the verdicts that change only if both variants apply."""
+    """The verdicts that change only if both variants of a pair apply."""
 
 
 @dataclass(frozen=True)

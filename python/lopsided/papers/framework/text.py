@@ -71,7 +71,7 @@ def measured(one: Measured) -> str:
 
 
 def spread(low: float, high: float) -> str:
-    """Formats the range over the repetitions; empty if both ends round alike."""
+    """Formats the range over the repetitions; empty if both ends look the same after rounding."""
     if not (math.isfinite(low) and math.isfinite(high)) or number(low) == number(high):
         return ""
     return f"{number(low)} to {number(high)}"

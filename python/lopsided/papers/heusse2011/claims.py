@@ -73,8 +73,10 @@ def _mechanism(m: Measurements, line: AccessLine, kind: str, column: str = "perf
 
 @of_paper("ACK compression arises only in a perfectly symmetrical setup.", "abstract", needs=("acks",), fails=True)
 def compression_needs_symmetry(m: Measurements) -> Verdict:
-    """On the symmetric setup, ACKs of at least 33 % of the download's bytes are compressed; elsewhere, at most half as
-    many."""
+    """In the symmetric setup, the ACKs of at least 33 % of the download's bytes are compressed.
+
+    In every other setup, this fraction is at most half as large.
+    """
 
     def share(line: AccessLine, packets: int) -> Measured:
         found = m.value("acks", "compressed_down", line=line.name, unit="bytes", uplink_packets=packets)
@@ -202,10 +204,10 @@ def ratio_of_windows(m: Measurements) -> Verdict:
 
 @of_paper("Appropriate buffer sizes alleviate the degradation.", "abstract")
 def sizing_helps(m: Measurements) -> Verdict:
-    """On both asymmetric lines, buffers that drain equally fast reach at least 60 % and 1.5 times the performance of
-    equal buffers.
+    """On both asymmetric lines, buffers that drain equally fast perform at 60 % or more.
 
-    Performance is data throughput relative to line rate, for the worse direction.
+    That is at least 1.5 times the performance of equal buffers. Performance is data throughput relative to line rate,
+    for the worse direction.
     """
 
     def judged(line: AccessLine) -> Verdict:
@@ -275,8 +277,10 @@ def bytes_perform_better(m: Measurements) -> Verdict:
 
 @of_paper("Efficient mechanisms against the performance problem exist.", "abstract", needs=("mechanisms",))
 def mechanisms_exist(m: Measurements) -> Verdict:
-    """On each asymmetric line, ACKs first and fq_codel each reach at least 60 % and 1.5 times the performance of one
-    FIFO."""
+    """On each asymmetric line, ACKs first and fq_codel each perform at 60 % or more.
+
+    That is at least 1.5 times the performance of one FIFO.
+    """
     verdicts: list[Verdict] = []
     for line in ASYMMETRIC:
         fifo = percent(f"one FIFO on {line.name}", _mechanism(m, line, "fifo"))

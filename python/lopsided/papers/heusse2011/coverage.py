@@ -1,4 +1,4 @@
-"""The abstract states its results in words, which statements judge."""
+"""The abstract states its results in words. The statements in `claims.py` judge them."""
 
 from __future__ import annotations
 

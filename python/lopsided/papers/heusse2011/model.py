@@ -31,7 +31,7 @@ PAYLOAD = 1448 / 1500
 
 @dataclass(frozen=True)
 class Windows:
-    """Both flows' windows in segments when a buffer overflows; NaN if one flow finds no room."""
+    """The windows of both flows, in segments, when a buffer overflows; NaN if one flow finds no room."""
 
     down: float
     up: float

@@ -1,4 +1,4 @@
-"""The abstracts state their results in words, which statements judge."""
+"""The abstracts state their results in words. The statements in `claims.py` judge them."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _queues(run: Run, both: TwoWay) -> dict[str, float]:
-    """Both buffers' backlogs while both flows are active, and R2's largest backlog before."""
+    """The backlogs of both buffers while both flows are active, and R2's largest backlog before that time."""
     buffers = buffers_of(run)
     found: dict[str, float] = {}
     for direction, columns in buffers.items():

@@ -58,7 +58,8 @@ def _waiting(m: Measurements) -> list[Measured]:
 
 @of_paper("Alone on the line all variants perform similarly well.", "section V")
 def phase_1_similar(m: Measurements) -> Verdict:
-    """In phase 1, the variants' throughputs are within 2 %, and the downlink is busy for at least 95 % of the time."""
+    """In phase 1, the throughputs are within 2 % of each other, and the downlink is busy for at least 95 % of the
+    time."""
     printed = m.published.find("Section V", "downstream_throughput_ranking")
     busy = min(value(m, each, "downlink_busy_1").median for each in FLAVOURS)
     rates = agree_within(0.02, [kbit(each.title, value(m, each, "throughput_1_bps")) for each in FLAVOURS])
@@ -67,7 +68,7 @@ def phase_1_similar(m: Measurements) -> Verdict:
 
 @of_paper("Beside one upload the download falls to near 70 % of the line, depending on the variant.", "section V")
 def phase_2_near_70(m: Measurements) -> Verdict:
-    """Without Vegas, which the letter treats separately, the mean download share is near the published 70 %."""
+    """The mean download share without Vegas is near the published 70 %. The letter treats Vegas separately."""
     verdict = near([percent("mean except Vegas", mean_over(m, OTHERS, "share_2"), share(m, 2))])
     return verdict.but(*(percent(each.title, value(m, each, "share_2")) for each in FLAVOURS))
 
@@ -134,10 +135,9 @@ def phase_3_below_40(m: Measurements) -> Verdict:
     fails=True,
 )
 def one_setting_gives_both(m: Measurements) -> Verdict:
-    """With one upload window of figure W, the mean share is near 70 % in phase 2 (without Vegas) and at most 40 % in
-    phase 3.
+    """With one upload window of figure W, the mean share is near 70 % in phase 2 and at most 40 % in phase 3.
 
-    The note lists the statements about phases whose verdict changes with this window.
+    Phase 2 excludes Vegas. The note lists the statements whose verdict changes with this window.
     """
     measured: list[Measured] = []
     found: list[int] = []
@@ -172,7 +172,7 @@ def _changes(m: Measurements, window: int) -> str:
 
 @of_paper("Vegas is by far the lowest as long as any large upload runs.", "section V, figure 2")
 def vegas_lowest(m: Measurements) -> Verdict:
-    """In phases 2 and 3, Vegas gets less than half of the next slowest variant's throughput."""
+    """In phases 2 and 3, Vegas gets less than half of the throughput of the next slowest variant."""
 
     def against_next(phase: int) -> Verdict:
         vegas, *others = (value(m, each, f"throughput_{phase}_bps").median for each in (VEGAS, *OTHERS))
@@ -198,7 +198,7 @@ def vegas_below_uplink(m: Measurements) -> Verdict:
     "sections V and VI, the explanation (ORO-M04)",
 )
 def vegas_holds_its_window(m: Measurements) -> Verdict:
-    """In phase 2, Vegas's mean window is below 20 % of Reno's, without drops of its packets."""
+    """In phase 2, Vegas's mean window is below 20 % of Reno's, although none of its packets is dropped."""
     vegas, reno = (
         kilobytes(f"{each.title}' window in phase 2", value(m, each, "cwnd_2_bytes")) for each in (VEGAS, RENO)
     )
@@ -291,7 +291,8 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
 
 @of_paper("ACKs that wait in the uplink arrive in bunches.", "sections I and VI (ORO-M04)", needs=("acks",))
 def acks_bunch(m: Measurements) -> Verdict:
-    """In phase 2, ACKs of at least 33 % of the download's bytes are compressed, twice as many as in phase 1."""
+    """In phase 2, the ACKs of at least 33 % of the download's bytes are compressed, at least twice as many as in phase
+    1."""
     verdicts: list[Verdict] = []
     for each in FLAVOURS:
         alone, beside = (

@@ -93,7 +93,7 @@ def _fluctuation(rate: Array) -> float:
 
 
 def _buffers(phased: Phased, number: int) -> dict[str, float]:
-    """Both buffers' mean backlog, fraction of time with a backlog, and drops."""
+    """Mean backlog of both buffers, fraction of time with a backlog, and dropped packets."""
     t0, t1 = phased.phase(number)
     found: dict[str, float] = {}
     for direction, buffer in phased.buffers.items():

@@ -376,7 +376,7 @@ def one_always_leads(m: Measurements) -> Verdict:
     "Throughput is inversely proportional to the round trip: longer ones are disciplined.", "chapter 4", fails=True
 )
 def throughput_falls_with_rtt(m: Measurements) -> Verdict:
-    """Per variant and loss, S1's throughput times its RTT varies by at most 15 % over the delays."""
+    """For each variant, without and with loss, S1's throughput times its RTT varies by at most 15 % over the delays."""
 
     def against_rtt(tests: tuple[Test, ...]) -> Curve:
         spreads = [value(m, test, "throughput_bps") for test in tests]

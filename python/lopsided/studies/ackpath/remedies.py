@@ -27,7 +27,7 @@ class Place:
     queue: Mapping[str, Any]
     stages: list[Mapping[str, Any]]
     down_rate: str | None
-    """The opposite direction's rate; `None` without one."""
+    """Rate of the opposite direction; `None` if it has no rate."""
 
     @property
     def key(self) -> str:

@@ -47,9 +47,9 @@ class Capture(Study):
     points: Table
     """Points of time-sequence diagrams; empty unless `points=True`."""
     between: Table
-    """With a second capture: one row per direction that both captures contain."""
+    """One row for each direction that both captures contain, if there is a second capture."""
     passages: Table
-    """With a second capture: the packets of both, with aligned clocks."""
+    """The packets of both captures with aligned clocks, if there is a second capture."""
     facts: dict[str, Any] = field(default_factory=dict[str, Any])
     """Counts for the whole capture.
 

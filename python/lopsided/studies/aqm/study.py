@@ -1,7 +1,7 @@
 """Runs one scenario under several queue disciplines.
 
-All use the same scenario and seeds. Values cover a whole run, cells are medians over the seeds. There are no confidence
-intervals; `runs` has every seed.
+All disciplines use the same scenario and seeds. Values cover a whole run. Cells are medians over the seeds, without
+confidence intervals. The table `runs` has the values of every seed.
 """
 
 from __future__ import annotations

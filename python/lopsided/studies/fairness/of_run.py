@@ -57,7 +57,7 @@ def of_run(
 ) -> Fairness:
     """Measures the fairness between a run's groups. `None` means the scenario's `[fairness]`, or the default.
 
-    Raises UsageError without samples, or if the warm-up leaves no time with all flows active.
+    Raises UsageError if the run has no samples, or if the warm-up leaves no time in which all flows are active.
     """
     asked = asked_of(run.scenario, warmup_s=warmup_s, within=within, hold_s=hold_s, harm=harm)
     if len(run.samples) == 0:

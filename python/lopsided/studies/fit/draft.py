@@ -165,7 +165,7 @@ def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
 
 
 def with_queues(draft: Draft, observed: Mapping[Way, Observed]) -> Draft:
-    """Returns the draft with directly visible queues."""
+    """Returns the draft with the queues that the packets show directly."""
     ways, notes = dict(draft.ways), list(draft.notes)
     for way, queue in observed.items():
         seen = ways[way]

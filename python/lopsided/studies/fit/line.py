@@ -26,7 +26,7 @@ BUSY_MS = 2.5
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
 """Typical relative error and 95 % bound of `analyze`'s values (see `docs/analyze.md`)."""
 RATE_ERROR, BUFFER_ERROR = 0.003, 0.08
-"""Relative 95 % half-widths of directly visible values (`queues.py`)."""
+"""Relative half-widths of the 95 % intervals of values that the packets show directly (`queues.py`)."""
 LOGGED = 0.1
 """Log standard deviation of a rate from another measurement's log."""
 GUESSED = 0.4
@@ -283,7 +283,7 @@ class Draft:
 
 
 def _direct(name: str, start: float, unit: str, bound: float) -> Parameter:
-    """A directly visible parameter with its relative 95 % bound."""
+    """A parameter that the packets show directly, with the 95 % bound of its relative error."""
     return Parameter(name, start, bound / 2, unit, 2.0, direct=True)
 
 

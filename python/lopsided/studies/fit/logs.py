@@ -1,4 +1,4 @@
-"""Reads logs of other measurements on a capture's line: Flent, irtt and cake-autorate.
+"""Reads logs of Flent, irtt and cake-autorate from the line of a capture.
 
 A log provides the shortest RTT, and the rate of a direction without load in the capture. Formats: Flent's "The Data
 File Format"; the manual page irtt-client(1), "Output"; the headers in cake-autorate's log (`DATA_HEADER`,

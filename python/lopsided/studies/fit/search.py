@@ -232,10 +232,10 @@ class Search:
     # --- numbers ------------------------------------------------------------------------------------------------------
 
     def _scanned(self, structures: Sequence[Structure]) -> list[list[float]]:
-        """Returns starting positions per structure.
+        """Returns starting positions for each structure.
 
-        If only ACKs use a direction, its rate can be far from the guess, and all high rates are alike. The best
-        structure therefore scans the whole range.
+        If only ACKs use a direction, its rate can be far from the guess, and all high rates have the same effect. The
+        best structure therefore scans the whole range.
         """
         best = structures[0]
         guesses = {

@@ -73,7 +73,7 @@ class Metric:
         raise UsageError(f"no metric {name!r}; {meant}")
 
     def of_run(self, run: Run) -> float | None:
-        """The value in a run; `None` for example for an incomplete transfer."""
+        """The metric's value in a run; `None`, for example, if a transfer is incomplete."""
         if self.table == "run":
             together = sweeps.together_goodput(run)
             if self.column == "performance":

@@ -1,8 +1,8 @@
 """Compares queue disciplines, configured for a line, under a household's traffic.
 
-Settings follow the manual pages. CoDel's target is at least 1.5 full packets' time, PIE's at least 2, and the interval
-at least the RTT. CAKE derives its settings from its shaper at the line's rate. Left out: priorities by DSCP beyond the
-defaults.
+Settings follow the manual pages. CoDel's target is at least the time of 1.5 full packets, and PIE's that of 2. The
+interval is at least the RTT. CAKE derives its settings from its shaper at the line's rate. Left out: priorities by DSCP
+beyond the defaults.
 """
 
 from __future__ import annotations

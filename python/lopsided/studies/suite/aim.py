@@ -25,7 +25,7 @@ SCALES: Mapping[str, tuple[Sequence[float], Sequence[int]]] = {
     "jitter_ms": ((10, 20, 100, 500), (10, 5, 0, -10, -20)),
     "download_bps": ((1e6, 10e6, 50e6, 100e6), (0, 5, 10, 20, 30)),
 }
-"""Per metric: the limits of its classes, and their points."""
+"""The limits of each metric's classes, and the points of each class."""
 USES: Mapping[str, Sequence[str]] = {
     "streaming": ("latency_ms", "loss", "download_bps", "increase_ms"),
     "gaming": ("latency_ms", "loss", "increase_ms"),

@@ -83,7 +83,7 @@ class View:
         return series.queue_column(self.run, self.link, self.way, column).growth(*self.span)
 
     def sojourns(self) -> tuple[Floats, Floats]:
-        """Per sampling interval: mean sojourn time in ms, and packet count."""
+        """Mean sojourn time in ms and number of packets, for each sampling interval."""
         curve = series.queue_column(self.run, self.link, self.way, "sojourn_mean_ms")
         sent = series.queue_column(self.run, self.link, self.way, "sent_packets")
         packets = np.diff(sent.value, prepend=0.0)
@@ -123,7 +123,7 @@ def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float
 def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
     """DCTCP's estimate alpha of the marked fraction (RFC 8257, section 3.3), from the bottleneck's counters.
 
-    Once per RTT, alpha moves by 1/16 towards this RTT's fraction.
+    Once per RTT, alpha moves by 1/16 of the distance towards the fraction that was marked in this RTT.
     """
 
     def measure(view: View) -> float | None:

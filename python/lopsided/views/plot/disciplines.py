@@ -114,7 +114,10 @@ _LEAST_POINTS = 3
 
 
 def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
-    """Per group of points: true if its neighbour in delay has more goodput. Its name then goes below."""
+    """For each group of points, true if the group with the most similar delay has more goodput.
+
+    The name of such a group then goes below its points.
+    """
     middles = [(float(np.log10(points[:, 0]).mean()), float(points[:, 1].mean())) for points in groups]
     found: list[bool] = []
     for number, (delay, goodput) in enumerate(middles):

@@ -1,4 +1,4 @@
-"""Draws two runs around the first different content, in the style of tcptrace."""
+"""Draws two runs around the first packet whose content differs, in the style of tcptrace."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false

@@ -39,7 +39,7 @@ _AXES: dict[str, tuple[str, float]] = {
     "jain": ("Jain's index", 1.0),
     "performance": ("performance", 1.0),
 }
-"""Per metric: axis label and factor."""
+"""Axis label and factor of each metric."""
 
 
 def draw(

@@ -556,7 +556,7 @@ def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
 
 def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int) -> Flow:
     app = flow["app"]
-    # The simulator's random number, so that flows start alike in both worlds.
+    # Use the simulator's random number, so that a flow starts at the same time in both worlds.
     jitter = _native.first_draw(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
     common: dict[str, Any] = {
         "name": flow["name"],

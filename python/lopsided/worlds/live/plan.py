@@ -22,7 +22,7 @@ HEADERS = 40
 """Bytes of IPv4 and TCP headers without options."""
 LEAST_MTU = 1500
 NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
-"""Without this sysctl, new devices send neighbour discovery."""
+"""The sysctl that keeps new devices from sending neighbour discovery."""
 
 Device = tuple[int, list[tuple[int, bool]]]
 """A device's host index, and its flow ends: flow number, and true for the sending end."""

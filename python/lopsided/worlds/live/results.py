@@ -1,7 +1,7 @@
-"""Builds a live run's tables: the path's as simulated, the flows' from both ends.
+"""Builds the tables of a live run: the path's as in the simulator, the flows' from both ends.
 
-For a sending kernel, TCP_INFO gives the windows, and packets at the path's edges the RTTs. Values that Linux lacks are
-null.
+If the kernel sends, TCP_INFO shows the windows, and packets at the edges of the path show the RTTs. Values that Linux
+does not report are null.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Reader(FlowReader):
         self._raw_digest = raw["digest"]
         self._senders = [flow["from"] not in ours for flow in scenario["flows"]]
         self._receivers = [flow["to"] not in ours for flow in scenario["flows"]]
-        """Per flow: whether the kernel sends, and whether it receives."""
+        """For each flow: true if the kernel sends, and true if the kernel receives."""
         super().__init__(folder, job, scenario)
 
     def measured(self) -> Measured:

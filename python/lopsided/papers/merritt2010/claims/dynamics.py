@@ -68,7 +68,11 @@ def phase_drifts(m: Measurements) -> Verdict:
     "about section 5.1.1, by losses instead of movement",
 )
 def losses_synchronise(m: Measurements) -> Verdict:
-    """With larger buffers, more download reductions fall within 1 s of an upload reduction, relative to chance."""
+    """With larger buffers, a larger fraction of the download's window reductions is within 1 s of an upload's
+    reduction.
+
+    The fraction is divided by the fraction that chance would give.
+    """
     lift = main(m, "falls_together_lift")
     return all_of(
         rises("coincidence over chance", lift, rank=0.7, show=(25,)),
@@ -201,7 +205,7 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
     "sections 3.5 and 5.1.4",
 )
 def downlink_idles(m: Measurements) -> Verdict:
-    """On the two most asymmetric links, R1 is empty more of the time with a larger uplink buffer."""
+    """On the two most asymmetric links, the fraction of time with an empty R1 rises with the uplink buffer."""
     verdicts: list[Verdict] = []
     for line in LINES[1:]:
         empty = curve(m, line, "downlink_empty_share")
@@ -257,7 +261,7 @@ def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
 
 @of_paper("RTT variability rises with the uplink buffer on all links.", "section 5.1.4, figure 5.12", fails=True)
 def rtt_variability_rises(m: Measurements) -> Verdict:
-    """On every link, the deviation of the download's RTT rises with the uplink buffer."""
+    """On every link, the standard deviation of the download's RTT rises with the uplink buffer."""
     return all_of(*(rises(f"{line.name}: deviation of the RTT", curve(m, line, "rtt_std_ms"), "ms") for line in LINES))
 
 

@@ -266,7 +266,7 @@ def download_halves(m: Measurements) -> Verdict:
     "section 1, figure 1.1(b)",
 )
 def small_buffer_spares_download(m: Measurements) -> Verdict:
-    """With 15 packets, the download keeps 85 % of its rate and varies less than with 50."""
+    """With 15 packets, the download keeps at least 85 % of its rate, and varies less than with 50."""
     kept = percent("kept at 15 packets", main(m, "down_ratio").at(15))
     small, large = (
         number(f"variation (std/mean) at {packets} packets", main(m, "goodput_variation").at(packets))
@@ -279,7 +279,8 @@ def small_buffer_spares_download(m: Measurements) -> Verdict:
     "As the buffer grows the download loses clearly and the upload gains only slightly.", "section 5.1, figures 5.2-5.5"
 )
 def upload_gains_little(m: Measurements) -> Verdict:
-    """On 2400/196, the download loses more than 10 times the goodput that the upload gains, at 5 to 50 packets."""
+    """On 2400/196, the download loses more than 10 times the goodput that the upload gains. The buffers are 5 to 50
+    packets."""
     down, up = main(m, "goodput_down_bps"), main(m, "goodput_up_bps")
     loss = kbit("download's loss, 5 to 50 packets", down.first - down.last)
     gain = kbit("upload's gain", up.last - up.first)

@@ -96,7 +96,7 @@ class Agent:
         self._queues_before = self._queue_counts()
         self._netstat_before = self._netstat()
         if talk is None:
-            # From a slot's start, the kernel rounds timers alike in every run.
+            # Start at the start of a timer slot, so that the kernel rounds timers in the same way in every run.
             slots = (self.loop.now() + LEAD_NS - PHASE_NS) // SLOT_NS + 1
             self.origin = slots * SLOT_NS + PHASE_NS
         else:

@@ -62,7 +62,7 @@ class TcpFlow:
             loop.at(origin_ns + flow.start_ns + flow.on_ns, self._pause)
 
     def info(self) -> dict[str, int] | None:
-        """The sender's TCP_INFO, with sums over connections; `None` without one."""
+        """The sender's TCP_INFO, with sums over its connections; `None` if there is no connection."""
         if self.sender is None:
             return None
         info = tcp_info.read(self.sender)
@@ -75,7 +75,7 @@ class TcpFlow:
         return tcp_info.read(self._reader)["rcv_space"] if self._reader is not None else 0
 
     def summary(self) -> dict[str, Any]:
-        """Both ends' counts over the run."""
+        """The counts of both ends over the run."""
         info = self.info() or {**self._last, **self._past}
         received = self._received_packets
         if self._reader is not None:
@@ -270,7 +270,7 @@ class DatagramFlow:
         return 0
 
     def summary(self) -> dict[str, Any]:
-        """Both ends' counts over the run."""
+        """The counts of both ends over the run."""
         return {
             "delivered": self.delivered,
             "received_packets": len(self.delays),
