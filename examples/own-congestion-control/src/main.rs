@@ -11,6 +11,7 @@ use lopsided_sim::{Monitor, RunControllers, RunOptions};
 use lopsided_tcp::cc::WindowController;
 use shallow::Shallow;
 use std::error::Error;
+use std::fmt::Write;
 
 const LINE: &str = r#"
 [scenario]
@@ -27,8 +28,14 @@ direction = "down"
 "#;
 
 fn main() -> Result<(), Box<dyn Error>> {
+    print!("{}", table()?);
+    Ok(())
+}
+
+/// Runs each congestion control and returns a table of the results.
+fn table() -> Result<String, Box<dyn Error>> {
     let controllers = own()?;
-    println!("{:<10} {:>8} {:>9} {:>8}", "", "Mbit/s", "RTT (ms)", "resent");
+    let mut table = format!("{:<10} {:>8} {:>9} {:>8}\n", "", "Mbit/s", "RTT (ms)", "resent");
     for cc in ["reno", "cubic", "gentle", "shallow"] {
         let settings = [("flow.download.cc".to_owned(), cc.to_owned())];
         let scenario = Scenario::parse_with(LINE, "line.toml", &settings, &controllers.names())?;
@@ -36,9 +43,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let run = lopsided_sim::run(&scenario, scenario.seed, options, &Monitor::default())?;
         let flows = &run.flows;
         let goodput = flows.goodput_bps[0] / 1e6;
-        println!("{cc:<10} {goodput:>8.2} {:>9.1} {:>8}", flows.rtt_mean_ms[0], flows.retransmits[0]);
+        writeln!(table, "{cc:<10} {goodput:>8.2} {:>9.1} {:>8}", flows.rtt_mean_ms[0], flows.retransmits[0])?;
     }
-    Ok(())
+    Ok(table)
 }
 
 /// Registers the names that scenarios may use in addition to the built-in ones, each with a function that creates a
@@ -63,6 +70,16 @@ mod tests {
         let mut path = Path::new(make(&setup()), 20.0, Duration::from_millis(50), 86);
         path.run(Duration::from_secs(20));
         path
+    }
+
+    #[test]
+    fn the_guide_has_the_table_that_the_program_prints() {
+        let guide = include_str!("../../../docs/own-congestion-control.md");
+        let table = table().unwrap();
+        assert!(
+            guide.contains(&format!("```\n{table}```")),
+            "docs/own-congestion-control.md lacks this table:\n{table}"
+        );
     }
 
     #[test]
