@@ -7,6 +7,8 @@ use lopsided_sim::{Monitor, Passage, Run, RunOptions};
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 /// A clock that behaves like a real machine's: sleeps end slightly early or late.
 struct Clock {
@@ -58,21 +60,33 @@ const SHORTENED: Duration = Duration::from_secs(12);
 
 #[test]
 fn the_pump_gives_the_digest_of_every_scenario() {
-    for file in scenarios() {
-        let text = std::fs::read_to_string(&file).expect("a readable file");
-        let name = file.display().to_string();
-        let mut scenario = Scenario::parse(&text, &name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
-        scenario.duration = scenario.duration.min(SHORTENED);
-        let prepared = || Run::new(&scenario, 1, RunOptions::default()).expect("it can be built");
-        let simulated = prepared().finish(&Monitor::default()).expect("it balances");
-        let (mut clock, mut pumped) = (Clock { now: Time::ZERO, naps: 0 }, Pumped::default());
-        let driven = prepared()
-            .finish_on(|network, until| pump(network, &mut clock, until, &mut pumped).expect("a clock does not fail"))
-            .expect("it balances");
-        assert_eq!(driven.digest, simulated.digest, "{name}");
-        assert_eq!(driven.events, simulated.events, "{name}");
-        assert_eq!(driven.flows.delivered_bytes, simulated.flows.delivered_bytes, "{name}");
-    }
+    let (files, next) = (scenarios(), AtomicUsize::new(0));
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    the_pump_gives_the_digest_of(file);
+                }
+            });
+        }
+    });
+}
+
+fn the_pump_gives_the_digest_of(file: &Path) {
+    let text = std::fs::read_to_string(file).expect("a readable file");
+    let name = file.display().to_string();
+    let mut scenario = Scenario::parse(&text, &name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+    scenario.duration = scenario.duration.min(SHORTENED);
+    let prepared = || Run::new(&scenario, 1, RunOptions::default()).expect("it can be built");
+    let simulated = prepared().finish(&Monitor::default()).expect("it balances");
+    let (mut clock, mut pumped) = (Clock { now: Time::ZERO, naps: 0 }, Pumped::default());
+    let driven = prepared()
+        .finish_on(|network, until| pump(network, &mut clock, until, &mut pumped).expect("a clock does not fail"))
+        .expect("it balances");
+    assert_eq!(driven.digest, simulated.digest, "{name}");
+    assert_eq!(driven.events, simulated.events, "{name}");
+    assert_eq!(driven.flows.delivered_bytes, simulated.flows.delivered_bytes, "{name}");
 }
 
 /// The kernel in a passage: forwards packets as bytes without delay, and decrements the TTL.

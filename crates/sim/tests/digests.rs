@@ -7,6 +7,9 @@ use lopsided_sim::{Monitor, RunOptions};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use toml::de::{DeTable, DeValue};
 
 const RECORD: &str = r#"tools/digests record --reason "why behaviour had to change""#;
@@ -68,12 +71,22 @@ fn every_scenario_has_a_recorded_digest_with_a_reason() {
 
 #[test]
 fn digests_are_the_recorded_ones() {
-    let mut changed = String::new();
-    for (path, entry) in &ledger() {
-        let (recorded, found) = (&entry.digest, digest(path));
-        if found != *recorded {
-            changed += &format!("{path}: recorded {recorded}, now {found}\n");
+    let (ledger, next) = (Vec::from_iter(ledger()), AtomicUsize::new(0));
+    let changed = Mutex::new(String::new());
+    let compare = || {
+        while let Some((path, entry)) = ledger.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (recorded, found) = (&entry.digest, digest(path));
+            if found != *recorded {
+                *changed.lock().unwrap() += &format!("{path}: recorded {recorded}, now {found}\n");
+            }
         }
-    }
+    };
+    // This thread takes part, because WebAssembly can start no other.
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        (1..cores).for_each(|_| drop(scope.spawn(compare)));
+        compare();
+    });
+    let changed = changed.into_inner().unwrap();
     assert!(changed.is_empty(), "behaviour has changed:\n{changed}where that is meant, say why: {RECORD}");
 }
