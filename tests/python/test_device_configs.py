@@ -65,8 +65,12 @@ ip -n neighbour link set e0 up
 ethtool -K eth0 gso off tso off gro off 2>/dev/null
 ip link show ifb0 >/dev/null && echo "ifb0 exists"
 ip netns exec neighbour PYTHON -S peer.py &
+# One process asks each time, because Python takes about a second to start in the guest.
+mkfifo /run/ask /run/told
+PYTHON -S ask.py </run/ask >/run/told &
+exec 3>/run/ask 4</run/told
 sleep 1
-traffic() { echo "traffic $1: $(PYTHON -S ask.py)"; }
+traffic() { echo "${2:-0.2}" >&3; read -r rates <&4; echo "traffic $1: $rates"; }
 """
 PEER = """\
 import socket, threading
@@ -83,8 +87,8 @@ while True:
     threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
 """
 ASK = """\
-import socket, time
-def rate(way):
+import socket, sys, time
+def rate(way, seconds):
     try:
         with socket.create_connection(("10.9.0.2", 80), timeout=30) as one:
             # Seconds of an upload would wait in the socket.
@@ -92,7 +96,7 @@ def rate(way):
             # PIE may drop the SYN, and the next one comes a second later.
             began, total = time.monotonic(), 0
             one.sendall(way)
-            while time.monotonic() - began < 0.8:
+            while time.monotonic() - began < seconds:
                 total += len(one.recv(65536)) if way == b"d" else one.send(bytes(4000))
             if way == b"u":
                 # Buffered data counts when it has arrived.
@@ -101,7 +105,9 @@ def rate(way):
             return total * 8 / (time.monotonic() - began)
     except OSError:
         return 0
-print(f"{rate(b'd'):.0f} down, {rate(b'u'):.0f} up")
+for line in sys.stdin:
+    seconds = float(line)
+    print(f"{rate(b'd', seconds):.0f} down, {rate(b'u', seconds):.0f} up", flush=True)
 """
 
 
@@ -137,7 +143,7 @@ def in_turn(machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     """The output of all cases, run in turn in one guest."""
     del machine
     body = "traffic before\n" + "".join(
-        f"echo 'case {name}'\n{config.lines}\necho lines $?\ntc -d qdisc\ntraffic with\n"
+        f"echo 'case {name}'\n{config.lines}\necho lines $?\ntc -d qdisc\ntraffic with 0.8\n"
         f"{config.undo}\necho undone $?\nip -br link\ntc qdisc\ntc filter show dev eth0 ingress\ntraffic after\n"
         for name, config in CASES.items()
     )
@@ -180,7 +186,7 @@ def test_commands_that_fail_leave_the_network_as_it_was(tmp_path: Path):
     told = in_guest(
         "ip link add name ifb4eth0 type ifb\n"
         f"{config.lines}\necho lines $?\ntraffic taken\nip link del ifb4eth0\n"
-        f"{config.lines}\necho again $?\n{config.lines}\necho twice $?\ntraffic twice\n",
+        f"{config.lines}\necho again $?\n{config.lines}\necho twice $?\ntraffic twice 0.8\n",
         tmp_path,
     )
     assert "lines 2" in told and "again 0" in told and "twice 2" in told, told
