@@ -150,12 +150,14 @@ def test_a_suite_has_its_own_sections(tmp_path: Path):
         assert f"section {case.key}" in (spec.folder / case.file).read_text()
         assert spec.scenario(case).title
     folder = tmp_path / "suite"
-    command = ["aqm", "--suite", "rfc7928", "--sections", "5.1.1,10", "--queues", "fifo,codel", "--repeat", "1"]
-    assert invoke([*command, "--out", str(folder), "--quiet"]) == 0
+    command = ["aqm", "--suite", "rfc7928", "--repeat", "1", "--out", str(folder), "--quiet"]
+    assert invoke([*command, "--sections", "5.1.1,10", "--queues", "fifo,codel"]) == 0
     with (folder / "cells.csv").open() as text:
         assert [row["section"] for row in csv.DictReader(text)] == ["5.1.1", "5.1.1", "10", "10"]
     assert (folder / "10" / "report.html").is_file()
-    assert invoke([*command, "--out", str(folder), "--quiet", "--overwrite"]) == 0
+    assert invoke([*command, "--sections", "10", "--queues", "fifo", "--overwrite"]) == 0
+    with (folder / "cells.csv").open() as text:
+        assert [row["section"] for row in csv.DictReader(text)] == ["10"]
 
 
 def test_an_unknown_suite_is_rejected():

@@ -164,7 +164,7 @@ def _node(*arguments, **environment):
 
 @built
 @has_node
-def test_the_module_reproduces_every_recorded_digest_without_imports():
+def test_the_module_reproduces_recorded_digests_without_imports():
     _node("tests/module.test.mjs")
 
 

@@ -345,24 +345,19 @@ test("a report's figures are interactive, and it plays", async () => {
   await context.close();
 });
 
-test("the digests of the repository's scenarios are equal in Chromium", async () => {
+test("digests of the repository's scenarios are equal in Chromium", async () => {
   const { page, complaints, close } = await open();
   const paths = [...recorded.matchAll(/^\["(scenarios\/[^"]+)"\]/gm)].map(([, path]) => path);
-  const begun = performance.now();
-  const most = process.env.LOPSIDED_DIGESTS === "all" ? Infinity : 12_000;
-  let checked = 0;
-  for (const path of paths) {
-    if (performance.now() - begun > most) break;
-    const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
-    // The page has no QUIC stack, and refuses its flows with a message.
-    if (/transport = .*quic/.test(text)) continue;
+  // The page has no QUIC stack, and refuses its flows with a message. module.test.mjs compares more digests on the same engine.
+  const most = process.env.LOPSIDED_DIGESTS === "all" ? Infinity : 4;
+  const texts = paths.map((path) => [path, readFileSync(new URL(`../../${path}`, import.meta.url), "utf8")]);
+  const runnable = texts.filter(([, text]) => !/transport = .*quic/.test(text)).slice(0, most);
+  assert.ok(runnable.length >= 4, `${runnable.length} scenarios`);
+  for (const [path, text] of runnable) {
     await page.evaluate((text) => lopsided.state.load(text), text);
     await rest(page).catch(async () => assert.fail(`${path}: ${await page.locator(".problems").allTextContents()}`));
     assert.equal(await digestOf(page), known(path), path);
-    checked += 1;
   }
-  console.log(`${checked} of ${paths.length} digests are equal in Chromium`);
-  assert.ok(checked >= 3, `${checked} scenarios were checked`);
   assert.deepEqual(complaints, []);
   await close();
 });
