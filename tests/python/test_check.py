@@ -139,7 +139,7 @@ def _named(mark: str) -> list[str]:
 
 
 def _until(is_met, what: str) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not is_met():
         assert time.monotonic() < end, what
         time.sleep(0.02)

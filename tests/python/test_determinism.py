@@ -25,8 +25,8 @@ FILES = sorted(
 )
 
 MIXED = [path for path in FILES if "papers" not in path.parts]
-"""Files that also run in another process, in reverse order and on threads. crates/sim/tests/digests.rs runs the scenarios of
-papers on threads."""
+"""Files that also run in another process, in reverse order and on threads. crates/sim/tests/digests.rs runs the
+scenarios of papers on threads."""
 
 
 def marks(order: list[Path], workers: int) -> dict[str, str]:
