@@ -20,8 +20,7 @@ NETEM_LOSS_GILBERT_ELLIOTT = 2
 STAB_BASE = 1
 RED_PARMS, RED_STAB, RED_MAX_P, RED_FLAGS = 1, 2, 3, 4
 RED_ECN, RED_HARDDROP, RED_NODROP = 1, 2, 8
-CAKE_BASE_RATE64, CAKE_DIFFSERV_MODE, CAKE_ATM, CAKE_FLOW_MODE, CAKE_OVERHEAD, CAKE_RTT, CAKE_TARGET = range(2, 9)
-CAKE_MPU, CAKE_ACK_FILTER = 14, 16
+CAKE_BASE_RATE64, CAKE_ATM, CAKE_OVERHEAD, CAKE_TARGET, CAKE_MPU, CAKE_ACK_FILTER = 2, 4, 6, 8, 14, 16
 CAKE_FILTERS = ("none", "conservative", "aggressive")
 CAKE_TINS = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
 CAKE_CELLS = ("none", "atm", "ptm")
@@ -94,6 +93,7 @@ WORDS: dict[str, dict[str, tuple[int, Callable[[Any], int]]]] = {
         "bytemode": (11, int),
         "dq_rate_estimator": (12, int),
     },
+    "cake": {"tins": (3, CAKE_TINS.index), "isolation": (5, CAKE_FLOWS.index), "rtt_s": (7, _microseconds)},
 }
 """For disciplines with 32-bit options: a scenario's key, the option's number, and its value on Linux."""
 
@@ -169,10 +169,11 @@ def drr_class(quantum: int) -> str:
     return _words({DRR_QUANTUM: quantum})
 
 
-def sfq(limit: int, depth: int, flows: int, divisor: int, quantum: int, perturb_s: int, headdrop: bool) -> str:
+def sfq(queue: Mapping[str, Any]) -> str:
     """sfq without RED: struct tc_sfq_qopt_v1."""
-    plain = struct.pack("=IiIII", quantum, perturb_s, limit, divisor, flows)
-    return (plain + struct.pack("=II", depth, int(headdrop)) + bytes(44)).hex()
+    perturb_s = round(queue["perturb_s"] or 0)
+    sizes = (queue["limit_packets"], queue["divisor"], queue["flows"], queue["depth_packets"], int(queue["headdrop"]))
+    return (struct.pack("=IiIIIII", queue["quantum_bytes"], perturb_s, *sizes) + bytes(44)).hex()
 
 
 def words(kind: str, queue: Mapping[str, Any]) -> str:
@@ -229,30 +230,19 @@ def codel_step(limit: int, threshold_s: float) -> str:
     return words("codel", {**law, "limit": {"packets": limit}, "ce_threshold_s": threshold_s})
 
 
-def cake(
-    bits_per_second: int,
-    tins: str,
-    isolation: str,
-    rtt_s: float,
-    overhead: int,
-    minimum: int,
-    cell_format: str,
-    ack_filter: str,
-) -> str:
-    """cake: modes by name, `overhead` bytes per packet. A rate of 0 means no shaper."""
+def cake(queue: Mapping[str, Any], bits_per_second: int, link_header: int, ack_filter: str) -> str:
+    """cake, with `link_header` bytes more per packet. A rate of 0 means no shaper."""
+    framing = queue["framing"]
     rate = _attribute(CAKE_BASE_RATE64, struct.pack("=Q", bits_per_second // 8))
     # Only this value may be negative.
-    added = _attribute(CAKE_OVERHEAD, struct.pack("=i", overhead))
-    words = {
-        CAKE_DIFFSERV_MODE: CAKE_TINS.index(tins),
-        CAKE_ATM: CAKE_CELLS.index(cell_format),
-        CAKE_FLOW_MODE: CAKE_FLOWS.index(isolation),
-        CAKE_RTT: _microseconds(rtt_s),
-        CAKE_TARGET: round(rtt_s * 1e6 / 20),
-        CAKE_MPU: minimum,
+    added = _attribute(CAKE_OVERHEAD, struct.pack("=i", framing["overhead_bytes"] + link_header))
+    rest = {
+        CAKE_ATM: CAKE_CELLS.index(framing["cell_format"]),
+        CAKE_TARGET: round(queue["rtt_s"] * 1e6 / 20),
+        CAKE_MPU: framing["minimum_bytes"],
         CAKE_ACK_FILTER: CAKE_FILTERS.index(ack_filter),
     }
-    return rate.hex() + added.hex() + _words(words)
+    return rate.hex() + added.hex() + words("cake", queue) + _words(rest)
 
 
 def _rate(bits_per_second: int, overhead: int, minimum: int = 0, atm: bool = False) -> bytes:

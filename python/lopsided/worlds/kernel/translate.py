@@ -452,8 +452,7 @@ def _sfq(queue: said.SfqQueue, where: str) -> tuple[str, str, int]:
         raise Unsupported(f"{where}: Linux's sfq takes whole seconds for perturb")
     if queue["divisor"].bit_count() != 1:
         raise Unsupported(f"{where}: Linux's sfq takes a power of two as divisor")
-    limits = (queue["limit_packets"], queue["depth_packets"], queue["flows"], queue["divisor"])
-    return "sfq", qdisc.sfq(*limits, queue["quantum_bytes"], round(perturb), queue["headdrop"]), 0
+    return "sfq", qdisc.sfq(queue), 0
 
 
 def _choke(queue: said.ChokeQueue, where: str) -> tuple[str, str, int]:
@@ -521,15 +520,9 @@ def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
 def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str, int]:
     if queue["memlimit_bytes"] is not None:
         raise Unsupported(f"{where}: Linux's cake counts the kernel's buffers, not octets: leave memlimit out")
-    framing = queue["framing"]
-    # The kernel subtracts the link header, but so does the line's size table.
-    overhead = framing["overhead_bytes"] + ETHERNET_HEADER
-    minimum, cells = framing["minimum_bytes"], framing["cell_format"]
     rate_bps = _rate(queue["bandwidth_bps"] or 0, where, "none")
-    options = qdisc.cake(
-        rate_bps, queue["tins"], queue["isolation"], queue["rtt_s"], overhead, minimum, cells, ack_filter
-    )
-    return "cake", options, 0
+    # The kernel subtracts the link header, but so does the line's size table.
+    return "cake", qdisc.cake(queue, rate_bps, ETHERNET_HEADER, ack_filter), 0
 
 
 def _packets(limit: said.Limit, kind: str, where: str) -> None:
