@@ -94,7 +94,7 @@ impl Link {
 
     /// Brings the link up to date, and returns a view for measurements. Does not change results.
     pub fn sync(&mut self, cx: &mut Cx<'_>) -> LinkView<'_> {
-        // Until then, the statistics contain departures that were counted in advance.
+        // Before `unseen_until`, the statistics contain departures that were counted in advance.
         debug_assert!(cx.now() >= cx.unseen_until(), "nobody was to look yet");
         match &mut self.path {
             TransmitPath::DropTail(path) => {

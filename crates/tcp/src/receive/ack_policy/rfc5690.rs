@@ -1,9 +1,10 @@
 //! RFC 5690: acknowledgement congestion control (AckCC). The data sender detects lost or marked ACKs and sends the
 //! receiver the ACK Ratio: the number of segments that an ACK covers. Both ends must use the policy.
 //!
-//! **Sender** (sections 4.4, 4.5). A pure ACK for more segments than the ratio shows that an ACK was lost. A window
-//! with a lost or marked ACK doubles the ratio R; cwnd / (MSS (R^2 - R)) windows without one decrease R by one. R is at
-//! most the greater of 2 and half the window in segments, and at most `max_delack` (J in section 4.5).
+//! **Sender** (sections 4.4, 4.5). A pure ACK for more segments than the ratio shows that an ACK was lost. A window of
+//! data with a lost or marked ACK doubles the ratio R. After cwnd / (MSS (R^2 - R)) windows without a lost or marked
+//! ACK, R decreases by one. R is at most the greater of 2 and half the window in segments, and at most `max_delack` (J
+//! in section 4.5).
 //!
 //! **Receiver** (sections 4.3, 4.6). It sends an ACK for every R segments. The first three out-of-order segments of a
 //! loss event are acknowledged at once.
