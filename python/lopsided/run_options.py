@@ -1,4 +1,4 @@
-"""Options of a run beyond its scenario."""
+"""Options of a run that are not part of its scenario."""
 
 from __future__ import annotations
 

@@ -38,7 +38,8 @@ AGAIN = tuple(f"tcp.analysis.{name}" for name in ("retransmission", "out_of_orde
 
 OF_RECEIVER = {"acks", "window_min_bytes", "window_max_bytes"}
 APPROXIMATE = 0.01
-"""Relative difference up to which RTTs count as equal, or 0.06 ms: tcptrace prints tenths of a millisecond."""
+"""Largest relative difference of RTTs that count as equal. Below 0.06 ms they also count as equal, because tcptrace
+prints tenths of a millisecond."""
 
 
 def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]]]:

@@ -242,7 +242,7 @@ def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
 
 
 def _chance(values: Mapping[str, Value]) -> str:
-    """Returns the errors beyond bounds, in standard errors. Bold ones are not explained by the seeds."""
+    """Returns the errors that exceed their bounds, in standard errors. Bold errors are not explained by the seeds."""
     texts = [f"{_SHORT[name]} {value.in_standard_errors:+.1f}" for name, value in values.items()]
     return ", ".join(
         text if value.by_chance else f"**{text}**" for text, value in zip(texts, values.values(), strict=True)

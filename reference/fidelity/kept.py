@@ -1,7 +1,7 @@
-"""Stores Linux's run folders with captures, one per scenario and seed.
+"""Stores the run folders of Linux with captures, one per scenario and seed.
 
-A run on Linux takes minutes, a simulated one a second. So each Linux run is made once. Pages read its values and align
-its packets with the simulator's after each change. The folders are not in the repository.
+A run on Linux takes minutes, a simulated run a second. So each Linux run is made once. A page reads its values, and
+aligns its packets with the simulator's after each change. The folders are not in the repository.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Wanted:
     scenario: Callable[[], Scenario]
 
     def folder(self, kept: Path = FOLDER) -> Path:
-        """Returns the run's folder, whose name has the kernel world's version."""
+        """Returns the run's folder. Its name contains the version of the kernel world."""
         plain = re.sub("[^a-z0-9.]+", "-", self.name.lower()).strip("-")
         seed = "" if self.seed == 1 else f"-seed-{self.seed}"
         return kept / f"{plain}-{self.fingerprint[:MARK]}-{self.world[:WORLD_MARK]}{seed}"

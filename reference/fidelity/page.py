@@ -1,4 +1,4 @@
-"""Writes `docs/fidelity.md`: every cell on Linux and in the simulator, and the values beyond bounds."""
+"""Writes `docs/fidelity.md`: every cell on Linux and in the simulator, and the values that exceed their bounds."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ _QUIC_ARMS = {
     "quic_picoquic": "QUIC, as picoquic",
 }
 _WIDE: Settings = {"stream_window": "16 MB", "send_window": "32 MB"}
-"""Flow control windows for every preset. quinn's own suit 100 Mbit/s with an RTT of 100 ms."""
+"""Flow control windows that suit every preset. quinn's own windows suit 100 Mbit/s with an RTT of 100 ms."""
 
 
 def presets() -> list[str]:

@@ -1,4 +1,4 @@
-"""The command line: results on stdout, all else on stderr, exit codes, no tracebacks."""
+"""The command line: results on stdout, everything else on stderr, exit codes, no tracebacks."""
 
 import json
 import pkgutil

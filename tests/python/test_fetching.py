@@ -417,7 +417,7 @@ def test_the_proxy_forwards_requests_and_responses_of_a_browser():
         got = connection.getresponse()
         assert (got.read(), got.headers["content-encoding"]) == (b"zz", "gzip"), "what is compressed is not divided"
         assert all("accept-encoding: gzip" in head for head, _ in asked[1:]) and len(asked) == 3
-        # Idle connections delay nothing; requests beyond the limit wait.
+        # Idle connections delay nothing. Requests above the limit wait.
         others = [through(port, address, "PUT", **{"Content-Length": "0"})[0].status for _ in range(3)]
         assert others == [200] * 3
         connection.close()

@@ -85,7 +85,7 @@ def test_a_full_queue_holds_its_limit_and_the_packet_in_service():
     packet = 1514 * 8e9
     # A bucket of 1,600 bytes passes one packet at once. The other 86 bytes shorten the wait.
     assert down.full_queue_one_way_ns == pytest.approx(10e6 + 50 * packet / 2.4e6 - 86 * 8e9 / 2.4e6, abs=60)
-    # A serializer holds one packet besides the 15 waiting ones.
+    # A serializer holds one packet in addition to the 15 waiting packets.
     assert up.full_queue_one_way_ns == pytest.approx(10e6 + 16 * packet / 196e3, abs=20)
     assert down.base_one_way_ns == 10_000_000
     assert up.base_one_way_ns == pytest.approx(10e6 + 78 * 8e9 / 196e3, abs=2)

@@ -136,7 +136,7 @@ def for_types(node: ast.AST) -> bool:
 
 
 def single(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[str]]]:
-    """An import's names, and the package's modules behind each."""
+    """The names of an import statement, and the modules of the package that each name refers to."""
     for alias in node.names:
         one = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
         yield one, list(targets(one, path))

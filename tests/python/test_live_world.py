@@ -29,7 +29,7 @@ pytestmark = [
 
 TRIES = 3
 LATEST_MS = 100.0
-"""Stall in ms beyond which a run of 1.5 s is too short to compare data."""
+"""Longest stall in ms. After a longer one, a run of 1.5 s is too short to compare data."""
 
 SHORT = """\
 [scenario]

@@ -1,4 +1,4 @@
-"""Closed-form metrics, compared with published numbers or calculations by hand."""
+"""Closed-form metrics, compared with published numbers or with numbers calculated by hand."""
 
 from __future__ import annotations
 

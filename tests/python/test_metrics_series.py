@@ -223,8 +223,8 @@ def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
 
 def test_falls_that_coincide_beyond_chance() -> None:
     slow, fast = sawtooth(20), sawtooth(5)
-    # Five falls of the slow window, each with one of the fast. Falls every 5 s, so 20 % of all times are within 0.5 s
-    # of one.
+    # Each of the five falls of the slow window coincides with a fall of the fast window, which falls every 5 s. So 20 %
+    # of all times are within 0.5 s of a fall.
     together = metrics.fall_coincidence(TIME, slow, TIME, fast, 1, 119, within_s=0.5)
     assert (together.falls, together.share) == (5, 1.0)
     assert together.chance == pytest.approx(0.2, abs=0.01) and together.lift == pytest.approx(5, rel=0.05)

@@ -1,4 +1,4 @@
-"""An option has one meaning in all commands, and a meaning has one option."""
+"""An option has one meaning in all commands, and each meaning has one option."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`lopsided --help`: one line per command.
 
-The command-line library is not imported, because that takes longer than all else here.
+The command-line library is not imported, because importing it takes longer than everything else here.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[n
             found = (found << 8) | file[at + place]
         return found
 
-    # Each step removes other flows' packets, so that no step reads beyond a packet's end.
+    # Each step removes the packets of other flows, so that no step reads beyond the end of a packet.
     block = np.array(places, dtype=np.int64)
     block = block[here[number(block, (11, 10, 9, 8))]]
     ip = block + starts[number(block, (11, 10, 9, 8))]

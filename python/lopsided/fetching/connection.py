@@ -27,7 +27,7 @@ MAX_HEAD = 64 << 10
 _MAX_INFORMATIONAL = 10
 _PIECE = 64 << 10
 _BUFFER = 256 << 10
-"""Unread bytes that a connection buffers beyond the kernel."""
+"""Unread bytes that a connection buffers, in addition to the kernel's buffer."""
 _CONNECT_TIMEOUT_S = 20.0
 _NEXT_ADDRESS_S = 0.25
 """Seconds after which the next address is tried in parallel (RFC 8305, section 5)."""

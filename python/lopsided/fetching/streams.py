@@ -138,8 +138,8 @@ class Streams:
         if left > 0:
             raise Trouble("the answer is shorter than the part")
         if last < end:
-            # If a server sends less, the rest is requested again. The controller starts at 0, but the kernel's counters
-            # go on, so subtract the holes so far.
+            # If a server sends less than requested, the rest is requested again. The controller then counts from 0, but
+            # the kernel's counters continue, so the holes so far must be subtracted.
             transfer.failed(_now(), at)
             self._looks[at].left_out = self._looks[at].out_of_order
         if not connection.next():

@@ -106,7 +106,7 @@ def _script(*commands: str) -> str:
 
 def _linux(up: Shaped, packets: int, interface: str) -> DeviceConfig:
     rate, device = up.frames_bps, checked_interface(interface)
-    # A token bucket must hold one timer tick (HZ=250) of its rate, and at least one frame.
+    # A token bucket must hold the bytes of one timer tick (HZ=250), and at least one frame.
     burst = max(1600, rate // 8 // 250)
     limit = packets * _FRAME_BYTES
     return DeviceConfig(

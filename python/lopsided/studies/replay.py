@@ -54,8 +54,8 @@ def replay(
 ) -> list[Fate]:
     """Replays packets, by arrival time, into one direction of a link.
 
-    `instants` replaces the line's rate: one packet is dequeued at each of these times. `credit_ns` makes a busy
-    period's first packet count as that much earlier, as in the kernel world.
+    `instants` replaces the line's rate: one packet is dequeued at each of these times. With `credit_ns`, the line sends
+    the first packet of a busy period as if it had arrived that much earlier, as in the kernel world.
     """
     packets = [(arrival.at_ns, arrival.flow, arrival.octets) for arrival in arrivals]
     times = None if instants is None else list(instants)

@@ -226,7 +226,7 @@ class Whole:
 
 
 def read(folder: Path) -> Whole:
-    """Reads a folder's shards. Raises FolderError if there are none, or of different studies."""
+    """Reads the shards in a folder. Raises FolderError if there are none, or if they belong to different studies."""
     with output.told(folder, "read"):
         paths = sorted(folder.glob("shard-*-of-*.jsonl"))
         texts = [(path, path.read_bytes()) for path in paths]

@@ -109,7 +109,7 @@ class Study:
         return {}
 
     def results(self) -> dict[str, Any]:
-        """`to_dict`'s results besides the manifest."""
+        """The results that `to_dict` returns in addition to the manifest."""
         return {}
 
     def files(self) -> Mapping[str, Table | str]:

@@ -57,9 +57,9 @@ def render(
             f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Each scenario ran {seeds}",
             f"times on Linux ({names}; {sum(linux_runs)} runs in all) and {sim_seeds} times in the simulator. Each",
             'value covers a whole run and is the mean over all seeds. The column "by chance" shows how large the',
-            "errors would be if both worlds behaved identically. To compute these errors, a random group of",
-            "simulator seeds, as large as the number of Linux runs, is compared with the other simulator seeds. The",
-            "column contains the 95th percentile of the errors between such groups.",
+            "errors would be if both worlds behaved identically. For this, the simulator's seeds are split at random:",
+            "one group is as large as the number of Linux runs. The column contains the 95th percentile of the errors",
+            "between both groups.",
             "",
             f"All values are in [draw-{seed}-values.csv](draw-{seed}-values.csv). To print a scenario, run",
             f"`python -m reference.fidelity.draw --draw {seed} --show NUMBER`.",
@@ -74,7 +74,7 @@ def render(
 
 
 BEYOND_CHANCE = 0.05
-"""Bound on the 95th percentile of errors beyond chance, as a fraction."""
+"""Bound on the 95th percentile of the part of the errors that chance does not explain, as a fraction."""
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:

@@ -1,7 +1,7 @@
-"""Metrics of one run: the thesis's averages, and numbers for what the thesis saw in traces.
+"""Metrics of one run: the thesis's averages, and numbers for what the thesis observed in traces.
 
-"Both active" is the time from the start of the upload, and "alone" the time before (MER-M02, MER-M17). Goodput counts
-bytes that the receiving application gets (one interpretation of MER-A08).
+"Both active" is the time from the start of the upload, and "alone" is the time before (MER-M02, MER-M17). Goodput
+counts bytes that the receiving application gets (one interpretation of MER-A08).
 """
 
 from __future__ import annotations

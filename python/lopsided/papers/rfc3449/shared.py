@@ -46,7 +46,8 @@ class Ratio:
 
 
 def goodput_bps(m: Measurements, experiment: str, path: Path, each: Mechanism, arm: str, load: str, way: str) -> float:
-    """Returns the median goodput in bit/s of one setting on one path, at least `LEAST` of the rate."""
+    """Returns the median goodput in bit/s of one setting on one path. It is at least `LEAST` of the direction's
+    rate."""
     value = m.value(experiment, f"{way}_bps", path=path.key, mechanism=each.key, arm=arm, load=load).median
     return max(value, LEAST * 1e3 * (path.down_kbps if way == "down" else path.up_kbps))
 
@@ -65,7 +66,7 @@ def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
 
 
 def mean(found: Iterable[Ratio], way: str, load: str = "both") -> float:
-    """Returns one direction's geometric mean ratio under one load; NaN without ratios."""
+    """Returns the geometric mean of one direction's ratios under one load; NaN if there are none."""
     values = [each.value for each in found if each.way == way and each.load == load]
     return geometric_mean(values) if values else math.nan
 

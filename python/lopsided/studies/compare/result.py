@@ -92,7 +92,7 @@ class Comparison(Study):
         return self.worlds[-1]
 
     def beyond(self) -> list[tuple[Row, str]]:
-        """The metrics beyond their tolerance, each with its world."""
+        """The metrics whose error exceeds their tolerance, each with its world."""
         return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
 
     def table(self) -> Table:

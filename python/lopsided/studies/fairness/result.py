@@ -155,7 +155,7 @@ def verdict(matrix: Matrix) -> list[str]:
 
 
 def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
-    """The least and the most even pair of different controls."""
+    """A sentence about the most uneven and the most even pair of different controls."""
     if not cells:
         return
     worst = max(cells, key=lambda row: row["share"])
@@ -200,7 +200,7 @@ def _span(row: Row) -> str:
 
 
 def _far(cells: Sequence[Row]) -> Iterator[str]:
-    """The share of the shorter RTT against a longer one, for one control."""
+    """A sentence about the share of the flow with the shorter RTT, for one control."""
     unequal = [row for row in cells if row["cc"] == row["against_cc"] and row["rtt_ms"] < row["against_rtt_ms"]]
     if not unequal:
         return

@@ -208,10 +208,10 @@ def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool)
 
 
 def _entries(log: _Log) -> tuple[Floats, bool]:
-    """Returns when packets entered, on one clock, and true if the queue keeps their order.
+    """Returns the times at which packets entered, on one clock, and true if the queue keeps their order.
 
-    Each connection has its own offset. Successive packets of different connections entered in order, which bounds the
-    difference of their offsets.
+    Each connection has its own offset. Two successive packets of different connections entered in order, which bounds
+    the difference of their offsets.
     """
     entered = log.stamp_s.copy()
     numbers, counts = np.unique(log.connection, return_counts=True)

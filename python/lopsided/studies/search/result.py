@@ -66,7 +66,7 @@ class Trial:
     settings: Mapping[str, str]
     runs: list[Done] = field(default_factory=list[Done])
     checks: list[Done] = field(default_factory=list[Done])
-    """Runs with seeds beyond those of the search."""
+    """Runs with seeds that the search itself did not use."""
     refused: str = ""
     """Why the scenario rejects the settings; empty if not."""
 

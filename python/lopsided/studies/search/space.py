@@ -52,7 +52,7 @@ class Choice:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Empty: better values cannot exist beyond a list's ends."""
+        """Empty, because a list has no ends."""
         return ()
 
     @property

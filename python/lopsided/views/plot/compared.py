@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 _OTHERS = (style.INK, style.RED, *style.OTHER)
-"""Colours of all worlds but the first, which has its flows' colours."""
+"""Colours of all worlds except the first. The first world has the colours of the flows."""
 _MOST_FLOWS = 6
 
 

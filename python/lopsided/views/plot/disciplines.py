@@ -128,7 +128,7 @@ def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
 
 
 def _ellipse(panel: Axes, points: _Points, ink: str, label: str, *, hollow: bool, below: bool) -> None:
-    """Draws points, and an ellipse of one standard deviation (of delays' logarithms)."""
+    """Draws points, and an ellipse of one standard deviation. Delays are logarithms here."""
     places = np.column_stack([np.log10(points[:, 0]), points[:, 1]])
     middle = places.mean(axis=0)
     panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=3, fillstyle="none" if hollow else "full")

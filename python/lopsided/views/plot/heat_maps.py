@@ -1,7 +1,7 @@
-"""Heat maps of a fairness matrix. A cell shows its row's side against its column's.
+"""Heat maps of a fairness matrix. A cell shows the side of its row against the side of its column.
 
-Pairs with equal RTTs have one map per RTT. A control against itself has one map of RTTs. `--pairs full` has one map of
-all pairs.
+There is one map per RTT for pairs with equal RTTs, and one map per control for unequal RTTs. With `--pairs full`, one
+map shows all pairs.
 """
 
 # matplotlib leaves out the types of keyword arguments.

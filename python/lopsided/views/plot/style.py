@@ -1,7 +1,7 @@
 """The style of all figures.
 
-Each direction has its colour, axes have units, and the small print describes the data. Without pyplot, no global state
-changes.
+Each direction has its own colour, axes have units, and the small print describes the data. Figures are made without
+pyplot, so that no global state changes.
 """
 
 # matplotlib leaves out the types of keyword arguments.

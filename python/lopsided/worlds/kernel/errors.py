@@ -26,4 +26,4 @@ class Overloaded(KernelWorldError):
 
 
 class GuestFailed(KernelWorldError):
-    """The agent ended without a result. The message has its log's end."""
+    """The agent ended without a result. The message contains the end of its log."""

@@ -160,9 +160,9 @@ class Recording:
 
 
 def whole_part(interval: int, wanted: int) -> int:
-    """Returns the largest interval in ns, up to the requested one, that divides the recording interval.
+    """Returns the largest interval in ns that divides the recording interval and is at most the requested one.
 
-    Without a divisor above a tenth of the requested one, this is the recording interval.
+    Returns the recording interval if there is no divisor above 10 % of the requested interval.
     """
     if not interval:
         return wanted

@@ -1,7 +1,7 @@
-"""Plans a live run: the agent's job, and the devices between agent and path.
+"""Plans a live run: the agent's job, and the devices between the agent and the path.
 
 A host with the kernel's TCP is one or several network namespaces with one address. Linux has settings and counters per
-namespace, so sending flows and different stacks are separate. The path distinguishes them by ports.
+namespace. So each sending flow, and each different stack, gets its own namespace. The path distinguishes them by ports.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loads kernel modules in a guest.
 
-User-mode Linux has its modules elsewhere, where automatic loading fails. So a job's modules and their dependencies are
-loaded in advance.
+User-mode Linux has its modules in another directory, where automatic loading fails. So the modules of a job and their
+dependencies are loaded in advance.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def load(names: list[str]) -> None:
-    """Loads modules by name. Unknown ones are skipped; a missing one fails on first use."""
+    """Loads modules by name. Unknown modules are skipped. A feature whose module is missing fails when it is used."""
     folder = next((path for root in ROOTS if (path := Path(root, platform.release())).is_dir()), None)
     if folder is None:
         return

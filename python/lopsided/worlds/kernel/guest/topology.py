@@ -1,7 +1,7 @@
-"""Builds a job's nodes, wires, routes and queues through netlink.
+"""Builds the nodes, wires, routes and queues of a job through netlink.
 
-A segment must be one packet in the queues, so offload is limited to one segment (a veth merges only with NAPI).
-Hardware addresses are set, so no ARP packet occupies a queue.
+A segment must be one packet in the queues, so segmentation offload is limited to one segment. Hardware addresses are
+set in advance, so no ARP packet occupies a queue.
 """
 
 # pyroute2 has no annotations.
