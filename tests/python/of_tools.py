@@ -2,10 +2,12 @@
 
 import importlib.machinery
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tools"))
 
 
 def load(name: str) -> ModuleType:

@@ -1,7 +1,5 @@
 """Measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal their tools' output."""
 
-import re
-
 import pytest
 
 from lopsided.papers.rfc3449 import setup
@@ -10,6 +8,7 @@ from of_tools import load
 
 rfc3449, reverse_path = load("rfc3449-table"), load("reverse-path-table")
 accurate_ecn = load("accurate-ecn-table")
+documents = load("made.py")
 
 
 def _rows(name: str) -> list[list[str]]:
@@ -57,25 +56,23 @@ def test_the_verdicts_are_measured():
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "cc"), [("6.1-bdp", "vegas"), ("7.1-fq_codel", "bbr3"), ("5.1.4", "cubic")])
 def test_the_reverse_path_is_measured(case: str, cc: str):
-    made = re.search(reverse_path.MADE, reverse_path.DOCUMENT.read_text(encoding="utf-8"))
-    assert made
-    table = made[0].partition(reverse_path.head(case))[2].partition("\n\n")[0].splitlines()[1:]
+    _, made, _ = documents.parts(documents.DOCS / "reverse-path.md", "reverse-path-table")
+    table = made.partition(reverse_path.head(case))[2].partition("\n\n")[0].splitlines()[1:]
     table = [row for row in table if row.startswith("|")]
     assert [row.split()[1] for row in table] == list(reverse_path.CONTROLS)
     assert reverse_path.row(case, cc) in table
 
 
 def test_the_counts_of_thinned_acks_have_a_row_for_each_remedy():
-    made = accurate_ecn.MADE.search(accurate_ecn.DOCUMENT.read_text(encoding="utf-8"))
-    assert made
-    rows = [line for line in made[0].splitlines() if line.startswith("|")][2:]
+    _, made, _ = documents.parts(documents.DOCS / "ecn.md", "accurate-ecn-table")
+    rows = [line for line in made.splitlines() if line.startswith("|")][2:]
     assert [line.split("|")[1].strip() for line in rows] == list(accurate_ecn.THINNING)
 
 
 @pytest.mark.slow
 def test_the_counts_of_thinned_acks_are_measured():
     receiver = list(accurate_ecn.THINNING)[-1]
-    assert accurate_ecn.row(receiver) in accurate_ecn.DOCUMENT.read_text(encoding="utf-8").splitlines()
+    assert accurate_ecn.row(receiver) in (documents.DOCS / "ecn.md").read_text(encoding="utf-8").splitlines()
     newer, older = (accurate_ecn.cell(receiver, f"without, Linux {version}") for version in ("7.0", "6.18"))
     assert newer.counted < 1.2 and older.counted > 100
     assert older.goodput_bps < newer.goodput_bps / 10

@@ -7,6 +7,8 @@ chapter 5's whole network: a CMTS and three modems on one channel, with requests
 
 from __future__ import annotations
 
+from functools import partial
+
 from lopsided.papers.framework.model import Case, Experiment, Overrides, Variant
 from lopsided.papers.havey2015 import chapter2, traces
 from lopsided.papers.havey2015.chapter3 import setup as chapter3
@@ -85,6 +87,8 @@ def _grid(
     return tuple(Case(each.scenario, {**each.overrides, **duration}, each.labels) for each in cases)
 
 
+_of_modems = partial(Experiment, measure=modems, usual=1)
+
 KNEE = Experiment(
     key="knee",
     summary="one transfer through queues of nine sizes at 1 Mbit/s and 100 ms",
@@ -94,39 +98,33 @@ KNEE = Experiment(
     full_repetitions=2,
 )
 
-NIGHT = Experiment(
-    key="night",
-    summary="downloads of one modem whose channel is not full, under each discipline of chapter 5",
-    cases=_grid("modem.toml", CHAPTER_5, EVENING_RTTS),
-    measure=modems,
-    usual=1,
+NIGHT = _of_modems(
+    "night",
+    "downloads of one modem whose channel is not full, under each discipline of chapter 5",
+    _grid("modem.toml", CHAPTER_5, EVENING_RTTS),
     full_repetitions=2,
     full=TWO_MINUTES,
 )
 
-EVENING = Experiment(
-    key="evening",
-    summary="downloads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
-    cases=_grid("channel.toml", CHAPTER_5, EVENING_RTTS),
-    measure=modems,
+EVENING = _of_modems(
+    "evening",
+    "downloads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
+    _grid("channel.toml", CHAPTER_5, EVENING_RTTS),
+    usual=None,
     full=TWO_MINUTES,
 )
 
-NIGHT_UP = Experiment(
-    key="night-up",
-    summary="uploads of one modem whose channel is not full",
-    cases=_grid("modem-up.toml", CHAPTER_5, (100,), "up"),
-    measure=modems,
-    usual=1,
+NIGHT_UP = _of_modems(
+    "night-up",
+    "uploads of one modem whose channel is not full",
+    _grid("modem-up.toml", CHAPTER_5, (100,), "up"),
     full=TWO_MINUTES,
 )
 
-EVENING_UP = Experiment(
-    key="evening-up",
-    summary="uploads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
-    cases=_grid("channel-up.toml", CHAPTER_5, (100,), "up"),
-    measure=modems,
-    usual=1,
+EVENING_UP = _of_modems(
+    "evening-up",
+    "uploads of three modems of 16 Mbit/s over a channel of 21 Mbit/s",
+    _grid("channel-up.toml", CHAPTER_5, (100,), "up"),
     full=TWO_MINUTES,
 )
 
@@ -138,16 +136,14 @@ READINGS = {
 }
 """Readings of the published formulas. ASQM has no `bound`."""
 
-READINGS_5 = Experiment(
-    key="readings-5",
-    summary="ASQM in the evening at 100 ms, by the meaning of the text and as printed",
-    cases=tuple(
+READINGS_5 = _of_modems(
+    "readings-5",
+    "ASQM in the evening at 100 ms, by the meaning of the text and as printed",
+    tuple(
         _case("channel.toml", "asqm", _with(CHAPTER_5["asqm"], keys), 100, "down", reading=reading)
         for reading, keys in READINGS.items()
         if "bound" not in keys
     ),
-    measure=modems,
-    usual=1,
     only_in_full=True,
 )
 
@@ -178,9 +174,7 @@ def _cable(key: str, summary: str, direction: str, when: str, rtts: tuple[int, .
         for aqm, queue in CHAPTER_5.items()
         for rtt in rtts
     )
-    return Experiment(
-        key=key, summary=summary, cases=cases, measure=modems, usual=1, full=TWO_MINUTES, only_in_full=True
-    )
+    return _of_modems(key, summary, cases, full=TWO_MINUTES, only_in_full=True)
 
 
 CABLE_EXPERIMENTS = (
@@ -190,37 +184,31 @@ CABLE_EXPERIMENTS = (
     _cable("cable-up-peak", "uploads of three modems that share a channel of 21 Mbit/s", "up", "peak", (100,)),
 )
 
-DELAYS = Experiment(
-    key="delays",
-    summary="downloads of one modem under each discipline of chapter 6, at five round trips",
-    cases=_grid("modem.toml", CHAPTER_6, RTTS, duration={}),
-    measure=modems,
-    usual=1,
+DELAYS = _of_modems(
+    "delays",
+    "downloads of one modem under each discipline of chapter 6, at five round trips",
+    _grid("modem.toml", CHAPTER_6, RTTS, duration={}),
     full_repetitions=2,
 )
 
-AT_100 = Experiment(
-    key="delays-100",
-    summary="the same at 100 ms; with --full four seeds, because the order there is close",
-    cases=_grid("modem.toml", CHAPTER_6, (100,), duration={}),
-    measure=modems,
-    usual=1,
+AT_100 = _of_modems(
+    "delays-100",
+    "the same at 100 ms; with --full four seeds, because the order there is close",
+    _grid("modem.toml", CHAPTER_6, (100,), duration={}),
     full_repetitions=4,
 )
 
-DELAYS_UP = Experiment(
-    key="delays-up",
-    summary="uploads of one modem under each discipline of chapter 6, at two round trips",
-    cases=_grid("modem-up.toml", CHAPTER_6, (100, 500), "up", {}),
-    measure=modems,
-    usual=1,
+DELAYS_UP = _of_modems(
+    "delays-up",
+    "uploads of one modem under each discipline of chapter 6, at two round trips",
+    _grid("modem-up.toml", CHAPTER_6, (100, 500), "up", {}),
     only_in_full=True,
 )
 
-ALONE = Experiment(
-    key="alone",
-    summary="the continuous transfer alone on one modem, under each discipline of chapter 6",
-    cases=tuple(
+ALONE = _of_modems(
+    "alone",
+    "the continuous transfer alone on one modem, under each discipline of chapter 6",
+    tuple(
         Case(
             case.scenario,
             {
@@ -232,19 +220,15 @@ ALONE = Experiment(
         )
         for case in _grid("modem.toml", CHAPTER_6, (500, 750))
     ),
-    measure=modems,
-    usual=1,
     full=TWO_MINUTES,
 )
 
 ALL: dict[str, str] = {"asqm": CHAPTER_5["asqm"], **CHAPTER_6}
 
-WIDE = Experiment(
-    key="wide",
-    summary="downloads of one modem at round trips that no figure shows: all at 10 ms, ASQM up to 1000 ms",
-    cases=(*_grid("modem.toml", ALL, (10,)), *_grid("modem.toml", {"asqm": ALL["asqm"]}, RTTS)),
-    measure=modems,
-    usual=1,
+WIDE = _of_modems(
+    "wide",
+    "downloads of one modem at round trips that no figure shows: all at 10 ms, ASQM up to 1000 ms",
+    (*_grid("modem.toml", ALL, (10,)), *_grid("modem.toml", {"asqm": ALL["asqm"]}, RTTS)),
     full=TWO_MINUTES,
 )
 
@@ -262,40 +246,34 @@ def _target_of(target: str) -> Case:
     return _case("modem.toml", "asqm", queue, 100, "down", setting=f"target {target}")
 
 
-WIDE_SETTINGS = Experiment(
-    key="wide-settings",
-    summary="ASQM and BDP on modems of 2 and of 50 Mbit/s at 100 ms, and ASQM with other targets",
-    cases=(
+WIDE_SETTINGS = _of_modems(
+    "wide-settings",
+    "ASQM and BDP on modems of 2 and of 50 Mbit/s at 100 ms, and ASQM with other targets",
+    (
         *(_modem_of(aqm, mbps) for aqm in ("asqm", "bdp") for mbps in (2, 50)),
         *(_target_of(target) for target in ("10 ms", "500 ms")),
     ),
-    measure=modems,
-    usual=1,
     only_in_full=True,
 )
 
-BORROWING = Experiment(
-    key="borrowing",
-    summary="chapter 6 with HTB's borrowing: three modems of 16 Mbit/s committed and 32 peak on a channel of 48",
-    cases=tuple(
+BORROWING = _of_modems(
+    "borrowing",
+    "chapter 6 with HTB's borrowing: three modems of 16 Mbit/s committed and 32 peak on a channel of 48",
+    tuple(
         _shared("cable.toml", "down", "night", aqm, 100, _token_bucket("down", queue, 16, 32))
         for aqm, queue in CHAPTER_6.items()
     ),
-    measure=modems,
-    usual=1,
     full=TWO_MINUTES,
 )
 
-READINGS_6 = Experiment(
-    key="readings-6",
-    summary="BDP at two round trips, by the meaning of the text and as printed",
-    cases=tuple(
+READINGS_6 = _of_modems(
+    "readings-6",
+    "BDP at two round trips, by the meaning of the text and as printed",
+    tuple(
         _case("modem.toml", "bdp", _with(CHAPTER_6["bdp"], keys), rtt, "down", reading=reading)
         for reading, keys in READINGS.items()
         for rtt in (100, 500)
     ),
-    measure=modems,
-    usual=1,
     only_in_full=True,
 )
 
