@@ -222,8 +222,8 @@ TWO_KINDS_OF_TWO_WAY_RUNS = of_paper.near_print(
     needs=("two-way",),
     notes=(
         "The upload's first packet delays the ACKs behind it while it crosses the LAN. In that time the queue makes "
-        "room with a probability of three quarters. Every timer is a multiple of the period in which the room recurs, "
-        "so a retransmission meets the same queue as the first packet",
+        "room with a probability of three quarters. Timers are multiples of the period of this room. A retransmission "
+        "therefore meets the same queue as the first packet",
     ),
 )
 

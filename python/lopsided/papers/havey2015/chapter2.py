@@ -305,8 +305,8 @@ def twice_under_loss(m: Measurements) -> Verdict:
         for loss in (0.01, 0.03)
     )
     return all_of(*verdicts).but(
-        why="each hole in any stream reduces the common window, which is therefore that of one connection with this "
-        "loss; the text does not explain a higher throughput"
+        why="each hole in any stream reduces the common window, as in one connection with this loss; the text does not "
+        "explain a higher throughput"
     )
 
 
@@ -353,8 +353,8 @@ def printed_is_less(m: Measurements) -> Verdict:
 def queued_is_fair(m: Measurements) -> Verdict:
     """At 0.1 % loss and each RTT, the variant gets 40 to 60 % of the total goodput."""
     return between(40, 60, _shares(m, "rdra-queued")).but(
-        why="CUBIC regains its window in seconds, whatever the queue, and the part of the window that equation 2.4 "
-        "requests grows more slowly than the window; with a queue of one round trip it is fair"
+        why="CUBIC regains its window in seconds, whatever the queue. The part of the window that equation 2.4 "
+        "requests grows more slowly. With a queue of one round trip it is fair"
     )
 
 

@@ -160,8 +160,8 @@ def asqm_within_50_ms(m: Measurements) -> Verdict:
     medians = [said(m, "night", "rtt_p50_ms", "asqm", rtt, "ms", what=" (median)") for rtt in EVENING_RTTS]
     return at_least(90, shares).but(
         *medians,
-        why="ASQM acts when the link's delay reaches its target, so that a standing queue of about the target remains: "
-        "the bound and the target contradict each other",
+        why="ASQM acts when the link's delay reaches its target, so a standing queue of about the target remains. The "
+        "bound contradicts the target",
     )
 
 
@@ -217,8 +217,8 @@ def evening_is_variable(m: Measurements) -> Verdict:
             for rtt in EVENING_RTTS
         )
     ).but(
-        why="a standing queue of seconds smooths a modem's share in bins of a second; with a short queue, on a short "
-        "path, the share follows each flow"
+        why="a standing queue of seconds smooths a modem's share in bins of a second. On a short path with a short "
+        "queue, the share follows each flow"
     )
 
 
@@ -481,8 +481,8 @@ def round_trips_are_alike(m: Measurements) -> Verdict:
         for rtt in RTTS
     ]
     return at_most(100, found).but(
-        why="BDP allows the link one tenth of the round trip and drops at most once per round trip, so that slow "
-        "starts on long paths far exceed this part before BDP acts"
+        why="BDP allows the link one tenth of the round trip and drops at most once per round trip. On long paths, "
+        "slow starts far exceed this part before BDP acts"
     )
 
 

@@ -153,8 +153,8 @@ def shares_fairly(m: Measurements) -> Verdict:
     return between(40, 60, _shares(m, "literal")).but(
         *_shares(m, "margin 4"),
         *_shares(m, "two Cubics"),
-        why="a possible reason: the printed rule treats a round trip with more loss than the channel's mean as "
-        "congestion, and many exceed the mean by chance; a margin for chance hides losses of the queue too: "
+        why="a possible reason: the printed rule treats more loss than the channel's mean as congestion. Many round "
+        "trips exceed the mean by chance. A margin for chance also hides losses of the queue: "
         + text.listed(_shares(m, "margin 4")),
     )
 
@@ -182,8 +182,8 @@ def lead_in_turn(m: Measurements) -> Verdict:
         with_margin,
         cubics,
         *_in_time(m, "share_percent", "its share", "percent"),
-        why="with the printed rule it never has enough to lead, and with a margin it never loses the lead. Two Cubic "
-        "flows keep the lead for such a time too",
+        why="with the printed rule it never leads, and with a margin it never loses the lead. Two Cubic flows keep the "
+        "lead for such a time too",
     )
 
 
@@ -208,8 +208,8 @@ def path_overhead(m: Measurements) -> Verdict:
         number("arrived at FER 0.5", arrived, "MB", scale=1e-6),
         number("segments that TCP retransmitted", again, "segments"),
         number("the object", OBJECT, "MB", scale=1e-6),
-        why="as many bytes are lost as arrive, and more arrive than the object has: headers of responses, and unusable "
-        "responses whose headers the channel lost; TCP itself retransmits almost nothing",
+        why="as many bytes are lost as arrive. More arrive than the object has: headers, and unusable responses whose "
+        "headers the channel lost. TCP itself retransmits almost nothing",
     )
 
 
