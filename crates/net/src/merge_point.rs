@@ -224,18 +224,19 @@ impl Batch {
 
     /// Computes `order` for the packets that enter the link by `until`. `first` is the earliest entry time.
     fn sort(&mut self, first: Time, until: Time) {
-        let Batch { packets, order, loaded, .. } = self;
-        order.clear();
-        *loaded = 0;
-        if packets.len() > FEW {
-            return self.scatter(first, until);
+        self.order.clear();
+        self.loaded = 0;
+        if self.packets.len() > FEW {
+            self.scatter(first, until);
+        } else {
+            let places = (0..).zip(&self.packets);
+            self.order.extend(places.filter(|(_, entering)| key(entering).0 <= until).map(|(place, _)| place));
         }
-        let places = (0..).zip(&*packets);
-        order.extend(places.filter(|(_, entering)| key(entering).0 <= until).map(|(place, _)| place));
-        order.sort_by_key(|place| key(&packets[*place as usize]));
+        let Batch { packets, order, .. } = self;
+        insertion_sort(order, |place| key(&packets[place as usize]));
     }
 
-    /// Like [`Batch::sort`], for a long list: sorts buckets of entry time, because the list is almost in order.
+    /// Fills `order` for a long list, almost sorted: sorts buckets of entry time, because the list is almost in order.
     fn scatter(&mut self, first: Time, until: Time) {
         let Batch { packets, order, buckets, .. } = self;
         let (first, last) = (first.as_nanos(), until.as_nanos());
@@ -266,12 +267,33 @@ impl Batch {
         let mut from = 0;
         for to in &*buckets {
             let to = *to as usize;
-            // A stable sort: packets with equal keys keep the order in which they were added.
-            if to > from + 1 {
+            // An insertion sort would take quadratic time for a bucket with many packets.
+            if to > from + FEW {
                 order[from..to].sort_by_key(|place| key(&packets[*place as usize]));
             }
             from = to;
         }
+    }
+}
+
+/// Sorts a list by key in linear time if it is almost sorted. The sort is stable: elements with equal keys keep their
+/// order.
+#[inline(always)]
+fn insertion_sort<K: Ord + Copy>(list: &mut [u32], key: impl Fn(u32) -> K) {
+    let Some((&first, _)) = list.split_first() else { return };
+    let mut largest = key(first);
+    for next in 1..list.len() {
+        let (moved, own) = (list[next], key(list[next]));
+        if own >= largest {
+            largest = own;
+            continue;
+        }
+        let mut place = next;
+        while place > 0 && key(list[place - 1]) > own {
+            list[place] = list[place - 1];
+            place -= 1;
+        }
+        list[place] = moved;
     }
 }
 

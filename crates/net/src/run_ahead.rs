@@ -222,6 +222,9 @@ impl<H: Node> Network<H> {
             let enters = || self.inbound[window.region].front().is_some_and(|(at, _)| *at <= window.end);
             let is_due = due(region.host) || enters() || due(region.link);
             if is_due && self.run_region(region, &window, last) == Progress::Paused {
+                if self.now != self.instant.0 {
+                    self.instant = (self.now, self.events);
+                }
                 return Some(Window { now: self.now, ..window });
             }
             window.region += 1;
@@ -251,7 +254,8 @@ impl<H: Node> Network<H> {
             if self.events >= last {
                 break Progress::Paused;
             }
-            self.begin_event(time);
+            self.now = self.now.max(time);
+            self.events += 1;
             // At equal times the node with the lower number acts first, as in the order of all events.
             let arrived = if (arrives, link) < (own, host) { next.take() } else { None };
             let NetNode::Host(node) = &mut self.places[host.index()].node else { unreachable!("it is a host") };
@@ -334,16 +338,6 @@ impl<H: Node> Network<H> {
             self.inbound_packets -= packets - inlet.len();
             self.rearm(link);
         }
-    }
-
-    /// Counts an event of a region, and moves the network's clock to the time of the event.
-    #[inline(always)]
-    fn begin_event(&mut self, time: Time) {
-        self.now = self.now.max(time);
-        if self.now != self.instant.0 {
-            self.instant = (self.now, self.events);
-        }
-        self.events += 1;
     }
 
     /// Moves packets from the merge points into the shared links, as far as all entries are known. `now` is the time at
