@@ -16,6 +16,7 @@ impl Connection {
     }
 
     /// Number of bytes that fit into the send buffer now.
+    #[inline]
     pub fn writable(&self) -> u64 {
         if self.send.is_closed() || self.state > State::CloseWait { 0 } else { self.send.room() }
     }

@@ -73,9 +73,8 @@ impl SendBufferLimit {
                 if free < wanted.min(low_water.get()).min(capacity) { 0 } else { free }
             }
             SendBufferAccounting::Memory { per_segment } => {
-                let (used, free) = self.memory(filling, per_segment);
-                // Linux's sk_stream_write_space: a waiting writer is woken once a third of the buffer is free.
-                if self.waiting && free < used / 2 {
+                let (used, free) = self.memory(filling.len, filling.joined, filling.mss, per_segment);
+                if self.waiting && !is_worth_waking(used, free) {
                     return 0;
                 }
                 // Linux always fills the last segment. If memory is left, Linux allocates another segment and fills it
@@ -84,6 +83,16 @@ impl SendBufferLimit {
                 filling.unfilled + begun * filling.mss
             }
         }
+    }
+
+    /// Cheap check: true if a waiting application is not notified of the free space, so that
+    /// [`SendBufferLimit::room`] is 0. The buffer holds `len` bytes in segments of `mss` bytes, of which `joined`
+    /// segments are merged into others.
+    #[inline]
+    pub fn keeps_waiting(&self, len: u64, joined: u64, mss: u64) -> bool {
+        let SendBufferAccounting::Memory { per_segment } = self.room else { return false };
+        let (used, free) = self.memory(len, joined, mss, per_segment);
+        self.waiting && !is_worth_waking(used, free)
     }
 
     /// Sets a fixed size of the buffer.
@@ -100,7 +109,8 @@ impl SendBufferLimit {
     /// Records a write. If the write filled the buffer, the application now waits for free space.
     pub fn note_written(&mut self, filling: SendBufferState) {
         if let SendBufferAccounting::Memory { per_segment } = self.room {
-            self.waiting = filling.unfilled == 0 && self.memory(filling, per_segment).1 == 0;
+            self.waiting =
+                filling.unfilled == 0 && self.memory(filling.len, filling.joined, filling.mss, per_segment).1 == 0;
         }
     }
 
@@ -164,16 +174,23 @@ impl SendBufferLimit {
     }
 
     /// Used and free memory of the buffer, in bytes.
-    fn memory(&self, filling: SendBufferState, per_segment: u64) -> (u64, u64) {
+    #[inline]
+    fn memory(&self, len: u64, joined: u64, mss: u64, per_segment: u64) -> (u64, u64) {
         let capacity = match self.rule {
             BufferRule::Fixed(size) => 2 * size.get(),
             BufferRule::Auto { .. } | BufferRule::Stepped { .. } => self.capacity,
         };
         let capacity = capacity.max(LEAST_MEMORY);
-        let segments = filling.len.div_ceil(filling.mss).saturating_sub(filling.joined);
-        let used = filling.len + per_segment * segments;
+        let segments = len.div_ceil(mss).saturating_sub(joined);
+        let used = len + per_segment * segments;
         (used, capacity.saturating_sub(used))
     }
+}
+
+/// Linux's sk_stream_write_space: a waiting writer is woken once a third of the buffer is free.
+#[inline]
+fn is_worth_waking(used: u64, free: u64) -> bool {
+    free >= used / 2
 }
 
 /// Memory that Linux reserves for one segment when it sizes the buffer, in bytes.

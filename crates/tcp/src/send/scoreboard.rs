@@ -379,12 +379,16 @@ impl Scoreboard {
         let first_sent_at = self.ring.front()?.sent_at;
         let mut covered = 0;
         let mut ends = 0;
-        while let Some(sent) = self.ring.get(covered).filter(|sent| sent.end() <= una) {
+        for sent in &self.ring {
+            let end = sent.end();
+            if end > una {
+                break;
+            }
             // A lost, SACKed or retransmitted segment also changes other sums, which the general path updates.
             if sent.state() & FATE != 0 {
                 return None;
             }
-            ends = sent.end();
+            ends = end;
             covered += 1;
         }
         // The ACK ends within a segment, or the sum of the padding would change.
@@ -463,13 +467,15 @@ impl Scoreboard {
         // The block may touch or overlap the first run that ends at or after the start of the block.
         let mut above = self.sack_ranges.reaching(start);
         let mut joined: Option<SackRange> = None;
+        // The block extends a run that is stored already. That run is then changed in place.
+        let mut extends = false;
         let (mut low, mut low_number) = match above {
             Some(run) if run.start <= start => {
                 if end <= run.end {
                     return;
                 }
                 joined = Some(run);
-                self.sack_ranges.remove(run.start);
+                extends = true;
                 above = self.sack_ranges.beginning_at_or_above(run.end);
                 (run.end, run.next)
             }
@@ -524,10 +530,12 @@ impl Scoreboard {
                 break;
             }
         }
-        if let Some(run) = joined {
-            self.sack_ranges.insert(run);
-            self.keeps_marks = true;
+        match joined {
+            Some(run) if extends => self.sack_ranges.replace(run),
+            Some(run) => self.sack_ranges.insert(run),
+            None => return,
         }
+        self.keeps_marks = true;
     }
 
     fn mark_sacked(&mut self, number: u64, seen: &mut impl FnMut(&TxRecord)) {

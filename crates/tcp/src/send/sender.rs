@@ -288,8 +288,18 @@ impl Sender {
     // Functions that the application calls.
 
     /// Number of bytes that the application may write.
+    #[inline]
     pub fn room(&self) -> u64 {
+        if self.limit.keeps_waiting(self.buffer.len(), self.joined(), self.flight.mss()) {
+            return 0;
+        }
         self.limit.room(self.buffer_state())
+    }
+
+    /// Number of SACKed segments that follow another SACKed segment.
+    #[inline]
+    fn joined(&self) -> u64 {
+        u64::from(self.flight.scoreboard.sacked_segments() - self.flight.scoreboard.sacked_runs())
     }
 
     /// Number of bytes that may be written now by an application that has `wanted` bytes to write.
@@ -335,7 +345,7 @@ impl Sender {
     pub(super) fn buffer_state(&self) -> SendBufferState {
         SendBufferState {
             len: self.buffer.len(),
-            joined: u64::from(self.flight.scoreboard.sacked_segments() - self.flight.scoreboard.sacked_runs()),
+            joined: self.joined(),
             unfilled: self.push_marks.unfilled(self.flight.nxt(), self.buffer.end(), self.flight.mss()),
             mss: self.flight.mss(),
             cwnd: self.flight.controller.cwnd().get(),

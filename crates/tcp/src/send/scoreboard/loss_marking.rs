@@ -90,6 +90,9 @@ impl Scoreboard {
             }
             self.mark_lost(number);
         }
+        if self.retransmitted.is_empty() {
+            return longest;
+        }
         let newest = self.locate_end(end);
         let last = self.retransmitted.range(..(sent_at, newest)).next_back();
         longest.max(last.and_then(|&(when, _)| wait(when)))

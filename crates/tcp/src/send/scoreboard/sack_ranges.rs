@@ -67,6 +67,15 @@ impl SackRanges {
         self.0.insert(run.start, run);
     }
 
+    /// Replaces the run that begins where `run` begins.
+    pub fn replace(&mut self, run: SackRange) {
+        if let Some(mut last) = self.0.last_entry().filter(|last| *last.key() <= run.start) {
+            *last.get_mut() = run;
+        } else if let Some((_, stored)) = self.0.range_mut(..=run.start).next_back() {
+            *stored = run;
+        }
+    }
+
     /// Removes the run with the highest key that is at most `offset`.
     pub fn remove(&mut self, offset: u64) {
         if let Some(last) = self.0.last_entry().filter(|last| *last.key() <= offset) {
