@@ -7,7 +7,7 @@
 //! The model was verified with captures of Linux 6.1.
 
 use super::pages::Pages;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// Maximum number of fragments of a record.
 const RECORD_FRAGMENTS: u32 = 17;
@@ -45,8 +45,8 @@ pub(super) struct Records {
     unread: VecDeque<Record>,
     /// The last unread record, which may still grow; usually the only one.
     last: Record,
-    /// Records of out-of-order data, keyed by start offset.
-    held: BTreeMap<u64, Record>,
+    /// Records of out-of-order data with their start offsets, in ascending order.
+    held: VecDeque<(u64, Record)>,
     pages: Pages,
 }
 
@@ -90,30 +90,25 @@ impl Records {
     pub fn hold(&mut self, start: u64, end: u64) {
         let record = self.record(start, end);
         // Usual case: the segment follows all out-of-order data.
-        if let Some(mut last) = self.held.last_entry().filter(|last| *last.key() < start) {
-            match last.get().reaching(start).and_then(|before| before.joined_by(record)) {
-                Some(joined) => *last.get_mut() = joined,
-                None => drop(self.held.insert(start, record)),
-            }
-            return;
+        let place = match self.held.back() {
+            Some((last, _)) if *last >= start => self.held.partition_point(|(at, _)| *at < start),
+            _ => self.held.len(),
+        };
+        while self.held.get(place).is_some_and(|(at, held)| *at < end && held.end <= end) {
+            self.held.remove(place);
         }
-        let covered: Vec<u64> =
-            self.held.range(start..end).filter(|(_, record)| record.end <= end).map(|(at, _)| *at).collect();
-        for at in covered {
-            self.held.remove(&at);
-        }
-        let before = self.held.range_mut(..start).next_back().map(|(_, before)| before);
+        let before = place.checked_sub(1).map(|before| &mut self.held[before].1);
         let joined = before.and_then(|before| Some((before.reaching(start)?.joined_by(record)?, before)));
         match joined {
             Some((joined, before)) => *before = joined,
-            None => drop(self.held.insert(start, record)),
+            None => self.held.insert(place, (start, record)),
         }
     }
 
     /// Moves the out-of-order records before `next` to the unread records, because their data is in order now.
     pub fn advance(&mut self, next: u64) {
-        while let Some(first) = self.held.first_entry().filter(|first| *first.key() < next) {
-            let record = first.remove();
+        while let Some((_, record)) = self.held.front().copied().filter(|(at, _)| *at < next) {
+            self.held.pop_front();
             self.queue(record);
         }
     }

@@ -1,20 +1,22 @@
 //! The outstanding data: one record per segment, with its SACK, loss and retransmission state.
 //!
 //! A ring holds the records in stream order. Runs of SACKed segments are stored as intervals, which searches skip.
-//! Trees hold the segments to retransmit and the retransmitted ones. For n segments, any order of SACKs, losses and
-//! retransmissions costs O(n log n).
+//! Sorted lists hold the segments to retransmit and the retransmitted ones. For n segments, any order of SACKs, losses and
+//! retransmissions costs O(n log n) search steps. SACKs in stream order, the usual case, change only the ends of the lists.
 
 #[cfg(test)]
 mod cost;
 mod loss_marking;
 mod resegment;
 mod sack_ranges;
+mod sorted;
 
 use super::rate_sample::RateStamp;
 use crate::cc::Lost;
 use lopsided_core::Time;
 use sack_ranges::{SackRange, SackRanges};
-use std::collections::{BTreeSet, VecDeque};
+use sorted::Sorted;
+use std::collections::VecDeque;
 
 /// One transmitted segment, `[start, end)` in stream offsets.
 ///
@@ -193,7 +195,7 @@ pub(crate) struct Scoreboard {
     lost_bytes: u64,
     lost_segments: u32,
     /// Numbers of the lost segments that are still to be retransmitted.
-    pending: BTreeSet<u64>,
+    pending: Sorted<u64>,
     /// Total padding of the records, in bytes of the congestion window.
     padding: u64,
     /// Total of all bytes marked lost, including lost retransmissions.
@@ -209,10 +211,10 @@ pub(crate) struct Scoreboard {
     /// Number of retransmissions that were lost.
     lost_retransmits: u64,
     /// The outstanding retransmissions, ordered by send time and then by record number.
-    retransmitted: BTreeSet<(Time, u64)>,
+    retransmitted: Sorted<(Time, u64)>,
     /// Segments marked lost since the last [`Scoreboard::take_losses`]; `None` if losses are not recorded.
     losses: Option<Vec<Lost>>,
-    /// True if the trees may have allocated memory.
+    /// True if the lists of marks may have allocated memory.
     keeps_marks: bool,
     #[cfg(test)]
     /// Number of search steps, for tests of the cost.
@@ -329,7 +331,7 @@ impl Scoreboard {
         }
     }
 
-    /// Frees the trees if no segment is SACKed, lost or retransmitted. An empty `BTreeSet` may still own a node.
+    /// Frees the lists of marks if no segment is SACKed, lost or retransmitted.
     #[cold]
     fn give_back_marks(&mut self) {
         self.sack_ranges.clear();
@@ -425,7 +427,7 @@ impl Scoreboard {
         }
     }
 
-    /// Subtracts a removed record from all sums and deletes it from the trees.
+    /// Subtracts a removed record from all sums and deletes it from the lists.
     fn forget_counts(&mut self, number: u64, sent: &TxRecord) {
         if sent.is_sacked() {
             self.sacked_bytes -= sent.weight();
@@ -435,13 +437,13 @@ impl Scoreboard {
             self.lost_bytes -= sent.weight();
             self.lost_segments -= 1;
             if sent.is_retransmit_pending() {
-                self.pending.remove(&number);
+                self.pending.remove(number);
             }
         }
         if sent.is_retransmitted() {
             self.retrans_bytes -= sent.weight();
             self.retrans_out -= 1;
-            self.retransmitted.remove(&(sent.sent_at, number));
+            self.retransmitted.remove((sent.sent_at, number));
         }
     }
 
@@ -551,7 +553,7 @@ impl Scoreboard {
 
     /// Number of the first lost segment that was not retransmitted since; `None` if there is none.
     pub fn next_to_retransmit(&self) -> Option<u64> {
-        self.pending.first().copied()
+        self.pending.first()
     }
 
     /// The run that contains the SACKed segment `number`.
@@ -569,10 +571,10 @@ impl Scoreboard {
         let (len, was_out, was_pending) = (sent.weight(), sent.is_retransmitted(), sent.is_retransmit_pending());
         sent.set_state(sent.state() | RETRANS | EVER_RETRANS);
         if was_pending {
-            self.pending.remove(&number);
+            self.pending.remove(number);
         }
         if was_out {
-            self.retransmitted.remove(&(sent_before, number));
+            self.retransmitted.remove((sent_before, number));
         } else {
             self.retrans_bytes += len;
             self.retrans_out += 1;
@@ -590,7 +592,7 @@ impl Scoreboard {
 
 #[cfg(test)]
 impl Scoreboard {
-    /// Recomputes all sums and trees from the records and compares the results, for tests.
+    /// Recomputes all sums and lists from the records and compares the results, for tests.
     pub fn check(&self) {
         let sum = |keep: fn(&TxRecord) -> bool| {
             let chosen = self.ring.iter().filter(|sent| keep(sent));
@@ -620,8 +622,8 @@ impl Scoreboard {
         }
         for number in self.base..self.next_number() {
             let sent = self.get(number);
-            assert_eq!(sent.is_retransmit_pending(), self.pending.contains(&number));
-            assert_eq!(sent.is_retransmitted(), self.retransmitted.contains(&(sent.sent_at, number)));
+            assert_eq!(sent.is_retransmit_pending(), self.pending.contains(number));
+            assert_eq!(sent.is_retransmitted(), self.retransmitted.contains((sent.sent_at, number)));
             // Loss detection starts at `first_open`, so it would never examine an open segment before that.
             let open = !sent.is_sacked() && !sent.is_lost() && !sent.was_ever_retransmitted();
             assert!(!open || number >= self.first_open, "an open segment lies before the detection cursor");

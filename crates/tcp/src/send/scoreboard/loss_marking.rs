@@ -84,7 +84,7 @@ impl Scoreboard {
         }
         self.first_open = number;
         // Do the same for retransmissions, in order of send time.
-        while let Some(&(when, number)) = self.retransmitted.first() {
+        while let Some((when, number)) = self.retransmitted.first() {
             if !before_newest(self.get(number)) || wait(when).is_some() {
                 break;
             }
@@ -94,8 +94,8 @@ impl Scoreboard {
             return longest;
         }
         let newest = self.locate_end(end);
-        let last = self.retransmitted.range(..(sent_at, newest)).next_back();
-        longest.max(last.and_then(|&(when, _)| wait(when)))
+        let last = self.retransmitted.before((sent_at, newest));
+        longest.max(last.and_then(|(when, _)| wait(when)))
     }
 
     /// Returns the last open original transmission before the newest delivered segment. The search starts at record
@@ -160,7 +160,7 @@ impl Scoreboard {
         if highest.was_ever_retransmitted() {
             return;
         }
-        while let Some(&(when, number)) = self.retransmitted.first() {
+        while let Some((when, number)) = self.retransmitted.first() {
             if when >= highest.sent_at {
                 return;
             }
@@ -245,7 +245,7 @@ impl Scoreboard {
             // The retransmission was lost too.
             sent.set_state(sent.state() & !RETRANS);
             let sent_at = sent.sent_at;
-            self.retransmitted.remove(&(sent_at, number));
+            self.retransmitted.remove((sent_at, number));
             self.lost_retransmits += 1;
             self.retrans_bytes -= len;
             self.retrans_out -= 1;

@@ -39,7 +39,7 @@ impl Scoreboard {
         self.recount();
     }
 
-    /// Recomputes all sums and trees from the records.
+    /// Recomputes all sums and lists from the records.
     fn recount(&mut self) {
         let numbered = || (self.base..).zip(&self.ring);
         let chosen = |keep: fn(&TxRecord) -> bool| numbered().filter(move |(_, sent)| keep(sent));

@@ -1,6 +1,6 @@
 //! The runs of SACKed segments, disjoint and ordered. A look-up takes logarithmic time.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 
 /// A run of SACKed segments: the offsets `[start, end)` and the record numbers `first..next`.
 #[derive(Debug, Clone, Copy)]
@@ -11,34 +11,45 @@ pub(super) struct SackRange {
     pub next: u64,
 }
 
-/// The runs, keyed by start offset. A run whose beginning was acknowledged keeps its old key.
+/// The runs, in ascending order.
 ///
 /// Look-ups check the highest run first, because a SACK block usually extends it.
 #[derive(Debug, Default)]
-pub(super) struct SackRanges(BTreeMap<u64, SackRange>);
+pub(super) struct SackRanges(VecDeque<SackRange>);
 
 impl SackRanges {
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Removes all runs and frees their memory.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.0 = VecDeque::new();
     }
 
     /// The runs in descending order.
     pub fn descending(&self) -> impl Iterator<Item = &SackRange> {
-        self.0.values().rev()
+        self.0.iter().rev()
     }
 
     #[cfg(test)]
     pub fn ascending(&self) -> impl Iterator<Item = &SackRange> {
-        self.0.values()
+        self.0.iter()
     }
 
     /// The highest run.
+    #[inline]
     pub fn last(&self) -> Option<&SackRange> {
-        self.0.last_key_value().map(|(_, run)| run)
+        self.0.back()
+    }
+
+    /// Number of runs that begin at or before `offset`.
+    #[inline]
+    fn up_to(&self, offset: u64) -> usize {
+        match self.last() {
+            Some(last) if last.start > offset => self.0.partition_point(|run| run.start <= offset),
+            _ => self.0.len(),
+        }
     }
 
     /// The lowest run that ends at or after `offset`.
@@ -51,51 +62,44 @@ impl SackRanges {
         if self.last().is_none_or(|last| last.start < offset) {
             return None;
         }
-        self.0.range(offset..).next().map(|(_, run)| *run)
+        self.0.get(self.0.partition_point(|run| run.start < offset)).copied()
     }
 
     /// The highest run that begins at or before `offset`.
     pub fn at_or_below(&self, offset: u64) -> Option<SackRange> {
-        if let Some(last) = self.last().filter(|last| last.start <= offset) {
-            return Some(*last);
-        }
-        self.0.range(..=offset).next_back().map(|(_, run)| *run)
+        self.up_to(offset).checked_sub(1).map(|place| self.0[place])
     }
 
     /// Inserts a run that touches no other run.
     pub fn insert(&mut self, run: SackRange) {
-        self.0.insert(run.start, run);
+        self.0.insert(self.up_to(run.start), run);
     }
 
     /// Replaces the run that begins where `run` begins.
     pub fn replace(&mut self, run: SackRange) {
-        if let Some(mut last) = self.0.last_entry().filter(|last| *last.key() <= run.start) {
-            *last.get_mut() = run;
-        } else if let Some((_, stored)) = self.0.range_mut(..=run.start).next_back() {
-            *stored = run;
+        if let Some(place) = self.up_to(run.start).checked_sub(1) {
+            self.0[place] = run;
         }
     }
 
-    /// Removes the run with the highest key that is at most `offset`.
+    /// Removes the highest run that begins at or before `offset`.
     pub fn remove(&mut self, offset: u64) {
-        if let Some(last) = self.0.last_entry().filter(|last| *last.key() <= offset) {
-            last.remove();
-        } else if let Some((&key, _)) = self.0.range(..=offset).next_back() {
-            self.0.remove(&key);
+        if let Some(place) = self.up_to(offset).checked_sub(1) {
+            self.0.remove(place);
         }
     }
 
-    /// Removes the runs below the acknowledged offset `una`. `base` is the number of the first remaining record.
+    /// Removes the runs, and the part of a run, below the acknowledged offset `una`. `base` is the number of the first
+    /// remaining record.
     pub fn cut(&mut self, una: u64, base: u64) {
-        while let Some(mut run) = self.0.first_entry() {
-            if run.get().end > una {
+        while let Some(run) = self.0.front_mut() {
+            if run.end > una {
                 // The acknowledgement covers the beginning of the run.
-                let left = run.get_mut();
-                left.start = left.start.max(una);
-                left.first = left.first.max(base);
+                run.start = run.start.max(una);
+                run.first = run.first.max(base);
                 return;
             }
-            run.remove();
+            self.0.pop_front();
         }
     }
 }
