@@ -52,7 +52,7 @@ class Cell:
     control: str
     of: Runnable
     instead: str = ""
-    """A congestion control instead of that of `of`, if any."""
+    """A congestion control that replaces that of `of`; empty to keep it."""
 
     def scenario(self, seed: int = SEED) -> Scenario:
         """Returns the scenario, ready to run."""

@@ -51,7 +51,7 @@ class Lazy:
 
 
 class Rows(Lazy):
-    """Rows with the columns of `spec`, or else all that occur; `None` if missing.
+    """Rows with the columns of `spec`, or with all columns that occur. A missing value is `None`.
 
     As in a frame, integers in a column of floats become floats.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Direction = Literal["down", "up"]
 
 _DEEP_FIFO = '{ kind = "fifo", limit = "1000 packets" }'
-"""`fifo` if the scenario has no FIFO. The limit is Linux's default."""
+"""The queue for `fifo` if the scenario has no FIFO. The limit is Linux's default."""
 
 _OTHER_NAMES = {"docsis_pie": "docsis-pie", "fq-codel": "fq_codel", "fq-pie": "fq_pie", "tail-drop": "fifo"}
 

@@ -49,7 +49,8 @@ class Parameter:
     """Standard deviation of the starting value's logarithm."""
     unit: str
     measured: float = 0.0
-    """Half-width in spreads if only `analyze` measured the value; 0 without a measurement."""
+    """Half-width of the interval if only `analyze` measured the value, in units of the spread; 0 without a
+    measurement."""
     direct: bool = False
     """True if the packets show the value. Its interval then needs no simulations."""
 

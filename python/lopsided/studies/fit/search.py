@@ -30,7 +30,7 @@ USUAL = ("cubic", "bbr")
 KEPT = 6
 """Structures that are compared again with nearby parameters."""
 NUDGES = (0.3, -0.3, 0.1, -0.1)
-"""Offsets for this comparison, in spreads."""
+"""Offsets for this comparison, in units of the spread."""
 NEIGHBOURS = 4
 """Nearest trials whose scores count when the best is chosen."""
 FINALISTS = 6
@@ -43,7 +43,7 @@ CLOSE = 1.5
 SCAN = 13
 """Values for the scan of an unknown rate."""
 BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
-"""Positions in spreads for the scan of buffers, if flows run in both directions."""
+"""Positions for the scan of buffers, in units of the spread, if flows run in both directions."""
 CALM = 0.3
 """Score below which a trial is not close by chance."""
 ROUND = 3
@@ -51,12 +51,12 @@ ROUND = 3
 AROUND = 0.2
 """Fraction of the trials for samples around the best."""
 RADII = (1.0, 0.5, 0.25)
-"""Distances of these samples from the best, in spreads."""
+"""Distances of these samples from the best trial, in units of the spread."""
 LEAST_SAMPLES = 8
 """Least number of trials for a regression."""
 POPULATION = 8
 BOUND = 4.0
-"""Largest distance from a starting value, in spreads."""
+"""Largest distance from a starting value, in units of the spread."""
 SHOWN = 0.5
 """Explained fraction of the variance below which a parameter is unknown."""
 WIDTH = 1.96

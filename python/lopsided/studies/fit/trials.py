@@ -52,7 +52,7 @@ class Trial:
     number: int
     structure: Structure
     positions: tuple[float, ...]
-    """Positions of the parameters in spreads."""
+    """Positions of the parameters, in units of their spreads."""
     distance: float
     apart: NDArray[np.float64] = field(repr=False)
     """Differences of all statistics in tolerances."""

@@ -58,7 +58,10 @@ def _off_line(found: list[Spread], name: str = "largest distance from a straight
 
 @of_alone("Alone FWP's throughput is linear in 1 - FER.", "about section 3.4.2")
 def alone_it_is_linear(m: Measurements) -> Verdict:
-    """Each throughput is within 2 % of a straight line, and the ratio of FER 0.5 to 0.05 within 5 % of 0.5 / 0.95."""
+    """Each throughput is within 2 % of a straight line.
+
+    The throughput at FER 0.5 over that at FER 0.05 is within 5 % of 0.5 / 0.95.
+    """
     found = [m.value("fwp-alone", "tested_bps", mode="fwp", error=error, rivals=0) for error in ERRORS[1:]]
     kept = number("at 0.5 to at 0.05, over 0.50 / 0.95", found[-1].median / found[0].median * 0.95 / 0.5)
     return all_of(at_most(2, [_off_line(found)]), between(0.95, 1.05, [kept]))
