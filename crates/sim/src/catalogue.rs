@@ -1,6 +1,6 @@
 //! The catalogue of results: the declaration of every table and column.
 //!
-//! [`table!`] declares a row, the table of such rows, and a [`TableSpec`]. Result files, reports and the reference page
+//! `table!` declares a row, the table of such rows, and a [`TableSpec`]. Result files, reports and the reference page
 //! use these declarations.
 
 use std::sync::Arc;

@@ -244,8 +244,8 @@ table! {
 }
 
 table! {
-    /// Quantities that parts of nodes report. Stages and media report at each sampling time and at the end of the run,
-    /// queues at each sampling time, and classes of queues at the end.
+    /// Quantities that parts of nodes report. Stages and media report at each sampling time and at the end. Queues
+    /// report at each sampling time, and their classes at the end.
     PartTable of PartRow as "parts" {
         /// Time of the sample.
         time_s: f64 [Second "time"],

@@ -1,4 +1,4 @@
-//! Access methods decide when a line without a constant rate may send. Each kind is a [`Shaper`], which a scenario
+//! Access methods decide when a line without a constant rate may send. Each kind is a [`crate::Shaper`], which a scenario
 //! selects with the key `access` of a direction.
 //!
 //! Competing stations need a [`crate::Medium`].

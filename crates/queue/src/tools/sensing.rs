@@ -72,7 +72,7 @@ pub fn is_sensing(packet: &Packet) -> bool {
     stamp(packet).is_some()
 }
 
-/// Sends a sensing packet back: swaps its addresses and sets [`TURNED`]. Returns false for any other packet.
+/// Sends a sensing packet back: swaps its addresses and sets `TURNED`. Returns false for any other packet.
 pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     let Some(stamp) = stamp(packet).filter(|stamp| stamp & TURNED == 0) else { return false };
     let home = Addresses::new(packet.dst(), packet.src()).expect("both are of one version");

@@ -143,7 +143,7 @@ impl<'t> Common<'_, 't> {
         }
     }
 
-    /// Reports TCP settings in a flow that does not use TCP. Settings in [stack] and [host] may belong to other flows.
+    /// Reports TCP settings in a flow that does not use TCP. Settings in `[stack]` and `[host]` may belong to other flows.
     fn refuse_stack_keys(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) {
         let Some(known) = part.transport.stack_keys() else { return };
         let kind = part.transport.kind();
