@@ -343,10 +343,9 @@ table! {
         out_of_order: Option<u64> [Count "out of order"],
         /// Segment size of the connection.
         mss_bytes: Option<u64> [Byte "MSS"],
-        /// How the controller classified a loss in this step. `channel`: a loss of the medium. All others count as
-        /// congestion: because of a standing queue (`queue`), because of holes on several streams (`together`), because
-        /// every hole counts (`every`), or without a further reduction, because the last one was less than one round
-        /// trip ago (`answered`).
+        /// How the controller classified a loss in this step. `channel`: a loss of the medium. The others count as
+        /// congestion. `queue`: there is a standing queue. `together`: several streams have holes. `every`: every hole
+        /// counts. `answered`: the last reduction was less than one round trip ago, so there is no further one.
         loss: &'static str [Text "loss"],
         /// Window of all streams together, after the step; null if it is unlimited.
         window_bytes: Option<u64> [Byte "window"],
