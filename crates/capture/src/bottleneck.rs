@@ -104,11 +104,13 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     let floor_ms = floor_ms(connection, sender);
     let (rate_bps, busy) = rate(connection, sender, loads, floor_ms, false);
     let longest_wait_ms = longest(data, |bin| bin.data_wait_ms);
-    let (host, way) = busier(connection, sender, 1 - sender, loads);
-    let is_mixed = loads.data_share(host, way) < MIXED && data.ecn.0 + data.ecn.2 == 0;
+    let is_mixed = || {
+        let (host, way) = busier(connection, sender, 1 - sender, loads);
+        loads.data_share(host, way) < MIXED && data.ecn.0 + data.ecn.2 == 0
+    };
     let discipline = match discipline(data, longest_wait_ms) {
         // Most packets in the queue are ACKs. The queueing delay can then vary although the number of packets does not.
-        Discipline::Aqm if is_mixed => Discipline::Unknown,
+        Discipline::Aqm if is_mixed() => Discipline::Unknown,
         found => found,
     };
     let (at_loss, share) = data.wait_at_loss_ms.mode().unwrap_or((f64::NAN, 0.0));
@@ -162,9 +164,7 @@ fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (Ip
 fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, backwards: bool) -> (f64, u64) {
     let Some(timeline) = &connection.directions[sender].timeline else { return (f64::NAN, 0) };
     let bound = BUSY_MS.max(BUSY_SHARE * floor_ms);
-    let (from, to) = if backwards { (1 - sender, sender) } else { (sender, 1 - sender) };
-    let (host, way) = busier(connection, from, to, loads);
-    let mut runs: Vec<(u64, f64)> = Vec::new();
+    let mut periods: Vec<(u64, u64)> = Vec::new();
     let mut run: Option<(u64, u64)> = None;
     for (place, bin) in timeline.bins().iter().enumerate().chain([(timeline.bins().len(), &Bin::default())]) {
         let at = timeline.begin() + place as u64 * timeline.width();
@@ -180,13 +180,23 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
                 // Exclude the first and the last bin, because the queue may have filled or emptied during them.
                 let (since, until) = (since + timeline.width(), until.saturating_sub(timeline.width()));
                 if until >= since + ENOUGH.max(3 * timeline.width()) {
-                    let octets = loads.between(host, way, since, until);
-                    if backwards || octets >= ENOUGH_OCTETS {
-                        runs.push((until - since, octets * 8e9 / (until - since) as f64));
-                    }
+                    periods.push((since, until));
                 }
             }
             _ => {}
+        }
+    }
+    // Most connections are short. Return before the traffic of the host is summed up.
+    if periods.is_empty() {
+        return (f64::NAN, 0);
+    }
+    let (from, to) = if backwards { (1 - sender, sender) } else { (sender, 1 - sender) };
+    let (host, way) = busier(connection, from, to, loads);
+    let mut runs: Vec<(u64, f64)> = Vec::new();
+    for (since, until) in periods {
+        let octets = loads.between(host, way, since, until);
+        if backwards || octets >= ENOUGH_OCTETS {
+            runs.push((until - since, octets * 8e9 / (until - since) as f64));
         }
     }
     let busy = runs.iter().map(|(time, _)| time).sum();

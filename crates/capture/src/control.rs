@@ -51,11 +51,25 @@ const UNLISTED: f64 = -7.0;
 /// The values that the signs of BBR add to the logarithm of its weight.
 const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
+const JUMPS_SIGN: f64 = 8.0;
 const PACING_SIGN: f64 = 8.0;
 /// A sign of BBR: the flight falls without a loss in at least this share of the round trips.
 const FALLS: f64 = 0.1;
 /// A decrease of the flight counts if it exceeds both this share of the flight and two segments.
 const FALL: f64 = 0.1;
+/// A flight is level if it varies by at most one segment or by this share for `LEVEL_STEPS` steps, which are three round
+/// trips.
+const LEVEL: f64 = 0.035;
+const LEVEL_STEPS: usize = 24;
+/// A level flight jumps if it grows by at least this share and by at least two segments within `JUMP_STEPS` steps. BBR
+/// probes for bandwidth with a gain of 1.25.
+const JUMP: f64 = 0.18;
+const JUMP_STEPS: usize = 10;
+/// Smallest level flight in segments for which jumps are counted.
+const LEAST_LEVEL: f64 = 8.0;
+/// BBR is indicated if there are at least two jumps, and at least one in this number of round trips without a loss. BBR
+/// version 1 probes once in eight round trips.
+const ROUNDS_PER_JUMP: usize = 60;
 /// A flight below this share of the largest flight since the previous dip counts as a dip.
 const DIP: f64 = 0.25;
 /// Dips count as one if they are at most this many microseconds apart.
@@ -223,9 +237,45 @@ fn bbr_signs(steps: &[Step], mss: u32, pacing: f64) -> f64 {
     let mut signs = 0.0;
     // Only BBR repeatedly reduces its window by 10 % without a loss.
     signs += if falls >= 2 && share >= FALLS { FALLS_SIGN } else { 0.0 };
+    // Other congestion controls grow slowly after a level period, because they approach an earlier window.
+    let (clean, jumps) = jumps(steps, f64::from(mss.max(1)));
+    signs += if jumps >= 2 && jumps * ROUNDS_PER_JUMP >= clean { JUMPS_SIGN } else { 0.0 };
     let gaps = gaps_between_dips(steps);
     signs += if gaps.len() >= 2 && PROBES_S.contains(&median(&gaps)) { PROBES_SIGN } else { 0.0 };
     signs + if pacing > 0.5 { PACING_SIGN } else { 0.0 }
+}
+
+/// Returns the number of round trips in congestion avoidance, and how often a level flight jumps.
+fn jumps(steps: &[Step], mss: f64) -> (usize, usize) {
+    let (mut count, mut jumps) = (0, 0);
+    for run in steps.split(|step| step.repairs || step.spoiled || step.slow_start) {
+        count += run.len();
+        // A step without a segment has the flight of the step before it.
+        let mut latest = 0;
+        let flights: Vec<f64> = run
+            .iter()
+            .map(|step| {
+                latest = if step.flight_bytes > 0 { step.flight_bytes } else { latest };
+                f64::from(latest) / mss
+            })
+            .collect();
+        let mut place = LEVEL_STEPS;
+        while place < flights.len() {
+            let level = &flights[place - LEVEL_STEPS..place];
+            let (low, high) =
+                (level.iter().copied().fold(f64::MAX, f64::min), level.iter().copied().fold(0.0, f64::max));
+            let next = &flights[place..flights.len().min(place + JUMP_STEPS)];
+            let top = next.iter().copied().fold(0.0, f64::max);
+            let is_level = low >= LEAST_LEVEL && high - low <= (LEVEL * high).max(1.0);
+            if is_level && top - high >= (JUMP * high).max(2.0) {
+                jumps += 1;
+                place += JUMP_STEPS + LEVEL_STEPS;
+            } else {
+                place += 1;
+            }
+        }
+    }
+    (count / ROUND, jumps)
 }
 
 /// Returns the number of round trips in congestion avoidance, and in how many of these the flight decreases.
@@ -249,8 +299,17 @@ fn largest(steps: &[Step]) -> f64 {
 /// Seconds between dips of the flight.
 fn gaps_between_dips(steps: &[Step]) -> Vec<f64> {
     let (mut dips, mut most): (Vec<u32>, u32) = (Vec::new(), 0);
-    for step in steps.iter().filter(|step| !step.repairs && !step.slow_start && step.flight_bytes > 0) {
+    let mut quiet = 0;
+    for step in steps {
+        quiet = if step.repairs || step.loss.is_some() { 0 } else { quiet + 1 };
+        if step.repairs || step.slow_start || step.flight_bytes == 0 {
+            continue;
+        }
         most = most.max(step.flight_bytes);
+        // After a loss, every congestion control has a small flight.
+        if quiet < 2 * ROUND {
+            continue;
+        }
         let is_apart = dips.last().is_none_or(|last| step.at_us - last > DIP_APART_US);
         if f64::from(step.flight_bytes) < DIP * f64::from(most) && is_apart {
             dips.push(step.at_us);

@@ -268,11 +268,14 @@ impl Direction {
         let window = u32::from(segment.window) << peer.shift;
         bin.window = bin.window.min(window);
         let mut delivered = 0;
+        // Linux passes the RTT of segments that SACK reports to the congestion control, too (`tcp_clean_rtx_queue`).
+        let mut sack_rtt = None;
         for (start, end) in segment.options.sack() {
             // RFC 2883, section 4: a block at or below the acknowledgement number reports a duplicate segment (DSACK).
             self.spurious += u64::from(end.at_or_before(segment.ack) && start.before(*end));
             if let Some(found) = flight.sacked(Time::from_nanos(at), *start, *end) {
                 delivered += found.bytes;
+                sack_rtt = found.rtt.or(sack_rtt);
                 if let Some(rtt) = found.after_loss {
                     self.shows_holes = true;
                     let wait = self.ways.data_wait(rtt.as_nanos(), peer.waited);
@@ -291,7 +294,7 @@ impl Direction {
             ack: segment.ack,
             window,
             sacked: flight.sacked_bytes(),
-            rtt: covered.and_then(|covered| covered.rtt).and_then(|far| self.ways.whole(far.as_nanos())),
+            rtt: covered.and_then(|covered| covered.rtt).or(sack_rtt).and_then(|far| self.ways.whole(far.as_nanos())),
         });
         if let Some(covered) = covered {
             self.acked_bytes += u64::from(covered.bytes);

@@ -32,6 +32,8 @@ impl Sent {
 pub struct Sacked {
     /// Number of bytes that no earlier SACK block reported.
     pub bytes: u32,
+    /// RTT of the newest segment that the block reports first; `None` if the segment was retransmitted.
+    pub rtt: Option<Duration>,
     /// RTT of the block's newest segment, which shows the queue at the loss; `None` unless the block reveals a new
     /// hole.
     pub after_loss: Option<Duration>,
@@ -180,7 +182,7 @@ impl Flight {
             // If the end of a burst was lost, the next segment was sent much later, when the queue had drained.
             let soon = |lost: Sent| sent.saturating_since(lost.at).as_nanos() as f64 <= SOON * rtt.as_nanos() as f64;
             let shows_queue = above && again.is_none() && before.is_some_and(soon);
-            Sacked { bytes, after_loss: shows_queue.then_some(rtt) }
+            Sacked { bytes, rtt: again.is_none().then_some(rtt), after_loss: shows_queue.then_some(rtt) }
         })
     }
 

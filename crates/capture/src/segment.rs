@@ -1,8 +1,8 @@
 //! One TCP segment of a capture: the header fields that the analysis needs, copied from the frame.
 
 use crate::frames::Frame;
-use crate::link::sliced;
-use etherparse::{LaxNetSlice, TcpSlice, TransportSlice};
+use crate::link::ip_packet;
+use etherparse::{IpNumber, LaxIpSlice, TcpSlice};
 use lopsided_core::Seq;
 use lopsided_core::packet::Flags;
 use std::net::IpAddr;
@@ -115,62 +115,46 @@ pub struct Segment {
 impl Segment {
     /// Parses the TCP segment in a frame. `None` for other protocols, fragments, and truncated headers.
     pub fn of(frame: &Frame<'_>) -> Option<Segment> {
-        let packet = sliced(frame)?;
-        let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
-        let tcp_header = usize::from(tcp.data_offset()) * 4;
-        let place = tcp.slice().as_ptr() as usize - frame.data.as_ptr() as usize;
-        match packet.net.as_ref()? {
-            LaxNetSlice::Ipv4(ip) => {
+        let packet = ip_packet(frame)?;
+        let (ip, _) = LaxIpSlice::from_slice(packet).ok()?;
+        let payload = ip.payload();
+        if payload.ip_number != IpNumber::TCP || payload.fragmented {
+            return None;
+        }
+        let tcp = TcpSlice::from_slice(payload.payload).ok()?;
+        let (said, ecn, ttl, ip_id) = match &ip {
+            LaxIpSlice::Ipv4(ip) => {
                 let header = ip.header();
-                let begin = header.slice().as_ptr() as usize - frame.data.as_ptr() as usize;
-                let ip_len = said_or_recorded(u32::from(header.total_len()), frame, begin);
-                let mut segment = Segment::from_tcp(frame, tcp, ip_len, (place - begin + tcp_header) as u32)?;
-                segment.from.address = IpAddr::V4(header.source_addr());
-                segment.to.address = IpAddr::V4(header.destination_addr());
-                segment.ecn = header.ecn().value();
-                segment.ttl = header.ttl();
-                segment.ip_id = Some(header.identification());
-                Some(segment)
+                (u32::from(header.total_len()), header.ecn().value(), header.ttl(), Some(header.identification()))
             }
-            LaxNetSlice::Ipv6(ip) => {
+            LaxIpSlice::Ipv6(ip) => {
                 let header = ip.header();
-                let begin = header.slice().as_ptr() as usize - frame.data.as_ptr() as usize;
                 let said = match header.payload_length() {
                     // RFC 2675, section 3: a jumbogram has the length 0.
                     0 => 0,
                     body => u32::from(body) + header.slice().len() as u32,
                 };
-                let ip_len = said_or_recorded(said, frame, begin);
-                let mut segment = Segment::from_tcp(frame, tcp, ip_len, (place - begin + tcp_header) as u32)?;
-                segment.from.address = IpAddr::V6(header.source_addr());
-                segment.to.address = IpAddr::V6(header.destination_addr());
-                segment.ecn = header.traffic_class() & 3;
-                segment.ttl = header.hop_limit();
-                Some(segment)
+                (said, header.traffic_class() & 3, header.hop_limit(), None)
             }
-            LaxNetSlice::Arp(_) => None,
-        }
-    }
-
-    /// Builds a segment from the TCP header. `headers` is the length of the IP and TCP headers in bytes.
-    fn from_tcp(frame: &Frame<'_>, tcp: &TcpSlice<'_>, ip_len: u32, headers: u32) -> Option<Segment> {
-        // The caller replaces these addresses, because the real ones are in the IP header.
-        let nowhere = IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED);
+        };
+        // The IP packet reaches to the end of the frame, so the link header takes the rest.
+        let ip_len = said_or_recorded(said, frame, frame.data.len() - packet.len());
+        let place = tcp.slice().as_ptr() as usize - packet.as_ptr() as usize;
         let header = tcp.header_slice();
         Some(Segment {
             number: frame.number,
             at: frame.at,
-            from: Endpoint { address: nowhere, port: tcp.source_port() },
-            to: Endpoint { address: nowhere, port: tcp.destination_port() },
+            from: Endpoint { address: ip.source_addr(), port: tcp.source_port() },
+            to: Endpoint { address: ip.destination_addr(), port: tcp.destination_port() },
             seq: Seq::new(tcp.sequence_number()),
             ack: Seq::new(tcp.acknowledgment_number()),
             flags: Flags(u16::from_be_bytes([header[12], header[13]]) & 0x01ff),
             window: tcp.window_size(),
-            len: ip_len.checked_sub(headers)?,
+            len: ip_len.checked_sub((place + tcp.header_len()) as u32)?,
             ip_len,
-            ecn: 0,
-            ttl: 0,
-            ip_id: None,
+            ecn,
+            ttl,
+            ip_id,
             options: Options::parse(tcp.options()),
         })
     }

@@ -268,7 +268,7 @@ impl Sender {
                     self.cleared = Some(self.last_ack);
                 }
             } else if arriving.ack == self.acked && self.out() > 0 {
-                self.steps.acked(self.last_ack, 0, 0);
+                self.steps.acked(self.last_ack, 0, arriving.rtt.unwrap_or(0));
             }
             // The flight after recovery reflects a reduced window, so start a new round trip.
             if self.repair.is_some_and(|repair| repair.point.at_or_before(self.acked)) {

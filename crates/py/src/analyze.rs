@@ -364,14 +364,16 @@ pub(crate) fn analyze<'py>(
         // The input seems to end inside a record, but only because reading was stopped.
         found.read.cut = false;
     }
-    let (directions, timeline, drawn) = py.detach(|| tables(&found));
+    let whole = whole(py, &found)?;
+    let begin = found.times.0;
+    // Free the connections before the tables are copied to Python, so that the two do not add up.
+    let (directions, timeline, drawn) = py.detach(move || tables(&found));
     let tables = PyDict::new(py);
     tables.set_item(DirectionTable::spec().name, columns(py, &directions.columns())?)?;
     tables.set_item(TimelineTable::spec().name, columns(py, &timeline.columns())?)?;
     tables.set_item(PointTable::spec().name, columns(py, &drawn.columns())?)?;
-    let whole = whole(py, &found)?;
     let between = other.map(|other| py.detach(|| read_both(&path, &other))).transpose()?;
-    let (ways, passages) = between.as_ref().map(|between| both_tables(between, found.times.0)).unwrap_or_default();
+    let (ways, passages) = between.as_ref().map(|between| both_tables(between, begin)).unwrap_or_default();
     if let Some(between) = between {
         whole.set_item("clock_offset_s", between.offset * 1e-9)?;
         whole.set_item("clock_skew_ppm", between.skew_ppm)?;

@@ -99,7 +99,8 @@ def analyze(
 def _chosen(found: Capture, flow: int | None, show: int) -> list[Row]:
     if flow is None:
         return found.largest[: max(show, 0)]
-    chosen = [row for row in found.largest if row["direction"] == flow]
+    # Directions are numbered from 1 in the order of the table.
+    chosen = found.directions.picked([flow - 1]) if 1 <= flow <= len(found.directions) else []
     if not chosen:
         raise UsageError(f"there is no direction {flow}; the capture has {len(found.largest)}")
     return chosen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,10 +90,24 @@ class Columns(Lazy):
         values = [_values(kind, data) for kind, data in self._raw.values()]
         return (dict(zip(self._raw, row, strict=True)) for row in zip(*values, strict=True))
 
+    def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
+        values = [_values(kind, _picked(kind, data, places)) for kind, data in self._raw.values()]
+        return [dict(zip(self._raw, row, strict=True)) for row in zip(*values, strict=True)]
+
     def frame(self) -> pl.DataFrame:
         import polars as pl
 
         return pl.DataFrame([self[name] for name in self._raw])
+
+
+def _picked(kind: str, data: Any, places: Sequence[int]) -> Any:
+    """Returns a column that consists of the given rows of another column."""
+    if kind == "word":
+        codes, words = data
+        return np.frombuffer(codes, dtype=np.uint32)[places].tobytes(), words
+    if kind not in _KINDS:
+        return [data[place] for place in places]
+    return np.frombuffer(data, dtype=_KINDS[kind])[places].tobytes()
 
 
 def _values(kind: str, data: Any) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -44,6 +44,10 @@ class Lazy:
         raise NotImplementedError
 
     def rows(self) -> Iterator[dict[str, Any]]:
+        raise NotImplementedError
+
+    def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
+        """The rows with the given indices, as dictionaries."""
         raise NotImplementedError
 
     def frame(self) -> pl.DataFrame:
@@ -92,6 +96,9 @@ class Rows(Lazy):
 
     def rows(self) -> Iterator[dict[str, Any]]:
         return (dict(row) for row in self._rows)
+
+    def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
+        return [dict(self._rows[place]) for place in places]
 
     def frame(self) -> pl.DataFrame:
         import polars as pl

@@ -7,7 +7,7 @@ column's name ends in its unit (`_s`, `_ms`, `_bps`, `_bytes`). Only printed val
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -102,6 +102,12 @@ class Table:
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows as dictionaries."""
         return self._source.rows() if isinstance(self._source, Lazy) else self._source.iter_rows(named=True)
+
+    def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
+        """The rows with the given indices, as dictionaries. Other rows are not converted."""
+        if isinstance(self._source, Lazy):
+            return self._source.picked(places)
+        return self._source[list(places)].to_dicts()
 
     def to_polars(self) -> pl.DataFrame:
         """Returns the polars frame without copying it."""

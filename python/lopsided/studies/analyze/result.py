@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from lopsided._native import __version__
 from lopsided.accessors import filled_in
@@ -22,10 +23,42 @@ from lopsided.studies.analyze.views import acks, between, clocks, limits, overvi
 from lopsided.studies.study import Block, Drawing, Headline, Study
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
 _MOST_DRAWN = 4
 _MOST_ROWS = 400
+_BLOCK = 1_000
+
+
+class Sorted(Sequence[Row]):
+    """The rows of a table, sorted by a column, largest first. A row is converted to a dictionary only when it is read,
+    because a capture may have 100,000 directions."""
+
+    def __init__(self, table: Table, column: str) -> None:
+        self._table = table
+        # A stable sort: rows with equal values keep the order of the table.
+        self._places: list[int] = (-table.numbers(column)).argsort(kind="stable").tolist()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Row]: ...
+
+    def __getitem__(self, place: int | slice) -> Row | list[Row]:
+        if isinstance(place, slice):
+            return self._table.picked(self._places[place])
+        return self._table.picked([self._places[place]])[0]
+
+    def __iter__(self) -> Iterator[Row]:
+        # Rows in blocks are faster than single rows.
+        for first in range(0, len(self._places), _BLOCK):
+            yield from self[first : first + _BLOCK]
 
 
 @dataclass(frozen=True)
@@ -67,9 +100,9 @@ class Capture(Study):
     """Directions to describe in full; default: the two with the most data."""
 
     @cached_property
-    def largest(self) -> list[Row]:
+    def largest(self) -> Sequence[Row]:
         """The directions by amount of data."""
-        return sorted(self.directions.rows(), key=lambda row: row["data_bytes"], reverse=True)
+        return Sorted(self.directions, "data_bytes")
 
     @property
     def warnings(self) -> list[str]:
@@ -92,15 +125,14 @@ class Capture(Study):
 
     def stretches(self, direction: int) -> list[Stretch]:
         """Returns the periods of the direction with this number in `directions`."""
-        return self._stretches.get(direction, [])
+        # The rows of a direction are adjacent, and the directions are in order.
+        first = int(self._bin_directions.searchsorted(direction, side="left"))
+        end = int(self._bin_directions.searchsorted(direction, side="right"))
+        return joined(self.timeline.picked(range(first, end)))
 
     @cached_property
-    def _stretches(self) -> dict[int, list[Stretch]]:
-        # One pass over the table, because a capture may have 100,000 directions.
-        bins: defaultdict[int, list[Row]] = defaultdict(list)
-        for row in self.timeline.rows():
-            bins[row["direction"]].append(row)
-        return {direction: joined(rows) for direction, rows in bins.items()}
+    def _bin_directions(self) -> NDArray[np.float64]:
+        return self.timeline.numbers("direction")
 
     @property
     def title(self) -> str:
@@ -179,9 +211,11 @@ class Capture(Study):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the whole result except the points, for JSON."""
-        found: list[dict[str, Any]] = []
-        for row in self.directions.rows():
-            stretches = [vars(stretch) for stretch in self.stretches(row["direction"])]
-            found.append({**row, "stretches": stretches})
+        # One pass over the table for all directions, because a capture may have 100,000 directions.
+        bins = {direction: joined(rows) for direction, rows in groupby(self.timeline.rows(), itemgetter("direction"))}
+        found: list[dict[str, Any]] = [
+            {**row, "stretches": [vars(stretch) for stretch in bins.get(row["direction"], [])]}
+            for row in self.directions.rows()
+        ]
         both = {"between": list(self.between.rows())} if len(self.between) else {}
         return {"source": self.source, **self.facts, "warnings": self.warnings, "directions": found, **both}
