@@ -9,7 +9,7 @@ import csv
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def _agrees(name: str, ours: float, theirs: float) -> bool:
     return ours == theirs
 
 
-def _paired(rows: list[Any], others: list[dict[str, Any]]) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _paired(rows: Sequence[Any], others: list[dict[str, Any]]) -> Iterator[tuple[Any, dict[str, Any]]]:
     ends = {(each["from"], each["from_port"], each["to"], each["to_port"]): each for each in others}
     for row in rows:
         other = ends.get((row["from"], row["from_port"], row["to"], row["to_port"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -96,7 +96,7 @@ def analyze(
             print_report(folder, report)
 
 
-def _chosen(found: Capture, flow: int | None, show: int) -> list[Row]:
+def _chosen(found: Capture, flow: int | None, show: int) -> Sequence[Row]:
     if flow is None:
         return found.largest[: max(show, 0)]
     # Directions are numbered from 1 in the order of the table.
