@@ -2,24 +2,27 @@
 //!
 //! alpha is the smoothed share of marked bytes. It starts at 1 and is updated once per round trip with g = 1/16. A mark
 //! reduces the window by alpha / 2, at most once per round trip; a loss halves it. The connection echoes each mark
-//! (section 3.2) and always negotiates ECN.
+//! (section 3.2), always negotiates ECN, and sends only ECN-capable segments.
 //!
-//! Left out: ECN-capable SYNs and retransmissions (section 3.5), and the advice for flows with different RTTs (section
-//! 5).
+//! The arithmetic is Linux's: alpha has 10 fractional bits, and both the decay and the new share are rounded down.
+//!
+//! Left out: the advice for flows with different RTTs (section 5).
 
 use super::round::Round;
 use super::{Acked, EcnUse, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
 
-/// g: the weight of the newest sample in alpha.
-const GAIN: f64 = 1.0 / 16.0;
+/// alpha if all bytes are marked (DCTCP_MAX_ALPHA).
+const ONE: u64 = 1 << 10;
+/// g, the weight of the newest sample in alpha, is 2 to the power of minus this (`dctcp_shift_g`).
+const GAIN_SHIFT: u32 = 4;
 
 #[derive(Debug)]
 pub struct Dctcp {
-    /// Smoothed share of marked bytes, from 0 to 1.
-    alpha: f64,
-    /// Bytes acknowledged in this round.
-    acked: u64,
+    /// Smoothed share of marked bytes, from 0 to [`ONE`].
+    alpha: u64,
+    /// Bytes delivered in this round.
+    delivered: u64,
     /// Bytes marked in this round.
     marked: u64,
     round: Round,
@@ -27,7 +30,23 @@ pub struct Dctcp {
 
 impl Default for Dctcp {
     fn default() -> Dctcp {
-        Dctcp { alpha: 1.0, acked: 0, marked: 0, round: Round::default() }
+        Dctcp { alpha: ONE, delivered: 0, marked: 0, round: Round::default() }
+    }
+}
+
+impl Dctcp {
+    /// Updates alpha at the end of a round (section 3.3, dctcp_update_alpha). The bytes of the ACK that ends the round
+    /// count for the next round, because Linux counts them later.
+    fn update_alpha(&mut self, path: &PathState) {
+        if !self.round.is_acknowledged(path) {
+            return;
+        }
+        let decay = self.alpha >> GAIN_SHIFT;
+        self.alpha -= if decay == 0 { self.alpha } else { decay };
+        let share = (self.marked << 10 >> GAIN_SHIFT) / self.delivered.max(1);
+        self.alpha = (self.alpha + share).min(ONE);
+        (self.delivered, self.marked) = (0, 0);
+        self.round = Round::begin(path);
     }
 }
 
@@ -40,17 +59,13 @@ impl WindowAlgorithm for Dctcp {
         self.round = Round::begin(path);
     }
 
-    /// Updates alpha at the end of a round (section 3.3).
-    fn pkts_acked(&mut self, _now: Time, ack: &Acked, path: &PathState, _window: &mut Window) {
-        self.acked = self.acked.saturating_add(ack.delivered.get());
-        self.marked = self.marked.saturating_add(ack.marked.get());
-        if self.round.is_acknowledged(path) && self.acked > 0 {
-            // Equation in section 3.3: alpha = alpha * (1 - g) + g * M.
-            let share = self.marked as f64 / self.acked as f64;
-            self.alpha += GAIN * (share - self.alpha);
-            (self.acked, self.marked) = (0, 0);
-            self.round = Round::begin(path);
-        }
+    fn on_arrival(&mut self, _now: Time, _ack: &Acked, path: &PathState, _window: &Window) {
+        self.update_alpha(path);
+    }
+
+    fn pkts_acked(&mut self, _now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
+        self.delivered += ack.delivered.get();
+        self.marked += ack.marked.get();
     }
 
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
@@ -61,7 +76,7 @@ impl WindowAlgorithm for Dctcp {
         match signal {
             Signal::EcnEcho => {
                 let cwnd = window.segments();
-                cwnd - (cwnd as f64 * self.alpha / 2.0) as u64
+                cwnd - cwnd * self.alpha / (2 * ONE)
             }
             Signal::Loss | Signal::Timeout { .. } => window.reno_ssthresh(),
         }
@@ -79,20 +94,30 @@ mod tests {
     use crate::cc::{Controller, WindowController};
     use lopsided_core::{Bytes, Duration};
 
+    /// A share of 1/4 adds 16 of 1024 per round. The decay is rounded down, so alpha stops at 271: a sixteenth of 271 is
+    /// 16.
     #[test]
-    fn alpha_is_the_smoothed_share_of_marked_octets() {
+    fn alpha_is_the_smoothed_share_of_marked_octets_in_whole_1024ths() {
         let mut dctcp = WindowController::new(&setup(), Dctcp::default());
-        let mut expected = 1.0;
         for round in 1..200u64 {
             for segment in 1..=4u64 {
                 let plain = acked(1, Duration::from_millis(1));
                 let ack = Acked { marked: if segment == 1 { plain.delivered } else { Bytes::ZERO }, ..plain };
                 let una = (round * 4 + segment) * MSS;
-                dctcp.on_ack(Time::ZERO, &ack, &PathState { una, nxt: una + 3 * MSS, ..path_state() });
+                dctcp.on_ack(Time::ZERO, &ack, &PathState { una, nxt: una + 4 * MSS, ..path_state() });
             }
-            expected += (0.25 - expected) / 16.0;
         }
-        assert!((dctcp.algorithm().alpha - 0.25).abs() < 0.02, "{} of {expected}", dctcp.algorithm().alpha);
+        assert_eq!(dctcp.algorithm().alpha, 271);
+    }
+
+    #[test]
+    fn an_alpha_below_a_sixty_fourth_ends_after_a_round_without_marks() {
+        let mut dctcp = Dctcp { alpha: 16, ..Dctcp::default() };
+        let path = PathState { una: 1, ..path_state() };
+        dctcp.update_alpha(&path);
+        assert_eq!(dctcp.alpha, 15);
+        dctcp.update_alpha(&PathState { una: path.nxt, ..path });
+        assert_eq!(dctcp.alpha, 0);
     }
 
     #[test]
@@ -100,7 +125,7 @@ mod tests {
         let mut window = Window::new(setup().initial_window, setup().counting);
         window.set_mss(path_state().mss);
         window.set_segments(100);
-        let mut dctcp = Dctcp { alpha: 0.1, ..Dctcp::default() };
+        let mut dctcp = Dctcp { alpha: 103, ..Dctcp::default() };
         assert_eq!(dctcp.ssthresh(Time::ZERO, Signal::EcnEcho, &path_state(), &window), 95);
         assert_eq!(dctcp.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window), 50);
     }

@@ -305,7 +305,16 @@ impl Connection {
     fn on_data(&mut self, now: Time, segment: &DataSegment<'_>) {
         let &DataSegment { header, payload, ecn, start } = segment;
         match self.ecn.feedback() {
-            Feedback::DctcpEcho => self.note_mark(now, ecn == Ecn::Ce),
+            Feedback::DctcpEcho => {
+                if header.flags.has(Flags::CWR) {
+                    // As below: the peer's window may be small now (tcp_ecn_accept_cwr).
+                    self.acks.ack_now(AckReason::Ecn);
+                }
+                // Data that is not ECN-capable says nothing about marks (__tcp_ecn_check_ce).
+                if ecn != Ecn::NotEct {
+                    self.note_mark(now, ecn == Ecn::Ce);
+                }
+            }
             Feedback::Classic => {
                 let (reduced, mark) = self.ecn.on_classic_data(header.flags, ecn);
                 let marked = mark.is_some_and(|first| self.acks.on_mark(first));
@@ -417,7 +426,8 @@ impl Connection {
         }
     }
 
-    /// Handles a change of the CE mark (DCTCP): older data gets a separate ACK (RFC 8257 section 3.2).
+    /// Handles a change of the CE mark (DCTCP): older data gets a separate ACK (RFC 8257 section 3.2), and the new data is
+    /// acknowledged at once (Linux's dctcp_ece_ack_update).
     fn note_mark(&mut self, now: Time, marked: bool) {
         if marked != self.ecn.echo() {
             if self.acks.is_pending() {
@@ -426,6 +436,7 @@ impl Connection {
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
             }
             self.ecn.set_echo(marked);
+            self.acks.ack_now(AckReason::Ecn);
         }
     }
 

@@ -413,7 +413,7 @@ impl Connection {
             options,
         };
         self.last_ack_sent = header.ack;
-        Segment::bare(header)
+        Segment { ecn: self.ecn.handshake_codepoint(), ..Segment::bare(header) }
     }
 
     /// The timestamps option of a segment; `None` if not negotiated.

@@ -5,7 +5,8 @@
 //! SYN-ACKs (3.1.4), the checks for a mangled IP field (3.2.2.3) and a zeroed counter (3.2.2.4), and the option
 //! (3.2.3).
 //!
-//! Not implemented: ECN-capable SYNs (ECN++), SYN cookies, and the test for a path that marks all packets.
+//! Not implemented: ECN-capable SYNs of accurate ECN (ECN++), SYN cookies, and the test for a path that marks all
+//! packets.
 
 use super::accurate::{AccEcnReceiver, AceFeedback, OptionFit, first_option};
 use super::feedback::{Feedback, ace_of, flags_of, handshake_ace};
@@ -45,6 +46,11 @@ impl Offer {
         let asks = controller.ecn_use() != EcnUse::Classic || matches!(rule, EcnRule::On | EcnRule::Accurate);
         let (fallback, option) = (profile.ecn_fallback, profile.ecn_option);
         Offer { asks, accurate, fallback, option, classic, accurate_codepoint }
+    }
+
+    /// True for DCTCP without accurate ECN.
+    fn needs_classic(&self) -> bool {
+        self.classic == Feedback::DctcpEcho && !self.accurate
     }
 }
 
@@ -92,11 +98,18 @@ impl EcnState {
         matches!(self.feedback, Feedback::Classic | Feedback::DctcpEcho)
     }
 
-    /// ECN field of a segment. Retransmissions and ACKs (no `new_data`) are ECN-capable only with accurate ECN (RFC
-    /// 3168 sections 6.1.4 and 6.1.5; Linux's tcp_ecn_send).
+    /// ECN field of a segment. Retransmissions and ACKs (no `new_data`) are ECN-capable only with accurate ECN or DCTCP
+    /// (RFC 3168 sections 6.1.4 and 6.1.5; Linux's tcp_ecn_send).
     #[inline]
     pub fn codepoint(&self, new_data: bool) -> Ecn {
-        if new_data || self.is_accurate() { self.codepoint } else { Ecn::NotEct }
+        let always = matches!(self.feedback, Feedback::Accurate | Feedback::DctcpEcho);
+        if new_data || always { self.codepoint } else { Ecn::NotEct }
+    }
+
+    /// ECN field of a SYN or SYN-ACK. DCTCP's are ECN-capable even if they carry no ECN bits, because a queue with a low
+    /// marking threshold would drop other packets (RFC 8257 section 3.5, Linux's tcp_ecn_send_syn).
+    pub fn handshake_codepoint(&self) -> Ecn {
+        if self.offer.needs_classic() { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     // The handshake.
@@ -147,7 +160,13 @@ impl EcnState {
             0b000 => {}
             // RFC 9768 section 3.1.3: an unknown combination of bits requests accurate ECN or a successor of it.
             asked if asked != ace_of(ASKS_CLASSIC) && self.offer.accurate => self.agree_on_accurate(arrived),
-            asked if asked & ace_of(ASKS_CLASSIC) == ace_of(ASKS_CLASSIC) => self.agree_on_classic(),
+            // An ECN-capable SYN is from a peer with DCTCP, which would misread the echo of RFC 3168
+            // (tcp_ecn_create_request).
+            asked if asked & ace_of(ASKS_CLASSIC) == ace_of(ASKS_CLASSIC) => {
+                if arrived == Ecn::NotEct || self.offer.needs_classic() {
+                    self.agree_on_classic();
+                }
+            }
             _ => {}
         }
     }

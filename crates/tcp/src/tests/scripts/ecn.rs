@@ -181,3 +181,27 @@ fn a_retransmission_is_not_capable_and_the_next_new_segment_says_that_the_window
     t.inject(204, "ack 1 sack 1001:6001");
     t.expect(204, "12001:13001 .W ect0");
 }
+
+/// RFC 8257 section 3.5, and Linux for controls with TCP_CONG_NEEDS_ECN: the handshake, pure ACKs and retransmissions are
+/// ECN-capable.
+#[test]
+fn every_segment_of_dctcp_is_ecn_capable() {
+    let mut t = Script::connect_with(linux(), ECN, "dctcp");
+    t.expect(0, "SEW 0:0 ect0");
+    t.inject(100, &t.peer_syn("S.E ack 1"));
+    t.expect(100, "ack 1 ect0");
+    t.write(100, 5000);
+    for n in 0..5 {
+        t.expect(100, &format!("{}:{} . ect0", n * 1000 + 1, n * 1000 + 1001));
+    }
+    t.inject(200, "ack 1 sack 1001:4001");
+    t.expect(200, "1:1001 . ect0");
+}
+
+/// Linux's tcp_ecn_create_request: an ECN-capable SYN is DCTCP's, and a listener with another control declines ECN.
+#[test]
+fn a_listener_without_dctcp_declines_an_ecn_capable_syn() {
+    let mut t = Script::listen(ecn(), ECN);
+    t.inject(0, &(t.peer_syn("S") + " ect0"));
+    t.expect(0, "S. 0:0 ack 1");
+}

@@ -99,7 +99,12 @@ pub struct Script {
 impl Script {
     /// Starts a script with an active open at 0 ms.
     pub fn connect(profile: Profile, peer: Peer) -> Script {
-        Script::new(Connection::connect(config(profile, "reno")), peer)
+        Script::connect_with(profile, peer, "reno")
+    }
+
+    /// Like [`Script::connect`], but with another congestion control than Reno.
+    pub fn connect_with(profile: Profile, peer: Peer, controller: &str) -> Script {
+        Script::new(Connection::connect(config(profile, controller)), peer)
     }
 
     /// A passive open.

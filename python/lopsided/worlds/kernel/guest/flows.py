@@ -2,6 +2,10 @@
 
 A sender fills its socket whenever the kernel accepts more, then closes. A receiver reads as fast as it can. Payload is
 zeros, because nothing depends on it.
+
+Each connection's sender writes from its own thread. Linux stores written data in pages of the writing thread
+(`sk_page_frag`) and passes these pages to the receiver without a copy. With one thread for several connections, their
+pages would depend on each other, and so would the memory at the receivers and the advertised windows.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import errno
 import select
 import socket
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +44,8 @@ class TcpFlow:
         self.begun_ns: int | None = None
         """Start of the current transfer."""
         self.sender: socket.socket | None = None
+        self._writer: ThreadPoolExecutor | None = None
+        """The thread that writes to the sender's socket."""
         self._past: dict[str, int] = dict.fromkeys(COUNTERS, 0)
         self._received_packets = 0
         self._last: dict[str, int] = {}
@@ -158,6 +165,7 @@ class TcpFlow:
         self.begun_ns = self._loop.now() - self._origin
         self._left = self.flow.size
         self.sender = sender
+        self._writer = ThreadPoolExecutor(1)
         code = sender.connect_ex((self._addresses[self.flow.receiver], self.flow.port))
         if code not in (0, errno.EINPROGRESS):
             raise OSError(code, f"{self.flow.name}: connect: {errno.errorcode[code]}")
@@ -167,6 +175,16 @@ class TcpFlow:
         error = sender.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
             raise OSError(error, f"{self.flow.name}: {errno.errorcode[error]}")
+        assert self._writer is not None
+        # The loop waits for the thread, so the order of events does not depend on the scheduler.
+        if not self._writer.submit(self._fill, sender).result():
+            return
+        self._loop.forget(sender)
+        if self._stopped or (self.flow.size and self._left == 0):
+            self._finish(sender)
+
+    def _fill(self, sender: socket.socket) -> bool:
+        """Writes until the socket is full. Returns true if there is nothing left to write at present."""
         try:
             while not self._paused and not self._stopped:
                 chunk = CHUNK if not self.flow.size else CHUNK[: self._left]
@@ -176,10 +194,8 @@ class TcpFlow:
                 self.written += count
                 self._left -= count if self.flow.size else 0
         except BlockingIOError:
-            return
-        self._loop.forget(sender)
-        if self._stopped or (self.flow.size and self._left == 0):
-            self._finish(sender)
+            return False
+        return True
 
     def _finish(self, sender: socket.socket) -> None:
         """Closes the sending direction, and waits for the receiver."""
@@ -192,6 +208,8 @@ class TcpFlow:
         self._loop.forget(sender)
         sender.close()
         self.sender = None
+        if self._writer is not None:
+            self._writer.shutdown(wait=False)
         if self.flow.size and not self._receives and self.begun_ns is not None:
             # The receiver has read everything.
             self.completed.append((self.begun_ns, self._loop.now() - self._origin))
