@@ -91,7 +91,7 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         # Delay-based controls mistake jitter for queueing.
         ("picoquic", {"cc": "vegas"}, "wifi-fade", {"cc": "cubic"}),
         # Linux's HyStart ends slow start after an ACK train of half a round trip, ns-3's after a whole one.
-        ("ns3-validation", {"cc": "cubic"}, "cubic-50ms-ecn", {"cc": "cubic-slow-start"}),
+        ("ns3-validation", {"cc": "cubic"}, "cubic-50ms-ecn", {"cc": "cubic-ns3"}),
         # Drop-tail does not control the delay.
         ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),
         ("rrul", {"queue": "fifo"}, "rrul", {"queue": "fq_codel"}),

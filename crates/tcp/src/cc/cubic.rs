@@ -18,7 +18,7 @@
 //!
 //! Left out: pacing.
 
-use super::hystart::{HyStart, Rounds, Train};
+use super::hystart::{HyStart, Limits, Rounds, Train};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
 
@@ -36,17 +36,19 @@ pub struct Constants {
 enum SlowStartExit {
     /// No event: only a loss ends slow start.
     Loss,
-    /// HyStart, as in Linux.
-    HyStart,
+    /// HyStart with the limits of Linux or ns-3.
+    HyStart(Limits),
     /// HyStart++ (RFC 9406).
     PlusPlus,
 }
 
 /// Linux 6.1, with a beta of 717/1024 and HyStart.
-pub const LINUX: Constants = Constants { name: "cubic", beta: 717, exit: SlowStartExit::HyStart };
+pub const LINUX: Constants = Constants { name: "cubic", beta: 717, exit: SlowStartExit::HyStart(Limits::Linux) };
 /// RFC 9438 with RFC 9406.
 pub const HYSTART_PLUS_PLUS: Constants =
     Constants { name: "cubic-hystart++", beta: 717, exit: SlowStartExit::PlusPlus };
+/// Linux's CUBIC with the HyStart of ns-3.
+pub const NS3: Constants = Constants { name: "cubic-ns3", exit: SlowStartExit::HyStart(Limits::Ns3), ..LINUX };
 /// Slow start that lasts until the first loss.
 pub const SLOW_START: Constants = Constants { name: "cubic-slow-start", exit: SlowStartExit::Loss, ..LINUX };
 /// CUBIC as in Linux before 2.6.26: beta is 819/1024, without HyStart (Ha, Rhee and Xu, CUBIC: a new TCP-friendly
@@ -112,7 +114,7 @@ impl Cubic {
         let beta = constants.beta;
         let hystart = match constants.exit {
             SlowStartExit::Loss => HyStart::Off,
-            SlowStartExit::HyStart => HyStart::Linux(Train::default()),
+            SlowStartExit::HyStart(limits) => HyStart::Train(Train::new(limits)),
             SlowStartExit::PlusPlus => HyStart::PlusPlus(Rounds::default()),
         };
         Cubic {

@@ -6,6 +6,9 @@
 //! - A train of closely spaced ACKs lasts longer than half of the minimum RTT (section 4.1).
 //! - A round's minimum RTT exceeds the overall minimum by 1/8, within 4 ms to 16 ms (section 4.2).
 //!
+//! The HyStart of ns-3 permits more: a train as long as the minimum RTT, and a rise as large as the minimum RTT, within
+//! 4 ms to 1 s. It compares the minimum of the first eight RTTs of a round.
+//!
 //! HyStart++ (RFC 9406) uses only the delay. Slow start then continues at 1/4 of the speed, until the RTT falls again.
 //!
 //! Left out: HyStart++ for paced senders, which does not limit the growth to eight segments per ACK.
@@ -26,6 +29,8 @@ const BURST_OCTETS: u64 = 4 * 65_536;
 const RISE_MIN: Duration = Duration::from_millis(4);
 /// RFC 9406's MAX_RTT_THRESH.
 const RISE_MAX: Duration = Duration::from_millis(16);
+/// Maximum rise of the RTT that ns-3 permits by default.
+const NS3_RISE_MAX: Duration = Duration::from_secs(1);
 /// RFC 9406's MIN_RTT_DIVISOR.
 const RISE_DIVISOR: u64 = 8;
 /// RFC 9406's N_RTT_SAMPLE.
@@ -42,8 +47,8 @@ const SEGMENTS_PER_ACK: u64 = 8;
 pub(super) enum HyStart {
     /// No HyStart.
     Off,
-    /// HyStart as in Linux.
-    Linux(Train),
+    /// HyStart with an ACK train, as in Linux or ns-3.
+    Train(Train),
     /// HyStart++.
     PlusPlus(Rounds),
 }
@@ -54,7 +59,7 @@ impl HyStart {
     pub fn watch(&mut self, now: Time, rtt: Duration, min_rtt: Duration, path: &PathState, window: &mut Window) {
         let found = match self {
             HyStart::Off => false,
-            HyStart::Linux(train) => train.watch(now, rtt, min_rtt, path, window),
+            HyStart::Train(train) => train.watch(now, rtt, min_rtt, path, window),
             HyStart::PlusPlus(rounds) => rounds.watch(rtt, path),
         };
         if found {
@@ -66,7 +71,7 @@ impl HyStart {
     pub fn growth(&mut self, octets: u64, window: &Window) -> u64 {
         match self {
             HyStart::PlusPlus(rounds) => rounds.growth(octets, window.mss()),
-            HyStart::Off | HyStart::Linux(_) => octets,
+            HyStart::Off | HyStart::Train(_) => octets,
         }
     }
 
@@ -74,16 +79,42 @@ impl HyStart {
     pub fn restart(&mut self, now: Time, path: &PathState) {
         match self {
             HyStart::Off => {}
-            HyStart::Linux(train) => *train = Train::begin(now, path),
+            HyStart::Train(train) => *train = Train::begin(train.limits, now, path),
             // RFC 9406 section 4.3: HyStart++ monitors only the first slow start.
             HyStart::PlusPlus(rounds) => rounds.over = true,
         }
     }
 }
 
-/// The state of Linux's HyStart in a round.
-#[derive(Debug, Default)]
+/// The train and the rise of the RTT that HyStart permits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Limits {
+    Linux,
+    Ns3,
+}
+
+impl Limits {
+    /// Maximum duration of a train.
+    fn train(self, min_rtt: Duration, path: &PathState, window: &Window) -> Duration {
+        match self {
+            Limits::Linux => (min_rtt + burst_time(path, window)) / 2,
+            Limits::Ns3 => min_rtt,
+        }
+    }
+
+    /// Maximum rise of a round's RTT above the minimum RTT.
+    fn rise(self, min_rtt: Duration) -> Duration {
+        match self {
+            Limits::Linux => rise(min_rtt),
+            Limits::Ns3 => min_rtt.clamp(RISE_MIN, NS3_RISE_MAX),
+        }
+    }
+}
+
+/// The state of HyStart with an ACK train in a round.
+#[derive(Debug)]
 pub(super) struct Train {
+    limits: Limits,
     round: Round,
     /// Start of the train.
     begun: Time,
@@ -97,8 +128,13 @@ pub(super) struct Train {
 }
 
 impl Train {
-    fn begin(now: Time, path: &PathState) -> Train {
-        Train { round: Round::begin(path), begun: now, last: now, round_min: None, samples: 0, found: false }
+    pub fn new(limits: Limits) -> Train {
+        let (round, begun) = (Round::default(), Time::ZERO);
+        Train { limits, round, begun, last: begun, round_min: None, samples: 0, found: false }
+    }
+
+    fn begin(limits: Limits, now: Time, path: &PathState) -> Train {
+        Train { round: Round::begin(path), begun: now, last: now, ..Train::new(limits) }
     }
 
     /// Processes an ACK. Returns true if an indication is found (`hystart_update`).
@@ -107,22 +143,23 @@ impl Train {
             return false;
         }
         if self.round.is_passed(path) {
-            *self = Train::begin(now, path);
+            *self = Train::begin(self.limits, now, path);
         }
         if window.segments() < LOW_WINDOW {
             return false;
         }
-        // First indication: a train of ACKs that lasts longer than half of the RTT.
+        // First indication: the train of ACKs is too long.
         if now.saturating_since(self.last) <= TRAIN_GAP {
             self.last = now;
-            let length = (min_rtt + burst_time(path, window)) / 2;
-            self.found = now.saturating_since(self.begun) > length;
+            self.found = now.saturating_since(self.begun) > self.limits.train(min_rtt, path, window);
         }
-        self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
+        if self.samples < SAMPLES || self.limits == Limits::Linux {
+            self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
+        }
         // Second indication: the minimum RTT of the round has risen.
         if self.samples < SAMPLES {
             self.samples += 1;
-        } else if self.round_min.is_some_and(|min| min > min_rtt + rise(min_rtt)) {
+        } else if self.round_min.is_some_and(|min| min > min_rtt + self.limits.rise(min_rtt)) {
             self.found = true;
         }
         self.found
@@ -201,7 +238,7 @@ impl Rounds {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::path::{MSS, path_state};
+    use super::super::tests::path::{MSS, path_state, setup};
     use super::*;
 
     /// Simulates a round of `samples` ACKs with this RTT. Returns true if slow start should end.
@@ -239,5 +276,25 @@ mod tests {
         round(&mut rounds, 2, 149, 10);
         assert_eq!(rounds.growth(MSS, MSS), MSS, "the rise was a passing one");
         assert_eq!(enter(112).growth(MSS, MSS), MSS, "less than an eighth is no rise");
+    }
+
+    /// The RTT is 40 ms, and ACKs are 1 ms apart. Linux ends slow start after half of the RTT and half of the sender's
+    /// burst, ns-3 after the whole RTT.
+    #[test]
+    fn ns3_waits_for_a_train_of_a_round_trip() {
+        let mut window = Window::new(setup().initial_window, setup().counting);
+        window.set_mss(path_state().mss);
+        window.set_segments(100);
+        let rtt = Duration::from_millis(40);
+        let path = PathState { una: 1, nxt: 100 * MSS, srtt: Some(rtt), ..path_state() };
+        let found = |limits| {
+            let mut train = Train::begin(limits, Time::ZERO, &path);
+            (1..100).find(|ms| train.watch(Time::ZERO + Duration::from_millis(*ms), rtt, rtt, &path, &window))
+        };
+        assert_eq!((found(Limits::Linux), found(Limits::Ns3)), (Some(21), Some(41)));
+        let rises = |limits: Limits| [10, 100].map(|ms| limits.rise(Duration::from_millis(ms)));
+        let ms = Duration::from_millis;
+        assert_eq!(rises(Limits::Linux), [ms(4), ms(100) / 8]);
+        assert_eq!(rises(Limits::Ns3), [ms(10), ms(100)]);
     }
 }

@@ -28,6 +28,9 @@ const TABLE: &[(&str, &str, Build)] = &[
     ("cubic-hystart++", "CUBIC with HyStart++ (RFC 9406)", |setup| {
         window_controller(setup, Cubic::new(cubic::HYSTART_PLUS_PLUS, setup.tick).with_abe(setup.abe))
     }),
+    ("cubic-ns3", "CUBIC with the HyStart of ns-3, whose slow start lasts longer", |setup| {
+        window_controller(setup, Cubic::new(cubic::NS3, setup.tick).with_abe(setup.abe))
+    }),
     ("cubic-slow-start", "CUBIC without HyStart: only a loss ends slow start", |setup| {
         window_controller(setup, Cubic::new(cubic::SLOW_START, setup.tick).with_abe(setup.abe))
     }),

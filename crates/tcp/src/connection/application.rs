@@ -84,6 +84,10 @@ impl Connection {
                 // Linux's tcp_cleanup_rbuf may acknowledge a short segment once the application has read all data.
                 let all = self.recv.unread() == 0;
                 self.acks.on_read(now, all, self.ack_context(), &mut self.send.flight.timers);
+                if self.peer_closed {
+                    // The application will probably close now, but tcp_cleanup_rbuf has already sent the ACK.
+                    self.answer_before_close(now);
+                }
             }
         }
         Ok(payload)

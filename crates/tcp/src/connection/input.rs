@@ -466,9 +466,10 @@ impl Connection {
         }
     }
 
-    /// Builds an ACK for a filled gap or a reached segment count before the application sees the FIN and may close.
-    fn answer_before_close(&mut self, now: Time) {
-        let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count);
+    /// Builds a due ACK before the application sees the FIN, or after its last read, because it may then close. An ACK
+    /// that is due for another reason than those below waits, because this end will probably answer the FIN.
+    pub(super) fn answer_before_close(&mut self, now: Time) {
+        let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count | AckReason::Pushed);
         if let Some(why) = self.acks.due().filter(at_once) {
             self.prepare_ack(now, why);
             self.acks.on_ack_sent(now, &mut self.send.flight.timers);

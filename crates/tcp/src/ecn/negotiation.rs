@@ -162,10 +162,11 @@ impl EcnState {
             asked if asked != ace_of(ASKS_CLASSIC) && self.offer.accurate => self.agree_on_accurate(arrived),
             // An ECN-capable SYN is from a peer with DCTCP, which would misread the echo of RFC 3168
             // (tcp_ecn_create_request).
-            asked if asked & ace_of(ASKS_CLASSIC) == ace_of(ASKS_CLASSIC) => {
-                if arrived == Ecn::NotEct || self.offer.needs_classic() {
-                    self.agree_on_classic();
-                }
+            asked
+                if asked & ace_of(ASKS_CLASSIC) == ace_of(ASKS_CLASSIC)
+                    && (arrived == Ecn::NotEct || self.offer.needs_classic()) =>
+            {
+                self.agree_on_classic();
             }
             _ => {}
         }

@@ -356,3 +356,22 @@ fn a_reset_carries_the_timestamp_of_now() {
     t.abort(150);
     t.expect(150, "R. 1001:1001 ack 1 ts 150:100");
 }
+
+/// The last segment is the second that is not acknowledged. If unread data would lower the window, the ACK waits for the
+/// read (`__tcp_ack_snd_check`). Linux's tcp_cleanup_rbuf then sends it, before the application can close.
+#[test]
+fn a_read_is_acknowledged_before_the_application_closes() {
+    for buffer in [3 << 20, 60_000] {
+        let mut t = Script::established(super::script::receive_buffer(linux(), buffer), PEER);
+        (0..100).for_each(|n| {
+            t.inject(100, &format!("{}:{}", 1000 * n + 1, 1000 * n + 1001));
+            t.drain();
+        });
+        t.closes = true;
+        t.inject(110, "100001:101001");
+        t.expect_nothing_until(111);
+        t.inject(112, "FP 101001:101753");
+        t.expect(112, "ack 101754");
+        t.expect(112, "F 1:1 ack 101754");
+    }
+}
