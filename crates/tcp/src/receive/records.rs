@@ -111,6 +111,10 @@ impl Records {
             self.held.pop_front();
             self.queue(record);
         }
+        // Free the memory, because data is rarely out of order.
+        if self.held.is_empty() {
+            self.held = VecDeque::new();
+        }
     }
 
     /// Deletes the records before `offset`, which the application has read.

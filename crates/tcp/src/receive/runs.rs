@@ -53,7 +53,13 @@ impl<T: Copy + Ord> Runs<T> {
 
     /// Removes and returns the first run if it begins at or before `next`.
     pub fn pop_reached(&mut self, next: T) -> Option<(T, T)> {
-        self.0.front().is_some_and(|(start, _)| *start <= next).then(|| self.0.pop_front())?
+        self.0.front().filter(|(start, _)| *start <= next)?;
+        let first = self.0.pop_front();
+        // Free the memory, because data is rarely out of order.
+        if self.0.is_empty() {
+            self.0 = VecDeque::new();
+        }
+        first
     }
 }
 
