@@ -79,7 +79,7 @@ class LossyPath:
 
     @property
     def octets(self) -> collections.Counter[int]:
-        """Number of bytes carried downstream, by the server's port."""
+        """The number of bytes carried downstream, as a mapping from the server's port to its bytes."""
         return collections.Counter({port: count for port, count in enumerate(self._octets) if count})
 
     def close(self) -> None:

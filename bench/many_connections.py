@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def write(file: BinaryIO, connections: int) -> None:
-    """Writes connections to a pcap file of raw IP packets, in nanoseconds."""
+    """Writes connections to a pcap file of raw IP packets with nanosecond timestamps."""
     file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 101))
     now_ns = 1_000_000_000
     for begin in range(0, connections, OPEN):

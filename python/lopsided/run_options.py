@@ -11,7 +11,7 @@ PcapPoint: TypeAlias = Literal["hosts", "links", "merged"]
 
 
 MOST_THREADS = 4096
-"""Most threads, more than any machine can use."""
+"""Maximum number of threads that can be requested, more than any machine can use."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class RunOptions:
     pcap_at: frozenset[PcapPoint] = frozenset({"hosts", "links"})
     """Where packets are captured. `merged` adds one file with all hosts."""
     cores: int = 1
-    """Most cores of a simulated run. Several are used only if that is faster."""
+    """Maximum number of cores for a simulated run. More than one core is used only if that is faster."""
     kernel: str | None = None
     """The kernel: `timetravel`, a series in virtual time (`6.1`, `6.12`), `uml` or `host`; `None` for the best."""
     ours: frozenset[str] = frozenset()

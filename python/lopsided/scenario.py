@@ -414,7 +414,7 @@ class Run(RunTables):
         return self.folder
 
     def write(self, folder: Path, *, report: bool = True, play: bool = False) -> None:
-        """Writes into a folder of `lopsided.data.run_folder.writing`. `play` is that of `report()`."""
+        """Writes into a folder of `lopsided.data.run_folder.writing`. `play` has the same meaning as in `report()`."""
         (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
         for name in run_tables():
             self.table(name).to_polars().write_parquet(folder / f"{name}.parquet")

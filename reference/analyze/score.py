@@ -24,7 +24,7 @@ BULK = ("download", "two-way", "upload")
 """Traffic with a bulk flow, which shows the congestion control."""
 
 DROPS = 10
-"""Least drops in a queue whose discipline is scored."""
+"""Minimum number of drops in a queue whose discipline is scored."""
 
 
 @dataclass

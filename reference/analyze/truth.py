@@ -30,12 +30,12 @@ ROOM = 2 * SEGMENT
 """Room in bytes up to which a window is full. With delayed ACKs, the data in flight is up to two segments less."""
 
 SILENT = 3
-"""Samples without progress after which the sender waits for a timer."""
+"""Number of consecutive samples without progress after which the sender counts as waiting for a timer."""
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The true limits of one flow, one for each sample."""
+    """The limits that actually held back one flow, one limit for each sample."""
 
     time_s: NDArray[np.float64]
     """Times of the sender's samples."""
@@ -53,7 +53,7 @@ class Truth:
 
 
 def limits(home: Path, case: Case) -> list[Truth]:
-    """Returns the true limits of each flow of a run."""
+    """Returns what actually limited each flow of a run, sample by sample."""
     samples, flows = (pl.read_parquet(home / f"{name}.parquet") for name in ("samples", "flows"))
     waits = _waits(home)
     found: list[Truth] = []

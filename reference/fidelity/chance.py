@@ -19,7 +19,7 @@ BOUND, STANDARD_ERRORS = 0.10, 3.0
 
 RESAMPLES = 200
 LEAST_SPREAD = 1e-3
-"""Least standard error, as a fraction of the mean. Less comes only from timing differences of microseconds."""
+"""Minimum standard error, as a fraction of the mean. Timing differences of microseconds cause any smaller error."""
 
 
 @dataclass(frozen=True)

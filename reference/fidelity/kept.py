@@ -65,7 +65,7 @@ class Wanted:
         return (self.folder(kept) / aligning.CAPTURES).is_dir()
 
     def run(self, kept: Path = FOLDER) -> Run:
-        """Returns the stored run, made on Linux if necessary."""
+        """Returns the stored run. If no run is stored, runs the scenario on Linux and stores the result."""
         folder = self.folder(kept)
         return Run.load(folder) if self.is_kept(kept) else aligning.keep(self.scenario(), folder, seed=self.seed)
 

@@ -140,7 +140,8 @@ def _cells(one: Held) -> tuple[str, ...]:
 
 
 def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
-    """Returns two checks: each mechanism acts in its scenario, and all packets are equal."""
+    """Returns two checks: each mechanism acts in its scenario, and all packets match between Linux and the
+    simulator."""
     return [
         promises.all_of(scenarios, "The mechanism acts in every scenario.", "scenarios in which it acts", acted),
         promises.all_of(scenarios, "The packets are the same to the end.", "scenarios with equal packets", whole),

@@ -40,7 +40,7 @@ PLAIN = ("reno", "cubic", "vegas")
 MORE_BUFFERS = (5, 15, 30, 50)
 
 SAME = {"alone": 10_000, "two-way": 2_000}
-"""Least median of equal packets, per kind of traffic."""
+"""Minimum median number of equal packets for each kind of traffic."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Cell:
     control: str
     of: Runnable
     instead: str = ""
-    """A congestion control that replaces that of `of`; empty to keep it."""
+    """A congestion control that replaces the congestion control of `of`; empty to keep the latter."""
 
     def scenario(self, seed: int = SEED) -> Scenario:
         """Returns the scenario, ready to run."""

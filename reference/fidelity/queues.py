@@ -217,7 +217,8 @@ def measure(case: Case, seed: int = 1) -> list[Seen]:
     with cleanup.folder() as folder:
         machine.run(job, folder, TIMEOUT_S)
         facts = flow_results.load(folder)
-        # Disciplines read the monotonic clock, and some round its last digits.
+        # Convert capture times to the monotonic clock. The disciplines use that clock, and some discard its low-order
+        # bits.
         shift = facts["origin_monotonic_ns"] - facts["origin_realtime_ns"] + LOOK_NS
         return list(_seen(job, folder, shift))
 

@@ -292,7 +292,7 @@ _lasts: dict[str, float] = {}
 
 
 def lasts(place: Place) -> float:
-    """Seconds of the command at the machine's present load."""
+    """Returns the seconds that the command takes at the machine's present load."""
     if place.command.name not in _lasts:
         begun = time.monotonic()
         place.run(1)

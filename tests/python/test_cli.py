@@ -250,7 +250,7 @@ def test_the_list_of_commands_fits_any_terminal():
 
 @pytest.mark.parametrize(
     ("arguments", "most"),
-    # Most loaded modules. Python loads about 60; a large library adds hundreds.
+    # Maximum number of loaded modules. Python itself loads about 60, and a large library adds hundreds.
     [(["--help"], 120), (["--version"], 120), (["check"], 215), (["schema"], 190)],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )

@@ -150,7 +150,7 @@ def libraries(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 @cache
 def at_head() -> dict[str, tuple[set[str], set[str]]]:
-    """Per module: modules and slow libraries that load with it."""
+    """Maps each module to the modules and the slow libraries that are loaded with the module."""
     found = {}
     for path in modules():
         each = list(imports_of(tree(path)))

@@ -206,7 +206,7 @@ def test_a_killed_run_leaves_nothing_behind(tmp_path: Path):
 
 
 def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Errors after the devices have disappeared are no faults."""
+    """Errors after the devices have disappeared do not count as failures."""
     live()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stopped = threading.Event()

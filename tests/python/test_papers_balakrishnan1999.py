@@ -1,4 +1,5 @@
-"""balakrishnan1999: the scenarios agree with the paper, and cells with the authors' code. One seed."""
+"""balakrishnan1999: the scenarios match the paper, and metrics of two schemes match the authors' code. Tests use one
+seed."""
 
 from __future__ import annotations
 

@@ -791,7 +791,7 @@ def test_no_statement_of_a_paper_waits_for_full() -> None:
         assert {each.origin for each in usual.left_to_full} <= {"ours"}, key
         run = {each.key for each in usual.experiments}
         assert run.issuperset((*usual.answer_needs, *usual.varied)), key
-        # Rules may need only a usual run's experiments.
+        # A coverage rule must not need an experiment that a run without `--full` omits.
         needed = {name for rule in usual.coverage for name in rule.needs}
         assert run.issuperset(needed), key
         assert {rule.by for rule in usual.coverage if rule.by} <= {each.key for each in usual.claims}, key

@@ -59,7 +59,7 @@ ALIKE = {
 
 @cache
 def options() -> dict[str, dict[str, str]]:
-    """Per option: its commands with their help lines."""
+    """Maps each option to its commands and their help lines for the option."""
     found: dict[str, dict[str, str]] = {}
     app = cli.build()
     for command in COMMANDS:

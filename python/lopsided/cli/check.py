@@ -48,7 +48,7 @@ class Builds:
     repeat: int = CHECK_REPEAT
     """Number of pairs on each line; each pair has its own seed."""
     seed: int = 1
-    """Seed of the emulated lines for the first pair."""
+    """Seed of the first pair of runs on each line. Each further pair uses the next seed."""
     limit: str = CHECK_LIMIT
     """Time limit of a run."""
 

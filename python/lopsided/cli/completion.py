@@ -132,7 +132,7 @@ def _beginning(found: Iterable[Candidate], word: str) -> list[Candidate]:
 
 
 def _files(word: str) -> Iterator[Candidate]:
-    """Yields files and folders. Hidden ones need a leading dot."""
+    """Yields files and folders. Hidden files are included if the word's file name begins with a dot."""
     folder, _, start = word.rpartition("/")
     where = Path(f"{folder}/" if "/" in word else ".").expanduser()
     try:

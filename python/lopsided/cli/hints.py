@@ -40,7 +40,7 @@ RENAMED = {
 """Current names of renamed options."""
 _SUGGESTION = re.compile(r' Did you mean "?(?:--)?([\w-]+)"?\?')
 _LEAST_LIKENESS = 0.65
-"""Least similarity (`difflib`) of a misspelling."""
+"""Minimum similarity (`difflib` ratio) at which a word counts as a misspelled key."""
 _OF_SCENARIOS = ("run", "sweep", "check", "aqm", "ackpath", "search", "compare")
 
 

@@ -33,7 +33,7 @@ _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
 _SETTLED_S = 10.0
 """Seconds without a change after which an unlocked hidden folder is abandoned. New folders are locked immediately."""
 _LONGEST = 200
-"""Most bytes of the original name in a hidden name. File systems allow 255 bytes in total."""
+"""Maximum number of bytes that a hidden name takes from the original name. File systems allow 255 bytes in total."""
 _MARK_WITHIN = 8192
 """Bytes to search for `MARK`. matplotlib writes metadata at the start of PNG and SVG, at the end of PDF."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -56,7 +56,7 @@ def check_free(path: Path, *, overwrite: bool = False) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
-    """Yields a temporary file that replaces `path` if the block succeeds. Symbolic links stay, and their target is
+    """Yields a temporary file that replaces `path` if the block succeeds. A symbolic link is kept, and its target is
     replaced."""
     path = real(path)
     with _staging(path) as folder, told(path):
@@ -66,7 +66,7 @@ def whole_file(path: Path) -> Generator[Path]:
 
 
 def real(place: Path) -> Path:
-    """Returns the target of a symbolic link, so that the link itself stays."""
+    """Resolves a symbolic link, so that a write replaces the link's target and keeps the link."""
     with told(place):
         return place.resolve() if place.is_symlink() else place
 
@@ -220,7 +220,7 @@ def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
 
 
 def _also(source: Path, target: Path) -> None:
-    """Creates a second link to the file, or a copy without hard links."""
+    """Creates a hard link to the file, or copies the file if hard links are not supported."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:

@@ -28,7 +28,7 @@ Mode = Literal["fair", "greedy", "single"]
 
 MAX_STREAMS = 64
 FIRST = 14_480
-"""Bytes of the first request, one initial window. Its response reveals the object's length."""
+"""Size of the first request in bytes: one initial window. Its response reveals the object's length."""
 _MAX_REDIRECTS = 10
 _RESTARTS = 2
 """Restarts of a download whose object changed."""
@@ -55,7 +55,7 @@ class Options:
     overwrite: bool = False
     stall_s: float = 5.0
     retries: int = 8
-    """Consecutive failures of a stream without data that end the download."""
+    """Number of consecutive failures per stream, without new data between them, after which the download ends."""
     least_rate_bps: float = 0.0
     """Lowest accepted rate in bit/s over 30 s; 0 accepts any."""
     record: Path | None = None
@@ -92,7 +92,7 @@ class Options:
 @dataclass(frozen=True)
 class Progress:
     received: int
-    """The object's bytes on disk, with those of earlier attempts."""
+    """Number of the object's bytes on disk, including the bytes of earlier attempts."""
     size: int | None
     window: int | None
     """A single connection's window in bytes; `None` if requests are not limited."""
@@ -110,7 +110,7 @@ class Fetched:
     """The final URL, after redirects."""
     size: int
     resumed: int
-    """Bytes of an earlier attempt."""
+    """Number of bytes that an earlier attempt had already received."""
     seconds: float
     ranges: bool
     """True if the server supports byte ranges. Otherwise one connection downloaded everything."""
@@ -166,7 +166,7 @@ class _Download:
         self.reductions = 0
         self.failures = 0
         self.most = 0
-        """Most bytes that any attempt has received."""
+        """Largest number of bytes that any attempt has received."""
 
     async def run(self) -> Fetched:
         download = asyncio.ensure_future(self._attempts())
@@ -343,7 +343,8 @@ class _Download:
         raise FetchError(f"{self.url}: status {head.status}{meaning.get(head.status, '')}")
 
     async def failed(self, trouble: Trouble, streams: int) -> None:
-        """Counts a failure and waits. Too many in a row without data end the download."""
+        """Counts a failure and waits before the next attempt. Raises FetchError after too many failures without new
+        data."""
         self.failures += 1
         if trouble.lasting and not self.received:
             raise FetchError(f"{self.url}: {trouble}")

@@ -23,7 +23,7 @@ from lopsided.fetching.url import Url, tls_context
 from lopsided.worlds.kernel.guest import tcp_info
 
 MAX_HEAD = 64 << 10
-"""Most bytes of a response head. A larger head is a mistake or an attack."""
+"""Maximum size of a response head in bytes. A larger head is a mistake or an attack."""
 _MAX_INFORMATIONAL = 10
 _PIECE = 64 << 10
 _BUFFER = 256 << 10

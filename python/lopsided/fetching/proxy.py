@@ -48,7 +48,7 @@ class Limits:
     waiting: int = 8
     """Waiting connections per concurrent request. More are refused."""
     ahead: int = 8 << 20
-    """Most bytes of an object that are requested, or not yet sent to the client."""
+    """Maximum number of an object's bytes that are requested or wait to be sent to the client."""
     head_s: float = 20.0
     """Seconds for the head of a request."""
     idle_s: float = 300.0

@@ -67,13 +67,13 @@ class Summary:
     window_bytes: float
     requested_bytes: float
     answer_ms: float
-    """Mean ms from a byte's request to its arrival."""
+    """Mean time from the request for a byte to its arrival, in ms."""
     first_octet_ms: float
-    """Median ms from request to first byte."""
+    """Median time from a request to the first byte of its response, in ms."""
     shortest_ms: float
-    """Shortest ms from request to first byte."""
+    """Shortest time from a request to the first byte of its response, in ms."""
     pause_ms: float
-    """Mean ms from a response's last byte to the stream's next request."""
+    """Mean time from a response's last byte to the stream's next request, in ms."""
     longest_pause_ms: float
     requests: int
     holes: int

@@ -12,9 +12,9 @@ from lopsided.errors import UsageError
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST = 8000
-"""Bytes of a URL that every server should accept (RFC 9110, section 4.1)."""
+"""Length in bytes of a URL that every server should accept (RFC 9110, section 4.1)."""
 _LONGEST_NAME = 200
-"""Bytes of a file name that every file system accepts, with our extensions."""
+"""Length in bytes of a file name that every file system accepts, even after we add an extension."""
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,6 @@ def jain_index(rates: ArrayLike) -> float:
 
 
 def cwnd_efficiency_ratio(cwnd_down_bytes: float, cwnd_up_bytes: float) -> float:
-    """Mean window of the download over that of the upload, while both are active (MER-M27, after Heusse et al.)."""
+    """Mean download window divided by mean upload window, while both are active (MER-M27, after Heusse et al.)."""
     positive("upload window", cwnd_up_bytes)
     return cwnd_down_bytes / cwnd_up_bytes

@@ -86,9 +86,10 @@ def window_lag(
     step_s: float = 0.1,
     trend_s: float = 30.0,
 ) -> tuple[float, float]:
-    """The delay in seconds of the second window after the first, and the correlation at this shift.
+    """Returns the delay in seconds by which the second window follows the first, and their correlation at this delay.
 
-    Shifts up to half of `trend_s` and a quarter of the record are tried. The shortest of nearly equal ones is returned.
+    Delays up to half of `trend_s` and a quarter of the record are tried. If several correlate almost equally, the
+    function returns the shortest.
     """
     window(t0_s, t1_s)
     grid = np.arange(t0_s, t1_s, step_s)
@@ -108,11 +109,12 @@ class Coincidence:
     """How often reductions of two windows coincide."""
 
     falls: int
-    """Falls of the first window."""
+    """Number of times that the first window falls."""
     share: float
-    """Fraction of the first window's falls near a fall of the second; NaN without falls."""
+    """Fraction of the first window's falls that are near a fall of the second window; NaN if the first window never
+    falls."""
     chance: float
-    """Fraction of all times near a fall of the second: `share` for unrelated windows."""
+    """Fraction of all times that are near a fall of the second window: the `share` of unrelated windows."""
 
     @property
     def lift(self) -> float:

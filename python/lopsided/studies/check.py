@@ -50,7 +50,7 @@ METRICS = {
 _ENDED_BY_SIGNAL = {128 + number for number in (1, 2, 3, 15)}
 _TIMED_OUT = 124
 _LAST_BYTES = 2000
-"""Bytes of a failed program's output that are reported, from its end."""
+"""Number of bytes at the end of a failed program's output that are reported."""
 
 
 @dataclass(frozen=True)

@@ -318,7 +318,7 @@ def _stretch(path: Path) -> tuple[int, int]:
 
 _PART = re.compile(r"part-([0-9]+)-([0-9]+)\.parquet")
 _LEAST_PARQUET = 12
-"""Bytes of the smallest Parquet file: two magic numbers and the footer's length."""
+"""Size in bytes of the smallest Parquet file: two magic numbers and the footer's length."""
 
 
 def _gaps(there: Sequence[tuple[int, int]], runs: int) -> list[tuple[int, int]]:

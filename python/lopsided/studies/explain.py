@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 
 _FINE_SAMPLES = 600
-"""Least number of samples in the explained period of a repeated run."""
+"""Minimum number of samples in the explained period of a repeated run."""
 _MOST_PACKETS = 3_000_000
 """Packets of a run up to which individual packets are recorded."""
 _BACK = ("open", "closed")

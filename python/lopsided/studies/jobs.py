@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
-"""Most runs of a sweep or repetition, also for `[sweep]` in a scenario."""
+"""Maximum number of runs of a sweep or repetition, also for `[sweep]` in a scenario."""
 Progress = Callable[[float], object]
 
 

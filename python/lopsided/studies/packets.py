@@ -96,7 +96,8 @@ class AtHost:
     parted: Divergence | None
 
     def pair(self, at: Divergence | None) -> dict[str, Any] | None:
-        """Returns the divergence's connection, or else the first, or `None`."""
+        """Returns the connection of the divergence, or the first connection if there is no divergence; `None` if there
+        is no connection."""
         return self.pairs[at.connection if at else 0] if self.pairs else None
 
     @property
@@ -114,7 +115,7 @@ class Scene:
     states: dict[str, dict[str, float | str | None]]
     """Each run's last sample before the divergence: TCP_INFO, or the simulator's equivalent."""
     context: list[dict[str, Any]]
-    """Pairs of packets, up to the first differing ones."""
+    """Pairs of packets, up to the first pair that differs."""
     then: list[list[dict[str, Any]]]
     """Each capture's packets from the divergence on."""
     around: list[list[dict[str, Any]]]

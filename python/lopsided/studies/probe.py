@@ -43,9 +43,9 @@ _SILENCE_S = 30.0
 """Seconds without data that end an upload. A line may stall for longer than `PATIENCE_S`."""
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
 _MOST_SAMPLES = 20_000
-"""Most samples per flow that the sink sends. Longer flows are sampled less often."""
+"""Maximum number of samples per flow that the sink sends. Longer flows are sampled less often."""
 _MOST_KEPT = MOST_CONNECTIONS * _MOST_SAMPLES
-"""Most samples that the sink stores for clients: a few hundred MB."""
+"""Maximum number of samples that the sink stores for clients. They take a few hundred MB."""
 _REPORT_BYTES = _MOST_SAMPLES * 512
 """Largest size of a flow's report, in bytes."""
 _REPORT_S = 120.0
@@ -283,7 +283,7 @@ class _Way(Protocol):
 
 
 class _KernelConnection:
-    """A connection of the kernel with the methods of `_native.TcpSocket`, the simulator's."""
+    """A kernel TCP connection with the same methods as the simulator's `_native.TcpSocket`."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._socket = connection

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from lopsided.studies.probe import Log
 
 _SHORT_MS = 20.0
-"""Increase of the RTT in ms below which a call is undisturbed."""
+"""A call counts as undisturbed if the RTT rises by less than this number of ms."""
 _LONG_MS = 100.0
 _FELL = 0.8
-"""Rate with uploads, relative to the rate without, below which a download was slowed."""
+"""A download counts as slowed if its rate with uploads is below this fraction of its rate without uploads."""
 _LEAST_S = 1.0
 """Seconds that a comparison needs before and after the first upload's start."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lopsided.views.chart import Chart
 
 _MOST_POINTS = 4000
-"""Most points of a curve. Longer curves keep the extremes of each segment."""
+"""Maximum number of points of a curve. Longer curves keep the extremes of each segment."""
 
 
 def as_json(chart: Chart) -> str:

@@ -1,7 +1,7 @@
 """A table on a console.
 
-Numbers are never truncated. If columns do not fit, decorative ones go first. Then headings wrap and columns move
-closer. Finally the table is split, with the key columns in each part.
+Numbers are never truncated. If the columns do not fit, decorative columns are dropped first. Then headings wrap and
+columns move closer. Finally the table is split, with the key columns in each part.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ WIDTH_IN, TOP_IN, BOTTOM_IN, GAP_IN = 8.4, 0.74, 0.86, 0.34
 LEFT, WIDTH = 0.088, 0.772
 """Left edge and width of panels, as fractions of the figure."""
 NOTE_CHARACTERS = 130
-"""Most characters per line of small print."""
+"""Maximum number of characters per line of small print."""
 LABEL_IN = 0.17
 """Height in inches of a label at a curve's end."""
 
@@ -61,7 +61,7 @@ def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int 
 
 
 def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: float) -> list[EndLabel]:
-    """Moves curve labels apart within a panel. The lowest comes first."""
+    """Moves curve labels apart within a panel. The returned list begins with the lowest label."""
     step = (high - low) * LABEL_IN / height_in
     taken = float("-inf")
     placed: list[EndLabel] = []
@@ -75,7 +75,7 @@ def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: 
 
 
 def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
-    """Moves labels above the panel's top down, with those below them."""
+    """Moves labels that reach above the panel's top down, and moves the labels below them out of the way."""
     lowered: list[EndLabel] = []
     free = float("inf")
     for at, text, ink in reversed(placed):
@@ -86,7 +86,7 @@ def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
 
 
 TITLE_CHARACTERS, SUBTITLE_CHARACTERS = 100, 150
-"""Most characters of a title and a subtitle. matplotlib would take minutes for 100,000."""
+"""Maximum number of characters of a title and a subtitle. matplotlib would take minutes to draw 100,000 characters."""
 
 
 def cut(text: str, most: int) -> str:

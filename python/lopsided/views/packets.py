@@ -101,7 +101,7 @@ def fields(one: AtHost) -> str:
 
 
 def context(found: Packets, scene: Scene) -> View:
-    """The packets around a difference: common ones, then each run's own."""
+    """The packets around a difference: first the packets that both runs share, then each run's different packets."""
     names = [side.name for side in found.sides]
     rows: list[Sequence[str]] = []
     for row in scene.context:

@@ -26,7 +26,7 @@ from lopsided.views.page import page
 
 _MOST_FOLDERS = 200
 _MOST_ROWS = 2000
-"""Most rows of a shown table."""
+"""Maximum number of rows of a shown table."""
 _MOST_SCENARIO = 200_000
 """Largest scenario for the page in bytes."""
 _REPORT_POLICY = (

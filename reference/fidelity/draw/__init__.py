@@ -54,7 +54,8 @@ MANAGED = ("codel", "fq_codel", "cake")
 """Managed queues of a draw. PIE and FQ-PIE are left out, because the kernel's timer adds up to two ticks of 4 ms."""
 
 PACKETS = 30_000
-"""Most packets on the downlink of a run. They set the duration, from `SHORTEST_S` to `LONGEST_S`."""
+"""Maximum number of packets on the downlink of a run. The number sets the duration, from `SHORTEST_S` to
+`LONGEST_S`."""
 SHORTEST_S, LONGEST_S, ROUND_TRIPS = 10, 60, 60
 
 

@@ -78,7 +78,8 @@ BEYOND_CHANCE = 0.05
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
-    """Returns two checks: no value is off, and the errors are not larger than chance explains."""
+    """Returns two checks: every value is within its tolerance, and the errors are no larger than chance would
+    produce."""
     off = sum(value.off for value in judged.values())
     beyond = percentile([value.beyond_chance() for value in judged.values()], 0.95)
     return [

@@ -65,7 +65,7 @@ def _many(m: Measurements, row: PublishedValue) -> Spread:
 
 
 def _over_counts(scheme: Scheme, pick: Callable[..., float]) -> Reader:
-    """Returns a reader of the total throughput in kbit/s, least or greatest over all numbers of connections."""
+    """Returns a reader of the minimum or maximum total throughput in kbit/s over all numbers of connections."""
 
     def read(m: Measurements, _row: PublishedValue) -> float:
         found = (m.value("radio-many", "throughput_bps", scheme=scheme.key, connections=each) for each in CONNECTIONS)

@@ -27,7 +27,7 @@ _IDENTITY = ("repetition", "seed", "digest")
 
 
 class Spread(NamedTuple):
-    """A measured number over the repetitions: its median, least and greatest value."""
+    """A measured number over the repetitions: its median, minimum and maximum."""
 
     median: float
     low: float
@@ -35,17 +35,17 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, value: float) -> Spread:
-        """Returns a spread with equal median, least and greatest value."""
+        """Returns a spread whose median, minimum and maximum are this value."""
         return cls(value, value, value)
 
     @classmethod
     def mean(cls, spreads: Iterable[Spread]) -> Spread:
-        """Returns the means of the medians, of the least values and of the greatest values."""
+        """Returns the means of the medians, of the minimums and of the maximums."""
         return cls.over(np.mean, spreads)
 
     @classmethod
     def over(cls, pick: Callable[[Any], Any], spreads: Iterable[Spread]) -> Spread:
-        """Applies `pick`, such as `min`, separately to the medians, the least and the greatest values."""
+        """Applies `pick`, such as `min`, separately to the medians, the minimums and the maximums."""
         return cls(*(float(pick(each)) for each in zip(*spreads, strict=True)))
 
     def map(self, function: Callable[[float], float]) -> Spread:

@@ -112,7 +112,7 @@ class Reproduction:
         return held_in_short([each for each in self.claims if each.claim.origin == "paper"])
 
     def counts(self) -> list[str]:
-        """Returns one line per count of statements: the paper's, per interpretation, then the others."""
+        """Returns sentences that count the statements that hold, and the statements that need another kind of run."""
         if not self.claims:
             return []
         left = left_to_live(self.paper)

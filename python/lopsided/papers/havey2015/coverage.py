@@ -59,7 +59,7 @@ def _loses_from(aqms: Iterable[str]) -> Reader:
 
 
 def _over_all(pick: Callable[..., float]) -> Reader:
-    """Returns a reader of the least or greatest throughput over all disciplines, at 100 to 500 ms."""
+    """Returns a reader of the minimum or maximum throughput over all disciplines, at 100 to 500 ms."""
     return lambda m, _row: pick(
         value(m, "delays", "throughput_bps", aqm, rtt).median * 1e-6 for aqm in CHAPTER_6 for rtt in (100, 250, 500)
     )

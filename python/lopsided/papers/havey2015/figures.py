@@ -158,7 +158,8 @@ _QUANTILES: dict[str, tuple[float, float]] = {
     "share_of_packets_below_12_mbps": (12.0, 1.0),
     "share_of_packets_at_or_above_12_mbps": (12.0, -1.0),
 }
-"""Published percentages of packets: a throughput in Mbit/s, and +1 for packets below it or -1 for packets above."""
+"""Published percentages of packets. Each has a throughput limit in Mbit/s, and +1 if it counts packets below the limit
+or -1 if it counts packets above."""
 
 
 def _printed_at(m: Measurements, rtt: int) -> Iterable[Line]:

@@ -52,7 +52,7 @@ def single(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def fairness(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns `single` over all downloads, Jain's index, and the least and greatest share of one download."""
+    """Returns `single` over all downloads, Jain's index, and the smallest and largest share of a download."""
     rates = np.array(_goodputs(run))
     share = rates / rates.sum()
     jain = float(rates.sum() ** 2 / (rates.size * np.square(rates).sum()))

@@ -63,7 +63,7 @@ def _bounds(_m: Measurements) -> Iterable[tuple[float, str]]:
 
 
 def _extreme(m: Measurements, column: str, pick: Pick, up_to_estimate: bool = False) -> Spread:
-    """The best or worst point of a curve, separately for medians, least and greatest values."""
+    """Returns the best or worst point of a curve, separately for medians, minimums and maximums."""
     found = [
         curve(m, line, column).at(packets)
         for line in LINES

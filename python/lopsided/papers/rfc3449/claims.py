@@ -20,7 +20,7 @@ from lopsided.papers.rfc3449.shared import HARMS_UP, HELPS, goodput_bps, is_good
 FILLS = 95
 """Percentage of its goodput at the smallest k from which the download fills its line."""
 CLEAR = 0.9
-"""One quantity is clearly lower than another below this fraction of it."""
+"""A quantity counts as clearly lower than another if their ratio is below this value."""
 
 of_paper = Statements(("ratio",))
 ours = Statements(("today",), "ours")

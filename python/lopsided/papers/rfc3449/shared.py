@@ -83,7 +83,7 @@ def means(found: list[Ratio]) -> list[Measured]:
 
 
 def worst(found: list[Ratio], way: str) -> Measured:
-    """Returns a direction's least ratio, named after its path."""
+    """Returns a direction's smallest ratio, with the name of its path."""
     least = min((each for each in found if each.way == way), key=lambda each: each.value)
     load = " alone" if least.load == "alone" else ""
     return number(f"{WAYS[way][0]}{load} at worst, {least.path.title}", least.value)

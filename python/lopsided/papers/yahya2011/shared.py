@@ -52,7 +52,7 @@ def mbit(m: Measurements, test: Test, flow: str = "S1", experiment: str = "") ->
 
 
 def rates(m: Measurements, tests: Iterable[Test], flow: str = "S1", experiment: str = "") -> list[Measured]:
-    """Returns one flow's throughputs in Mbit/s, with the published ones."""
+    """Returns one flow's measured throughputs in Mbit/s, with the published throughputs."""
     return [
         number(
             f"{test.name} {test.flow_variant(flow)} {flow}",

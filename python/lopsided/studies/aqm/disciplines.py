@@ -1,4 +1,4 @@
-"""Parses the names of queue disciplines, and places them at links."""
+"""Parses the names of queue disciplines and assigns the disciplines to links."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Discipline:
     """The uplink's queue, if it differs from the downlink's."""
 
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
-        """Returns the scenario with the discipline at each given link and direction.
+        """Returns the scenario with this discipline as the queue of each given link and direction.
 
         `fifo` keeps the limit of an existing FIFO. `ecn` makes disciplines mark if they can.
         """

@@ -128,10 +128,10 @@ class Bottleneck:
     def scenario(
         self, *sides: Contender, queue_rtt_ms: float | None = None, controllers: Controllers | None = None
     ) -> Scenario:
-        """Returns the scenario of the sides, in their order of arrival. A single side starts immediately.
+        """Returns a scenario in which these sides start in the given order. A single side starts immediately.
 
-        `queue_rtt_ms` is the RTT in the queue's BDP (B = RTT C); default: the sides' mean. Raises UsageError if the
-        scenario is invalid.
+        `queue_rtt_ms` is the RTT that sizes a queue given in BDPs (B = RTT C); default: the mean RTT of the sides.
+        Raises UsageError if the scenario is invalid.
         """
         mean_ms = sum(side.rtt_ms for side in sides) / len(sides) if queue_rtt_ms is None else queue_rtt_ms
         try:

@@ -239,7 +239,7 @@ def _style(share: float | None) -> str:
 
 
 def _pairs(matrix: Matrix) -> View:
-    """One row per pair; of many pairs, only the least fair."""
+    """One row per pair. If there are many pairs, only the least fair pairs are shown."""
     cells = {
         (Contender(row["cc"], row["rtt_ms"]), Contender(row["against_cc"], row["against_rtt_ms"])): row
         for row in matrix.cells.rows()

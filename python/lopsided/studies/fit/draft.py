@@ -32,13 +32,14 @@ from lopsided.studies.fit.logs import Log
 from lopsided.studies.fit.statistics import Flow, flows
 
 MOST_FLOWS = 12
-"""Most flows in the fitted scenario; the smallest are left out."""
+"""Maximum number of flows in the fitted scenario. The flows with the least data are omitted."""
 LEAST_SHARE = 0.02
-"""Smallest kept flow's data, relative to the largest flow's."""
+"""Minimum amount of data of a kept flow, as a fraction of the largest flow's data."""
 APPLICATION = 0.1
-"""Fraction of the time from which an application limit gives the scenario pauses."""
+"""The drafted scenario includes pauses if the application limits the flow for at least this fraction of the time."""
 WINDOW = 0.1
-"""Fraction of the time from which a window limit gives the scenario a receive window."""
+"""The drafted scenario limits the receive window if that window limits the flow for at least this fraction of the
+time."""
 CONTRADICTED = 1.15
 """A busy line's measured rate is discarded if data arrived faster by this factor."""
 OUTAGE_S = 0.5

@@ -18,9 +18,9 @@ from lopsided.studies.fit.statistics import Flow
 Way = Literal["down", "up"]
 WAYS: Sequence[Way] = ("down", "up")
 PACKET = 1500
-"""Bytes of a full IP packet: the unit of drop-tail buffers."""
+"""Size of a full IP packet in bytes: the unit of drop-tail buffers."""
 ACK = 52
-"""Bytes of an ACK with timestamps."""
+"""Size in bytes of an ACK with timestamps."""
 BUSY_MS = 2.5
 """Wait in ms below which the buffer's size stays unknown. Same as in `crates/capture`."""
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
@@ -49,8 +49,7 @@ class Parameter:
     """Standard deviation of the starting value's logarithm."""
     unit: str
     measured: float = 0.0
-    """Half-width of the interval if only `analyze` measured the value, in units of the spread; 0 without a
-    measurement."""
+    """Half-width of the interval, in units of the spread, if only `analyze` measured the value; 0 if it did not."""
     direct: bool = False
     """True if the packets show the value. Its interval then needs no simulations."""
 

@@ -29,7 +29,7 @@ PAYLOAD = 1448
 BUSY = 0.8
 """Load of a shaper, relative to its rate, from which throughput counts as the line's rate."""
 LEAST_SAMPLES = 5
-"""Least number of samples from which a rate is computed."""
+"""Minimum number of samples from which a rate is computed."""
 _FLENT: Mapping[Way, str] = {"down": "download", "up": "upload"}
 _AUTORATE: Mapping[Way, str] = {"down": "DL", "up": "UL"}
 _FLOW = re.compile(r"TCP (?P<way>download|upload)(?P<rest>.*)")

@@ -39,11 +39,11 @@ CLOCK = 2.0
 A queue that fills makes the clock seem slower.
 """
 LARGEST = 1600
-"""Largest plausible IP packet in bytes. Network cards merged larger ones."""
+"""Size in bytes of the largest plausible IP packet. Larger packets were merged by a network card."""
 LEAST_GAPS = 20
-"""Least number of gaps for a packet size to be used."""
+"""Minimum number of gaps with a packet size. Sizes with fewer gaps are not used."""
 LEAST_ACKS = 100
-"""Least number of ACKs that show arrivals."""
+"""Minimum number of ACKs from which arrivals are inferred."""
 WINDOW_S = 0.5
 """Seconds per window of the first rate estimate."""
 CAP_S = 0.02
@@ -55,7 +55,7 @@ MOST_OVERHEAD = 60
 SURE_BYTES = 0.25
 """Largest standard error, in bytes, of a known framing."""
 CELL, CELL_PAYLOAD = 53, 48
-"""Bytes of an ATM cell and of its payload (ITU-T I.361)."""
+"""Size in bytes of an ATM cell and of its payload (ITU-T I.361)."""
 MOST_AHEAD = 1.2
 """Full packets ahead of the rate from which a line has a shaper with a bucket."""
 OFTEN_AHEAD = 5
@@ -65,13 +65,13 @@ BUCKETS = (3_000, 6_000, 12_000, 24_000)
 BETTER = 0.8
 """Largest mean difference of an accepted bucket, relative to no bucket."""
 LEAST_DROPS = 3
-"""Least number of drops that show a discipline."""
+"""Minimum number of drops from which a discipline is inferred."""
 ALIKE = 0.1
 """Relative difference up to which queue lengths count as equal."""
 OFTEN = 0.3
-"""Least fraction of drops at which a drop-tail queue was full."""
+"""Minimum fraction of drops at which the queue was full, if the queue is drop-tail."""
 WAITED = 0.9
-"""Least fraction of drops at which packets waited in an AQM."""
+"""Minimum fraction of drops at which packets waited, if the queue is an AQM."""
 SAME_DROPS, OTHER_DROPS = 0.5, 1.0
 """Packets treated differently by a simulated drop-tail queue, per drop.
 

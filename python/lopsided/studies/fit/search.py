@@ -53,7 +53,7 @@ AROUND = 0.2
 RADII = (1.0, 0.5, 0.25)
 """Distances of these samples from the best trial, in units of the spread."""
 LEAST_SAMPLES = 8
-"""Least number of trials for a regression."""
+"""Minimum number of trials for which a regression is computed."""
 POPULATION = 8
 BOUND = 4.0
 """Largest distance from a starting value, in units of the spread."""
@@ -103,7 +103,8 @@ class Search:
     """At the end: the best trial with unknown parameters at their starting values."""
 
     def distances(self, choice: str) -> dict[str, float]:
-        """Returns the smallest distance per name of a choice such as `queue.down`."""
+        """Returns the smallest distance of a trial with each candidate for a choice. `queue.down` has the candidates
+        `fifo`, `codel`, ..."""
         return _closest(self.runner.made, choice)
 
     def best(self) -> Trial | None:
@@ -160,7 +161,7 @@ class Search:
         return [each for each in ranked[:FINALISTS] if self._mean(each) <= FURTHER * best + 0.05]
 
     def _scan_buffers(self, ways: Sequence[Way]) -> None:
-        """Sets the buffers' starting positions, one direction after the other.
+        """Sets the starting positions of the buffers, first in one direction and then in the other direction.
 
         A buffer with data and ACKs can be far from its guess, and hides the right structure.
         """
@@ -256,7 +257,8 @@ class Search:
         return list(zip(self.runner.draft.parameters(structure), self._start(structure), strict=True))
 
     def _compare(self, structures: Sequence[Structure]) -> None:
-        """Runs each structure with the best parameters, in case its own were refined less.
+        """Runs each structure with the best trial's parameters, because the structure's own parameters may be less
+        refined.
 
         The best disciplines are tried with every congestion control. With two-way flows, the closest structures are
         compared by the mean of several trials.
@@ -276,7 +278,8 @@ class Search:
         self._settled = min(means, key=lambda key: means[key])
 
     def _converted(self, best: Trial, structure: Structure) -> list[float]:
-        """Returns a trial's positions for another structure, with its own starting values and spreads."""
+        """Converts a trial's parameter values to search positions in another structure. Parameters that the trial lacks
+        keep the starting values of `structure`."""
         values = self.runner.values(best.structure, best.positions)
         found: list[float] = []
         for each, start in self._started(structure):
@@ -389,7 +392,7 @@ class _Estimate:
 
 
 def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _Estimate:
-    """Ridge regression: the position at which all statistics agree with the observed ones."""
+    """Estimates the position at which all statistics equal the observed statistics, by ridge regression."""
     if len(positions) < LEAST_SAMPLES or positions.std() == 0:
         return _Estimate(0.0, float("inf"), 0.0)
     scale = apart.std(axis=0)
@@ -414,7 +417,7 @@ def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _E
 
 
 def _closest(trials: Sequence[Trial], key: str) -> dict[str, float]:
-    """Returns the smallest distance per name of a choice."""
+    """Returns the smallest distance of a trial with each candidate for a choice, closest candidate first."""
     kind, _, way = key.partition(".")
     found: dict[str, float] = {}
     for trial in trials:

@@ -33,7 +33,7 @@ SHARE = 0.03
 WAIT_SHARE = 0.05
 """Relative tolerance of queueing times, on top of the RTT's."""
 LEAST_MS = 0.5
-"""Least tolerance in ms: timestamps count milliseconds (RFC 7323)."""
+"""Minimum tolerance in ms, because TCP timestamps count milliseconds (RFC 7323)."""
 FAR = 4.0
 """Difference from which a statistic counts linearly, not squared."""
 MOST = 24.0

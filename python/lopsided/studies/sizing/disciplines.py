@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 UNMANAGED_PACKETS = 1000
 """An unmanaged queue's limit in packets, as in Linux's FIFO."""
 KEPT_GOODPUT = 0.8
-"""Least use of the line by an acceptable candidate, relative to the best."""
+"""Minimum use of the line by an acceptable candidate, relative to the candidate that uses it best."""
 
 _FRAME_BYTES = 1514
 _LONGEST_FRAME_MS = 10_000.0

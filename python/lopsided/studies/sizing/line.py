@@ -79,7 +79,7 @@ def line_of(
     rtt: str | float | None,
     asked: SizeOptions = USUAL,
 ) -> Line:
-    """The line of these options. Raises UsageError for invalid or missing ones."""
+    """Returns the line that these options describe. Raises UsageError if an option is invalid or missing."""
     if asked.preset is not None:
         usual = _preset_rates(asked.preset)
         if usual[0] is None or usual[1] is None:

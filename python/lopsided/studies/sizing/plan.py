@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 FIELD_ALONE_S = FIELD_BOTH_S = 30.0
 ALONE_S, BOTH_S = 30.0, 120.0
-"""Seconds of both parts of a whole run: the download alone, then both flows."""
+"""Durations in seconds of the two parts of a whole run: the download alone, then both flows."""
 
 BUDGET_PACKETS = 12_000_000
-"""Most packets to simulate: a few seconds on two cores."""
+"""Maximum number of packets to simulate, which take a few seconds on two cores."""
 _ADVICE_SHARE = 0.4
 """Fraction of the packets for comparing disciplines."""
 _COARSE, _FINE = 6, 4

@@ -37,7 +37,7 @@ class Sizing(Study):
     model: Model
     """The model's buffer by the largest windows of a whole run, as in the thesis. Slow start often overshoots."""
     model_both: Model
-    """The model's buffer by the largest window with both flows, without that overshoot."""
+    """The model's buffer by the largest windows while both flows run. This period excludes slow start's overshoot."""
     measured: Measured
     curve: Table
     runs: Table

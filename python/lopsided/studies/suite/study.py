@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _MOST_KEPT = 60
-"""Most runs in memory for the report's figures."""
+"""Maximum number of runs that are kept in memory for the report's figures."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MOST_ARMS = 100
 _MOST_AXES = 2
-"""Most axes of a figure."""
+"""Maximum number of axes that a figure can show."""
 
 
 class Sweep(Table, Study):
@@ -202,7 +202,8 @@ def summary(table: Table) -> Table:
     Returns
     -------
     Table
-        Median, least, greatest, and mean with its 95 % half-width (`..._ci95`; null for one repetition or equal runs).
+        Median, minimum, maximum, and mean with its 95 % half-width (`..._ci95`; null for one repetition or identical
+        runs).
     """
     import polars as pl
 

@@ -110,7 +110,7 @@ def _ellipses(found: Aqm) -> Figure:
 _ROOM = 1.4
 """Factor of room on the axis for the queues' names."""
 _LEAST_POINTS = 3
-"""Fewest points for an ellipse. Two would give a line."""
+"""Minimum number of points for which an ellipse is drawn. Two points would give a line."""
 
 
 def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:

@@ -100,12 +100,13 @@ MAPS: dict[str, Map] = {
 """The heat maps by column."""
 
 _OWN_KIND_MARGIN = 0.05
-"""Excess of harm over flows of the same control that gives a cell a frame. Smaller ones are noise."""
+"""A cell gets a frame if its harm exceeds the harm between flows of the same control by this much. Smaller excess is
+noise."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
 _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0
 _BARE_IN = 0.08
-"""Top margin in inches without a title."""
+"""Top margin in inches of a figure that has no title."""
 _SIDE_OF_FEW_IN, _LARGEST_CELL_OF_FEW_IN = 3.2, 0.9
 """Width of a map with few cells, so that the figure is not mostly empty."""
 _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082

@@ -21,11 +21,11 @@ _ALONE_IN, _BESIDE_IN = 2.7, 1.9
 _MOST_QUEUES = 8
 _MANY = 8
 _OVER = 1.1
-"""Largest distance of a panel's top from the limit, as a factor."""
+"""If a panel's top is higher than this multiple of the link's rate, a note explains the excess."""
 _MOST_SAMPLES = 700
 """Samples above which a queue is drawn as mean and peaks. A line would fill the panel."""
 _CLOUD = 40
-"""Most flows that are drawn faintly below their mean, if there are more than _MANY."""
+"""Maximum number of flows that are drawn faintly behind their mean, if there are more than _MANY."""
 
 
 def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Chart:

@@ -144,7 +144,8 @@ def _settings(found: Search) -> Figure:
 
 
 def _groups(found: Search, front: Sequence[Trial] = ()) -> tuple[tuple[list[Trial], str, Literal["none", "full"]], ...]:
-    """Returns the trials beyond the limits and the others without those of the front, each with ink and fill."""
+    """Returns two groups of trials with ink and fill: trials that break a limit, and all others except the front's
+    trials."""
     drawn = {trial.number for trial in front}
     broken = [trial for trial in found.tried if _valued(found, trial) and not found.keeps(trial)]
     kept = [trial for trial in found.tried if found.keeps(trial) and trial.number not in drawn]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MOST_QUEUES = 2
 _MOST_BARS = 6000
-"""Data segments above which they become one line."""
+"""Maximum number of data segments that are drawn as separate bars. More segments are drawn as one line."""
 _SHADES = {"disorder": style.GRID, "cwr": style.UP[3], "recovery": style.DOWN[3], "loss": style.RED}
 _DOTTED = (0, (1, 2))
 
@@ -109,7 +109,7 @@ def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
 
 
 def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Floats, Floats]]:
-    """Returns the same from a capture at the sender, without drops."""
+    """Returns the same curves from a capture at the sender, which shows no drops."""
     spans = {"dropped": (np.empty(0), np.empty(0), np.empty(0))}
     for name in ("sent", "acked"):
         rows = passed.filter(passed["event"] == name)

@@ -49,7 +49,7 @@ class Machine:
         return self.kind == "timetravel"
 
     def run(self, job: Job, folder: Path, timeout_s: float, progress: Callable[[float], object] | None = None) -> None:
-        """Runs a job; the result is in its folder. Raises GuestFailed without progress."""
+        """Runs a job and stores the result in `folder`. Raises GuestFailed if the guest makes no progress."""
         job.save(folder / "job.json")
         command, environment = self._command(folder)
         with watched(command, environment, folder, virtual_time=self.virtual_time) as running:
@@ -91,7 +91,7 @@ class Machine:
 
     @property
     def speed(self) -> float:
-        """Least simulated seconds per real second. A slower run counts as stuck."""
+        """Minimum number of simulated seconds per real second. A slower run counts as stuck."""
         return 0.1 if self.virtual_time else 0.8
 
 

@@ -76,7 +76,8 @@ class Direction:
     atm: bool = False
     queue: Discipline = Discipline("pfifo", "")
     mtu: int = LARGEST_PACKET
-    """Largest IP packet in bytes. The node before the link refuses larger ones and notifies the sender."""
+    """Size in bytes of the largest IP packet. The node before the link refuses larger packets and notifies the
+    sender."""
     delay_ns: int = 0
     loss: float = 0.0
     gilbert: tuple[float, float, float, float] | None = None
@@ -111,7 +112,7 @@ class Direction:
 
 @dataclass(frozen=True)
 class Line:
-    """A link between two nodes. `down` runs from the first."""
+    """A link between two nodes. `down` runs from the first node to the second."""
 
     name: str
     ends: tuple[str, str]
@@ -333,7 +334,7 @@ class _Planner:
     def _grow(
         self, node: str, interface: str, discipline: Discipline, handle: int, parent: int, sizes: str = ""
     ) -> int:
-        """Adds a discipline and its inner ones, and returns the next handle."""
+        """Adds a discipline and its child disciplines, and returns the next handle."""
         classes = [
             (handle | branch.minor, handle | branch.parent, branch.options)
             for branch in discipline.branches

@@ -101,13 +101,14 @@ SCHEDULER_TICK_NS = 64
 """Time unit of tbf and htb in ns: PSCHED_SHIFT in linux/pkt_sched.h."""
 
 NETEM_ROOM = 100_000
-"""Packets in a delay line, more than any run has in flight."""
+"""Number of packets that a delay line can hold, more than any run has in flight."""
 
 
 def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: int = 0, atm: bool = False) -> str:
-    """tbf: `rate` in bit/s, `burst` in bytes. Packets get `overhead` bytes, and with `atm` whole ATM cells.
+    """tbf: `burst` in bytes. Each packet is charged `overhead` extra bytes and, with `atm`, is rounded up to whole ATM
+    cells.
 
-    A child replaces its own queue immediately, so its limit has no effect.
+    A child discipline replaces tbf's default queue immediately, so the limit of that queue has no effect.
     """
     rate = _rate(bits_per_second, overhead, minimum, atm)
     limit = 1 << 20
@@ -231,7 +232,7 @@ def codel_step(limit: int, threshold_s: float) -> str:
 
 
 def cake(queue: Mapping[str, Any], bits_per_second: int, link_header: int, ack_filter: str) -> str:
-    """cake, with `link_header` bytes more per packet. A rate of 0 means no shaper."""
+    """cake with `link_header` extra bytes per packet. A rate of 0 disables the shaper."""
     framing = queue["framing"]
     rate = _attribute(CAKE_BASE_RATE64, struct.pack("=Q", bits_per_second // 8))
     # Only this value may be negative.

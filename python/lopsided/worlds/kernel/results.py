@@ -211,7 +211,7 @@ _NO_WAITS = pl.DataFrame(
 
 
 def _on_the_wire(packets: pl.Series, framing: said.Framing) -> int:
-    """Bytes of these IP packets on the line."""
+    """Returns the number of bytes that these IP packets occupy on the line, including framing."""
     frames = (packets + framing["overhead_bytes"]).clip(lower_bound=framing["minimum_bytes"])
     if framing["cell_format"] == "atm":
         frames = (frames + 47) // 48 * 53

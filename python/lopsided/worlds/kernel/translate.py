@@ -354,14 +354,14 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
         # A changed tbf fills its bucket and does not wake the waiting packet (tbf_change).
         raise Unsupported(f"{where}: Linux's tbf refills continuously, and not by intervals")
     if shaper["line_rate_bps"] is not None:
-        # tbf's peakrate bucket holds a full packet, so small ones would leave too early. htb borrows tokens for the
-        # first.
+        # Neither tbf nor htb can pace the burst. tbf's peakrate bucket holds a full packet, so small packets would
+        # leave too early. htb sends the first packet on borrowed tokens.
         raise Unsupported(f"{where}: Linux's tbf lets a burst pass at once, and not at a line's rate")
     return shaper["burst_bytes"]
 
 
 def _discipline(queue: said.Queue, where: str) -> Discipline:
-    """A discipline with those in its classes."""
+    """Translates a queue into Linux's discipline, including the disciplines of its classes."""
     if queue["kind"] == "prio":
         bands = [Branch(band + 1, child=_discipline(child, where)) for band, child in enumerate(queue["bands"])]
         return Discipline("prio", qdisc.prio(len(bands)), 0, tuple(bands), _classifier(queue, len(bands)))

@@ -36,7 +36,7 @@ PREPARATION_S = 60.0
 """Seconds for creating namespaces and devices."""
 
 LATE_MS = 10.0
-"""Mean lateness in ms of packets or timers from which a run is rejected."""
+"""A run is rejected if its packets or timers are late by this number of ms on average."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -84,7 +84,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs jobs in turn, because parallel ones would delay each other, and yields each number and run."""
+    """Runs jobs one after the other, because parallel runs would delay each other. Yields each job's number and run."""
     for number, job in enumerate(jobs):
 
         def note(share: float, number: int = number) -> None:

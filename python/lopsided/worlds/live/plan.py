@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 HEADERS = 40
-"""Bytes of IPv4 and TCP headers without options."""
+"""Size in bytes of IPv4 and TCP headers without options."""
 LEAST_MTU = 1500
 NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
 """The sysctl that keeps new devices from sending neighbour discovery."""

@@ -179,7 +179,7 @@ def _in_time(m: Measurements, column: str, what: str, unit: str = "") -> list[Me
 
 @of_time("Compatible TCP and Cubic lead in turn, as is usual.", "section 3.4.3, figure 3.9", fails=True)
 def lead_in_turn(m: Measurements) -> Verdict:
-    """At 40 ms, the leading flow changes at least once after slow start."""
+    """At 40 ms, the lead passes from one flow to the other at least once after slow start."""
     with_margin, printed, cubics = _in_time(m, "lead_changes", "changes of the lead")
     return at_least(1, [printed]).but(
         with_margin,

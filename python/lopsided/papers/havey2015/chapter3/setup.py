@@ -63,7 +63,8 @@ OBJECT = 10_000_000
 
 
 def _station(mode: str, error: float) -> Overrides:
-    """Scenario keys for a tested station with FWP, or like the others."""
+    """Scenario keys for the tested station. It uses FWP if `mode` is "fwp", and plain 802.11 like the other stations
+    otherwise."""
     station = '{ name = "station0", acknowledge = false, reorder = false }'
     return {
         "topology.medium.wifi.frame_error": str(error),

@@ -30,7 +30,7 @@ from .topology import CannotBuild, Network, QueueCount
 from .tun import PathGone, Talk, TooLate
 
 LEAD_NS = 100_000_000
-"""Least ns between preparations and time 0."""
+"""Minimum time in ns between the preparations and time 0."""
 
 SLOT_NS = 512 * 4_000_000
 """Slot length in ns on level 3 of the kernel's timer wheel: 512 ticks at 250 Hz. Finer slots never cross its ends."""

@@ -31,7 +31,7 @@ PCAP_NANOSECONDS = 0xA1B23C4D
 LINK_TYPE_ETHERNET = 1
 
 FRAME = 256
-"""Bytes of a ring's slot: header and first bytes of a packet."""
+"""Size in bytes of a ring's slot, which holds the header and the first bytes of a packet."""
 MOST_FRAMES, LEAST_FRAMES = 1 << 17, 1 << 12
 ALL_FRAMES = 1 << 19
 """Slots of all rings: 128 MiB of a guest's 512 MiB."""

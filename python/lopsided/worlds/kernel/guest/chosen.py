@@ -23,7 +23,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Losses:
-    """One direction's program, and two counters shared with the kernel."""
+    """The eBPF program that drops chosen packets in one direction. The kernel counts packets and drops in a shared
+    map."""
 
     def __init__(self, chosen: ChosenLoss, origin_ns: int) -> None:
         # struct bpf_attr: kind, size of keys, size of values, number of entries.

@@ -172,7 +172,7 @@ class Tap:
 
 @dataclass(frozen=True)
 class Check:
-    """Checks of a path before the measurement. 0 means no check."""
+    """Checks of a path before the measurement. A field that is 0 skips its check."""
 
     sender: str
     receiver: str
@@ -180,11 +180,11 @@ class Check:
     """Delay of a small datagram on the idle path in ns."""
     bottleneck_bps: int
     datagram_octets: int
-    """Bytes of the largest datagram at the bottleneck, with framing."""
+    """Size in bytes of the largest datagram at the bottleneck, including framing."""
     full_queue_one_way_ns: int
     """Delay in ns of the last datagram that fits into the full queue."""
     largest: int
-    """Bytes of the largest IP packet without fragmentation."""
+    """Size in bytes of the largest IP packet that the path carries unfragmented."""
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ class Job:
     checks: list[Check]
     chosen: list[ChosenLoss] = field(default_factory=list[ChosenLoss])
     programs: list[Program] = field(default_factory=list[Program])
-    """Programs of the run, which ends with the `awaited` ones, or after its duration."""
+    """Programs of the run. The run ends when all `awaited` programs have exited, or after its duration."""
     seed: int = 0
     """Seed of the guest's random numbers in virtual time."""
     snap_length: int = 128

@@ -21,7 +21,7 @@ from .topology import Network
 
 
 class Programs:
-    """All programs of a job. `ended` is called after the awaited ones."""
+    """All programs of a job. `ended` is called when the last awaited program has exited."""
 
     def __init__(
         self,

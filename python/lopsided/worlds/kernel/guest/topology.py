@@ -43,7 +43,8 @@ TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 CAKE_STATS_TINS, CAKE_TIN_DROPPED, CAKE_TIN_ACKS, CAKE_TIN_MARKED = 10, 4, 6, 8
 
 TUN_QUEUE = 10_000
-"""Packets that a device holds until its process reads them, so many that none is lost."""
+"""Number of packets that a device can hold until its process reads them. The number is large enough to lose no
+packet."""
 
 EVERY_NODE = {
     "net.ipv4.conf.all.rp_filter": "0",
