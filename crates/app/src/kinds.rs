@@ -35,10 +35,10 @@ fn entry<A: AppSettings>() -> Kind<BuildApp> {
 }
 
 /// Registers an application for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part).
-/// Replaces an earlier registration of the name.
+/// Replaces an earlier registered application of the same name.
 ///
 /// # Errors
-/// If a built-in application has the name.
+/// Returns [`NameTaken`] if a built-in application already has this name.
 pub fn register<A: AppSettings>() -> Result<(), NameTaken> {
     KINDS.register(entry::<A>())
 }

@@ -43,7 +43,7 @@ struct Host {
     bytes: [Vec<u64>; 2],
     /// Numbers of packets with and without data.
     packets: [[u64; 2]; 2],
-    /// Times of the latest packets.
+    /// Times of the most recent packets.
     passed: [VecDeque<u64>; 2],
     /// IPv4 identifications of the packets that the host sent.
     ids: Ids,

@@ -347,7 +347,8 @@ impl DropTailPath {
         }
     }
 
-    /// Stores the transit record of a packet that an observer may see. `backlog` includes the packet.
+    /// Stores a packet's transit record, unless the transit ends before an observer can sample the link. `backlog`
+    /// includes the packet.
     #[inline(never)]
     fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();

@@ -11,7 +11,7 @@ use lopsided_queue::{
 };
 use proptest::prelude::*;
 
-/// The results of the naive model.
+/// The results of the naive model, which simulates each nanosecond.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     delivered: Vec<Fate>,
@@ -253,7 +253,7 @@ impl Shaper for Slots {
     }
 }
 
-/// The buffer settings of a queue.
+/// The buffer of the queue under test.
 fn buffer(queue: &QueueConfig) -> FifoConfig {
     let step = || FifoConfig::new(queue.get::<ThresholdConfig>().expect("there is no model of another one").limit);
     queue.get::<FifoConfig>().cloned().unwrap_or_else(step)

@@ -1,4 +1,4 @@
-//! Bytes on the wire, computed by hand.
+//! Compares the number of bytes on the wire with values computed by hand.
 
 use lopsided_core::Bytes;
 use lopsided_link::Framing;

@@ -1,4 +1,4 @@
-//! The fate of each packet that is replayed through a link or through its queue.
+//! A replay through a link or its queue reports when each packet departed, and which were dropped or marked.
 
 mod common;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// A clock that behaves like a real machine's: sleeps end slightly early or late.
+/// A test double of a real clock: waits end slightly early or late.
 struct Clock {
     now: Time,
     naps: u64,

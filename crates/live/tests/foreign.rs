@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 const SERVER: NodeId = NodeId(0);
 const CLIENT: NodeId = NodeId(1);
 
-/// Packets that arrive at given times, and a clock that wakes up on time.
+/// A test double of a device and its clock: packets arrive at given times, and every wait ends exactly on time.
 struct Others {
     now: Time,
     coming: VecDeque<(Time, NodeId, Vec<u8>)>,

@@ -1,4 +1,4 @@
-//! Runs on separate threads. Python waits for each result in short intervals, between which it can handle signals.
+//! Executes runs on separate threads. Python waits for each result in short intervals, and handles signals in between.
 
 use crate::captures::Points;
 use crate::controller::CustomController;

@@ -10,7 +10,7 @@ use std::fs::{File, create_dir_all};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// The points of capture, and the folder for the files.
+/// Where a run captures packets: at its hosts, on its links or both. The files are written to `folder`.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     pub(crate) folder: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Points {
     pub(crate) links: bool,
 }
 
-/// The capture files of a run in progress.
+/// The open capture files of a run in progress, each with its observer.
 pub(crate) struct Captures {
     packets: Vec<(PathBuf, Capture)>,
     /// The qlogs of QUIC flows; empty unless hosts are captured.

@@ -1,10 +1,10 @@
-//! Converts the columns of a table to Python values, as bytes or as texts.
+//! Converts the columns of a table to Python values: bytes, or lists for texts and for columns with missing values.
 
 use lopsided_sim::Column;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// The columns of a table, by name.
+/// Returns a dictionary from the name of each column to its kind and its values.
 pub(crate) fn columns<'py>(py: Python<'py>, columns: &[(&'static str, Column<'_>)]) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
     for (name, column) in columns {

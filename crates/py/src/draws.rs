@@ -1,4 +1,4 @@
-//! Random numbers of the simulator, for an emulation that must use the same values.
+//! Returns random numbers of the simulator to emulations that must use the same values.
 
 use lopsided_core::Rng;
 use pyo3::prelude::*;

@@ -1,4 +1,5 @@
-//! Runs with real hosts. The network path runs on a Rust thread, and Python starts the agent of the hosts.
+//! Executes runs with real hosts. The network path runs on a Rust thread. Python starts the agent, the process that
+//! provides the hosts.
 
 use crate::captures::{Captures, Points};
 use crate::error::Failure;

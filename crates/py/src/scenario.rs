@@ -141,7 +141,7 @@ fn read(
     }
 }
 
-/// An axis: its name, and its values, each with a label and its overrides.
+/// An axis of a sweep: its name and its values. Each value has a label and the overrides that set it.
 type Axis = (String, Vec<(String, Vec<(String, String)>)>);
 
 fn axis_parts(axis: lopsided_scenario::Axis) -> Axis {

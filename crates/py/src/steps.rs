@@ -1,4 +1,4 @@
-//! One run with its observers and user code, which is run as a whole or in steps.
+//! Executes one run with its observers and user code, either to the end or in steps.
 
 use crate::captures::{Captures, Points};
 use crate::columns::columns;
@@ -14,10 +14,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
 
-/// Number of events between two checks for signals. This number takes about 0.1 s.
+/// Number of events between two checks for signals. A run handles this number of events in about 0.1 s.
 const SLICE: u64 = 1 << 18;
 
-/// A run that has not ended.
+/// A run in progress, with its observers and capture files.
 pub(crate) struct Prepared {
     scenario: Arc<lopsided_scenario::Scenario>,
     run: Run<Arc<lopsided_scenario::Scenario>>,
@@ -28,8 +28,8 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Builds the network of the scenario, at time zero. `own` has the user's congestion controls, `capture` the points
-    /// of capture.
+    /// Builds the scenario's network, at time zero. `own` contains the user's congestion controls. `capture` selects
+    /// the capture files; `None`: no files.
     pub(crate) fn open(
         scenario: &Arc<lopsided_scenario::Scenario>,
         own: &[CustomController],

@@ -33,7 +33,7 @@ pub(crate) fn catalogue() -> Vec<(&'static str, &'static str, Vec<[&'static str;
     specs.map(declared).collect()
 }
 
-/// Returns a table's name and meaning, and name, kind, unit, heading and meaning of each column.
+/// Returns the name and meaning of a table, and the name, kind, unit, heading and meaning of each of its columns.
 pub(crate) fn declared(spec: TableSpec) -> (&'static str, &'static str, Vec<[&'static str; 5]>) {
     (spec.name, spec.meaning, spec.columns.iter().map(told).collect())
 }

@@ -163,7 +163,7 @@ pub(crate) fn round_trips(py: Python<'_>, path: PathBuf, ports: BTreeMap<u16, u3
     Ok(found.into_iter().map(|trip| (trip.flow, trip.at.as_nanos(), trip.took.as_nanos())).collect())
 }
 
-/// Returns the row of a flow, from a file or from a run.
+/// Returns a flow's row in the table `traces`, for a flow in a capture file or in a run.
 fn row(flow: &FlowSummary) -> TraceRow {
     // Without samples the RTT is undefined: report NaN instead of 0.
     let timed = |value: f64| if flow.rtt.samples > 0 { value } else { f64::NAN };

@@ -64,11 +64,11 @@ fn entry<D: Discipline>() -> Kind<BuildQueue> {
 }
 
 /// Registers your own discipline for all scenarios of this process, under the name of its [`Part`]. Replaces an earlier
-/// registration of the name.
+/// registered discipline of the same name.
 ///
 /// # Errors
 ///
-/// If a built-in discipline has the name.
+/// Returns [`NameTaken`] if a built-in discipline already has this name.
 pub fn register<D: Discipline>() -> Result<(), NameTaken> {
     KINDS.register(entry::<D>())
 }

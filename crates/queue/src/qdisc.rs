@@ -17,7 +17,7 @@ use std::fmt::Debug;
 /// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time `dequeue`
 ///   returns a packet or drops one, or `ready_at` returns a later time.
 /// - A discipline that sends sensing packets gets the packets of the opposite direction through `observe_reverse`.
-///   `poll_originate` returns the sensing packets; the caller offers them like all other packets.
+///   `poll_originate` returns the sensing packets; the caller enqueues them like all other packets.
 ///
 /// # Composition
 /// A discipline with classes stores them in [`Classes`], or in a [`crate::Child`] or a counting [`crate::Class`] each.
@@ -114,7 +114,7 @@ pub trait Qdisc: Debug + Send {
         self.children_mut().is_some_and(|classes| classes.observe_reverse(packet, now))
     }
 
-    /// Returns a sensing packet for the caller to create and offer. Called after each offered packet until the result
+    /// Returns a sensing packet that the caller must create and enqueue. Called after each `enqueue` until the result
     /// is `None`.
     fn poll_originate(&mut self) -> Option<NewPacket> {
         self.children_mut().and_then(Classes::poll_originate)

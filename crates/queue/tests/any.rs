@@ -121,9 +121,9 @@ enum Operation {
         dscp: u8,
         ecn: Ecn,
     },
-    /// Creates and offers the sensing packets that the disciplines of the tree have prepared.
+    /// Creates and enqueues the sensing packets (delay probes) that the disciplines have requested.
     Originate,
-    /// Offers an ACK of one of two connections.
+    /// Enqueues an ACK of one of two connections.
     Ack {
         flow: u16,
         step: u32,

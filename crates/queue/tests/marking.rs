@@ -58,7 +58,8 @@ fn step(config: ThresholdConfig) -> Queue {
     QueueConfig::new(config).build(1, "test").unwrap().checked()
 }
 
-/// Offers a packet. Returns its ECN field at its dequeue, or `None` if it was dropped.
+/// Enqueues a packet, and then dequeues all packets. Returns the ECN field of the enqueued packet, or `None` if it was
+/// dropped.
 fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Accounting) -> Option<Ecn> {
     let before = queue.backlog().packets;
     queue.enqueue(packet_with(ecn, id, 1000), &mut cx(Time::ZERO, accounting));

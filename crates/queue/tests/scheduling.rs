@@ -126,7 +126,7 @@ fn htb_lends_level_by_level() {
     assert_near(&all, &[3.0, 3.0, 4.0], 0.05);
 }
 
-/// Offers packets at once and dequeues each as soon as it is ready. Returns the departure times in microseconds.
+/// Enqueues all packets at once, and dequeues each as soon as it is ready. Returns the departure times in microseconds.
 fn departures(queue: &mut Queue, sizes: &[u32]) -> Vec<u64> {
     let (mut accounting, mut now) = (Accounting::new(1), Time::ZERO);
     for (id, size) in sizes.iter().enumerate() {

@@ -40,7 +40,7 @@ impl Bench {
         Packet::unbooked(self.made, self.now, new)
     }
 
-    /// Offers a full segment, and then the packets that the discipline creates, as a link does.
+    /// Enqueues a full segment, and then the sensing packets that the discipline requests, as a link does.
     fn offer(&mut self, port: u16) {
         let segment = self.packet(segment(port, 1, 1, 1448, false));
         self.queue.enqueue(segment, &mut cx(self.now, &mut self.accounting));
@@ -56,8 +56,8 @@ impl Bench {
         std::iter::from_fn(|| queue.dequeue(&mut cx(now, accounting))).map(|given| given.packet).collect()
     }
 
-    /// Passes four segments through the queue. Returns the sensing packet that follows them, as the far end sends it
-    /// back.
+    /// Passes four segments through the queue. Returns the sensing packet that follows them, after the far end has
+    /// turned it around.
     fn sense(&mut self, port: u16) -> Packet {
         (0..4).for_each(|_| self.offer(port));
         let mut left = self.drain();

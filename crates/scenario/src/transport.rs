@@ -91,10 +91,10 @@ fn entry<T: TransportSettings>() -> Kind<Methods> {
 }
 
 /// Registers a transport for all scenarios of this process, under the name of its [`Part`]. Replaces an earlier
-/// registration of the name.
+/// registered transport of the same name.
 ///
 /// # Errors
-/// If a built-in transport has the name.
+/// Returns [`NameTaken`] if a built-in transport already has this name.
 pub fn register_transport<T: TransportSettings>() -> Result<(), NameTaken> {
     KINDS.register(entry::<T>())
 }

@@ -67,7 +67,7 @@ impl<T: Named> Registry<T> {
     /// Adds an object, or replaces a registered object of the same name.
     ///
     /// # Errors
-    /// If a built-in object has the name.
+    /// Returns [`NameTaken`] if a built-in object already has this name.
     pub fn register(&self, own: T) -> Result<(), NameTaken> {
         let name = own.name();
         // Replacing a built-in object would change every scenario that uses it.

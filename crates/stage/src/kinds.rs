@@ -31,10 +31,10 @@ fn entry<S: StageKind>() -> Kind<Vtable> {
 }
 
 /// Registers your own stage for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part).
-/// Replaces an earlier registration of the name.
+/// Replaces an earlier registered stage of the same name.
 ///
 /// # Errors
-/// If a built-in stage has the name.
+/// Returns [`NameTaken`] if a built-in stage already has this name.
 pub fn register<S: StageKind>() -> Result<(), NameTaken> {
     KINDS.register(entry::<S>())
 }

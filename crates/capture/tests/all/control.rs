@@ -1,4 +1,4 @@
-//! Inference of congestion controls from logs of ACKs with a known window.
+//! Infers the congestion control from the ACK log of a connection whose congestion window is known.
 
 use lopsided_capture::{Loss, Step, guess};
 

@@ -1,4 +1,4 @@
-//! File formats and link types.
+//! The reader accepts every link type, and compressed or truncated files.
 
 use crate::story::{ack, data, framed, handshake, pcap};
 use flate2::Compression;

@@ -1,4 +1,4 @@
-//! Inference of a sender's limit, from captures with a known limit.
+//! Infers the limit of a sender from a capture, for senders whose limit is known.
 
 use crate::story::{MSS, Timed, ack, data, handshake, pcap};
 use lopsided_capture::{Analysis, Limit, Report};

@@ -1,4 +1,4 @@
-//! Changes of a packet, made through [`crate::Cx::rewrite`].
+//! Changes the header fields and the payload of a packet: see [`crate::Cx::rewrite`].
 
 use super::{Addresses, Ecn, Fields, Payload, RawTransport, TcpHeader, Transport, UdpHeader};
 

@@ -150,20 +150,20 @@ impl TcpOptions {
         self.apart.is_none()
     }
 
-    /// The maximum segment size, in a SYN.
+    /// The MSS option of a SYN; `None` if the segment has none.
     #[inline]
     pub fn mss(&self) -> Option<u16> {
         self.apart.as_ref()?.mss
     }
 
     #[inline]
-    /// The window-scale shift, in a SYN.
+    /// The shift of a SYN's window-scale option; `None` if the segment has none.
     pub fn window_scale(&self) -> Option<u8> {
         self.apart.as_ref()?.window_scale
     }
 
     #[inline]
-    /// True if SACK is permitted, in a SYN.
+    /// True if the segment is a SYN with the SACK-permitted option.
     pub fn sack_permitted(&self) -> bool {
         self.apart.as_ref().is_some_and(|apart| apart.sack_permitted)
     }

@@ -1,4 +1,4 @@
-//! Media in scenarios: their settings, and the medium that is built from them.
+//! The settings of media in scenarios, and the construction of a medium from its settings.
 
 use super::Medium;
 use lopsided_core::Rng;

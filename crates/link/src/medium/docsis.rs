@@ -178,13 +178,13 @@ pub struct Docsis {
     down_until: Option<Time>,
     /// The modems, indexed by station number. The entry of the CMTS only counts its frames.
     modems: Vec<Modem>,
-    /// The modem that is considered first for the next grant.
+    /// Number of the modem that gets the next grant, if it has a pending request.
     turn: usize,
     /// The transmissions granted in this interval: the modem, and the end of its frame.
     grants: VecDeque<(usize, Time)>,
     /// Start of the next interval. `None` while no modem has a frame.
     next_map: Option<Time>,
-    /// An event that follows the previous event at the same time.
+    /// A second event at the time of the previous event, which the next call of `on_event` returns.
     then: Option<(Time, MediumEvent)>,
     down_busy: Duration,
     up_busy: Duration,
@@ -271,7 +271,7 @@ impl Docsis {
         MediumEvent::Delivered(frame.id)
     }
 
-    /// Starts an interval: grants the pending requests that fit, and lets the other modems contend.
+    /// Starts an interval: grants the pending requests that fit, and runs the request slots for the other modems.
     fn on_map(&mut self, now: Time) -> MediumEvent {
         let over = now + self.config.map_interval;
         // The request slots come first in each interval.
@@ -285,7 +285,7 @@ impl Docsis {
         }
     }
 
-    /// Grants transmissions to modems with pending requests, from `from` on. Every transmission starts before `over`.
+    /// Grants transmissions that start in `from..over` to modems with pending requests.
     fn grant(&mut self, from: Time, over: Time) {
         let count = self.modems.len();
         // The rest of a frame from the previous interval is sent first.

@@ -29,11 +29,11 @@ fn entry<M: MediumKind>() -> Kind<Vtable> {
 }
 
 /// Registers your own medium for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part).
-/// Replaces an earlier registration of the name.
+/// Replaces an earlier registered medium of the same name.
 ///
 /// # Errors
 ///
-/// If a built-in medium has the name.
+/// Returns [`NameTaken`] if a built-in medium already has this name.
 pub fn register<M: MediumKind>() -> Result<(), NameTaken> {
     KINDS.register(entry::<M>())
 }

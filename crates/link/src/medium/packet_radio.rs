@@ -192,7 +192,7 @@ pub struct PacketRadio {
 /// One radio.
 #[derive(Debug, Default)]
 struct Radio {
-    /// The frame that the radio is to send.
+    /// The frame that the radio sends next or is sending.
     frame: Option<Frame>,
     /// The peer of the radio's current exchange or call; `None` if the radio is idle.
     busy_with: Option<usize>,
@@ -244,7 +244,7 @@ impl PacketRadio {
         PacketRadio { config, rng, radios, due: BTreeMap::new(), steps: 0 }
     }
 
-    /// Plans an event.
+    /// Schedules an event.
     fn at(&mut self, time: Time, step: Step) {
         self.steps += 1;
         // Events with equal times keep the order in which they were scheduled.

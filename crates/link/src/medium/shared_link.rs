@@ -11,7 +11,7 @@ use lopsided_queue::{Qdisc, Queue, QueueStats};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-/// A medium with its stations, as a node of a network.
+/// The node of a shared medium: the medium, and the stations with their queues.
 ///
 /// Scenarios build the medium from a [`MediumConfig`](crate::MediumConfig).
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct SharedLink {
     medium: Box<dyn Medium>,
     /// The port that leads to each destination.
     ports: BTreeMap<IpAddr, Port>,
-    /// Packets that are about to leave the node, with their ports.
+    /// Packets that leave the node at the next poll, each with its port.
     out: VecDeque<(Port, Packet)>,
 }
 
@@ -62,9 +62,9 @@ struct Frame {
     lane: usize,
     /// The packet; `None` after its delivery.
     packet: Option<Packet>,
-    /// The next station.
+    /// Number of the station that receives the frame.
     next: usize,
-    /// The port towards the packet's destination; `None` without a route.
+    /// The port towards the packet's destination; `None` if there is no route.
     port: Option<Port>,
 }
 

@@ -17,14 +17,14 @@ pub enum Fate {
     Dropped(u64, Time, DropReason),
 }
 
-/// An action of a test on the link.
+/// An operation that a test performs on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// The entry of a packet of this size, IP header included.
+    /// Sends a packet of this size into the link, IP header included.
     Packet(u32),
-    /// A timeout that was not due.
+    /// Calls `handle_timeout` although no timer has expired.
     SpuriousTimeout,
-    /// A measurement of the link.
+    /// Reads the link's counters, and checks that they account for each packet.
     Observe,
 }
 

@@ -95,7 +95,7 @@ impl Tree {
         HOSTS + self.routers + 2 * join + dir
     }
 
-    /// The links from one node to another, as (node, next node, link).
+    /// The path from one node to another: for each hop (node, next node, link). `None` if there is no path.
     fn path(&self, from: usize, to: usize, before: Option<usize>) -> Option<Vec<(usize, usize, usize)>> {
         if from == to {
             return Some(Vec::new());

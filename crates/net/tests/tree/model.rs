@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub struct Model {
-    /// Dropped before the packets in nodes, which it checks.
+    /// Must be the first field: without the accounting, packets that remain in `nodes` may be freed.
     accounting: Accounting,
     nodes: Vec<NetNode<Host>>,
     wires: Vec<Vec<Attachment>>,

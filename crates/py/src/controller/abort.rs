@@ -5,14 +5,14 @@ use lopsided_sim::Monitor;
 use pyo3::PyErr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An error in user code.
+/// An exception in a method of a user's congestion control or queue discipline.
 #[derive(Debug)]
 pub(crate) struct ControllerFailure {
-    /// The kind of object that was called, such as "congestion control".
+    /// Kind of the user's class: "congestion control" or "queue discipline".
     pub(crate) what: &'static str,
-    /// Name of the object in the scenario.
+    /// Name by which the scenario selects the congestion control or queue discipline.
     pub(crate) name: String,
-    /// Name of the method that was called, such as `Gentle.on_ack`.
+    /// Name of the method that raised the exception, such as `Gentle.on_ack`.
     pub(crate) called: String,
     /// Virtual time of the call.
     pub(crate) at: Time,

@@ -1,4 +1,4 @@
-//! Runs a user's controller alone on a simple link, for tests.
+//! Runs a user's congestion control as the only flow on a simple link, for tests of this congestion control.
 
 use super::{CustomController, RunAbort, controllers};
 use crate::error::Failure;

@@ -1,6 +1,7 @@
 //! Congestion control in Python: Rust controllers that call an object of the user's class.
 //!
-//! The object is called on the thread of its run. An exception ends the run and becomes its error.
+//! The methods of the object are called on the thread of the run. An exception in a method ends the run and becomes the
+//! run's error.
 
 mod abort;
 mod base;

@@ -1,4 +1,4 @@
-//! An object of a user's class, and calls of its methods.
+//! Calls the methods of a user's Python object: a congestion control or a queue discipline.
 
 use super::abort::{ControllerFailure, RunAbort};
 use lopsided_core::Time;
@@ -9,9 +9,9 @@ use std::fmt;
 use std::sync::Arc;
 
 pub(crate) struct Object {
-    /// The kind of the object, such as "congestion control", for messages.
+    /// Kind of the user's class, for error messages: "congestion control" or "queue discipline".
     what: &'static str,
-    /// Name of the object in the scenario.
+    /// Name by which the scenario selects the congestion control or queue discipline.
     pub name: String,
     class: String,
     object: Py<PyAny>,
@@ -80,7 +80,7 @@ pub(crate) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
     Err(PyTypeError::new_err(text))
 }
 
-/// Returns the name of a class or of another callable, for messages.
+/// Returns the name of a class or of another callable, for error messages.
 pub(crate) fn shown_name(callable: &Bound<'_, PyAny>) -> String {
     let name = callable.getattr("__qualname__").and_then(|name| name.extract::<String>());
     name.or_else(|_| callable.repr().map(|text| text.to_string())).unwrap_or_else(|_| "a controller".to_owned())

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 #[derive(Debug)]
 pub(super) struct PythonController {
     object: Object,
-    /// The targets that the object assigned last.
+    /// The window, threshold and pacing rate that the Python object assigned last.
     targets: Targets,
     mss: u64,
     owns_recovery: bool,

@@ -6,7 +6,8 @@ use lopsided_tcp::{ByteCounting, CaState, EcnUse, Feedback, cc};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Declares a class of values read from a Rust type: names, Python types, and expressions.
+/// Declares a Python class whose attributes are computed from a Rust value. Each attribute has a name, a type and an
+/// expression.
 macro_rules! values {
     ($(#[$doc:meta])* $class:ident($source:ident: $from:ty) { $($(#[$field_doc:meta])* $name:ident: $type:ty = $value:expr,)+ }) => {
         $(#[$doc])*
@@ -175,7 +176,7 @@ values! {
     }
 }
 
-/// The agreed way in which marks are fed back.
+/// Returns Python's name for the negotiated feedback of ECN marks.
 pub(super) fn feedback_word(feedback: Feedback) -> &'static str {
     match feedback {
         Feedback::None => "none",
@@ -185,7 +186,7 @@ pub(super) fn feedback_word(feedback: Feedback) -> &'static str {
     }
 }
 
-/// The feedback of marks that the object's class requests in `ecn`.
+/// Reads the attribute `ecn` of a user's controller: the feedback of ECN marks that the controller requests.
 pub(super) fn ecn_use(made: &Bound<'_, PyAny>) -> PyResult<EcnUse> {
     match made.getattr("ecn")?.extract::<String>()?.as_str() {
         "classic" => Ok(EcnUse::Classic),

@@ -1,4 +1,4 @@
-//! The settings of a queue discipline in Python. The class declares the keys, with their names, types and defaults.
+//! The settings of a queue discipline in Python. The Python class declares the name, type and default of each key.
 
 use super::base::QueueSetup;
 use super::discipline::PythonQueue;
@@ -41,7 +41,7 @@ fn leaked(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// The keys that a class has declared.
+/// A registered Python class: its name and description in scenarios, and its keys with their defaults.
 struct Declared {
     name: &'static str,
     text: &'static str,
@@ -52,7 +52,7 @@ struct Declared {
 #[derive(Clone)]
 struct PythonQueueConfig {
     declared: Arc<Declared>,
-    /// The values, in the same order as the keys.
+    /// The values of the declared keys, in the order of the keys.
     values: Vec<Value>,
 }
 

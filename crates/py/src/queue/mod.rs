@@ -1,8 +1,8 @@
 //! Queue disciplines in Python: classes derived from `lopsided.QueueDiscipline` that are registered under a name for
 //! scenarios.
 //!
-//! Packets are stored in Rust. The object receives their fields as plain values. An exception ends the run and becomes
-//! its error.
+//! Packets are stored in Rust. The methods of the class receive packet fields as plain values. An exception in a method
+//! ends the run and becomes the run's error.
 
 mod base;
 mod config;
@@ -18,7 +18,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The name of these objects in messages.
+/// Kind of a user's object in error messages.
 pub(crate) const QUEUE_DISCIPLINE: &str = "queue discipline";
 
 thread_local! {

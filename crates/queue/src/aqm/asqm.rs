@@ -87,7 +87,7 @@ impl Discipline for AsqmConfig {
     }
 }
 
-/// A FIFO queue under ASQM.
+/// A FIFO queue that ASQM controls.
 #[derive(Debug)]
 pub struct Asqm {
     config: AsqmConfig,

@@ -118,7 +118,7 @@ impl Discipline for BdpConfig {
 /// Quantum of the deficit round robin: the bytes of a full Ethernet frame.
 const QUANTUM: i64 = 1514;
 
-/// The queues of all flows under BDP.
+/// The BDP discipline: one queue for each flow, and the sensor that measures the link.
 #[derive(Debug)]
 pub struct Bdp {
     config: BdpConfig,

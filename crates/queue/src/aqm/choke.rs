@@ -106,7 +106,7 @@ impl Discipline for ChokeConfig {
     }
 }
 
-/// A FIFO queue under CHOKe.
+/// A FIFO queue that CHOKe controls.
 #[derive(Debug)]
 pub struct Choke {
     config: RedConfig,

@@ -279,7 +279,7 @@ impl Discipline for CobaltQueueConfig {
     }
 }
 
-/// A FIFO queue under COBALT.
+/// A FIFO queue that COBALT controls.
 #[derive(Debug)]
 pub struct CobaltQueue {
     config: CobaltConfig,

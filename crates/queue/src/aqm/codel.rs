@@ -305,7 +305,7 @@ impl CodelConfig {
     }
 }
 
-/// A FIFO queue under CoDel.
+/// A FIFO queue that CoDel controls.
 #[derive(Debug)]
 pub struct CodelQueue {
     config: CodelQueueConfig,

@@ -243,7 +243,7 @@ fn scale(probability: f64) -> f64 {
     }
 }
 
-/// A FIFO queue under DOCSIS-PIE.
+/// A FIFO queue that DOCSIS-PIE controls.
 #[derive(Debug)]
 pub struct DocsisPie {
     config: DocsisPieConfig,

@@ -3,7 +3,8 @@
 //! Every `tupdate`, the queueing delay and its change update a drop probability for arriving packets. With `ecn`
 //! packets are marked instead while the probability is small.
 //!
-//! [`Pie`] is the controller for one queue, which fq_pie uses for each flow. [`PieQueue`] is a FIFO queue under PIE.
+//! [`Pie`] is the controller for one queue, which fq_pie uses for each flow. [`PieQueue`] is a FIFO queue with this
+//! controller.
 //!
 //! The delay is the sojourn time of the last packet that left (RFC 8033, section 5.3; `dq_rate_estimator = false`,
 //! Linux's default since 5.6), or the backlog divided by a measured departure rate (section 5.2).
@@ -357,7 +358,7 @@ impl Discipline for PieQueueConfig {
     }
 }
 
-/// A FIFO queue under PIE.
+/// A FIFO queue that PIE controls.
 #[derive(Debug)]
 pub struct PieQueue {
     config: PieConfig,

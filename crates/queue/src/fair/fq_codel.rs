@@ -1,4 +1,5 @@
-//! FQ-CoDel: a queue for each flow, served by deficit round robin, each under CoDel (RFC 8290; tc-fq_codel(8)).
+//! FQ-CoDel: a queue for each flow, served by deficit round robin. CoDel controls each queue (RFC 8290;
+//! tc-fq_codel(8)).
 //!
 //! A hash assigns flows to `flows` queues. New queues are served before old ones; a queue becomes old when it has sent
 //! `quantum` bytes. If there is no room, packets are dropped from the head of the longest queue: half of its bytes, but

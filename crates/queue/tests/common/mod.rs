@@ -1,4 +1,4 @@
-//! Packets for tests, and an observer that records enqueued and dropped packets.
+//! Creates packets for tests, and records which packets a queue enqueued and dropped.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use lopsided_core::packet::{Flags, SackBlock, TcpHeader, TcpOptions, Timestamps, UdpHeader};
@@ -71,7 +71,7 @@ pub fn cx(now: Time, accounting: &mut Accounting) -> Cx<'_> {
     Cx::new(now, NodeId(0), accounting)
 }
 
-/// An observer that records the packets that enter a queue and the packets that are dropped, in order.
+/// An observer that records the enqueued packets and the dropped packets, each in order.
 #[derive(Clone, Default)]
 pub struct Drops {
     drops: Arc<Mutex<Vec<(u64, DropReason)>>>,
@@ -79,7 +79,7 @@ pub struct Drops {
 }
 
 impl Drops {
-    /// Returns an observer of this kind, and an accounting that notifies it.
+    /// Returns a new observer, and an accounting that reports its events to this observer.
     pub fn watched() -> (Drops, Accounting) {
         let drops = Drops::default();
         let mut accounting = Accounting::new(1);

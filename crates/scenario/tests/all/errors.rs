@@ -1,4 +1,4 @@
-//! The error messages that users read.
+//! An invalid scenario file gives the exact error message that a user should read.
 
 use super::{BASE, good, messages, parse, with};
 use lopsided_scenario::Scenario;

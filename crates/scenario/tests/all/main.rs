@@ -1,4 +1,4 @@
-//! Tests of the public interface.
+//! Tests of the scenario reader and writer through the crate's public API.
 
 mod errors;
 mod examples;

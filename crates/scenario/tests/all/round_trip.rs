@@ -1,4 +1,4 @@
-//! Any resolved scenario can be written and read back as an equal one. No text makes the reader panic.
+//! Writing a resolved scenario and reading it back returns an equal scenario. No text makes the reader panic.
 
 use super::schema::Json;
 use super::{BASE, parse};

@@ -1,4 +1,4 @@
-//! Axes of sweeps, and their points.
+//! The axes of a sweep are parsed, and expand to the right grid of points.
 
 use super::BASE;
 use lopsided_scenario::{Axes, Axis, Scenario};

@@ -70,7 +70,7 @@ pub(crate) struct TxRing {
     framing: Framing,
     /// A copy of the link's serializer, which computes when each packet is sent.
     line: Serializer,
-    /// Times at which the link finishes the latest packets; at most one time per place of the ring.
+    /// Times at which the link has sent the most recent packets, oldest first; at most `places` entries.
     sent: VecDeque<Time>,
 }
 

@@ -1,4 +1,4 @@
-//! Congestion controls that the caller passes to a run.
+//! Congestion controls that the caller of `run` provides work in that run.
 
 use crate::{BUSY, run};
 use lopsided_scenario::Scenario;

@@ -1,4 +1,4 @@
-//! Changes of a scenario whose effect on the result is known exactly.
+//! Changes a scenario in ways whose effect on the result is known exactly.
 
 use crate::{cell, run, scenario};
 use lopsided_core::Duration;

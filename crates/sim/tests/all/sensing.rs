@@ -1,4 +1,5 @@
-//! Sensing packets (delay probes): where they turn around, their overhead, and runs in which none returns.
+//! Sensing packets (delay probes): where they turn around, how much they add to the load, and runs in which none
+//! returns.
 
 use crate::run;
 use lopsided_core::DropReason;

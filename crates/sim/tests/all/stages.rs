@@ -1,4 +1,4 @@
-//! Stages of a link: their places, the packets through them, and their rows.
+//! Stages of a link: their order on the path, the packets that they see, and their rows in the results.
 
 use crate::{run, scenario};
 use lopsided_core::{Count, Cx, Dir, DropReason, Packet};

@@ -157,7 +157,7 @@ impl RunControllers {
     ///
     /// # Errors
     ///
-    /// If a built-in or added controller has the name.
+    /// Returns [`NameTaken`] if a built-in controller or a controller of this run already has this name.
     pub fn add<M>(&mut self, name: &str, make: M) -> Result<(), NameTaken>
     where
         M: Fn(&Setup) -> Box<dyn Controller> + Send + Sync + 'static,

@@ -135,9 +135,12 @@ impl Profile {
     /// yahya2011. It has an initial window of three segments, one window step per ACK, FACK, rate halving, no F-RTO,
     /// and an initial RTO of 3 s (Sarolahti and Kuznetsov, Congestion Control in Linux TCP, USENIX 2002).
     ///
-    /// Left out: FACK that reordering disables, windows below the threshold after rate halving, and segments that count
-    /// as lost after one RTO. Window limits after idle periods, undo and in the Disorder state are those of
-    /// `linux-6.1`.
+    /// Not modelled:
+    /// - Reordering disables FACK.
+    /// - Rate halving can reduce the window below ssthresh.
+    /// - A segment is marked lost one RTO after its transmission.
+    ///
+    /// The window limits after an idle period, after an undo and in the Disorder state are those of `linux-6.1`.
     pub fn linux_2_6() -> Profile {
         Profile {
             name: "linux-2.6",

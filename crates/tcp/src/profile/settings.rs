@@ -250,7 +250,7 @@ const SETTINGS: &[StackKey] = &[
 pub struct StackConfig {
     /// One of [`crate::PROFILES`].
     pub profile: String,
-    /// Name of the congestion control: one of [`crate::CONTROLLERS`], or of a controller that is added to the run.
+    /// Name of the congestion control: a name in [`crate::CONTROLLERS`], or the name of a controller of this run.
     pub cc: String,
     /// Value of the MSS option in bytes: the MTU minus 40 (RFC 6691). `None`: Ethernet's MTU.
     pub mss: Option<u16>,

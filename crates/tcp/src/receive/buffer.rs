@@ -159,7 +159,7 @@ impl Buffer {
         }
     }
 
-    /// True if a segment of `len` bytes may open the window.
+    /// True if a received segment of `len` bytes can make the receive window grow.
     #[inline]
     pub fn could_grow(&self, len: u32, in_order: bool) -> bool {
         match &self.window {
@@ -168,7 +168,7 @@ impl Buffer {
         }
     }
 
-    /// Records a segment of `len` bytes. Returns true if it opened the window.
+    /// Records a received segment of `len` bytes. Returns true if the receive window grew.
     #[inline(always)]
     pub fn grow(&mut self, len: u32, in_order: bool, filling: Filling) -> bool {
         match &mut self.window {

@@ -235,13 +235,13 @@ impl Memory {
         self.could_be_updated(filling.open) && self.window(filling) >= (2 * filling.open).max(1)
     }
 
-    /// True if a segment of `len` bytes can open the window.
+    /// True if a received segment of `len` bytes can make the receive window grow.
     #[inline]
     pub fn could_grow(&self, len: u32, in_order: bool) -> bool {
         (len >= WORTH_A_LARGER_WINDOW || !in_order) && self.threshold < self.bound
     }
 
-    /// Opens the window after a segment of `len` bytes (`tcp_grow_window`). Returns true if the window opened.
+    /// Grows the window after a received segment of `len` bytes (`tcp_grow_window`). Returns true if the window grew.
     #[inline(always)]
     pub fn grow(&mut self, len: u32, in_order: bool, filling: Filling) -> bool {
         if !self.could_grow(len, in_order) {
@@ -256,7 +256,7 @@ impl Memory {
         true
     }
 
-    /// Returns the bytes by which an out-of-order segment opens the window (`__tcp_grow_window`).
+    /// Returns the number of bytes by which an out-of-order segment makes the window grow (`__tcp_grow_window`).
     fn step_out_of_order(&self, len: u32, filling: Filling) -> u64 {
         let (len, taken) = (u64::from(len), self.share.window_of(u64::from(self.per_segment) + u64::from(len)));
         if taken <= len {

@@ -482,7 +482,7 @@ impl Receiver {
         self.buffer.rounds.sample_echo(echo, full, rtt);
     }
 
-    /// Records a segment of `len` bytes. Returns true if it opened the window.
+    /// Records a received segment of `len` bytes. Returns true if the receive window grew.
     #[inline(always)]
     pub fn grow(&mut self, now: Time, arrival: Arrival, len: u32, sizes: SegmentSizes) -> bool {
         self.settled = false;

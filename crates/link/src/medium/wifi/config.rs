@@ -68,7 +68,7 @@ pub struct WifiConfig {
     pub aggregation_queues: u32,
     /// True if frames are acknowledged. False: every frame is sent once (no-ACK policy).
     pub acknowledge: bool,
-    /// True if the receiver delivers packets in order.
+    /// True if the receiver has a reordering buffer, and therefore delivers packets in order.
     pub reorder: bool,
     /// Probability that a packet is received in error, for each transmission.
     pub frame_error: f64,

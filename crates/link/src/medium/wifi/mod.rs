@@ -146,7 +146,7 @@ impl Wifi {
         self.stations[sender.receiver].own.acknowledge.unwrap_or(self.config.acknowledge)
     }
 
-    /// True if the receiver delivers packets in order.
+    /// True if the receiver has a reordering buffer, and therefore delivers packets in order.
     fn reorders(&self, receiver: usize) -> bool {
         self.stations[receiver].own.reorder.unwrap_or(self.config.reorder)
     }

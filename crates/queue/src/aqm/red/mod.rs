@@ -40,7 +40,7 @@ use law::{Adaptation, Average, Slope, Verdict};
 use lopsided_core::{Bytes, Cx, DropReason, Packet, Rng, Time};
 use lopsided_spec::{Fault, Part};
 
-/// A FIFO queue under RED.
+/// A FIFO queue that RED controls.
 #[derive(Debug)]
 pub struct Red {
     config: RedConfig,

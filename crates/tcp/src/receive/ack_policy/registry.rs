@@ -49,11 +49,11 @@ pub fn ack_policies() -> Vec<&'static str> {
     POLICIES.names()
 }
 
-/// Registers your own policy for all scenarios of this process. Replaces an earlier registration of the name.
+/// Registers your own policy for all scenarios of this process. Replaces an earlier registered policy of the same name.
 ///
 /// # Errors
 ///
-/// Fails if a built-in policy has the name.
+/// Returns [`NameTaken`] if a built-in policy already has this name.
 pub fn register_ack_policy(name: &'static str, make: AckPolicyFactory) -> Result<(), NameTaken> {
     POLICIES.register(Entry { name, make })
 }
