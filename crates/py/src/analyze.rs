@@ -8,6 +8,7 @@ use lopsided_capture::{
     Analysis, Between, Connection, Direction, Kind, Limit, ReadError, Report, SlowStartEnd, Vantage,
 };
 use lopsided_sim::table;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::fs::File;
@@ -15,6 +16,9 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 table! {
     /// One row for each direction of a TCP connection that carried data. A value that the capture does not show is
@@ -333,7 +337,7 @@ pub(crate) fn analyze<'py>(
     // Reading takes long, so release the interpreter for other Python threads.
     let found = py.detach(|| {
         let input: Box<dyn Read + Send> =
-            if is_pipe { Box::new(StandardInput { ended: Arc::clone(&ended) }) } else { Box::new(opened(&path)?) };
+            if is_pipe { Box::new(StandardInput::new(Arc::clone(&ended))) } else { Box::new(opened(&path)?) };
         let report = |packets: u64, found: &Analysis| {
             let done = Python::attach(|py| {
                 if is_pipe && signalled(py, &ended) {
@@ -345,7 +349,14 @@ pub(crate) fn analyze<'py>(
                     report.call1(py, (packets, found.connections.len()))?;
                 }
                 if let Some(live) = &live {
-                    live.call1(py, (latest(found),))?;
+                    match live.call1(py, (latest(found),)) {
+                        // Ctrl-C was pressed while Python printed.
+                        Err(error) if is_pipe && error.is_instance_of::<PyKeyboardInterrupt>(py) => {
+                            ended.store(true, Ordering::Relaxed);
+                            return Ok(false);
+                        }
+                        done => done?,
+                    };
                 }
                 Ok(true)
             });
@@ -384,22 +395,62 @@ pub(crate) fn analyze<'py>(
 }
 
 /// Standard input that ends at Ctrl-C.
+///
+/// Another thread reads. If this thread read, a signal that arrives just before the system call would have no effect
+/// until more input arrives.
 struct StandardInput {
     ended: Arc<AtomicBool>,
+    pieces: Receiver<io::Result<Vec<u8>>>,
+    piece: io::Cursor<Vec<u8>>,
+}
+
+impl StandardInput {
+    /// Interval between two checks for a signal.
+    const CHECK: Duration = Duration::from_millis(100);
+    /// Largest number of bytes that are read at once, and the number of pieces that may wait.
+    const PIECE: (usize, usize) = (1 << 18, 4);
+
+    fn new(ended: Arc<AtomicBool>) -> StandardInput {
+        let (send, pieces) = sync_channel(Self::PIECE.1);
+        thread::spawn(move || {
+            let mut room = vec![0; Self::PIECE.0];
+            loop {
+                let piece = match io::stdin().read(&mut room) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    done => done.map(|len| room[..len].to_vec()),
+                };
+                let is_last = !matches!(&piece, Ok(piece) if !piece.is_empty());
+                if send.send(piece).is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        StandardInput { ended, pieces, piece: io::Cursor::default() }
+    }
 }
 
 impl Read for StandardInput {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         loop {
+            let len = self.piece.read(room)?;
+            if len > 0 || room.is_empty() {
+                return Ok(len);
+            }
             if self.ended.load(Ordering::Relaxed) {
                 return Ok(0);
             }
-            match io::stdin().read(room) {
-                // A signal has interrupted the system call.
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            match self.pieces.recv_timeout(Self::CHECK) {
+                Ok(piece) => {
+                    let piece = piece?;
+                    if piece.is_empty() {
+                        return Ok(0);
+                    }
+                    self.piece = io::Cursor::new(piece);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+                Err(RecvTimeoutError::Timeout) => {
                     Python::attach(|py| signalled(py, &self.ended));
                 }
-                done => return done,
             }
         }
     }
