@@ -1,4 +1,4 @@
-//! Prints python/lopsided/data/scenario_types.py.
+//! Prints python/lopsided/data/scenario_types.pyi.
 
 fn main() {
     print!("{}", lopsided_scenario::python_types());

@@ -5,15 +5,15 @@ use lopsided_spec::{Family, PartInfo, ValueType};
 
 const HEAD: &str = r#""""The resolved scenario as plain values: the keys that `Scenario.resolved` has, and the type of each.
 
-`tools/keys` generates this module from the declarations in the code, and a test compares them. The types cost nothing
-at run time. The unit of a number is in its key (`rate_bps`, `delay_s`, `size_bytes`). `docs/scenario.md` explains each
-key. Left out: kinds that are declared outside of this repository, such as a discipline in your own Rust crate.
+`tools/keys` generates this stub from the declarations in the code, and a test compares them. The types exist only for
+type checkers: import them under `TYPE_CHECKING`. The unit of a number is in its key (`rate_bps`, `delay_s`,
+`size_bytes`). `docs/scenario.md` explains each key. Left out: kinds that are declared outside of this repository, such
+as a discipline in your own Rust crate.
 """
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias, TypedDict, final
-
 
 @final
 class Packets(TypedDict):
@@ -21,13 +21,11 @@ class Packets(TypedDict):
 
     packets: int
 
-
 @final
 class Bytes(TypedDict):
     """An amount counted in IP bytes."""
 
     bytes: int
-
 
 @final
 class Bins(TypedDict):
@@ -36,13 +34,11 @@ class Bins(TypedDict):
     bins: int
     bin_bytes: int
 
-
 @final
 class Segments(TypedDict):
     """An amount counted in full segments."""
 
     segments: int
-
 
 @final
 class Span(TypedDict):
@@ -50,13 +46,12 @@ class Span(TypedDict):
 
     time_s: float
 
-
 Limit: TypeAlias = Packets | Bytes | Bins
 Depth: TypeAlias = Packets | Bytes
 Window: TypeAlias = Segments | Bytes
 "#;
 
-/// Maximum line length of the module, in characters.
+/// Maximum line length of the stub, in characters.
 const WIDTH: usize = 120;
 
 /// Python keywords, which cannot be names of class attributes.
@@ -100,9 +95,9 @@ impl Module {
         if !reserved.is_empty() {
             base = format!("_{name}");
             let entries: Vec<String> = reserved.iter().map(|(key, of)| format!("\"{key}\": {of}")).collect();
-            self.text += &format!("\n\n{base} = TypedDict(\"{base}\", {{{}}})\n", entries.join(", "));
+            self.text += &format!("\n{base} = TypedDict(\"{base}\", {{{}}})\n", entries.join(", "));
         }
-        self.text += &format!("\n\nclass {name}({base}):\n");
+        self.text += &format!("\nclass {name}({base}):\n");
         self.text += &docstring(text);
         for (key, of) in usual {
             // Break longer types over lines as ruff would.
@@ -127,7 +122,7 @@ impl Module {
                 .collect();
             let union = format!("{name}: TypeAlias = {}\n", members.join(" | "));
             let broken = || format!("{name}: TypeAlias = (\n    {}\n)\n", members.join("\n    | "));
-            self.text += "\n\n";
+            self.text += "\n";
             self.text += &if union.len() > WIDTH { broken() } else { union };
         }
         name

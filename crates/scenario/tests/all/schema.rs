@@ -41,7 +41,7 @@ fn typing_errors_do_not_fit() {
 fn what_is_made_of_the_keys_is_of_these_keys() {
     for (file, made) in [
         ("docs/scenario.md", lopsided_scenario::reference_page()),
-        ("python/lopsided/data/scenario_types.py", lopsided_scenario::python_types()),
+        ("python/lopsided/data/scenario_types.pyi", lopsided_scenario::python_types()),
     ] {
         let path = format!("{}/../../{file}", env!("CARGO_MANIFEST_DIR"));
         assert!(std::fs::read_to_string(path).expect(file) == made, "{file} is out of date: run tools/keys");

@@ -1,14 +1,14 @@
 """The resolved scenario as plain values: the keys that `Scenario.resolved` has, and the type of each.
 
-`tools/keys` generates this module from the declarations in the code, and a test compares them. The types cost nothing
-at run time. The unit of a number is in its key (`rate_bps`, `delay_s`, `size_bytes`). `docs/scenario.md` explains each
-key. Left out: kinds that are declared outside of this repository, such as a discipline in your own Rust crate.
+`tools/keys` generates this stub from the declarations in the code, and a test compares them. The types exist only for
+type checkers: import them under `TYPE_CHECKING`. The unit of a number is in its key (`rate_bps`, `delay_s`,
+`size_bytes`). `docs/scenario.md` explains each key. Left out: kinds that are declared outside of this repository, such
+as a discipline in your own Rust crate.
 """
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias, TypedDict, final
-
 
 @final
 class Packets(TypedDict):
@@ -16,13 +16,11 @@ class Packets(TypedDict):
 
     packets: int
 
-
 @final
 class Bytes(TypedDict):
     """An amount counted in IP bytes."""
 
     bytes: int
-
 
 @final
 class Bins(TypedDict):
@@ -31,13 +29,11 @@ class Bins(TypedDict):
     bins: int
     bin_bytes: int
 
-
 @final
 class Segments(TypedDict):
     """An amount counted in full segments."""
 
     segments: int
-
 
 @final
 class Span(TypedDict):
@@ -45,11 +41,9 @@ class Span(TypedDict):
 
     time_s: float
 
-
 Limit: TypeAlias = Packets | Bytes | Bins
 Depth: TypeAlias = Packets | Bytes
 Window: TypeAlias = Segments | Bytes
-
 
 class FifoQueue(TypedDict):
     """First in, first out."""
@@ -57,7 +51,6 @@ class FifoQueue(TypedDict):
     kind: Literal["fifo"]
     limit: Limit
     drop: Literal["tail", "front"]
-
 
 class RedQueue(TypedDict):
     """Random early detection, as in tc-red(8)."""
@@ -80,7 +73,6 @@ class RedQueue(TypedDict):
     count_first: bool
     least: int
 
-
 class StepQueue(TypedDict):
     """Marks all packets above a threshold, as DCTCP requires."""
 
@@ -88,7 +80,6 @@ class StepQueue(TypedDict):
     limit: Limit
     mark_threshold: Depth | Span
     ect: Literal["ect", "ect1"]
-
 
 class CodelQueue(TypedDict):
     """CoDel (RFC 8289): drops or marks departing packets once waiting times have exceeded a target for a whole
@@ -103,7 +94,6 @@ class CodelQueue(TypedDict):
     ce_threshold_s: float | None
     mtu_bytes: int
     header_bytes: int
-
 
 class FqCodelQueue(TypedDict):
     """FQ-CoDel (RFC 8290): a queue for each flow, served in turn, each under CoDel."""
@@ -120,7 +110,6 @@ class FqCodelQueue(TypedDict):
     mtu_bytes: int
     header_bytes: int
 
-
 class PieQueue(TypedDict):
     """PIE (RFC 8033): drops or marks arriving packets with a probability that follows the queueing delay."""
 
@@ -136,7 +125,6 @@ class PieQueue(TypedDict):
     bytemode: bool
     dq_rate_estimator: bool
     derandomise: bool
-
 
 class FqPieQueue(TypedDict):
     """FQ-PIE: a queue for each flow, served in turn, each under PIE."""
@@ -157,7 +145,6 @@ class FqPieQueue(TypedDict):
     derandomise: bool
     header_bytes: int
 
-
 class DocsisPieQueue(TypedDict):
     """DOCSIS-PIE (RFC 8034): PIE as in cable modems, with a queueing delay that the modem predicts."""
 
@@ -167,7 +154,6 @@ class DocsisPieQueue(TypedDict):
     msr_bps: int | None
     peak_rate_bps: int | None
     burst_bytes: int
-
 
 class Dualpi2Queue(TypedDict):
     """DualPI2 (RFC 9332): a low-latency queue for ECT(1) next to the classic queue, with coupled signals."""
@@ -183,7 +169,6 @@ class Dualpi2Queue(TypedDict):
     range_s: float
     c_protection: float
 
-
 class CobaltQueue(TypedDict):
     """COBALT, the queue management of CAKE: CoDel, combined with BLUE against unresponsive flows."""
 
@@ -196,14 +181,12 @@ class CobaltQueue(TypedDict):
     p_inc: float
     p_dec: float
 
-
 class Framing(TypedDict):
     """Link-layer framing, which determines the size of a packet on the wire."""
 
     overhead_bytes: int
     minimum_bytes: int
     cell_format: Literal["none", "atm", "ptm"]
-
 
 class CakeQueue(TypedDict):
     """CAKE: a shaper that accounts for the line's framing, tins selected by DSCP, fairness between hosts and flows,
@@ -220,7 +203,6 @@ class CakeQueue(TypedDict):
     framing: Framing
     memlimit_bytes: int | None
 
-
 class AsqmQueue(TypedDict):
     """ASQM (Havey 2015): sends probe packets to measure the round-trip delay of the whole link, and drops or marks
     packets if this delay exceeds a target.
@@ -234,7 +216,6 @@ class AsqmQueue(TypedDict):
     far_end: Literal["link", "stage"]
     base_delay: Literal["subtract", "keep"]
     smoothing: Literal["rfc6298", "printed"]
-
 
 class BdpQueue(TypedDict):
     """BDP (Havey 2015): a queue for each flow, whose length is computed from the round-trip times of the flow and of
@@ -250,9 +231,7 @@ class BdpQueue(TypedDict):
     bound: Literal["max", "min"]
     smoothing: Literal["rfc6298", "printed"]
 
-
 _Rule = TypedDict("_Rule", {"class": int})
-
 
 class Rule(_Rule):
     """A condition on packet headers, and the class of the packets that match it."""
@@ -265,7 +244,6 @@ class Rule(_Rule):
     dst_port: int | None
     packet: Literal["ack", "data", "control"] | None
 
-
 class PrioQueue(TypedDict):
     """Strict priorities: the first band that has a packet is served next."""
 
@@ -274,7 +252,6 @@ class PrioQueue(TypedDict):
     classify: list[Rule]
     default_class: int | None
 
-
 class PolicerQueue(TypedDict):
     """Drops packets that exceed a rate instead of delaying them."""
 
@@ -282,7 +259,6 @@ class PolicerQueue(TypedDict):
     rate_bps: int
     burst_bytes: int
     limit: Limit
-
 
 class AckFilterQueue(TypedDict):
     """Removes the queued ACKs that a new ACK of the same connection makes redundant. Works with any queue."""
@@ -299,7 +275,6 @@ class AckFilterQueue(TypedDict):
     prefix: Literal["none", "count", "spacing"]
     prefix_most: int
 
-
 class AfvqQueue(TypedDict):
     """Sends ACKs before data; the number of queued ACKs is limited by the number that can leave between two data
     packets (Park and others 2011).
@@ -309,7 +284,6 @@ class AfvqQueue(TypedDict):
     queue: Queue
     ack_limit_packets: int
     ack_share: float
-
 
 class HtbClass(TypedDict):
     """A class of HTB."""
@@ -323,7 +297,6 @@ class HtbClass(TypedDict):
     prio: int
     queue: Queue | None
 
-
 class HtbQueue(TypedDict):
     """Hierarchical token bucket: classes have committed rates and may borrow up to a ceiling."""
 
@@ -333,7 +306,6 @@ class HtbQueue(TypedDict):
     default_class: int | None
     r2q: int
     overhead_bytes: int
-
 
 class TbfQueue(TypedDict):
     """A token bucket in front of a queue: a shaper inside a tree of disciplines."""
@@ -346,13 +318,11 @@ class TbfQueue(TypedDict):
     overhead_bytes: int
     queue: Queue
 
-
 class DrrClass(TypedDict):
     """A class of deficit round robin."""
 
     quantum_bytes: int
     queue: Queue
-
 
 class DrrQueue(TypedDict):
     """Deficit round robin: classes share the line in proportion to their quanta."""
@@ -361,7 +331,6 @@ class DrrQueue(TypedDict):
     classes: list[DrrClass]
     classify: list[Rule]
     default_class: int | None
-
 
 class FqQueue(TypedDict):
     """Linux's fair queue: a queue for each flow, served in turn, with optional pacing."""
@@ -377,7 +346,6 @@ class FqQueue(TypedDict):
     orphan_mask: int
     ce_threshold_s: float | None
 
-
 class SfqQueue(TypedDict):
     """Stochastic fair queueing: flows are hashed to queues, which take turns. The longest queue drops."""
 
@@ -390,7 +358,6 @@ class SfqQueue(TypedDict):
     perturb_s: float | None
     headdrop: bool
 
-
 class WfqQueue(TypedDict):
     """Weighted fair queueing by flow and IP precedence, as in Cisco's routers."""
 
@@ -398,7 +365,6 @@ class WfqQueue(TypedDict):
     limit_packets: int
     threshold_packets: int
     flows: int
-
 
 class CbwfqClass(TypedDict):
     """A class of class-based weighted fair queueing."""
@@ -408,7 +374,6 @@ class CbwfqClass(TypedDict):
     burst_bytes: int | None
     queue: Queue
 
-
 class CbwfqQueue(TypedDict):
     """Class-based weighted fair queueing with a low-latency queue, as in Cisco's routers."""
 
@@ -417,14 +382,12 @@ class CbwfqQueue(TypedDict):
     classify: list[Rule]
     default_class: int | None
 
-
 class WredProfile(TypedDict):
     """The RED thresholds of one drop precedence."""
 
     min_packets: int
     max_packets: int
     probability: float
-
 
 class WredQueue(TypedDict):
     """Weighted RED: one queue, with thresholds for each drop precedence."""
@@ -439,7 +402,6 @@ class WredQueue(TypedDict):
     bandwidth_bps: int | None
     ecn: bool
 
-
 class AredQueue(TypedDict):
     """Adaptive RED (Floyd 2001): RED whose settings follow from the rate and a target delay."""
 
@@ -449,7 +411,6 @@ class AredQueue(TypedDict):
     bandwidth_bps: int | None
     avpkt_bytes: int
     ecn: bool
-
 
 class ChokeQueue(TypedDict):
     """CHOKe: RED that also drops an arriving packet together with a queued packet of the same flow."""
@@ -464,7 +425,6 @@ class ChokeQueue(TypedDict):
     bandwidth_bps: int | None
     idle_decay: bool
     ecn: bool
-
 
 Queue: TypeAlias = (
     FifoQueue
@@ -496,7 +456,6 @@ Queue: TypeAlias = (
     | ChokeQueue
 )
 
-
 class PolledMedium(TypedDict):
     """A half-duplex channel whose stations are polled in turn, with stop-and-wait ARQ."""
 
@@ -510,7 +469,6 @@ class PolledMedium(TypedDict):
     ack_bytes: int
     loss: float
     retries: int
-
 
 class PacketRadioMedium(TypedDict):
     """Half-duplex radios over several hops, with RTS, CTS and stop-and-wait ARQ."""
@@ -531,7 +489,6 @@ class PacketRadioMedium(TypedDict):
     loss: float
     retries: int
 
-
 class CsmaCdMedium(TypedDict):
     """A shared Ethernet: a station sends if the cable is free, and waits for a random time after a collision."""
 
@@ -542,7 +499,6 @@ class CsmaCdMedium(TypedDict):
     framing: Framing
     reach_s: float
 
-
 class WifiStation(TypedDict):
     """A station of a Wi-Fi channel, with the settings of the link between the station and the access point."""
 
@@ -551,7 +507,6 @@ class WifiStation(TypedDict):
     frame_error: float | None
     acknowledge: bool | None
     reorder: bool | None
-
 
 class WifiMedium(TypedDict):
     """Wi-Fi: stations that contend for a channel (IEEE 802.11 DCF and EDCA), with aggregation."""
@@ -589,7 +544,6 @@ class WifiMedium(TypedDict):
     access_point: bool
     stations: list[WifiStation]
 
-
 class DocsisMedium(TypedDict):
     """A cable channel between a CMTS and its modems, in which modems contend for requests and send in granted slots."""
 
@@ -607,9 +561,7 @@ class DocsisMedium(TypedDict):
     backoff_start: int
     backoff_end: int
 
-
 Medium: TypeAlias = PolledMedium | PacketRadioMedium | CsmaCdMedium | WifiMedium | DocsisMedium
-
 
 class HeaderCompression(TypedDict):
     """Compression of TCP/IP headers on the line, including the loss of context after lost packets."""
@@ -621,14 +573,12 @@ class HeaderCompression(TypedDict):
     feedback: bool
     octets: int
 
-
 class Shaper(TypedDict):
     """A token bucket that fills at the direction's rate."""
 
     burst_bytes: int
     refill_interval_s: float | None
     line_rate_bps: int | None
-
 
 class TraceAccess(TypedDict):
     """Sends at the times in a recorded trace in Mahimahi's format."""
@@ -638,13 +588,11 @@ class TraceAccess(TypedDict):
     opportunities: list[int]
     size_bytes: int
 
-
 class RateStep(TypedDict):
     """A rate, and the time from which it applies."""
 
     at_s: float
     rate_bps: int
-
 
 class RatesAccess(TypedDict):
     """A rate that changes at given times."""
@@ -652,7 +600,6 @@ class RatesAccess(TypedDict):
     kind: Literal["rates"]
     steps: list[RateStep]
     repeat_s: float | None
-
 
 class ReallocationAccess(TypedDict):
     """A rate and a delay that are chosen at random every few seconds, as in Starlink."""
@@ -663,7 +610,6 @@ class ReallocationAccess(TypedDict):
     high_bps: int
     gap_s: float
     delay_spread_s: float
-
 
 class GrantsAccess(TypedDict):
     """Sends only in granted slots, as uplinks of DOCSIS, GPON, LTE and 5G do."""
@@ -677,7 +623,6 @@ class GrantsAccess(TypedDict):
     retransmit_delay_s: float
     retransmissions: int
 
-
 class AggregationAccess(TypedDict):
     """Waits for the medium, and then sends many packets at once, as Wi-Fi does."""
 
@@ -688,16 +633,13 @@ class AggregationAccess(TypedDict):
     max_time_s: float
     overhead_s: float
 
-
 Access: TypeAlias = TraceAccess | RatesAccess | ReallocationAccess | GrantsAccess | AggregationAccess
-
 
 class Jitter(TypedDict):
     """Propagation delay that varies from packet to packet."""
 
     spread_s: float
     reorder: bool
-
 
 class Gilbert(TypedDict):
     """The Gilbert-Elliott model of losses, with a good and a bad state."""
@@ -707,7 +649,6 @@ class Gilbert(TypedDict):
     loss_bad: float
     loss_good: float
 
-
 class Loss(TypedDict):
     """How packets are lost on the line. If several kinds of loss are set, all apply."""
 
@@ -716,7 +657,6 @@ class Loss(TypedDict):
     packets: list[int]
     outages_s: list[tuple[float, float]]
 
-
 class AckThinningStage(TypedDict):
     """Forwards only every n-th pure cumulative ACK of a connection, and all ACKs that carry other information."""
 
@@ -724,7 +664,6 @@ class AckThinningStage(TypedDict):
     side: Literal["entry", "exit"]
     keep: int
     max_delay_s: float
-
 
 class AckReconstructStage(TypedDict):
     """Fills gaps in the ACK numbers with regenerated ACKs, and spaces the ACKs in time."""
@@ -740,7 +679,6 @@ class AckReconstructStage(TypedDict):
     text: bool
     spacing: Literal["share", "interval"]
 
-
 class AckExpandStage(TypedDict):
     """Regenerates, after the line, the ACKs that an ack_filter with a prefix has removed."""
 
@@ -748,7 +686,6 @@ class AckExpandStage(TypedDict):
     side: Literal["entry", "exit"]
     most: int
     max_delay_s: float
-
 
 class AckPacingStage(TypedDict):
     """Forwards ACKs at the rate of the data that they release."""
@@ -758,15 +695,12 @@ class AckPacingStage(TypedDict):
     rate_bps: int
     max_delay_s: float
 
-
 class ReflectorStage(TypedDict):
     """Returns, after the line, the probe packets of asqm and bdp disciplines whose far_end is "stage"."""
 
     kind: Literal["reflector"]
 
-
 Stage: TypeAlias = AckThinningStage | AckReconstructStage | AckExpandStage | AckPacingStage | ReflectorStage
-
 
 class Direction(TypedDict):
     """One direction of a link."""
@@ -783,9 +717,7 @@ class Direction(TypedDict):
     loss: Loss
     stages: list[Stage]
 
-
 _Link = TypedDict("_Link", {"from": str})
-
 
 class Link(_Link):
     """A link between two nodes: `down` leads from `from` to `to`."""
@@ -796,7 +728,6 @@ class Link(_Link):
     up: Direction
     one_way: bool
 
-
 class Interface(TypedDict):
     """The network interface of a host, in front of its links."""
 
@@ -805,14 +736,12 @@ class Interface(TypedDict):
     limit_packets: int | None
     ring_packets: int | None
 
-
 class BulkApp(TypedDict):
     """Unlimited data until the flow stops."""
 
     kind: Literal["bulk"]
     wait_s: float
     wait_jitter_s: float
-
 
 class TransferApp(TypedDict):
     """One or more transfers of a fixed size, each on a new connection."""
@@ -822,7 +751,6 @@ class TransferApp(TypedDict):
     repeat: int | None
     pause_s: float
 
-
 class OnOffApp(TypedDict):
     """Bulk data with pauses: phases of sending and of silence alternate on one connection."""
 
@@ -830,14 +758,12 @@ class OnOffApp(TypedDict):
     on_s: float
     off_s: float
 
-
 class UdpApp(TypedDict):
     """UDP datagrams at a constant rate."""
 
     kind: Literal["udp"]
     rate_bps: int
     size_bytes: int
-
 
 class FtpApp(TypedDict):
     """Transfers files by FTP, with a control connection for the login and the commands, and a data connection for
@@ -849,7 +775,6 @@ class FtpApp(TypedDict):
     store: bool
     repeat: int | None
     pause_s: float
-
 
 class HttpApp(TypedDict):
     """Web pages: the receiver of data requests the objects of one page after another."""
@@ -863,7 +788,6 @@ class HttpApp(TypedDict):
     multiplexed: bool
     pages: int | None
     pause_s: float
-
 
 class RdraApp(TypedDict):
     """Downloads one object over several connections, which together take the share of one connection (Receiver
@@ -883,7 +807,6 @@ class RdraApp(TypedDict):
     request_size_bytes: int
     record_steps: bool
 
-
 class RepairApp(TypedDict):
     """One object. Octets that TCP replaced with placeholders are fetched again with range requests (Fast Wireless
     Protocol, Havey 2015).
@@ -894,22 +817,18 @@ class RepairApp(TypedDict):
     request_size_bytes: int
     stall_timeout_s: float
 
-
 class CustomApp(TypedDict):
     """A custom application, supplied by the program that starts the run."""
 
     kind: Literal["custom"]
     name: str
 
-
 App: TypeAlias = BulkApp | TransferApp | OnOffApp | UdpApp | FtpApp | HttpApp | RdraApp | RepairApp | CustomApp
-
 
 class TcpTransport(TypedDict):
     """The simulator's TCP. Its settings are the keys of `stack`."""
 
     kind: Literal["tcp"]
-
 
 class QuicTransport(TypedDict):
     """QUIC (RFC 9000) with the stack quinn-proto. The receiver of data opens the connection and requests the data,
@@ -939,9 +858,7 @@ class QuicTransport(TypedDict):
     idle_timeout_s: float | None
     server_flight_bytes: int
 
-
 Transport: TypeAlias = TcpTransport | QuicTransport
-
 
 class DelayedAck(TypedDict):
     """Delay of a receiver's ACKs (RFC 5681 section 4.2)."""
@@ -949,7 +866,6 @@ class DelayedAck(TypedDict):
     mode: Literal["on", "off"]
     segments: int | None
     timeout_s: float | None
-
 
 class Stack(TypedDict):
     """The TCP of one end. None means the value of the profile."""
@@ -1006,9 +922,7 @@ class Stack(TypedDict):
     receive_buffer_bytes: int | Literal["auto"] | None
     dscp: int | None
 
-
 _Flow = TypedDict("_Flow", {"from": str})
-
 
 class Flow(_Flow):
     """A flow from one host to another."""
@@ -1025,7 +939,6 @@ class Flow(_Flow):
     sender_stack: Stack
     receiver_stack: Stack
 
-
 class Record(TypedDict):
     """Data to record during the run, in addition to the summaries, which are always recorded."""
 
@@ -1034,7 +947,6 @@ class Record(TypedDict):
     events: bool
     tcp_events: bool
     traces: bool
-
 
 class Fairness(TypedDict):
     """Measures of fairness between flows: Jain's index, shares, convergence time and harm. They need samples
@@ -1045,7 +957,6 @@ class Fairness(TypedDict):
     within: float
     hold_s: float
     harm: bool
-
 
 class Resolved(TypedDict):
     """The whole scenario, with all defaults."""
