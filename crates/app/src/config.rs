@@ -38,7 +38,7 @@ pub trait AppSettings: Part {
     /// Builds the two applications of one flow.
     ///
     /// # Errors
-    /// If the settings name an application that `own` does not have.
+    /// Returns an error if the settings name an application that `own` does not have.
     fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError>;
 }
 
@@ -87,7 +87,7 @@ impl AppConfig {
     /// Builds the two applications of one flow.
     ///
     /// # Errors
-    /// If the settings name an application that `own` does not have.
+    /// Returns an error if the settings name an application that `own` does not have.
     pub fn build(&self, flow: &FlowContext, own: &RunApplications) -> Result<AppPair, AppError> {
         (self.0.build)(&*self.0.part, flow, own)
     }

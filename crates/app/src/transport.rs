@@ -57,8 +57,8 @@ pub trait TransportSettings: Part {
     /// Builds one end of a flow. Returns `None` for the host's own TCP.
     ///
     /// # Errors
-    /// If this build does not contain the transport, or the settings permit no endpoint. The error is a sentence for
-    /// the author of the scenario.
+    /// Returns an error if this build does not contain the transport, or the settings permit no endpoint. The error is
+    /// a sentence for the author of the scenario.
     fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String>;
 
     /// Returns which end of a one-way transfer opens the connection.
@@ -69,7 +69,7 @@ pub trait TransportSettings: Part {
     /// Checks that the transport supports the flow's application and congestion control.
     ///
     /// # Errors
-    /// If a run with this flow would fail or would ignore one of its settings.
+    /// Returns an error if a run with this flow would fail or would ignore one of its settings.
     fn check_flow(&self, _app: &AppConfig, _cc: &str) -> Result<(), Fault> {
         Ok(())
     }

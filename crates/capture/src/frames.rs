@@ -69,7 +69,7 @@ impl std::error::Error for ReadError {}
 /// Calls `each` with every frame of the capture, until `each` returns false.
 ///
 /// # Errors
-/// If not a single frame can be read.
+/// Returns an error if not a single frame can be read.
 pub fn frames<'a>(
     input: impl Read + Send + 'a,
     mut each: impl FnMut(Frame<'_>) -> bool,

@@ -94,7 +94,8 @@ impl Line {
     /// Builds the line at time zero.
     ///
     /// # Errors
-    /// If a setting is missing or wrong, or the scenario has no hosts `client` and `server` with routes between them.
+    /// Returns an error if a setting is missing or wrong, or the scenario has no hosts `client` and `server` with
+    /// routes between them.
     pub fn new(config: LineConfig) -> Result<Line, LineError> {
         let mut scenario = config.parse()?;
         let ends = [host(&scenario, Side::Client)?, host(&scenario, Side::Server)?];
@@ -147,7 +148,7 @@ impl Line {
     /// must be addressed to the client.
     ///
     /// # Errors
-    /// If `packet` is not exactly one IPv4 or IPv6 packet.
+    /// Returns an error if `packet` is not exactly one IPv4 or IPv6 packet.
     ///
     /// # Panics
     /// If `now` is earlier than in a previous call.
@@ -219,7 +220,7 @@ impl Line {
     /// Completes the capture and returns its number of packets. Returns 0 if [`LineConfig::pcapng`] was not called.
     ///
     /// # Errors
-    /// If the capture could not be written.
+    /// Returns an error if the capture could not be written.
     pub fn finish(mut self) -> io::Result<u64> {
         let Some(capture) = self.capture.take() else { return Ok(0) };
         // Make all links report their past departures to the capture: otherwise a link reports a departure only when it

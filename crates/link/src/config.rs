@@ -75,7 +75,7 @@ impl LinkConfig {
     /// Builds the link, idle. The run's seed and the link's role, such as `"link/up"`, key its random streams.
     ///
     /// # Errors
-    /// If the queue, the shaper or an impairment rejects its settings.
+    /// Returns an error if the queue, the shaper or an impairment rejects its settings.
     pub fn build(&self, seed: u64, role: &str) -> Result<Link, LinkError> {
         let queue = self.queue.build(seed, role)?;
         self.build_with(queue, self.build_shaper(seed, role)?, seed, role)
@@ -120,8 +120,8 @@ impl LinkConfig {
     ///
     /// # Errors
     ///
-    /// If both an access method and a shaper are configured, if a shaper has no rate, if the rate is outside the
-    /// supported range, or if the access method or the shaper rejects its settings.
+    /// Returns an error if both an access method and a shaper are configured, if a shaper has no rate, or if the rate
+    /// is outside the supported range. It also returns one if the access method or the shaper rejects its settings.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
         if let Some(access) = &self.access {
             // A shaper and an access method both decide when packets leave the queue.

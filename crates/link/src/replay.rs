@@ -28,7 +28,7 @@ pub struct Replayed {
 ///
 /// # Errors
 ///
-/// If the link cannot be built.
+/// Returns an error if the link cannot be built.
 #[doc(hidden)]
 pub fn replay(
     config: &LinkConfig,
@@ -71,7 +71,7 @@ pub fn replay(
 ///
 /// # Errors
 ///
-/// If the queue cannot be built.
+/// Returns an error if the queue cannot be built.
 #[doc(hidden)]
 pub fn replay_at_instants(
     config: &LinkConfig,

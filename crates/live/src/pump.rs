@@ -59,7 +59,7 @@ pub trait Io {
     /// Reads the next packet into `packet`, and returns its edge. Returns `None` if no packet waits.
     ///
     /// # Errors
-    /// If no packet can arrive any more.
+    /// Returns an error if no packet can arrive any more.
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>>;
 
     /// The flow of a received packet, for networks that keep statistics by flow.
@@ -73,7 +73,7 @@ pub trait Io {
     /// Sends a packet that left the network at an edge. A rejected packet is lost, which is not an error.
     ///
     /// # Errors
-    /// If no packet can be sent any more.
+    /// Returns an error if no packet can be sent any more.
     fn send(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()>;
 
     /// Like [`Io::send`], for a packet that is already late. It may be held back to form a batch until the next
@@ -101,7 +101,7 @@ pub trait Io {
     /// Waits until the given time or the next packet. A wait may end early.
     ///
     /// # Errors
-    /// If waiting fails.
+    /// Returns an error if waiting fails.
     fn wait(&mut self, until: Time) -> io::Result<Wake>;
 }
 

@@ -182,7 +182,7 @@ fn instant() -> Instant {
 /// Returns the probes (sensing packets) of `asqm` and `bdp` to their senders until a signal ends the program.
 ///
 /// # Errors
-/// If the kernel denies this process a queue, a socket or a rule.
+/// Returns an error if the kernel denies this process a queue, a socket or a rule.
 pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
     let rules = Rules::of_sensing(reflection.interface.as_deref()).map_err(ReflectError::Rules)?;
     let keeper = Keeper::start(rules.clone()).map_err(ReflectError::Queue)?;

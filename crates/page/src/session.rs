@@ -55,7 +55,7 @@ impl Session {
     /// end of the run.
     ///
     /// # Errors
-    /// If the run fails, or exceeds the page's limit of events.
+    /// Returns an error if the run fails, or exceeds the page's limit of events.
     pub fn advance(&mut self, until_s: f64, budget: u64) -> Result<bool, Problems> {
         let until = Time::ZERO + Duration::from_nanos((until_s.clamp(0.0, 1e9) * 1e9) as u64);
         let advanced = self.run.advance(until, budget, &Monitor::default());
@@ -87,7 +87,7 @@ impl Session {
     /// Runs to the end. Returns the full answer, and the measurements for later comparisons.
     ///
     /// # Errors
-    /// If the run fails.
+    /// Returns an error if the run fails.
     pub fn finish(self, pinned: Option<&Account>) -> Result<(Answer, Account), Problems> {
         let Session { run, scenario, view, every, packets } = self;
         let result = run.finish(&Monitor::default()).map_err(|error| Problems::of(error.to_string()))?;

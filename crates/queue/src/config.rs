@@ -41,7 +41,7 @@ pub trait Discipline: Part {
     ///
     /// # Errors
     ///
-    /// If the settings contradict each other; the [`Fault`] names the key.
+    /// Returns an error if the settings contradict each other; the [`Fault`] names the key.
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault>;
 }
 
@@ -114,7 +114,7 @@ impl QueueConfig {
     /// Builds an empty queue. The run's seed and the queue's role, such as `"link/up"`, key its random stream.
     ///
     /// # Errors
-    /// If the discipline rejects its settings; the [`Fault`] names the key.
+    /// Returns an error if the discipline rejects its settings; the [`Fault`] names the key.
     pub fn build(&self, seed: u64, role: &str) -> Result<Queue, Fault> {
         (self.0.build)(&*self.0.part, &QueuePlace { seed, role })
     }

@@ -140,7 +140,7 @@ impl BufferLimit {
     ///
     /// # Errors
     ///
-    /// If the limit or the size of a bin is zero.
+    /// Returns an error if the limit or the size of a bin is zero.
     pub fn new(limit: Limit, header: Bytes) -> Result<BufferLimit, Fault> {
         let (unit, capacity) = match limit {
             Limit::Packets(packets) => (Unit::Packet, u64::from(packets)),

@@ -135,7 +135,7 @@ impl Transfer {
     /// Reports that the next `octets` bytes of the stream's request have arrived. Returns their range in the object.
     ///
     /// # Errors
-    /// If fewer bytes of the stream's request are left.
+    /// Returns an error if fewer bytes of the stream's request are left.
     pub fn received(&mut self, now: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
         self.received_late(now, now, stream, octets)
     }
@@ -143,7 +143,7 @@ impl Transfer {
     /// Like [`Transfer::received`], for bytes that arrived at `came` and are reported now.
     ///
     /// # Errors
-    /// If fewer bytes of the stream's request are left.
+    /// Returns an error if fewer bytes of the stream's request are left.
     pub fn received_late(&mut self, now: Time, came: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
         let chunk = self.streams.get_mut(stream).and_then(|stream| stream.chunk.as_mut());
         let chunk = chunk.filter(|chunk| octets <= chunk.range.end - chunk.range.start).ok_or(Excess)?;

@@ -89,7 +89,7 @@ impl Axes {
     /// Reads the `[sweep]` of a scenario file. A file without it has one point. Only errors of the sweep are reported.
     ///
     /// # Errors
-    /// If the file is not valid TOML, or if `[sweep]` is invalid.
+    /// Returns an error if the file is not valid TOML, or if `[sweep]` is invalid.
     pub fn parse(text: &str, file: &str) -> Result<Axes, Errors> {
         let mut report = Report::new(file, text, Vec::new());
         let tree = tree::parse_file(text, &mut report);
@@ -144,7 +144,7 @@ impl Axis {
     /// `:5` adds 5 in each step, `:x2` doubles the number. The unit at the end applies to all numbers without a unit.
     ///
     /// # Errors
-    /// If the text has none of these forms, or if it has too many values.
+    /// Returns an error if the text has none of these forms, or if it has too many values.
     pub fn parse(text: &str) -> Result<Axis, UnitError> {
         let (key, values) = text.split_once('=').ok_or_else(|| {
             UnitError::new(format!("{} has no `=`", quote(text)))

@@ -136,7 +136,7 @@ impl TransportConfig {
     /// Builds one end of a flow; `None` for the host's own TCP.
     ///
     /// # Errors
-    /// If this build does not contain the transport, or if the settings do not fit.
+    /// Returns an error if this build does not contain the transport, or if the settings do not fit.
     pub fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String> {
         self.choice().build(end)
     }
@@ -149,7 +149,7 @@ impl TransportConfig {
     /// See [`TransportSettings::check_flow`].
     ///
     /// # Errors
-    /// If the transport cannot carry the flow.
+    /// Returns an error if the transport cannot carry the flow.
     pub fn check_flow(&self, app: &AppConfig, cc: &str) -> Result<(), Fault> {
         self.choice().check_flow(app, cc)
     }

@@ -27,7 +27,7 @@ const STUCK: u64 = 1 << 20;
 /// Runs a scenario once.
 ///
 /// # Errors
-/// If the scenario cannot be built, if `monitor` cancels the run, or if the run fails.
+/// Returns an error if the scenario cannot be built, if `monitor` cancels the run, or if the run fails.
 ///
 /// # Examples
 ///
@@ -114,7 +114,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     /// Builds the network of the scenario, at time zero.
     ///
     /// # Errors
-    /// If the scenario cannot be built.
+    /// Returns an error if the scenario cannot be built.
     pub fn new(scenario: S, seed: u64, mut options: RunOptions) -> Result<Run<S>, BuildError> {
         let log = EventLog::default();
         if scenario.record.events {
@@ -166,7 +166,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     /// change the result of the run.
     ///
     /// # Errors
-    /// If the run was cancelled, or if time no longer advances. The run cannot be continued then.
+    /// Returns an error if the run was cancelled, or if time no longer advances. The run cannot be continued then.
     pub fn advance(&mut self, until: Time, budget: u64, monitor: &Monitor) -> Result<Advanced, RunError> {
         let end = self.end();
         let last = self.events().saturating_add(budget);
@@ -208,7 +208,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     /// there. `[record] on_change` has no effect.
     ///
     /// # Errors
-    /// If a packet is unaccounted for.
+    /// Returns an error if a packet is unaccounted for.
     pub fn finish_on(
         mut self,
         mut pump: impl FnMut(&mut Network<Host>, Time) -> ControlFlow<()>,

@@ -46,7 +46,7 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// Computes missing settings that depend on other keys or on the line.
     ///
     /// # Errors
-    /// If the settings cannot be completed.
+    /// Returns an error if the settings cannot be completed.
     fn complete(&mut self, _given: &Given<'_>) -> Result<(), Fault> {
         Ok(())
     }
@@ -54,7 +54,7 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     /// Checks the settings as a whole. Building the part calls this as well.
     ///
     /// # Errors
-    /// If the settings contradict each other or are impossible.
+    /// Returns an error if the settings contradict each other or are impossible.
     fn check(&self) -> Result<(), Fault> {
         Ok(())
     }

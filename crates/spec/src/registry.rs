@@ -151,7 +151,7 @@ impl<B: Clone> Chosen<B> {
     /// Converts the value of a key whose type is the family of these kinds.
     ///
     /// # Errors
-    /// If the value is not a table, or the kind is not registered.
+    /// Returns an error if the value is not a table, or the kind is not registered.
     pub fn from_value(value: Value, kinds: &Registry<Kind<B>>) -> Result<Chosen<B>, String> {
         // For a key of a family, the scenario reader always passes a part.
         let Value::Part(part) = value else { return Err("this must be a table".to_owned()) };

@@ -117,7 +117,7 @@ impl Value {
     /// Converts the value to a part.
     ///
     /// # Errors
-    /// If the value is not a part of this type.
+    /// Returns an error if the value is not a part of this type.
     pub fn into_part<P: Part>(self) -> Result<P, String> {
         match &self {
             Value::Part(part) => part.downcast::<P>().cloned().ok_or_else(|| format!("this is not a {}", P::NAME)),

@@ -50,7 +50,7 @@ pub trait StageKind: Part {
     ///
     /// # Errors
     ///
-    /// If the settings contradict each other.
+    /// Returns an error if the settings contradict each other.
     fn build(&self, role: &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 }
 
@@ -125,7 +125,7 @@ impl StageConfig {
     ///
     /// # Errors
     ///
-    /// If the settings contradict each other.
+    /// Returns an error if the settings contradict each other.
     pub fn build(&self, role: &StageRole<'_>) -> Result<StageNode, Fault> {
         (self.0.build.build)(&*self.0.part, role).map(StageNode::new)
     }

@@ -109,7 +109,7 @@ impl ConnConfig {
     ///
     /// # Errors
     ///
-    /// If no built-in congestion control has the name `cc`.
+    /// Returns an error if no built-in congestion control has the name `cc`.
     pub fn new(
         local: Endpoint,
         remote: Endpoint,

@@ -84,7 +84,7 @@ fn headers_into(packet: &Packet, octets: &mut Vec<u8>) {
 /// become [`Transport::Other`].
 ///
 /// # Errors
-/// If the bytes are not a complete IP packet.
+/// Returns an error if the bytes are not a complete IP packet.
 pub fn read_foreign(flow: FlowId, octets: &[u8]) -> Result<NewPacket, Malformed> {
     let header = ip::parse(octets)?;
     let octets = octets.get(..header.total_len).ok_or(Malformed::Truncated)?;
@@ -116,7 +116,7 @@ pub fn read_foreign(flow: FlowId, octets: &[u8]) -> Result<NewPacket, Malformed>
 /// The packet's number is the IPv4 identification, and its flow is 0.
 ///
 /// # Errors
-/// If the bytes are not a complete packet, if the packet is a fragment, or if a checksum is wrong.
+/// Returns an error if the bytes are not a complete packet, if the packet is a fragment, or if a checksum is wrong.
 pub fn parse(octets: &[u8]) -> Result<Packet, Malformed> {
     let header = ip::parse(octets)?;
     if header.is_fragment {
@@ -132,7 +132,7 @@ pub fn parse(octets: &[u8]) -> Result<Packet, Malformed> {
 /// verified, because checksum offload leaves them unset.
 ///
 /// # Errors
-/// If the headers are incomplete, or if the packet is a fragment.
+/// Returns an error if the headers are incomplete, or if the packet is a fragment.
 pub fn parse_captured(octets: &[u8]) -> Result<Packet, Malformed> {
     let header = ip::parse(octets)?;
     if header.is_fragment {

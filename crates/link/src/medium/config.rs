@@ -57,7 +57,7 @@ pub trait MediumKind: Part {
     ///
     /// # Errors
     ///
-    /// If the settings name an unknown station or do not fit the number of stations.
+    /// Returns an error if the settings name an unknown station or do not fit the number of stations.
     fn build(&self, stations: &[String], rng: Rng) -> Result<Box<dyn Medium>, Fault>;
 }
 
@@ -107,7 +107,7 @@ impl MediumConfig {
     ///
     /// # Errors
     ///
-    /// If the settings name an unknown station or do not fit the number of stations.
+    /// Returns an error if the settings name an unknown station or do not fit the number of stations.
     pub fn build(&self, stations: &[String], seed: u64) -> Result<Box<dyn Medium>, Fault> {
         let rng = Rng::for_role(seed, &format!("{}/medium", self.settings().name));
         (self.0.build.build)(&*self.0.part, stations, rng)

@@ -72,7 +72,7 @@ const PLAIN: &str = "[scenario]\nduration = \"1 s\"\n[link]\n[[flow]]\nname = \"
 /// Builds the scenario of the link, and finds the hosts that it connects.
 ///
 /// # Errors
-/// If an option is missing or invalid.
+/// Returns an error if an option is missing or invalid.
 pub fn line(options: &LineOptions) -> Result<(Scenario, Ends), LineError> {
     let (text, name) = match &options.file {
         Some(file) => {

@@ -124,7 +124,7 @@ impl std::error::Error for EmulateError {}
 /// Runs a command behind the path between two hosts. `observers` see every packet.
 ///
 /// # Errors
-/// If the scenario cannot be emulated, the machine does not permit an emulation, or a device fails.
+/// Returns an error if the scenario cannot be emulated, the machine does not permit an emulation, or a device fails.
 pub fn emulate(
     scenario: &Scenario,
     ends: Ends,

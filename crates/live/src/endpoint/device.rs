@@ -9,13 +9,13 @@ pub trait Device: Send {
     /// Reads the next packet into `packet`. Returns false if no packet is waiting.
     ///
     /// # Errors
-    /// If the device has failed and no packet can arrive any more.
+    /// Returns an error if the device has failed and no packet can arrive any more.
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<bool>;
 
     /// Sends a packet. A packet that the device rejects counts as lost and is not an error.
     ///
     /// # Errors
-    /// If the device has failed and no packet can be sent any more.
+    /// Returns an error if the device has failed and no packet can be sent any more.
     fn send(&mut self, packet: &[u8]) -> io::Result<()>;
 
     /// A descriptor that is readable while a packet is waiting.

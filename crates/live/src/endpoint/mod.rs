@@ -71,7 +71,7 @@ impl SocketSettings {
     /// Settings with a profile and a congestion control by name.
     ///
     /// # Errors
-    /// If there is no such profile or congestion control. The error lists the available ones.
+    /// Returns an error if there is no such profile or congestion control. The error lists the available ones.
     pub fn named(profile: &str, cc: &str, mtu: u32) -> Result<SocketSettings, String> {
         let found = Profile::named(profile)
             .ok_or_else(|| format!("there is no profile {profile:?} of TCP; there are {}", PROFILES.join(", ")))?;
@@ -177,7 +177,7 @@ impl TcpHost {
     /// Starts a host with this address, which sends and receives its packets through the device.
     ///
     /// # Errors
-    /// If the thread cannot be started.
+    /// Returns an error if the thread cannot be started.
     pub fn start(address: IpAddr, device: impl Device + 'static) -> io::Result<TcpHost> {
         let shared = Arc::new(Shared {
             address,
@@ -508,7 +508,7 @@ impl Drop for TcpSocket {
 /// Needs root.
 ///
 /// # Errors
-/// If the kernel refuses.
+/// Returns an error if the kernel refuses.
 pub fn tun_between(name: &str, kernels: IpAddr, ours: IpAddr, mtu: u32) -> io::Result<Tun> {
     let tun = Tun::create(name)?;
     let netlink = Netlink::open()?;

@@ -38,7 +38,7 @@ impl OwnPorts {
     /// Takes `count` consecutive free ports from the kernel.
     ///
     /// # Errors
-    /// If there are no such ports, or this process may not take them.
+    /// Returns an error if there are no such ports, or this process may not take them.
     pub fn reserve(address: IpAddr, count: u16) -> io::Result<OwnPorts> {
         let count = count.max(1);
         // Start at a port that depends on the process ID, so that concurrent processes rarely collide.
@@ -134,7 +134,7 @@ fn hold(port: SocketAddr) -> io::Result<OwnedFd> {
 /// The source address of packets to `peer`, and the path MTU in bytes: the kernel's for IPv4, 1,280 for IPv6.
 ///
 /// # Errors
-/// If there is no route to `peer`.
+/// Returns an error if there is no route to `peer`.
 pub fn way_to(peer: IpAddr) -> io::Result<(IpAddr, u32)> {
     let any: SocketAddr = if peer.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
     let socket = UdpSocket::bind(any)?;

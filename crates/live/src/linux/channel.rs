@@ -26,7 +26,7 @@ impl Channel {
     /// Sends a message, with a descriptor if one is given.
     ///
     /// # Errors
-    /// If the other end is closed.
+    /// Returns an error if the other end is closed.
     pub fn send(&self, message: &[u8], descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let descriptors: Vec<RawFd> = descriptor.iter().map(AsRawFd::as_raw_fd).collect();
         let rights = [ControlMessage::ScmRights(&descriptors)];

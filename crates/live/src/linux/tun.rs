@@ -46,7 +46,7 @@ impl Tun {
     /// Creates a device of this name in the network namespace of this thread.
     ///
     /// # Errors
-    /// If the process lacks the privilege, or the kernel has no TUN driver.
+    /// Returns an error if the process lacks the privilege, or the kernel has no TUN driver.
     pub fn create(name: &str) -> io::Result<Tun> {
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         if name.is_empty() || name.len() >= libc::IFNAMSIZ {
@@ -103,7 +103,7 @@ impl Tun {
     /// Reads the next packet into `packet`. Returns `None` if no packet is waiting.
     ///
     /// # Errors
-    /// If the device is gone or down.
+    /// Returns an error if the device is gone or down.
     pub fn receive(&self, packet: &mut Vec<u8>) -> io::Result<Option<()>> {
         if self.receive_more(packet) {
             return Ok(Some(()));
@@ -152,7 +152,7 @@ impl Tun {
     /// Passes a packet to the kernel. Returns false if the kernel rejects the packet.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// Returns an error if the device is gone.
     pub fn send(&self, packet: &[u8]) -> io::Result<bool> {
         taken((&self.file).write_vectored(&[IoSlice::new(&[0; OFFLOAD]), IoSlice::new(packet)]))
     }
@@ -160,7 +160,7 @@ impl Tun {
     /// Passes the bundle to the kernel and empties it. Returns the number of rejected packets.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// Returns an error if the device is gone.
     pub(crate) fn send_bundle(&self, bundle: &mut Bundle) -> io::Result<u64> {
         if bundle.is_empty() {
             return Ok(0);

@@ -66,7 +66,7 @@ impl Keeper {
     /// Makes the keeper set the rules, and waits until they are set.
     ///
     /// # Errors
-    /// If no tool could set the rules, or the keeper was killed.
+    /// Returns an error if no tool could set the rules, or the keeper was killed.
     pub fn set(&self) -> Result<(), RulesError> {
         let lost = || RulesError::Refused(vec![("keeper".to_owned(), "its process was killed".to_owned())]);
         let channel = self.channel.as_ref().ok_or_else(lost)?;

@@ -112,7 +112,7 @@ impl Shaping {
     /// Returns the link as a scenario. Packets that leave the interface use its uplink.
     ///
     /// # Errors
-    /// If a setting is invalid.
+    /// Returns an error if a setting is invalid.
     pub fn scenario(&self) -> Result<Scenario, ShapeError> {
         let queue = match self.queue.as_str() {
             // On a real link only a reflector returns the probes (sensing packets) of these disciplines, so the
@@ -149,7 +149,7 @@ impl Shaping {
     /// Returns the arriving packets that must be passed to the discipline.
     ///
     /// # Errors
-    /// If a setting is invalid, or the sensing packets would never be returned.
+    /// Returns an error if a setting is invalid, or the sensing packets would never be returned.
     pub fn way_in(&self) -> Result<WayIn, ShapeError> {
         let scenario = self.scenario()?;
         let queue = &scenario.graph.links[0].up.queue;
@@ -168,7 +168,7 @@ impl Shaping {
     /// Returns the rules that divert packets to this process.
     ///
     /// # Errors
-    /// If a setting is invalid, or there is no such interface.
+    /// Returns an error if a setting is invalid, or there is no such interface.
     pub fn rules(&self) -> Result<Rules, ShapeError> {
         Rules::of(&self.interface, self.way_in()?).map_err(ShapeError::Rules)
     }
@@ -193,7 +193,7 @@ pub struct Shaped {
 /// Shapes an interface until a signal ends the program.
 ///
 /// # Errors
-/// If a setting is invalid, the kernel refuses, or the interface disappears.
+/// Returns an error if a setting is invalid, the kernel refuses, or the interface disappears.
 pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     let scenario = shaping.scenario()?;
     let gone = Gone::default();

@@ -106,7 +106,7 @@ impl Rules {
     /// Creates the rules for packets that leave an interface, and for arriving packets that the discipline must see.
     ///
     /// # Errors
-    /// If there is no such interface.
+    /// Returns an error if there is no such interface.
     pub fn of(interface: &str, way_in: WayIn) -> Result<Rules, RulesError> {
         let missing = |_| RulesError::NoInterface(interface.to_owned());
         let number = if_nametoindex(interface).map_err(missing)?;
@@ -142,7 +142,7 @@ impl Rules {
     /// Creates the rules for arriving probes (sensing packets), on one interface or on all.
     ///
     /// # Errors
-    /// If there is no such interface.
+    /// Returns an error if there is no such interface.
     pub fn of_sensing(interface: Option<&str>) -> Result<Rules, RulesError> {
         if let Some(name) = interface {
             if_nametoindex(name).map_err(|_| RulesError::NoInterface(name.to_owned()))?;
@@ -207,7 +207,7 @@ impl Rules {
     /// Sets the rules, replacing earlier ones of the same purpose.
     ///
     /// # Errors
-    /// If no tool succeeds.
+    /// Returns an error if no tool succeeds.
     pub fn add(&self) -> Result<(), RulesError> {
         self.remove()?;
         let mut tried = Vec::new();

@@ -81,7 +81,7 @@ impl Talk {
     /// Opens the channel.
     ///
     /// # Errors
-    /// If this process may not open more descriptors.
+    /// Returns an error if this process may not open more descriptors.
     pub fn new() -> io::Result<Talk> {
         let (here, agents) = Channel::pair()?;
         Ok(Talk { here, agents: Some(agents) })
@@ -140,7 +140,7 @@ pub struct Carried {
 /// each host in `passages`.
 ///
 /// # Errors
-/// If the scenario cannot be built, the agent ends early, or a device fails.
+/// Returns an error if the scenario cannot be built, the agent ends early, or a device fails.
 pub fn carry(
     scenario: &Scenario,
     seed: u64,

@@ -92,7 +92,7 @@ impl Afvq {
     ///
     /// # Errors
     ///
-    /// If the settings, or those of the data queue, are invalid.
+    /// Returns an error if the settings, or those of the data queue, are invalid.
     pub fn new(config: &AfvqConfig, place: &QueuePlace<'_>) -> Result<Afvq, Fault> {
         config.check()?;
         let most = config.ack_limit;

@@ -66,7 +66,7 @@ impl AredConfig {
     ///
     /// # Errors
     ///
-    /// If the rate is unknown or zero, or the packet size is zero.
+    /// Returns an error if the rate is unknown or zero, or the packet size is zero.
     pub fn red(&self) -> Result<RedConfig, Fault> {
         let rate = self.bandwidth.filter(|rate| rate.as_bps() > 0).ok_or_else(|| {
             Fault::new("bandwidth", "adaptive RED needs the rate, and this line has none")

@@ -114,7 +114,7 @@ impl Asqm {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &AsqmConfig) -> Result<Asqm, Fault> {
         config.check()?;
         Ok(Asqm {

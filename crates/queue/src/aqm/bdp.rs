@@ -176,7 +176,7 @@ impl Bdp {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &BdpConfig, mut rng: Rng) -> Result<Bdp, Fault> {
         config.check()?;
         Ok(Bdp {

@@ -123,7 +123,7 @@ impl Choke {
     ///
     /// # Errors
     ///
-    /// If the settings are invalid or not in packets.
+    /// Returns an error if the settings are invalid or not in packets.
     pub fn new(config: &ChokeConfig, rng: Rng) -> Result<Choke, Fault> {
         config.check()?;
         let red = config.red;

@@ -294,7 +294,7 @@ impl CobaltQueue {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &CobaltQueueConfig, rng: Rng) -> Result<CobaltQueue, Fault> {
         config.check()?;
         let limit = BufferLimit::new(config.limit, Bytes::ZERO)?;

@@ -338,7 +338,7 @@ impl CodelQueue {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &CodelQueueConfig) -> Result<CodelQueue, Fault> {
         config.check()?;
         let limit = BufferLimit::new(config.limit, config.header)?;

@@ -264,7 +264,7 @@ impl DocsisPie {
     ///
     /// # Errors
     ///
-    /// If the target is zero or the sustained rate is unknown.
+    /// Returns an error if the target is zero or the sustained rate is unknown.
     pub fn new(config: &DocsisPieConfig, rng: Rng) -> Result<DocsisPie, Fault> {
         config.check()?;
         Ok(DocsisPie {

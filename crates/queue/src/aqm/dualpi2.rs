@@ -204,7 +204,7 @@ impl DualPi2 {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &DualPi2Config) -> Result<DualPi2, Fault> {
         config.check()?;
         Ok(DualPi2 {

@@ -373,7 +373,7 @@ impl PieQueue {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &PieQueueConfig, rng: Rng) -> Result<PieQueue, Fault> {
         config.check()?;
         let limit = BufferLimit::new(config.limit, Bytes::ZERO)?;

@@ -174,7 +174,7 @@ impl Wred {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &WredConfig, rng: Rng) -> Result<Wred, Fault> {
         config.check()?;
         let slope = |profile: &WredProfile| {

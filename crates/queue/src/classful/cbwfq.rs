@@ -169,7 +169,7 @@ impl Cbwfq {
     ///
     /// # Errors
     ///
-    /// If the settings, or those of a class's queue, are invalid.
+    /// Returns an error if the settings, or those of a class's queue, are invalid.
     pub fn new(config: &CbwfqConfig, place: &QueuePlace<'_>) -> Result<Cbwfq, Fault> {
         config.check()?;
         let default = config.default_class.map_or(config.classes.len() - 1, |class| class as usize);

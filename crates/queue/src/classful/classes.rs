@@ -17,7 +17,7 @@ impl Classes {
     ///
     /// # Errors
     ///
-    /// If a rule of the classifier names a class that does not exist.
+    /// Returns an error if a rule of the classifier names a class that does not exist.
     pub fn new(classifier: Classifier, children: Vec<(String, Box<dyn Qdisc>)>, word: &str) -> Result<Classes, Fault> {
         let highest = classifier.highest_class();
         let count = children.len();

@@ -118,7 +118,7 @@ impl Drr {
     ///
     /// # Errors
     ///
-    /// If the settings, or those of a class's queue, are invalid.
+    /// Returns an error if the settings, or those of a class's queue, are invalid.
     pub fn new(config: &DrrConfig, place: &QueuePlace<'_>) -> Result<Drr, Fault> {
         config.check()?;
         let last = config.classes.len() - 1;

@@ -74,7 +74,7 @@ impl Prio {
     ///
     /// # Errors
     ///
-    /// If there are no bands or too many, or if the classifier names a band that does not exist.
+    /// Returns an error if there are no bands or too many, or if the classifier names a band that does not exist.
     pub fn new(classifier: Classifier, bands: Vec<Box<dyn Qdisc>>) -> Result<Prio, Fault> {
         if bands.is_empty() || bands.len() > Prio::MOST_BANDS {
             return Err(Fault::new("bands", format!("a prio queue has 1 to {} bands", Prio::MOST_BANDS)));

@@ -99,7 +99,7 @@ impl Wfq {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &WfqConfig, mut rng: Rng) -> Result<Wfq, Fault> {
         config.check()?;
         Ok(Wfq {

@@ -150,7 +150,7 @@ impl Fq {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &FqConfig, mut rng: Rng) -> Result<Fq, Fault> {
         config.check()?;
         let flow = || Flow {

@@ -135,7 +135,7 @@ impl FqCodel {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &FqCodelConfig, mut rng: Rng) -> Result<FqCodel, Fault> {
         config.check()?;
         Ok(FqCodel {

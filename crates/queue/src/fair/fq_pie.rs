@@ -112,7 +112,7 @@ impl FqPie {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &FqPieConfig, mut rng: Rng) -> Result<FqPie, Fault> {
         config.check()?;
         let flow = || Flow { ring: PacketRing::default(), pie: Pie::new(&config.pie), deficit: 0, listed: false };

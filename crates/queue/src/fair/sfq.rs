@@ -140,7 +140,7 @@ impl Sfq {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &SfqConfig, mut rng: Rng) -> Result<Sfq, Fault> {
         config.check()?;
         let hash = FlowHash::new(&mut rng);

@@ -85,7 +85,7 @@ impl Fifo {
     ///
     /// # Errors
     ///
-    /// If the limit is zero.
+    /// Returns an error if the limit is zero.
     pub fn new(config: &FifoConfig) -> Result<Fifo, Fault> {
         let room = BufferLimit::new(config.limit, config.header)?;
         Ok(Fifo { ring: PacketRing::default(), room, drop: config.drop })

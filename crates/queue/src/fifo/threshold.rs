@@ -106,7 +106,7 @@ impl ThresholdFifo {
     ///
     /// # Errors
     ///
-    /// If the limit is zero.
+    /// Returns an error if the limit is zero.
     pub fn new(config: &ThresholdConfig) -> Result<ThresholdFifo, Fault> {
         let fifo = Fifo::new(&FifoConfig::new(config.limit))?;
         Ok(ThresholdFifo { fifo, mark_threshold: config.mark_threshold, ect: config.ect })

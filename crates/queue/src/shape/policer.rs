@@ -73,7 +73,7 @@ impl Policer {
     ///
     /// # Errors
     ///
-    /// If the limit of the queue is zero.
+    /// Returns an error if the limit of the queue is zero.
     pub fn new(config: &PolicerConfig) -> Result<Policer, Fault> {
         let depth = u128::from(config.burst.get()) * OCTET;
         let fifo = Fifo::new(&FifoConfig::new(config.limit))?;

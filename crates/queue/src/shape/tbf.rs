@@ -127,7 +127,7 @@ impl Tbf {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &TbfConfig, child: Box<dyn Qdisc>) -> Result<Tbf, Fault> {
         config.check()?;
         Ok(Tbf {

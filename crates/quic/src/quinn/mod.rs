@@ -215,7 +215,7 @@ impl QuicEndpoint {
     /// Builds one end of a flow with these settings.
     ///
     /// # Errors
-    /// If the congestion control cannot run over QUIC.
+    /// Returns an error if the congestion control cannot run over QUIC.
     pub fn new(config: &QuicConfig, end: &TransportEnd, clock: Clock) -> Result<QuicEndpoint, String> {
         let mut rng = end.rng.clone();
         let source = match (config.cc_source, end.cc.as_str()) {

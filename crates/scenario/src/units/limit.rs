@@ -29,7 +29,7 @@ pub enum QueueLimitText {
 /// Parses a limit: `"50 packets"`, `"50p"`, `"75 kB"`, `"200 ms"` or `"1.5 BDP"`. Zero is rejected.
 ///
 /// # Errors
-/// If the text is none of these quantities, or has no unit.
+/// Returns an error if the text is none of these quantities, or has no unit.
 pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
     let (number, unit) = split(text, LIMIT)?;
     let limit = if matches!(unit, "packets" | "packet" | "pkts" | "pkt" | "p") {
@@ -67,7 +67,8 @@ impl QueueLimitText {
     /// Converts the limit to packets or bytes on a line with this rate and base RTT. Bytes are rounded down.
     ///
     /// # Errors
-    /// If the limit is a time or a BDP and the line has no rate or no base RTT, or if the result is less than 1 byte.
+    /// Returns an error if the limit is a time or a BDP and the line has no rate or no base RTT, or if the result is
+    /// less than 1 byte.
     pub fn on_line(self, rate: Option<BitRate>, base_rtt: Option<Duration>) -> Result<Amount, UnitError> {
         let (products, span) = match self {
             QueueLimitText::Packets(count) => return Ok(Amount::Packets(count)),

@@ -97,7 +97,7 @@ pub(crate) const WINDOW: Quantity = Quantity {
 /// Parses a rate in bits per second: `"2.4 Mbit/s"`, `"196 kbit/s"`, `"2.4M"`. Zero is rejected.
 ///
 /// # Errors
-/// If the text is not a number with a rate unit, or not a whole number of bits per second.
+/// Returns an error if the text is not a number with a rate unit, or not a whole number of bits per second.
 ///
 /// # Examples
 ///
@@ -124,7 +124,7 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
 /// Parses a duration: `"200 ms"`, `"1.5 s"`, `"4 min"`, `"30 us"`.
 ///
 /// # Errors
-/// If the text is not a number with a time unit, or not a whole number of nanoseconds.
+/// Returns an error if the text is not a number with a time unit, or not a whole number of nanoseconds.
 pub fn parse_span(text: &str) -> Result<Duration, UnitError> {
     let (number, unit) = split(text, SPAN)?;
     let Some(factor) = span_factor(unit) else {
@@ -141,7 +141,7 @@ pub fn parse_span(text: &str) -> Result<Duration, UnitError> {
 /// Parses a size in bytes: `"1500 B"`, `"75 kB"`, `"64 KiB"`.
 ///
 /// # Errors
-/// If the text is not a number with a size unit, or not a whole number of bytes.
+/// Returns an error if the text is not a number with a size unit, or not a whole number of bytes.
 pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
     let (number, unit) = split(text, SIZE)?;
     let Some(factor) = size_factor(unit) else {
@@ -153,7 +153,7 @@ pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
 /// Parses a window in segments or bytes: `"10 segments"`, `"64 KiB"`.
 ///
 /// # Errors
-/// If the text is not a number with one of these units, or not a whole number of segments or bytes.
+/// Returns an error if the text is not a number with one of these units, or not a whole number of segments or bytes.
 pub fn parse_window(text: &str) -> Result<Amount, UnitError> {
     let (number, unit) = split(text, WINDOW)?;
     if matches!(unit, "segments" | "segment" | "seg" | "mss" | "MSS") {
@@ -177,7 +177,7 @@ const LEAST_PROBABILITY: f64 = 1e-12;
 /// Parses a probability: `"1 %"`, `"0.01"`.
 ///
 /// # Errors
-/// If the text is not a number from 0 to 1, or if the number is larger than 0 and smaller than 10^-12.
+/// Returns an error if the text is not a number from 0 to 1, or if the number is larger than 0 and smaller than 10^-12.
 pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     let trimmed = text.trim();
     // The texts `1 %` and `0.01` mean the same.

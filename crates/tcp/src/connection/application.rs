@@ -37,7 +37,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If this end has closed its direction or the connection has failed.
+    /// Returns an error if this end has closed its direction or the connection has failed.
     pub fn write(&mut self, payload: &Payload) -> Result<u64, WriteError> {
         if self.send.is_closed() || self.state > State::CloseWait {
             return Err(self.error.map_or(WriteError::Closed, WriteError::Failed));

@@ -287,7 +287,7 @@ impl StackConfig {
     ///
     /// # Errors
     ///
-    /// If a window is 0, a DSCP exceeds six bits, or a number is outside of the key's range.
+    /// Returns an error if a window is 0, a DSCP exceeds six bits, or a number is outside of the key's range.
     pub fn check(key: &'static str, value: &Value) -> Result<(), Fault> {
         match (key, value) {
             (_, Value::Amount(Amount::Segments(0) | Amount::Bytes(Bytes::ZERO))) => {

@@ -101,7 +101,7 @@ impl Wifi {
     ///
     /// # Errors
     ///
-    /// If a station's settings match none of the names.
+    /// Returns an error if a station's settings match none of the names.
     pub fn new(config: WifiConfig, names: &[String], rng: Rng) -> Result<Wifi, Fault> {
         for station in &config.stations {
             if !names.contains(&station.name) {

@@ -56,7 +56,7 @@ impl Red {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &RedConfig, rng: Rng) -> Result<Red, Fault> {
         config.check()?;
         let (min, max) = (config.min.count() as f64, config.max.count() as f64);

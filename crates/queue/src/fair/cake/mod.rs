@@ -77,7 +77,7 @@ impl Cake {
     ///
     /// # Errors
     ///
-    /// If a setting is out of range.
+    /// Returns an error if a setting is out of range.
     pub fn new(config: &CakeConfig, mut rng: Rng) -> Result<Cake, Fault> {
         config.check()?;
         Ok(Cake {

@@ -180,7 +180,7 @@ impl Htb {
     ///
     /// # Errors
     ///
-    /// If the settings, or those of a leaf's queue, are invalid.
+    /// Returns an error if the settings, or those of a leaf's queue, are invalid.
     pub fn new(config: &HtbConfig, place: &QueuePlace<'_>) -> Result<Htb, Fault> {
         config.check()?;
         let (mut nodes, mut leaf_nodes, mut children): (Vec<Node>, _, _) = (Vec::new(), Vec::new(), Vec::new());
