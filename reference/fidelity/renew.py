@@ -3,7 +3,8 @@
 Each change of the kernel world's code outdates every recorded run, though few changes matter, and measuring all takes a
 night. Instead, `python -m reference.fidelity.state --renew` runs a random sample. If every sampled run of a group is
 equal to the last recorded digit, the whole group gets today's version. Otherwise it stays outdated. A group is the runs
-of one file with the same kinds of queues. The sample is stored in `docs/fidelity/renewed.csv`.
+of one file with the same kinds of queues, with one flow or with several. The sample is stored in
+`docs/fidelity/renewed.csv`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class Old:
     @property
     def group(self) -> str:
         """The group of runs for which a sampled run is evidence."""
-        return f"{self.file}, {' and '.join(sorted(_queues(self.scenario)))}"
+        # A change to how the agent serves flows often changes only runs with several flows.
+        flows = "one flow" if len(self.scenario.resolved["flows"]) == 1 else "several flows"
+        return f"{self.file}, {' and '.join(sorted(_queues(self.scenario)))}, {flows}"
 
     def renewed(self, source: str) -> Measurement:
         """Returns the recorded values with today's version and kernel."""

@@ -167,17 +167,18 @@ def old(data: Path = DOCS) -> Iterator[tuple[str, int, int]]:
             yield name, count, len(runs)
 
 
-def renewed(count: int, minutes: float, data: Path = DOCS) -> Iterator[str]:
+def renewed(count: int, minutes: float, part: str = "", data: Path = DOCS) -> Iterator[str]:
     """Repeats a sample of `count` outdated runs, for at most `minutes`, and updates unchanged groups.
 
-    Yields a line per run and per group.
+    Only groups with `part` in their names are sampled and updated. Yields a line per run and per group.
     """
 
     def records(file: str) -> Records:
         return _records(data / file)
 
     until = time.monotonic() + 60 * minutes
-    runs = [one for name in RECORDED for one in known(name, data) if is_old(one.recorded, one.scenario)]
+    known_runs = (one for name in RECORDED for one in known(name, data) if is_old(one.recorded, one.scenario))
+    runs = [one for one in known_runs if part in one.group]
     for one in renew.sample(runs, count):
         if time.monotonic() < until and not renew.is_sampled(data, one):
             told = renew.run_again(data, one, RECORDED[one.file].again, records)
@@ -199,10 +200,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.state", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="make a sample of the outdated runs again")
     parser.add_argument("--sample", type=int, default=12, help="the number of runs in the sample")
+    parser.add_argument("--group", metavar="PART", default="", help="sample only groups with this in their names")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
     arguments = parser.parse_args()
     if arguments.renew:
-        for line in renewed(arguments.sample, arguments.minutes):
+        for line in renewed(arguments.sample, arguments.minutes, arguments.group):
             print_line(line)
         return 0
     for name in stale():
