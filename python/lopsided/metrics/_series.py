@@ -1,7 +1,7 @@
 """Checks the arrays of the metrics.
 
-Metrics accept plain numpy arrays from any source. These helpers reject mistakes that would give plausible numbers:
-different lengths, decreasing times, a period without data.
+Metrics accept plain numpy arrays from any source. Some mistakes would give plausible but wrong numbers. These helpers
+reject them: columns of different lengths, decreasing times, and periods without data.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ Array = NDArray[np.float64]
 
 
 def series(time_s: ArrayLike, *values: ArrayLike) -> tuple[Array, ...]:
-    """Returns time and value columns as float arrays.
+    """Returns the time column and the value columns as float arrays.
 
-    Raises ValueError for different lengths, fewer than two rows, or decreasing times.
+    Raises ValueError for columns of different lengths, fewer than two rows, or decreasing times.
     """
     time = np.asarray(time_s, dtype=np.float64)
     columns = tuple(np.asarray(value, dtype=np.float64) for value in values)
@@ -63,5 +63,5 @@ def correlation(a: Array, b: Array) -> float:
     """Returns Pearson's correlation, or 0 if a column is constant."""
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
-    # Rounding noise of a constant column, about 1e-16, is no variation.
+    # A constant column has rounding noise of about 1e-16, which is not variation.
     return float(np.dot(a, b)) / scale if scale > 1e-12 else 0.0

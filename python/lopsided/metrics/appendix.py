@@ -1,8 +1,8 @@
 """The averages of merritt2010's scripts (appendices E to J), for comparison with published numbers.
 
-The scripts average rows of a log with one row per write of 1,460 bytes, so that busy periods weigh more. Two scripts
-estimate throughput as mean window over mean RTT (MER-A08). Columns have time in s, RTT in microseconds and windows in
-bytes, as in appendix C (MER-M15).
+The scripts average the rows of a log. The log has one row per write of 1,460 bytes, so busy periods weigh more. Two
+scripts estimate throughput as the mean window divided by the mean RTT (MER-A08). Columns have time in s, RTT in
+microseconds and windows in bytes, as in appendix C (MER-M15).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class DownloadAverages:
     throughput_both_bps: float
     throughput_alone_bps: float
     bdp_both_bytes: float
-    """Mean RTT times downlink rate in bytes while both flows are active."""
+    """Mean RTT times downlink rate while both flows are active, in bytes."""
 
 
 def download_averages(
     time_s: ArrayLike, rtt_us: ArrayLike, cwnd_bytes: ArrayLike, split_s: float, downlink_bps: float
 ) -> DownloadAverages:
-    """Appendix E: means over rows before and after `split_s`, when the upload joins.
+    """Returns appendix E's means over the rows before `split_s`, when the upload joins, and over the rows after it.
 
-    Raises ValueError without rows before or after the split.
+    Raises ValueError if there are no rows before or after the split.
     """
     time, rtt, cwnd = series(time_s, rtt_us, cwnd_bytes)
     positive("downlink rate", downlink_bps)
@@ -61,7 +61,8 @@ class UploadAverages:
 
 
 def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
-    """Appendix F: means over the upload's rows. Raises ValueError for empty or unequal columns."""
+    """Returns appendix F's means over the upload's rows. Raises ValueError if the columns are empty or of different
+    lengths."""
     rtt, cwnd = np.asarray(rtt_us, dtype=np.float64), np.asarray(cwnd_bytes, dtype=np.float64)
     if rtt.ndim != 1 or rtt.shape != cwnd.shape or rtt.size == 0:
         raise ValueError("RTT and window must be two columns of the same, non-zero length")
@@ -71,13 +72,14 @@ def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
 
 
 def window_over_rtt_bps(cwnd_bytes: float, rtt_us: float) -> float:
-    """Throughput in bit/s by appendices E and F: mean window over mean RTT."""
+    """Returns the throughput in bit/s as appendices E and F estimate it: mean window divided by mean RTT."""
     positive("RTT", rtt_us)
     return cwnd_bytes * 8.0 / (rtt_us / 1e6)
 
 
 def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
-    """Appendix G: the largest logged window (MER-M19), with fast-recovery inflation if logged (MER-A19).
+    """Returns appendix G's result: the largest logged window (MER-M19), including fast-recovery inflation if the log
+    has it (MER-A19).
 
     Raises ValueError if the log is empty.
     """
@@ -88,7 +90,7 @@ def maximum_cwnd_bytes(cwnd_bytes: ArrayLike) -> float:
 
 
 def estimated_buffer_packets(max_cwnd_down_bytes: int, max_cwnd_up_bytes: int, uplink_bdp_bytes: int) -> int:
-    """Appendix H: eq 6.6 in whole packets, with the script's two integer divisions (MER-M20)."""
+    """Returns appendix H's result: eq 6.6 in whole packets, with the script's two integer divisions (MER-M20)."""
     return ((max_cwnd_down_bytes - max_cwnd_up_bytes) // 2 - uplink_bdp_bytes) // int(FULL_PACKET_BYTES)
 
 
@@ -102,7 +104,10 @@ class PerformanceRow:
 
 
 def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_bps: float) -> PerformanceRow:
-    """Appendix I: net goodput over net rate, and each direction's share, without eq 1.2's minimum (MER-A08)."""
+    """Returns appendix I's row: net goodput divided by net rate, and the same ratio per direction.
+
+    It has no minimum as in eq 1.2 (MER-A08).
+    """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return PerformanceRow(
@@ -119,10 +124,10 @@ class RttVariability:
 
 
 def rtt_variability(time_s: ArrayLike, rtt_us: ArrayLike, start_s: float) -> RttVariability:
-    """Appendix J: population variance and standard deviation of the logged RTT from `start_s`.
+    """Returns appendix J's row: population variance and standard deviation of the logged RTT from `start_s`.
 
-    The log has the kernel's smoothed RTT, which hides fast variation. `intervals.rtt_moments_ms` uses RTTs of packets.
-    Raises ValueError without rows.
+    The log has the kernel's smoothed RTT, which hides fast variation. `intervals.rtt_moments_ms` uses the RTTs of
+    packets instead. Raises ValueError if there are no rows.
     """
     time, rtt = series(time_s, rtt_us)
     late = rtt[time >= start_s]

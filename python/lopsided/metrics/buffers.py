@@ -1,7 +1,7 @@
 """Buffer sizes: the bandwidth-delay product, sizing rules, and merritt2010's bound for the uplink.
 
 Rates are in bit/s, times in seconds, windows in bytes, buffers in packets of 1,500 bytes unless a name says otherwise.
-Left out: limits in bytes or memory cells.
+Left out: buffer limits in bytes or memory cells.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ FULL_PACKET_BYTES = 1500.0
 
 
 def bandwidth_delay_product_bytes(rate_bps: float, rtt_s: float) -> float:
-    """Bytes that fill a path with this bottleneck rate and RTT (merritt2010 eq 2.1; MER-M04)."""
+    """Returns the number of bytes that fill a path with this bottleneck rate and RTT (merritt2010 eq 2.1; MER-M04)."""
     return rate_bps * rtt_s / 8.0
 
 
 def one_bdp_buffer_packets(rate_bps: float, rtt_s: float, packet_bytes: float = FULL_PACKET_BYTES) -> float:
-    """The rule of thumb B = RTT C in packets (merritt2010 eq 2.2, after Villamizar and Song; MER-M05)."""
+    """Returns the buffer size in packets by the rule of thumb B = RTT C (merritt2010 eq 2.2, after Villamizar and Song;
+    MER-M05)."""
     positive("packet size", packet_bytes)
     return bandwidth_delay_product_bytes(rate_bps, rtt_s) / packet_bytes
 
@@ -33,7 +34,7 @@ def one_bdp_buffer_packets(rate_bps: float, rtt_s: float, packet_bytes: float = 
 def many_flow_buffer_packets(
     rate_bps: float, rtt_s: float, flows: int, packet_bytes: float = FULL_PACKET_BYTES
 ) -> float:
-    """The rule B = RTT C / sqrt(N) in packets, for N desynchronised flows.
+    """Returns the buffer size in packets by the rule B = RTT C / sqrt(N), for N desynchronised flows.
 
     Source: merritt2010 eq 2.3, after Appenzeller; MER-M06.
     """
@@ -42,7 +43,7 @@ def many_flow_buffer_packets(
 
 
 def drain_time_s(packets: float, rate_bps: float, packet_bytes: float = FULL_PACKET_BYTES) -> float:
-    """Seconds in which a full buffer drains (merritt2010 table 5.1)."""
+    """Returns the seconds in which a full buffer drains (merritt2010 table 5.1)."""
     positive("rate", rate_bps)
     return packets * packet_bytes * 8.0 / rate_bps
 
@@ -52,7 +53,7 @@ def two_way_phase(
 ) -> Literal["in phase", "out of phase"]:
     """Returns whether fixed windows are in phase (W_D <= W_U + 2 BDP) or out of phase (eqs 2.4, 2.5; MER-M07).
 
-    It follows the equations' labels. The sentence after them swaps both cases (MER-A01).
+    The function follows the labels of the equations. The sentence after the equations swaps the two cases (MER-A01).
     """
     return "in phase" if window_down_bytes <= window_up_bytes + 2.0 * bdp_bytes else "out of phase"
 
@@ -64,11 +65,11 @@ def uplink_buffer_bound_packets(
     uplink_bps: float,
     packet_bytes: float = FULL_PACKET_BYTES,
 ) -> float:
-    """The largest uplink buffer that keeps two flows out of phase, in packets (merritt2010 eq 6.6; MER-M08).
+    """Returns the largest uplink buffer in packets that keeps two flows out of phase (merritt2010 eq 6.6; MER-M08).
 
-    `((W_D - W_U) / 2 - RTT C_U) / packet`. W_D and W_U are the largest windows in bytes. RTT is the download's mean
-    before the upload. C_U is the uplink rate in bit/s (the thesis calls it C_D and counts bytes, MER-A02). A negative
-    result means that no buffer keeps the flows out of phase.
+    `((W_D - W_U) / 2 - RTT C_U) / packet`. W_D and W_U are the largest windows in bytes. RTT is the download's mean RTT
+    before the upload starts. C_U is the uplink rate in bit/s (the thesis calls it C_D and counts bytes, MER-A02). A
+    negative result means that no buffer keeps the flows out of phase.
     """
     positive("uplink rate", uplink_bps)
     positive("packet size", packet_bytes)
@@ -80,27 +81,28 @@ def uplink_buffer_bound_packets(
 def window_difference_for_bound_bytes(
     bound_packets: float, rtt_s: float, uplink_bps: float, packet_bytes: float = FULL_PACKET_BYTES
 ) -> float:
-    """The difference W_D - W_U in bytes for which eq 6.6 returns this bound."""
+    """Returns the difference W_D - W_U in bytes for which eq 6.6 yields this bound."""
     return 2.0 * (bound_packets * packet_bytes + bandwidth_delay_product_bytes(uplink_bps, rtt_s))
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """The crossing of an estimate curve with the line estimate = configured size (merritt2010 figure 6.2)."""
+    """The buffer size at which an estimate curve crosses the line "estimate = configured size" (merritt2010 figure
+    6.2)."""
 
     packets: float | None
-    """The first downward crossing, interpolated, in packets; `None` without one."""
+    """The first downward crossing, interpolated, in packets; `None` if there is none."""
     every: tuple[float, ...]
-    """All crossings. Several mean that the threshold is not sharp."""
+    """All crossings. If there are several, the threshold is not sharp."""
     side: Literal["crosses", "above", "below"]
-    """`above` if no estimate is below its configured size, `below` if all are, else `crosses`."""
+    """`above` if all estimates are at least their configured size, `below` if all are smaller, else `crosses`."""
 
 
 def diagonal_crossing(configured_packets: ArrayLike, estimated_packets: ArrayLike) -> Crossing:
     """Finds the smallest buffer that is not below its own estimate (merritt2010 section 6.3, figure 6.2).
 
-    Columns have a row per configured size, in increasing order. Crossings are interpolated. Raises ValueError for
-    unequal columns, or if sizes do not increase.
+    The columns have one row per configured size, in increasing order. Crossings are interpolated. Raises ValueError if
+    the columns have different lengths, or if the sizes do not increase.
     """
     configured = np.asarray(configured_packets, dtype=np.float64)
     excess = np.asarray(estimated_packets, dtype=np.float64) - configured

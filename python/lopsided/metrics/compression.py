@@ -1,8 +1,8 @@
-"""ACK compression: ACKs that arrive closer together than their data left the bottleneck.
+"""Measures ACK compression: ACKs arrive closer together than the data left the bottleneck.
 
 A bottleneck spaces segments by their transmission time, and ACKs keep this spacing. If ACKs wait together in a reverse
 queue, they leave it back to back, and the sender answers with a burst (Zhang, Shenker, Clark 1991; merritt2010 sections
-2.2 and 5.1.2, MER-M24). Left out: where on the path it happened.
+2.2 and 5.1.2, MER-M24). Left out: the place on the path where compression happened.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ class AckCompression:
     """Statistics of how ACKs bunch."""
 
     compressed_share: float
-    """Fraction of acknowledged bytes with a compressed ACK: 0 (ACK-clocked) to 1.
+    """Fraction of the bytes that compressed ACKs acknowledged: 0 (ACK-clocked) to 1.
 
-    A compressed ACK follows the previous ACK within `threshold` times its bytes' transmission time.
+    An ACK is compressed if its gap to the previous ACK is at most `threshold` times the transmission time of its bytes.
     """
     bursts: int
-    """Bursts: runs of consecutive compressed ACKs."""
+    """Number of bursts. A burst is a run of consecutive compressed ACKs."""
     mean_burst_bytes: float
-    """Mean bytes per burst, which the sender may send at once; 0 without bursts."""
+    """Mean number of bytes that a burst acknowledges, and that the sender may send at once; 0 without bursts."""
     max_burst_bytes: float
     silent_share: float
-    """Fraction of time in gaps longer than twice the transmission time of the acknowledged data."""
+    """Fraction of the time in gaps that are longer than twice the transmission time of the acknowledged data."""
     longest_silence_s: float
 
 
@@ -44,19 +44,11 @@ def ack_compression(
 ) -> AckCompression:
     """Compares the gap before each ACK with the transmission time of the acknowledged bytes.
 
-    Parameters
-    ----------
-    time_s, acked_bytes
-        One row per ACK, with a cumulative byte counter. ACKs within a sample count as one. Rows without new data are
-        ignored.
-    bottleneck_bps
-        The rate of the data's direction, in bit/s.
-    threshold
-        Largest gap of a compressed ACK, relative to the transmission time. At 0.5, a few percent of framing do not
-        matter.
-    skip
-        True for rows to leave out, such as ACKs that end a loss recovery: they acknowledge a whole window without
-        compression.
+    Parameters ---------- time_s, acked_bytes One row per ACK: its time, and the cumulative number of acknowledged
+    bytes. In sampled data, all ACKs of a sample count as one. Rows without new data are ignored. bottleneck_bps The
+    bottleneck's rate in the direction of the data, in bit/s. threshold Largest gap of a compressed ACK, relative to the
+    transmission time. With 0.5, framing overhead of a few percent does not matter. skip True for each row to leave out.
+    For example, an ACK that ends a loss recovery acknowledges a whole window, but is not compressed.
 
     Raises
     ------

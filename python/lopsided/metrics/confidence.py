@@ -1,7 +1,8 @@
 """The 95 % confidence interval of a mean by Student's t, for independent runs.
 
 Differences between kinds of runs, such as orders of arrival, are not random. `stratified_interval` uses only the spread
-within each kind (Cochran, Sampling Techniques, chapter 5, equal weights). Left out: medians, and samples of one series.
+within each kind (Cochran, Sampling Techniques, chapter 5, equal weights). Left out: intervals of medians, and samples
+of a single time series, which are not independent.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: Iterable[float | None]) -> Interval:
-    """The mean of the values that exist, and its interval."""
+    """Returns the mean of the values that are not `None`, and its interval."""
     known = [float(value) for value in values if value is not None and not math.isnan(value)]
     if not known:
         return Interval(math.nan, math.nan, 0)
@@ -50,9 +51,9 @@ def mean_interval(values: Iterable[float | None]) -> Interval:
 
 
 def stratified_interval(strata: Sequence[Iterable[float | None]]) -> Interval:
-    """The mean of the strata's means, and its interval from the spread within strata.
+    """Returns the mean of the strata's means. The interval comes from the spread within the strata.
 
-    All strata share one variance. `half_width` is NaN if no stratum has two values.
+    The function assumes the same variance in all strata. `half_width` is NaN if no stratum has two values.
     """
     known = [[float(value) for value in each if value is not None and not math.isnan(value)] for each in strata]
     known = [each for each in known if each]
@@ -69,7 +70,7 @@ def stratified_interval(strata: Sequence[Iterable[float | None]]) -> Interval:
 
 
 def t95(freedom: int) -> float:
-    """Student's two-sided 95 % quantile (Cornish and Fisher's expansion above 30 degrees of freedom)."""
+    """Returns Student's two-sided 95 % quantile (Cornish and Fisher's expansion above 30 degrees of freedom)."""
     if freedom <= len(_T95):
         return _T95[freedom - 1]
     z = _NORMAL

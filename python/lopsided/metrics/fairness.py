@@ -1,7 +1,7 @@
 """Fairness between flows: shares, max-min fairness, harm, convergence, and unequal RTTs.
 
-Formulas use rates in any unit, and shares. `performance` has Jain's index and the throughput ratio. Left out: the
-measurement period, and utilities other than rate, delay and loss.
+Rates may have any unit. Jain's index and the throughput ratio are in `performance`. The caller chooses the measurement
+period. Left out: utilities other than rate, delay and loss.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ._series import Array, positive
 
 
 def shares(rates: ArrayLike) -> Array:
-    """Each rate divided by the sum of all rates, 0 to 1. Raises ValueError if the sum is 0."""
+    """Returns each rate divided by the sum of all rates, 0 to 1. Raises ValueError if the sum is 0."""
     values = _rates(rates)
     total = float(values.sum())
     if total == 0:
@@ -27,17 +27,17 @@ def shares(rates: ArrayLike) -> Array:
 def max_min_rates(
     routes: Sequence[Sequence[int]], capacities: ArrayLike, limits: Sequence[float | None] | None = None
 ) -> Array:
-    """The max-min fair rate of each flow, in the unit of the capacities; infinite without a limit.
+    """Returns the max-min fair rate of each flow, in the unit of the capacities; infinite if nothing limits the flow.
 
-    All rates grow together until a link is full or a flow reaches its limit. These flows then stay, and the others grow
-    further (progressive filling). Source: Bertsekas and Gallager, Data Networks, 1992, section 6.5.2.
+    All rates grow together until a link is full or a flow reaches its limit. The rates of these flows are then fixed,
+    and the other rates grow further (progressive filling). Source: Bertsekas and Gallager, Data Networks, 1992, section
+    6.5.2.
 
     Parameters
     ----------
     routes
         The links that each flow crosses, as indices into `capacities`.
-    limits
-        Each flow's highest usable rate, for example by its window; `None` without limits.
+    limits The highest rate that each flow can use, for example because of its window; `None` without limits.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def max_min_rates(
 
 
 def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
-    """Each flow's rate divided by its fair rate. Jain's index applies to these ratios too.
+    """Returns each flow's rate divided by its fair rate. Jain's index can be computed from these ratios too.
 
     Source: Jain, Chiu, Hawe 1984 (x_i). Raises ValueError if a fair rate is not positive.
     """
@@ -86,11 +86,11 @@ def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
 
 
 def harm_to_rate(alone: float, in_company: float) -> float:
-    """The harm of other flows to a flow's rate: 0 (none) to 1 (all of the rate).
+    """Returns the harm of other flows to a flow's rate: 0 (no harm) to 1 (the flow gets nothing).
 
-    (alone - in company) / alone, and 0 if the rate grows. It applies to any quantity of which more is better. Source:
-    Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises ValueError if a rate is
-    negative.
+    Harm is (alone - in company) / alone, and 0 if the rate grows. The formula holds for any quantity for which larger
+    is better. Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises ValueError
+    if a rate is negative.
     """
     positive("the rate alone", alone)
     if not in_company >= 0:
@@ -99,10 +99,10 @@ def harm_to_rate(alone: float, in_company: float) -> float:
 
 
 def harm_to_cost(alone: float, in_company: float) -> float:
-    """The harm of other flows to a delay, a loss rate or another cost: 0 to 1.
+    """Returns the harm of other flows to a delay, a loss rate or another cost: 0 to 1.
 
-    (in company - alone) / in company, and 0 if the cost does not grow. Source: as in `harm_to_rate`. Raises ValueError
-    if a value is negative.
+    Harm is (in company - alone) / in company, and 0 if the cost does not grow. For the source see `harm_to_rate`.
+    Raises ValueError if a value is negative.
     """
     if not (alone >= 0 and in_company >= 0):
         raise ValueError(f"a cost must not be negative, got {alone} alone and {in_company} in company")
@@ -110,7 +110,7 @@ def harm_to_cost(alone: float, in_company: float) -> float:
 
 
 def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: float) -> float:
-    """The exponent a of rate ~ 1 / RTT^a for two flows of unequal RTT; 0 if the RTT does not matter.
+    """Returns the exponent a in rate ~ 1 / RTT^a for two flows with unequal RTTs; 0 if the RTT does not matter.
 
     Reno's exponent is between 1 and 2, and 2 if losses hit both flows at once (Lakshman and Madhow, "The performance of
     TCP/IP for networks with high bandwidth-delay products and random loss", IEEE/ACM Trans. Networking 5(3), 1997).
@@ -126,17 +126,14 @@ def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: f
 def shares_over_time(
     time_s: ArrayLike, delivered_bytes: ArrayLike, t0_s: float, t1_s: float, window_s: float
 ) -> tuple[Array, Array]:
-    """Each flow's share of the data of the last `window_s` seconds, from `t0_s + window_s` to `t1_s`.
+    """Returns each flow's share of the data of the last `window_s` seconds, from `t0_s + window_s` to `t1_s`.
 
     Parameters
     ----------
     delivered_bytes
         One row per time and one column per flow: bytes delivered since the start of the flow.
 
-    Returns
-    -------
-    tuple
-        Times in seconds, and a row of shares per time; NaN if nothing was delivered.
+    Returns ------- tuple Times in seconds, and one row of shares per time. Shares are NaN if nothing was delivered.
 
     Raises
     ------
@@ -149,7 +146,7 @@ def shares_over_time(
     if np.any(np.diff(time) < 0):
         raise ValueError("times must not decrease")
     positive("the window", window_s)
-    # Rounding must not exclude a period that ends at a limit.
+    # The tolerance keeps a window that ends exactly at a limit, despite rounding.
     ends = time[(time >= t0_s + window_s - 1e-9) & (time <= t1_s + 1e-9)]
     columns: list[Array] = [counters[:, flow] for flow in range(counters.shape[1])]
     moved = np.column_stack([np.interp(ends, time, one) - np.interp(ends - window_s, time, one) for one in columns])
@@ -160,7 +157,8 @@ def shares_over_time(
 def convergence_time_s(
     time_s: ArrayLike, value: ArrayLike, target: ArrayLike, since_s: float, *, within: float = 0.2, hold_s: float = 5.0
 ) -> float | None:
-    """Seconds from `since_s` until every flow stays near its target for `hold_s`; `None` if never.
+    """Returns the seconds from `since_s` until every flow stays near its target for `hold_s`; `None` if that never
+    happens.
 
     The hold time must end within the data.
 
@@ -170,20 +168,18 @@ def convergence_time_s(
         One row per time and one column per flow.
     target
         One number per flow.
-    within
-        Largest distance from a target, as a fraction of it.
+    within Largest distance from a target, as a fraction of the target.
 
     Raises
     ------
     ValueError
         If `value` does not have one row per time and one column per target.
 
-    Notes
-    -----
-    For shares with equal targets, this is the delta-fair convergence time with delta = `within`: until shares of (1 +
-    delta)/2 and (1 - delta)/2 (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic behavior of slowly-responsive congestion
-    control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). They use the first crossing of smooth curves. A sawtooth's
-    first crossing is not convergence, so we require a hold time.
+    Notes ----- For shares with equal targets, this is the delta-fair convergence time with delta = `within`: the time
+    until two flows have shares of (1 + delta)/2 and (1 - delta)/2 (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic
+    behavior of slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). The paper uses
+    the first crossing of smooth curves. The first crossing of a sawtooth is not convergence, so this function requires
+    a hold time.
 
     If targets are long-term means, this is the epsilon-convergence time with epsilon = 1 - `within` (Li, Leith,
     Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans. Networking 15(5),

@@ -1,8 +1,8 @@
 """Means over any period of a run, from the columns of `samples`.
 
 *Counters* (`delivered_bytes`, `acked_bytes`, ...) only grow. Their differences are exact at sample times. *Interval
-sums* (`rtt_count`, `rtt_sum_ms`, `rtt_sumsq_ms2`) cover the interval that ends with the row, so their means are exact
-without a record of every packet.
+sums* (`rtt_count`, `rtt_sum_ms`, `rtt_sumsq_ms2`) cover the interval that ends at the row's time, so their means are
+exact without a record of every packet.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from ._series import Array, hold, positive, series, window
 
 
 def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float) -> float:
-    """Mean rate in bit/s of a byte counter between two times, for example goodput from `delivered_bytes`.
+    """Returns the mean rate in bit/s of a byte counter between two times, for example goodput from `delivered_bytes`.
 
-    The columns are in order of time. Outside of the samples the counter is constant. Raises ValueError if the period is
-    completely outside. Source: MER-M02, as interpreted in MER-A08.
+    The columns are in order of time. Before the first and after the last sample, the counter counts as constant. Raises
+    ValueError if the whole period is before the first or after the last sample. Source: MER-M02, as interpreted in
+    MER-A08.
     """
     time, counter = series(time_s, counter_bytes)
     window(t0_s, t1_s)
@@ -32,9 +33,9 @@ def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t
 def rate_series_bps(
     time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float, step_s: float
 ) -> tuple[Array, Array]:
-    """A byte counter's rate over time: bin centres in seconds, and mean rates in bit/s.
+    """Returns a byte counter's rate over time: the centres of the bins in seconds, and the mean rates in bit/s.
 
-    An incomplete last bin is dropped. Raises ValueError if no bin fits.
+    An incomplete last bin is dropped. Raises ValueError if the period is shorter than one bin.
     """
     time, counter = series(time_s, counter_bytes)
     window(t0_s, t1_s)
@@ -64,10 +65,10 @@ def rtt_moments_ms(
     t0_s: float,
     t1_s: float,
 ) -> Moments:
-    """Mean and standard deviation in ms of the packets' RTTs after `t0_s` and up to `t1_s`.
+    """Returns the mean and standard deviation in ms of the packets' RTTs after `t0_s` and up to `t1_s`.
 
-    A row covers the interval that ends at its time, so results are exact from a sample time on. The standard deviation
-    is the population's (appendix J, MER-M22). Raises ValueError without an RTT.
+    A row covers the interval that ends at its time, so results are exact if `t0_s` is a sample time. The function
+    computes the population's standard deviation (appendix J, MER-M22). Raises ValueError if the period has no RTT.
     """
     time, count, total, squares = series(time_s, rtt_count, rtt_sum_ms, rtt_sumsq_ms2)
     window(t0_s, t1_s)
@@ -81,7 +82,7 @@ def rtt_moments_ms(
 
 
 def time_mean(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> float:
-    """Time-weighted mean of a state, such as a window, that is constant until the next sample."""
+    """Returns the time-weighted mean of a state, such as a window, that is constant until the next sample."""
     time, state = series(time_s, value)
     window(t0_s, t1_s)
     edges = np.concatenate(([t0_s], time[(time > t0_s) & (time < t1_s)], [t1_s]))
@@ -89,9 +90,9 @@ def time_mean(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> 
 
 
 def largest(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> float:
-    """Largest sample in [t0, t1]. Peaks between samples are missed (MER-M19).
+    """Returns the largest sample in [t0, t1]. It misses peaks between samples (MER-M19).
 
-    Raises ValueError without samples.
+    Raises ValueError if there are no samples.
     """
     time, state = series(time_s, value)
     window(t0_s, t1_s)

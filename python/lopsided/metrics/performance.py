@@ -1,7 +1,7 @@
-"""Use of a line: merritt2010's performance metric, and related formulas.
+"""Measures how well flows use a line: merritt2010's performance metric, and related formulas.
 
-They use goodputs (application data at the receiver) and link rates, both in bit/s. The caller chooses the period (see
-`intervals`).
+The formulas use goodputs (application data at the receiver) and link rates, both in bit/s. The caller chooses the
+period (see `intervals`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ._series import positive
 
 
 def asymmetry_ratio(downlink_bps: float, uplink_bps: float) -> float:
-    """Downlink rate divided by uplink rate (merritt2010 eq 1.1; MER-M01)."""
+    """Returns the downlink rate divided by the uplink rate (merritt2010 eq 1.1; MER-M01)."""
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return downlink_bps / uplink_bps
@@ -22,10 +22,10 @@ def asymmetry_ratio(downlink_bps: float, uplink_bps: float) -> float:
 def min_normalised_goodput(
     goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
 ) -> float:
-    """The smaller of two ratios, each direction's goodput over its link rate: 0 to 1 (merritt2010 eq 1.2; MER-M02).
+    """Returns the smaller ratio of goodput to link rate of both directions, 0 to 1 (merritt2010 eq 1.2; MER-M02).
 
-    Both directions count equally. On a 2400/196 kbit/s line, an upload without goodput hardly changes the net goodput,
-    but makes this metric 0. Headers keep it below 1 (about 0.96 with full Ethernet frames).
+    Both directions count equally. If the upload of a 2400/196 kbit/s line stalls, the net goodput hardly changes, but
+    this metric is 0. Headers keep the metric below 1 (about 0.96 with full Ethernet frames).
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -35,7 +35,8 @@ def min_normalised_goodput(
 def normalised_net_goodput(
     goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
 ) -> float:
-    """Sum of goodputs over sum of rates: 0 to 1 (merritt2010 appendix I, `netPerformance`; MER-M21)."""
+    """Returns the sum of goodputs divided by the sum of rates, 0 to 1 (merritt2010 appendix I, `netPerformance`;
+    MER-M21)."""
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return (goodput_down_bps + goodput_up_bps) / (downlink_bps + uplink_bps)
@@ -44,11 +45,11 @@ def normalised_net_goodput(
 def padhye_throughput_bps(
     segment_bytes: float, rtt_s: float, loss: float, *, rto_s: float = 0.2, segments_per_ack: float = 1
 ) -> float:
-    """A Reno flow's throughput in bit/s at a loss rate (Padhye et al. 1998; havey2015 eq 2.1, HAV-M03).
+    """Returns a Reno flow's throughput in bit/s at a loss rate (Padhye et al. 1998; havey2015 eq 2.1, HAV-M03).
 
     `loss` is the fraction of lost segments, above 0 and at most 1. `rto_s` is the retransmission timeout (Linux: at
-    least 200 ms). Left out: the receiver's window. The dissertation prints no cap `min(1, 3 sqrt(3 b p / 8))`; at a few
-    percent of loss, both agree. Raises ValueError for a `loss` outside of the bounds.
+    least 200 ms). Left out: the receiver's window. The dissertation prints the formula without the cap `min(1, 3 sqrt(3
+    b p / 8))`. Both forms agree if the loss rate is a few percent. Raises ValueError if `loss` is out of bounds.
     """
     positive("segment size", segment_bytes)
     positive("round-trip time", rtt_s)
@@ -68,12 +69,12 @@ def two_way_performance_bound(
     ack_bytes: float = 66,
     segments_per_ack: float = 2,
 ) -> float:
-    """The best min-normalised goodput of a download and an upload without losses: 0 to 1.
+    """Returns the highest possible min-normalised goodput of a download and an upload without losses, 0 to 1.
 
-    If goodputs are a fraction p of the rates, each direction carries p times its rate in data, headers, and the other
-    direction's ACKs. The direction that fills first determines p. Only lost ACKs, or more segments per ACK, allow more.
-    Sizes are bytes on the wire; defaults are full Ethernet frames with timestamps and an ACK per two segments. The
-    formula is ours, its ACK load that of RFC 3449's normalised bandwidth ratio.
+    Assume that both goodputs are the same fraction p of the link rates. Each direction then carries data, headers, and
+    the ACKs of the other direction. The direction that fills first determines p. A higher value needs lost ACKs or more
+    segments per ACK. Sizes are bytes on the wire. The defaults describe full Ethernet frames with TCP timestamps, and
+    one ACK per two segments. The formula is our own; its ACK load is that of RFC 3449's normalised bandwidth ratio.
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -89,16 +90,18 @@ def two_way_performance_bound(
 
 
 def throughput_ratio(rate_bps: float, reference_bps: float) -> float:
-    """One rate over another, such as a download's with and without an upload; 0.5 means "halved"."""
+    """Returns one rate divided by another, such as a download's rates with and without an upload. 0.5 means
+    "halved"."""
     positive("reference rate", reference_bps)
     return rate_bps / reference_bps
 
 
 def jain_index(rates: ArrayLike) -> float:
-    """Jain's fairness index of rates in any unit: 1 if all are equal, 1/n if one of n flows has everything.
+    """Returns Jain's fairness index of rates in any unit: 1 if all rates are equal, 1/n if one of n flows gets
+    everything.
 
-    Raises ValueError without rates, for a negative rate, or if all are 0. Source: Jain, Chiu, Hawe 1984; used by
-    balakrishnan1999 section 3.2.
+    Raises ValueError if there are no rates, if a rate is negative, or if all are 0. Source: Jain, Chiu, Hawe 1984; used
+    by balakrishnan1999 section 3.2.
     """
     values = np.asarray(rates, dtype=np.float64).ravel()
     if values.size == 0:
@@ -112,6 +115,7 @@ def jain_index(rates: ArrayLike) -> float:
 
 
 def cwnd_efficiency_ratio(cwnd_down_bytes: float, cwnd_up_bytes: float) -> float:
-    """Mean download window divided by mean upload window, while both are active (MER-M27, after Heusse et al.)."""
+    """Returns the mean download window divided by the mean upload window, while both flows are active (MER-M27, after
+    Heusse et al.)."""
     positive("upload window", cwnd_up_bytes)
     return cwnd_down_bytes / cwnd_up_bytes

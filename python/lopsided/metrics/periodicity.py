@@ -1,8 +1,8 @@
 """Measures whether a rate fluctuates periodically, and how deeply.
 
-merritt2010 section 5.1.3 sees flows disturb each other "at random" with a small uplink buffer and periodically with a
-large one. This module has three independent measures: the autocorrelation's first peak, the strongest spectral line,
-and the regularity of dips. Left out: cause and direction.
+In merritt2010 section 5.1.3, flows disturb each other "at random" if the uplink buffer is small, and periodically if it
+is large. This module has three independent measures: the autocorrelation's first peak, the strongest spectral line, and
+the regularity of dips. The measures do not show the cause of a disturbance, or which flow disturbs which.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Periodicity:
     strength: float
     """Highest autocorrelation after it first fell below 0: near 1 if periodic, near 0 if irregular."""
     period_s: float | None
-    """Lag of this peak in seconds; `None` without one within a third of the record."""
+    """Lag in seconds of this peak; `None` if there is no peak within a third of the record."""
     noise_level: float
-    """Three standard errors of white noise's autocorrelation. A lower strength is not significant."""
+    """Three standard errors of the autocorrelation of white noise. A lower strength is not significant."""
     line_share: float
     """Fraction of the variance in the strongest spectral line and its neighbours; 1 for a pure tone."""
 
@@ -35,7 +35,7 @@ class Periodicity:
 
 
 def autocorrelation(value: ArrayLike) -> Array:
-    """Autocorrelation of a uniformly sampled series without its mean, at lags 0 to n-1.
+    """Returns the autocorrelation of a uniformly sampled series at lags 0 to n-1, after subtracting the mean.
 
     Each sum is divided by its number of terms. Raises ValueError for fewer than two rows.
     """
@@ -61,8 +61,8 @@ def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None
     ----------
     step_s
         The time between rows, in seconds.
-    trend_s
-        Seconds of a moving mean to subtract first, so that slow drift hides no cycle.
+    trend_s Width in seconds of a moving mean that is subtracted first. Without this step, slow drift could hide a
+        cycle.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None
 
 
 def _first_peak(acf: Array) -> int | None:
-    """Row of the highest maximum after the first fall below 0."""
+    """Returns the row of the highest maximum after the autocorrelation first falls below 0."""
     below = np.flatnonzero(acf < 0)
     if below.size == 0:
         return None
@@ -107,12 +107,12 @@ class Dips:
 
     count: int
     time_share: float
-    """Fraction of the time spent in dips, 0 to 1."""
+    """Fraction of the time in dips, 0 to 1."""
     mean_interval_s: float | None
-    """Mean seconds between starts of dips; `None` for fewer than two."""
+    """Mean seconds between the starts of dips; `None` if there are fewer than two dips."""
     interval_variation: float | None
-    """Coefficient of variation of the times between dips: 0 if regular, about 1 if random; `None` for fewer than
-    three."""
+    """Coefficient of variation of the times between dips: 0 if regular, about 1 if random; `None` if there are fewer
+    than three dips."""
 
 
 def dips(rate: ArrayLike, step_s: float, reference: float, *, depth: float = 0.5) -> Dips:

@@ -1,13 +1,14 @@
 """Measures whether two congestion windows move together (in phase) or in opposite directions (out of phase).
 
 merritt2010 compares traces by eye (MER-M24; terms of Zhang, Shenker and Clark, 1991). Sawtooths grow most of the time,
-so even unrelated windows mostly move in the same direction. Two measures correct for chance:
+so even unrelated windows mostly move in the same direction. Two measures correct for this chance agreement:
 
-- `correlation`: of both windows without slow trends. It detects swings of about a sawtooth period.
-- `agreement`: Cohen's kappa of the directions of movement over `scale_s`. It is 0 for unrelated movement. It detects
+- `correlation`: the correlation of both windows after slow trends are subtracted. It detects swings of about a sawtooth
+  period.
+- `agreement`: Cohen's kappa of the directions of movement over `scale_s`. It is 0 for unrelated windows. It detects
   simultaneous growth of any amplitude.
 
-Limits: sawtooths with different periods have no phase (`neither`). One record cannot show whether a coincidence is
+Limits: the verdict for sawtooths with different periods is `neither`. One record cannot show whether a coincidence is
 systematic; repeat the run with other seeds.
 """
 
@@ -29,9 +30,11 @@ class Phase:
     """How two windows move relative to each other."""
 
     correlation: float
-    """Pearson correlation of detrended windows: +1 together, -1 opposite."""
+    """Pearson correlation of the detrended windows: +1 if they move together, -1 if they move in opposite
+    directions."""
     agreement: float
-    """Cohen's kappa of the directions over `scale_s`: 1 if always equal, 0 if unrelated, below 0 if opposite."""
+    """Cohen's kappa of the directions of movement over `scale_s`: 1 if always equal, 0 if unrelated, below 0 if
+    opposite."""
 
     @property
     def score(self) -> float:
@@ -40,7 +43,8 @@ class Phase:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict by the score. Within 0.1 of 0 there is no phase, our own threshold."""
+        """The verdict that follows from the score. Between -0.1 and 0.1 the verdict is "neither"; this threshold is our
+        own."""
         return "in phase" if self.score > 0.1 else "out of phase" if self.score < -0.1 else "neither"
 
 
@@ -58,8 +62,8 @@ def window_phase(
 ) -> Phase:
     """Compares two congestion windows in any unit between two times.
 
-    Both are sampled every `step_s`, constant between rows. `scale_s` should be a few RTTs, and `trend_s` a few sawtooth
-    periods. Raises ValueError if the period is shorter than 4 times `scale_s`.
+    Both windows are sampled every `step_s` and count as constant between rows. `scale_s` should be a few RTTs, and
+    `trend_s` a few sawtooth periods. Raises ValueError if the period is shorter than 4 times `scale_s`.
     """
     window(t0_s, t1_s)
     for name, value in (("step", step_s), ("scale", scale_s), ("trend", trend_s)):
@@ -88,8 +92,8 @@ def window_lag(
 ) -> tuple[float, float]:
     """Returns the delay in seconds by which the second window follows the first, and their correlation at this delay.
 
-    Delays up to half of `trend_s` and a quarter of the record are tried. If several correlate almost equally, the
-    function returns the shortest.
+    The function tries delays up to half of `trend_s` and up to a quarter of the record. If several delays correlate
+    almost equally, it returns the shortest.
     """
     window(t0_s, t1_s)
     grid = np.arange(t0_s, t1_s, step_s)
@@ -106,15 +110,16 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """How often reductions of two windows coincide."""
+    """How often two windows are reduced at the same time."""
 
     falls: int
-    """Number of times that the first window falls."""
+    """Number of falls of the first window."""
     share: float
     """Fraction of the first window's falls that are near a fall of the second window; NaN if the first window never
     falls."""
     chance: float
-    """Fraction of all times that are near a fall of the second window: the `share` of unrelated windows."""
+    """Fraction of the compared period that is near a fall of the second window: the expected `share` of unrelated
+    windows."""
 
     @property
     def lift(self) -> float:
@@ -133,7 +138,8 @@ def fall_coincidence(
     within_s: float = 1.0,
     fall: float = 0.2,
 ) -> Coincidence:
-    """Compares the falls of two windows between two times: decreases by more than the fraction `fall` between rows.
+    """Compares the falls of two windows between two times. A fall is a decrease by more than the fraction `fall` from
+    one row to the next.
 
     If the second window falls every few seconds, `chance` is near 1 and the measure is meaningless.
     """
@@ -154,7 +160,7 @@ def fall_coincidence(
 
 
 def _falls(time_s: ArrayLike, cwnd: ArrayLike, t0_s: float, t1_s: float, fall: float) -> Array:
-    """Times of the rows at which a window has fallen."""
+    """Returns the times of the rows at which a window has fallen."""
     time, value = series(time_s, cwnd)
     fell = np.diff(value) < -fall * value[:-1]
     inside = (time[1:] >= t0_s) & (time[1:] <= t1_s)
@@ -167,7 +173,7 @@ def _level(grid: Array, time_s: ArrayLike, cwnd: ArrayLike) -> Array:
 
 
 def _agreement(a: Array, b: Array, rows: int) -> float:
-    """Cohen's kappa of growth over `rows` rows; 0 if a window always or never grows."""
+    """Returns Cohen's kappa of the windows' growth over `rows` rows; 0 if a window always or never grows."""
     rows = max(rows, 1)
     up_a, up_b = a[rows:] > a[:-rows], b[rows:] > b[:-rows]
     share_a, share_b = float(up_a.mean()), float(up_b.mean())

@@ -1,9 +1,10 @@
 """Responsiveness of a loaded line in round trips per minute, and weighted percentiles.
 
 The definition is draft-ietf-ippm-responsiveness-08 ("Responsiveness under Working Conditions") without TLS: 1 minute
-divided by a delay. The result is the mean of two values, for probes on separate connections and for the loaded
-connections. Each delay is a mean without the slowest 5 %. `saturation` finds the end of the draft's test. Left out:
-requests on loaded connections; use their TCP RTT.
+divided by a delay. The result is the mean of two values: one for probes on separate connections, one for the
+load-generating connections. Each delay is a mean without the slowest 5 %. `saturation` finds the end of the draft's
+test. The draft also sends requests on the loaded connections. This module uses the TCP RTT of these connections
+instead.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MINUTE_MS = 60_000.0
 
 
 def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float | None:
-    """The mean up to the 95th percentile; `None` without values."""
+    """Returns the mean of the values up to the 95th percentile; `None` without values."""
     order, share = _ordered(values, weights)
     if not len(order):
         return None
@@ -30,7 +31,8 @@ def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float |
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[float]) -> list[float | None]:
-    """Weighted quantiles: for each fraction, the smallest value that reaches it; `None` without weight."""
+    """Returns weighted quantiles: for each share, the smallest value that reaches it; `None` if the total weight is
+    0."""
     order, share = _ordered(values, weights)
     if not len(order):
         return [None] * len(shares)
@@ -40,7 +42,8 @@ def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[f
 
 
 def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, load_ms: float | None) -> float | None:
-    """The draft's responsiveness in round trips per minute, without TLS: the mean of probes and loaded connections.
+    """Returns the draft's responsiveness in round trips per minute, without TLS: the mean of the values for probes and
+    for loaded connections.
 
     Parameters
     ----------
@@ -51,10 +54,8 @@ def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, lo
     load_ms
         RTT on the load-generating connections.
 
-    Returns
-    -------
-    float or None
-        One kind's value if only it was measured; `None` without either.
+    Returns ------- float or None The responsiveness. If only the probes or only the loaded connections were measured,
+    their value; `None` if neither was measured.
     """
     foreign = [delay for delay in (connect_ms, answer_ms) if delay]
     delays = [sum(foreign) / len(foreign)] if foreign else []
@@ -84,7 +85,7 @@ def saturation(
     """Finds the end of the draft's test (its section "Final Algorithm").
 
     Goodput is stable if the standard deviation of its last `mad` moving averages is at most `tolerance` times the last
-    average. From then on, responsiveness is judged by the same rule.
+    average. From then on, the same rule decides whether responsiveness is stable.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def _is_stable(values: Sequence[float], count: int, tolerance: float) -> bool:
 
 
 def _ordered(values: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array]:
-    """Values with positive weight, ascending, and their fractions of the weight."""
+    """Returns the values with positive weight in ascending order, and the fraction of the weight up to each value."""
     found = np.asarray(values, dtype=np.float64)
     weight = np.ones_like(found) if weights is None else np.asarray(weights, dtype=np.float64)
     known = ~np.isnan(found) & (weight > 0)

@@ -9,9 +9,9 @@ from ._series import Array, correlation
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
-    """Spearman's rank correlation: +1 if y always rises with x, -1 if it falls, 0 if one is constant.
+    """Returns Spearman's rank correlation: +1 if y always rises with x, -1 if y always falls, 0 if x or y is constant.
 
-    Equal values share their mean rank. Raises ValueError for unequal lengths or missing values.
+    Equal values share their mean rank. Raises ValueError if the lengths differ or a value is missing.
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:
@@ -22,7 +22,7 @@ def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def _ranks(value: Array) -> Array:
-    """Ranks counted from 0. Equal values share their mean rank."""
+    """Returns the ranks, counted from 0. Equal values share their mean rank."""
     _, group, size = np.unique(value, return_inverse=True, return_counts=True)
     last = np.cumsum(size) - 1.0
     return np.asarray((last - (size - 1) / 2)[group])
