@@ -1,6 +1,6 @@
 """Describes a figure whose panels share an x axis.
 
-`views.plot.drawn` draws it with matplotlib, `views.svg` for a page, from the same `data`.
+`views.plot.drawn` draws the figure with matplotlib, and `views.svg` draws it for a page. Both use the same `data`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a figure. `name` is its column in the data, if it is part of them."""
+    """A line of a figure. `name` is its column in the data, if the data contain the curve."""
 
     x: Floats
     y: Floats
@@ -71,11 +71,11 @@ class Chart:
     """The end of the x axis, which starts at 0."""
     panels: tuple[Panel, ...]
     notes: tuple[str, ...] = ()
-    """The footnote: contents, and how the figure was made."""
+    """The footnote: the contents of the figure, and how the figure was made."""
     x_name: str = "time_s"
 
     def data(self) -> pl.DataFrame:
-        """The drawn values, one row per point: panel, curve, x, and value in the panel's unit."""
+        """Returns the drawn values, one row per point: panel, curve, x, and value in the panel's unit."""
         import polars as pl
 
         frames: list[pl.DataFrame] = []

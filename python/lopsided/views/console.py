@@ -29,14 +29,15 @@ LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets
 
 
 def cores(used: Row) -> str:
-    """Returns a sentence on whether the run used several cores."""
+    """Returns a sentence that says whether the run used several cores."""
     if used["used"] == 1:
         return f"On one core: {used['why']}."
     return f"On {used['used']} cores for {units.percent(used['share'])} of the events: {used['why']}."
 
 
 def flows(run: Run) -> View:
-    """One row per flow with a sparkline, and transfers and lost datagrams if any."""
+    """Returns a table with one row per flow and a sparkline. It has columns for transfers and lost datagrams if there
+    are any."""
     rows = list(run.flows.rows())
     transfers = ("transfers", "completion_s") if any(row["transfers"] for row in rows) else ()
     lost = ("lost_packets",) if any(row["lost_packets"] for row in rows) else ()
@@ -54,7 +55,7 @@ def flows(run: Run) -> View:
 
 
 def repeated_flows(runs: Sequence[Run]) -> View:
-    """One row per flow: means with 95 % intervals."""
+    """Returns a table with one row per flow: means with 95 % intervals."""
     first = runs[0]
     alike = all_alike(run.digest for run in runs)
     goodput, rtt = (first.flows.column(name) for name in ("goodput_bps", "rtt_mean_ms"))
@@ -81,7 +82,10 @@ def repeated_flows(runs: Sequence[Run]) -> View:
 
 
 def links(run: Run) -> View:
-    """One row per notable link direction: rate, utilisation, queue, drops, and marks and filtered ACKs if any."""
+    """Returns a table with one row per notable link direction: rate, utilisation, queue and drops.
+
+    It has columns for marks and filtered ACKs if there are any.
+    """
     notable = notable_links.links(run)
     marked = ("marked_packets",) if any(row["marked_packets"] for row in notable) else ()
     filtered = ("filtered_packets",) if any(row["filtered_packets"] for row in notable) else ()
@@ -97,7 +101,7 @@ def links(run: Run) -> View:
 
 
 def repeated_links(runs: Sequence[Run]) -> View:
-    """One row per notable link direction of the first run, with means and 95 % intervals."""
+    """Returns a table with one row per notable link direction of the first run: means with 95 % intervals."""
     first = runs[0]
     names = ("utilisation", "sojourn_mean_ms", "dropped_packets")
     columns = [first.links.column(name) for name in names]
@@ -119,7 +123,7 @@ def repeated_links(runs: Sequence[Run]) -> View:
 
 
 def fairness(runs: Sequence[Run]) -> View:
-    """One row per group of flows: goodput, fair rate, and harm."""
+    """Returns a table with one row per group of flows: goodput, fair rate, and harm."""
     found = runs[0].fairness()
     jains = [run.fairness(harm=False).jain for run in runs[1:]]
     known = [jain for jain in (found.jain, *jains) if jain is not None]
@@ -152,7 +156,7 @@ def _spark(run: Run, flow: str, direction: str) -> Styled:
         return Styled("not sampled", "dim")
     window = run.scenario.duration_s / _SPARKS
     curve = series.goodput(run, flow, window)
-    # The curve starts with its flow, but the sparkline covers the whole run.
+    # The curve starts when its flow starts, but the sparkline covers the whole run.
     middles = window * (np.arange(_SPARKS) + 0.5)
     values = (
         np.interp(middles, curve.time_s, curve.value, left=0.0, right=0.0) if len(curve.time_s) else np.zeros(_SPARKS)

@@ -1,4 +1,4 @@
-"""The numbers of a figure as JSON, for the script that makes a report's figures interactive."""
+"""Writes the numbers of a figure as JSON, for the script that makes a report's figures interactive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_POINTS = 4000
 
 
 def as_json(chart: Chart) -> str:
-    """Panels and named curves as JSON, escaped for a script element."""
+    """Returns panels and named curves as JSON, escaped for a script element."""
     panels: list[dict[str, Any]] = []
     for panel in chart.panels:
         curves = [_curve(curve.name, curve.ink, curve.x, curve.y, curve.dash) for curve in panel.curves if curve.name]
@@ -38,5 +38,5 @@ def _curve(name: str, ink: str, x: Floats, y: Floats, dash: tuple[float, float] 
 
 
 def _numbers(values: Floats) -> list[float | None]:
-    """Values with five significant digits; null for a missing value."""
+    """Returns the values with five significant digits; null for a missing value."""
     return [float(f"{value:.5g}") if np.isfinite(value) else None for value in values.tolist()]

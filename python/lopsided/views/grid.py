@@ -1,4 +1,4 @@
-"""A table on a console.
+"""Prints a table on a console.
 
 Numbers are never truncated. If the columns do not fit, decorative columns are dropped first. Then headings wrap and
 columns move closer. Finally the table is split, with the key columns in each part.
@@ -33,7 +33,7 @@ class _Layout:
 
 
 _LAYOUTS = (_Layout(wrapped=False, padding=1), _Layout(wrapped=True, padding=1), _Layout(wrapped=True, padding=0))
-"""Layouts from wide to narrow. The first that fits is used."""
+"""Layouts from wide to narrow. The first layout that fits is used."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Grid:
             yield Text(self.view.caption, style="dim italic")
 
     def _parts(self, console: Console, options: ConsoleOptions, columns: list[int]) -> list[list[int]]:
-        """The columns of each part if the table is split."""
+        """Returns the columns of each part if the table must be split."""
         if self._fits(console, options, columns, _LAYOUTS[0]):
             return [columns]
         columns = [column for column in columns if not self.view.headings[column].spare]
@@ -66,7 +66,7 @@ class Grid:
         return [*parts, part]
 
     def _layout(self, console: Console, options: ConsoleOptions, columns: list[int]) -> _Layout | None:
-        """The widest layout in which the given columns fit."""
+        """Returns the widest layout in which the given columns fit."""
         return next((each for each in _LAYOUTS if self._fits(console, options, columns, each)), None)
 
     def _fits(self, console: Console, options: ConsoleOptions, columns: list[int], layout: _Layout) -> bool:
@@ -101,7 +101,7 @@ def _cell(cell: str) -> str | Text:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a heading. A number and its percent sign count as one word."""
+    """Returns the words of a heading. A number and its percent sign count as one word."""
     return re.split(r" (?!%)", text)
 
 

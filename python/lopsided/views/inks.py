@@ -1,6 +1,6 @@
 """Colours and proportions of all figures, for matplotlib and for the report's SVG.
 
-Downlink is blue, uplink orange. No drawing library is imported here.
+The downlink is blue, the uplink is orange. This module imports no drawing library.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UP = ("#e0761a", "#f0a35c", "#9a4a06", "#f2b880", "#c25a2a")
 OTHER = ("#2e9e77", "#8a5fc7", "#c0578f", "#7a8b2d", "#4c9aa8")
 
 VARIABLES = {INK: "--ink", MUTED: "--muted", GRID: "--grid", DOWN[2]: "--down-deep", UP[2]: "--up-deep"}
-"""CSS variables by which a page changes these colours, for example in a dark theme."""
+"""CSS variables with which a page can change these colours, for example for a dark theme."""
 
 WIDTH_IN, TOP_IN, BOTTOM_IN, GAP_IN = 8.4, 0.74, 0.86, 0.34
 LEFT, WIDTH = 0.088, 0.772
@@ -35,7 +35,7 @@ LABEL_IN = 0.17
 
 
 def colour(direction: str, index: int) -> str:
-    """The colour of the `index`-th flow or queue of a direction."""
+    """Returns the colour of the `index`-th flow or queue of a direction."""
     family = {"down": DOWN, "up": UP}.get(direction, OTHER)
     return family[index % len(family)]
 
@@ -61,7 +61,8 @@ def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int 
 
 
 def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: float) -> list[EndLabel]:
-    """Moves curve labels apart within a panel. The returned list begins with the lowest label."""
+    """Moves the labels of curves apart within a panel, so that they do not overlap. The returned list begins with the
+    lowest label."""
     step = (high - low) * LABEL_IN / height_in
     taken = float("-inf")
     placed: list[EndLabel] = []
@@ -75,7 +76,7 @@ def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: 
 
 
 def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
-    """Moves labels that reach above the panel's top down, and moves the labels below them out of the way."""
+    """Moves labels that are above the panel's top down, and moves the labels below them out of the way."""
     lowered: list[EndLabel] = []
     free = float("inf")
     for at, text, ink in reversed(placed):

@@ -1,4 +1,4 @@
-"""Shows a line in real time."""
+"""Shows an emulated line in real time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FLOW_COLUMNS = ("name", "direction", "profile", "cc", "goodput_bps", "rtt_mean_
 
 
 def table(emulated: Emulated) -> View:
-    """One row per link direction, with a sparkline of its rate."""
+    """Returns a table with one row per link direction and a sparkline of its rate."""
     columns = [emulated.links.column(name) for name in _COLUMNS]
     curve = Heading(f"rate over {units.seconds(emulated.duration_s)}", numeric=False, spare=True)
     rows: list[list[str]] = []
@@ -51,12 +51,12 @@ def table(emulated: Emulated) -> View:
 
 
 def flows(emulated: Emulated) -> View:
-    """One row per flow of the scenario."""
+    """Returns a table with one row per flow of the scenario."""
     return view(emulated.flows, _FLOW_COLUMNS)
 
 
 def chart(emulated: Emulated, title: str) -> Chart:
-    """Rates above, waiting times below, and marks at intervals with drops."""
+    """Draws rates in the upper panel and waiting times below. Marks show intervals with drops."""
     frame = emulated.queues.to_polars()
     places = frame.select("link", "direction").unique(maintain_order=True).rows()
     moved = [place for place in places if _curves(emulated, *place)[1].any()] or places[:2]
@@ -82,7 +82,7 @@ def _of(emulated: Emulated, link: str, direction: str) -> pl.DataFrame:
 
 
 def _curves(emulated: Emulated, link: str, direction: str) -> tuple[Floats, Floats, Floats]:
-    """Returns times, rates in bit/s over the preceding interval, and mean waiting times in ms."""
+    """Returns times, mean rates in bit/s since the previous time, and mean waiting times in ms."""
     rows = _of(emulated, link, direction)
     times = rows["time_s"].to_numpy()
     spans = np.diff(times, prepend=0.0)

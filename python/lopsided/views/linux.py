@@ -1,6 +1,6 @@
-"""Describes a run on Linux or real packets: kernel, agreement with the scenario, and speed of the machine.
+"""Describes a run on Linux or with real packets: kernel, agreement with the scenario, and speed of the machine.
 
-The manifest has the kernel's counters.
+The kernel's counters are in the manifest.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from typing import Any
 
 
 def kernel(facts: Mapping[str, Any]) -> str:
-    """`Linux 6.1.192, timetravel`."""
+    """Returns the kernel's name, such as `Linux 6.1.192, timetravel`."""
     return f"Linux {facts['kernel']}, {facts['kernel_kind']}"
 
 
 def live(facts: Mapping[str, Any]) -> str:
-    """World, kernel, and hosts with the simulator's TCP, such as `live, Linux 6.1.192, client ours`."""
+    """Returns the world, the kernel, and the hosts with the simulator's TCP, such as `live, Linux 6.1.192, client
+    ours`."""
     ours = f", {', '.join(facts['ours'])} ours" if facts["ours"] else ""
     return f"live, Linux {facts['kernel']}{ours}"
 
@@ -47,6 +48,6 @@ def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _farthest(checks: list[dict[str, Any]]) -> str:
-    """Returns the largest relative difference of a measured rate from the scenario's, as text."""
+    """Returns as text the largest relative difference between a measured rate and the scenario's rate."""
     off = [abs(check["measured"] / check["expected"] - 1) for check in checks if "rate" in check["what"]]
     return f"; rates to {100 * max(off):.2f} %" if off else ""

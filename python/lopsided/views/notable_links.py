@@ -1,4 +1,4 @@
-"""Selects notable links: with a queue, lost packets, or high utilisation."""
+"""Selects notable links. A link is notable if it has a queue, lost packets, or high utilisation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _USED = 0.1
 
 
 def links(run: Run) -> list[dict[str, Any]]:
-    """Returns the notable rows, or all if there is none."""
+    """Returns the rows of notable links, or all rows if no link is notable."""
     rows = list(run.links.rows())
     return [row for row in rows if _is_notable(row)] or rows
 

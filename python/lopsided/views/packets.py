@@ -1,4 +1,4 @@
-"""Shows two aligned runs on a console of 80 columns."""
+"""Shows a packet-by-packet comparison of two runs on a console of 80 columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FLAGS = "SYN S, FIN F, RST R, PSH P, ACK ., ECE E, CWR W"
 
 
 def headline(found: Packets) -> str:
-    """The first difference in one or two sentences."""
+    """Describes the first difference in one or two sentences."""
     names = " and ".join(side.name for side in found.sides)
     first, parted = found.first, found.parted
     if first is None or first.first is None:
@@ -67,8 +67,8 @@ def _words(fields: tuple[str, ...]) -> str:
 
 
 def many(found: Mapping[str, Packets]) -> View:
-    """One row per pair of runs and host: the identical packets before any difference, and before a difference of
-    content."""
+    """Returns a table with one row per pair of runs and host. It counts the identical packets before the first
+    difference, and before the first difference in content."""
     rows: list[list[str]] = []
     for name, one in found.items():
         first, parted = one.first, one.parted
@@ -81,7 +81,8 @@ def many(found: Mapping[str, Packets]) -> View:
 
 
 def flows(found: Packets) -> View:
-    """One row per flow and host: the time of the first difference, and of the first difference of content."""
+    """Returns a table with one row per flow and host: the time of the first difference, and of the first difference in
+    content."""
     rows = [[one.flow, one.host, f"{one.packets[0]:,}", *_after(one.first), *_after(one.parted)] for one in found.found]
     return View([*words("flow", "at"), *numbers("packets", "differ after", "s", "part after", "s")], rows, keys=2)
 
@@ -91,7 +92,7 @@ def _after(at: Divergence | None) -> tuple[str, str]:
 
 
 def fields(one: AtHost) -> str:
-    """The first difference per header field, before the packets diverge."""
+    """Returns a table with the first difference in each header field, up to the point where the packets diverge."""
     pair = one.pair(one.first)
     if pair is None or not pair["fields"]:
         return ""
@@ -101,7 +102,8 @@ def fields(one: AtHost) -> str:
 
 
 def context(found: Packets, scene: Scene) -> View:
-    """The packets around a difference: first the packets that both runs share, then each run's different packets."""
+    """Returns the packets around a difference: first the packets that both runs share, then the different packets of
+    each run."""
     names = [side.name for side in found.sides]
     rows: list[Sequence[str]] = []
     for row in scene.context:
@@ -154,7 +156,7 @@ _STATES = (
 
 
 def states(found: Packets, scene: Scene) -> View:
-    """The state of both ends before a difference: bytes sent and acknowledged, and the last sample."""
+    """Returns the state of both ends before a difference: bytes sent and acknowledged, and the last sample."""
     rows: list[Sequence[str]] = []
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
         cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]
@@ -167,8 +169,8 @@ def states(found: Packets, scene: Scene) -> View:
 
 
 def drift(found: Packets, one: AtHost) -> View:
-    """The flow after the difference, by period: packets per run, common packets, equal times, and the second run's
-    delay."""
+    """Returns a table of the flow after the difference, by period: packets per run, common packets, packets with equal
+    times, and the delay of the second run."""
     pair = one.pair(one.first)
     assert pair is not None
     rows: list[Sequence[str]] = []

@@ -1,7 +1,7 @@
-"""The laboratory in one HTML file: scenario, first frames, and simulator.
+"""Builds the laboratory in one HTML file: scenario, first frames, and simulator.
 
-`make page` builds it from `web/`, and wheels contain it. The first frames are computed here, so that they show before
-the simulator starts.
+`make page` builds the files of the bundle from `web/`, and wheels contain these files. This module computes the first
+frames, so that they are visible before the simulator starts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 BUNDLE = Path(__file__).parent / "bundle"
 """The files that `make page` builds."""
 _COLUMNS = 480
-"""Pixel columns in the first frames."""
+"""Width of the first frames in pixel columns."""
 _PACKETS = 3000
-"""Packets in the first frames."""
+"""Number of packets in the first frames."""
 _FULL_PACKET_BITS = 12_000
 
 EXAMPLE = """[scenario]
@@ -65,7 +65,7 @@ def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str
 
 
 def bake(scenario: Scenario | None) -> dict[str, Any]:
-    """Data of a page or widget: the scenario's text, settings, and first frames."""
+    """Returns the data of a page or widget: the scenario's text, settings, and first frames."""
     text, settings = (EXAMPLE, []) if scenario is None else _source(scenario)
     description = json.loads(_native.page_description(text, settings))
     line = description["line"]
@@ -84,7 +84,7 @@ def bake(scenario: Scenario | None) -> dict[str, Any]:
 
 
 def can_run(run: Run) -> bool:
-    """True if the page can run the scenario: no congestion control or queue in Python."""
+    """Returns true if the page can run the scenario: it has no congestion control or queue in Python."""
     try:
         text, settings = _source(run.scenario)
         _native.page_description(text, settings)
@@ -101,7 +101,7 @@ def of_run(run: Run) -> str:
 def explore(run: Run) -> Any:
     """Returns the page as a notebook widget with the run's scenario.
 
-    Raises UsageError without the package anywidget.
+    Raises UsageError if the package anywidget is not installed.
     """
     try:
         import anywidget
@@ -117,12 +117,12 @@ def explore(run: Run) -> Any:
 
 
 def embedded(value: object) -> str:
-    """The value as JSON, escaped for a script element."""
+    """Returns the value as JSON, escaped for a script element."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def bundled(name: str) -> str:
-    """Reads a file of the bundle. Raises UsageError if it is not built."""
+    """Reads a file of the bundle. Raises UsageError if the bundle is not built."""
     try:
         return (BUNDLE / name).read_text(encoding="utf-8")
     except FileNotFoundError:

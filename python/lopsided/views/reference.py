@@ -14,7 +14,7 @@ _UNITS: dict[Unit, str] = {
 
 
 def tables() -> str:
-    """Lists every table, and the reasons for losses and marks."""
+    """Returns Markdown that lists every table, and the reasons for losses and marks."""
     parts = [_table(table) for table in run_tables().values()]
     reasons = (("drops", drop_reasons()), ("marks", mark_reasons()))
     return "\n\n".join([*parts, *(_reasons(table, known) for table, known in reasons)])
@@ -25,7 +25,7 @@ def _table(table: TableSpec) -> str:
 
 
 def columns(described: Sequence[Column]) -> str:
-    """Lists columns with their unit and meaning."""
+    """Returns Markdown that lists columns with their unit and meaning."""
     headings = words("column", "unit", "meaning")
     rows = [[f"`{column.name}`", _UNITS.get(column.unit, ""), column.meaning] for column in described]
     return View(headings, rows).markdown()

@@ -1,7 +1,7 @@
 """Serves the page and run reports to browsers on this machine.
 
-Only GET requests to 127.0.0.1 with this `Host` are answered, so other sites' pages cannot read anything. Served are the
-page, the `report.html` of folders with a manifest, and tables of sweeps (CSV with a column `goodput_bps`).
+The server answers only GET requests whose `Host` is 127.0.0.1, so pages of other sites cannot read anything. It serves
+the page, the `report.html` of folders with a manifest, and tables of sweeps (CSV files with a column `goodput_bps`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from lopsided.views.page import page
 
 _MOST_FOLDERS = 200
 _MOST_ROWS = 2000
-"""Maximum number of rows of a shown table."""
+"""Maximum number of rows that the page of a table shows."""
 _MOST_SCENARIO = 200_000
-"""Largest scenario for the page in bytes."""
+"""Largest size in bytes of a scenario for the page."""
 _REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob: data:; "
     "worker-src blob: data:; img-src data: blob:"
@@ -36,7 +36,7 @@ _REPORT_POLICY = (
 
 
 class Server:
-    """A running server."""
+    """A server that is running."""
 
     def __init__(self, inner: ThreadingHTTPServer) -> None:
         self._inner = inner
@@ -74,8 +74,8 @@ def serving(folder: Path, port: int = 0) -> Generator[Server]:
 
 
 def _newest(root: Path, pattern: str, read: Callable[[Path], dict[str, str] | None]) -> list[dict[str, str]]:
-    """Returns what `read` finds in the files that match the pattern, newest first. It leaves out files without an
-    answer, and files that cannot be read, for example because they are still being written."""
+    """Returns the results of `read` for the files that match the pattern, newest file first. A file is left out if
+    `read` returns `None`, or if the file cannot be read, for example because it is still being written."""
     found: list[tuple[float, dict[str, str]]] = []
     for path in sorted(root.glob(pattern))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
         with suppress(OSError, ValueError):
@@ -86,7 +86,7 @@ def _newest(root: Path, pattern: str, read: Callable[[Path], dict[str, str] | No
 
 
 def runs(root: Path) -> list[dict[str, str]]:
-    """Returns folders of runs and studies, newest first."""
+    """Returns the folders of runs and studies, newest first."""
 
     def read(path: Path) -> dict[str, str] | None:
         manifest = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
@@ -106,7 +106,7 @@ def runs(root: Path) -> list[dict[str, str]]:
 
 
 def sweeps(root: Path) -> list[dict[str, str]]:
-    """Tables of `lopsided sweep --out`, newest first."""
+    """Returns the tables that `lopsided sweep --out` wrote, newest first."""
 
     def read(path: Path) -> dict[str, str] | None:
         with path.open(encoding="utf-8", newline="") as file:

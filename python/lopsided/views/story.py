@@ -64,7 +64,7 @@ def _aside(harmless: int) -> str:
 
 
 def limits(story: Story) -> View | None:
-    """The sender's limits with durations."""
+    """Returns a table of the sender's limits with their durations."""
     held = story.limited_s
     if not held:
         return None
@@ -74,7 +74,7 @@ def limits(story: Story) -> View | None:
 
 
 def acknowledgements(story: Story) -> View | None:
-    """The receiver's reasons for pure ACKs."""
+    """Returns a table of the receiver's reasons for pure ACKs."""
     acks: Counter[str] = sum((one.acks for one in story.connections), Counter[str]())
     if not acks:
         return None
@@ -88,7 +88,7 @@ def acknowledgements(story: Story) -> View | None:
 
 
 def timeline(story: Story, *, everything: bool = False) -> Group:
-    """The events in order, one paragraph per episode."""
+    """Returns the events in order, one paragraph per episode."""
     told = moments(story, everything=everything)
     most = len(told) if everything else _MOST_ROWS
     grid = Grid.grid(padding=(0, 2, 0, 0))
@@ -102,7 +102,7 @@ def timeline(story: Story, *, everything: bool = False) -> Group:
 
 
 def moments(story: Story, *, everything: bool = False) -> list[tuple[float, str, str]]:
-    """Single events with their time, and with the opening port if there are several connections."""
+    """Yields single events with their time. If there are several connections, the client's port is added."""
     told: list[tuple[float, str, str]] = []
     for one in story.connections:
         port = f"port {one.port}" if len(story.connections) > 1 else ""

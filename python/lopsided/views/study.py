@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
-    """Returns a study's HTML page. `drawn` has figures that exist already."""
+    """Returns a study's HTML page. `drawn` contains figures that have been drawn already."""
     figures = dict(_figures(found) if drawn is None else drawn)
     return html.template("study.html.j2").render(
         found=found,
@@ -31,7 +31,7 @@ def render(found: Study, drawn: Mapping[str, Figure] | None = None) -> str:
 
 
 def notebook(found: Study) -> str:
-    """A study's HTML for a notebook: sentences, console tables, and the first figure."""
+    """Returns a study's HTML for a notebook: sentences, console tables, and the first figure."""
     blocks = _blocks(found, {})
     drawing = next(((block.title, drawn) for _, block, drawn in blocks if isinstance(block, Drawing)), None)
     return html.template("notebook.html.j2").render(
@@ -44,7 +44,7 @@ def notebook(found: Study) -> str:
 
 
 def _blocks(found: Study, figures: Mapping[str, Figure]) -> Iterator[tuple[str, Block | View, str]]:
-    """Yields each block's type name, and a figure's SVG. Empty figures are omitted."""
+    """Yields the type name of each block, and the SVG of a figure. Empty figures are omitted."""
     for number, block in enumerate(found.page()):
         drawing = ""
         if isinstance(block, Drawing):
@@ -70,7 +70,7 @@ def _svg(found: Study | Run, kind: str, figure: Figure | None, salt: str) -> str
 
 
 def write(found: Study, folder: Path, *, report: bool = True, more: Mapping[str, Any] | None = None) -> None:
-    """Writes a study into a folder of `lopsided.data.run_folder.writing`. `more` extends the manifest."""
+    """Writes a study into a folder that `lopsided.data.run_folder.writing` created. `more` extends the manifest."""
     for name, content in found.files().items():
         place = folder / name
         place.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Draws a chart as an `<svg>` element, with matplotlib's proportions.
+"""Draws a chart as an `<svg>` element without matplotlib, but with the same proportions.
 
 Every run writes a report, and loading matplotlib takes longer than a run. Colours are CSS variables and follow the
 reader's theme. Scales are linear from 0.
@@ -28,7 +28,7 @@ _SUBTITLE_IN = 0.2
 
 
 def svg(chart: Chart, salt: str) -> str:
-    """Returns the element. `salt` makes its ids unique within the page."""
+    """Returns the chart as an `<svg>` element. `salt` makes its ids unique within the page."""
     panels_in = sum(panel.height_in for panel in chart.panels) + inks.GAP_IN * (len(chart.panels) - 1)
     head_in = inks.TOP_IN if chart.subtitle else inks.TOP_IN - _SUBTITLE_IN
     width, height = inks.WIDTH_IN * _IN, (head_in + panels_in + inks.BOTTOM_IN) * _IN
@@ -55,7 +55,7 @@ def svg(chart: Chart, salt: str) -> str:
 
 
 class _Frame:
-    """A panel's position, and its mapping to coordinates."""
+    """A panel's position, and the mapping from its values to coordinates."""
 
     def __init__(self, left: float, top: float, right: float, bottom: float, x_end: float, y_end: float) -> None:
         self.left, self.top, self.right, self.bottom = left, top, right, bottom
@@ -115,7 +115,7 @@ def _grid(frame: _Frame, *, ticks_named: bool) -> Iterator[str]:
 
 
 def ticks(end: float, most: int) -> list[tuple[float, str]]:
-    """Returns labelled round values from 0 to `end`, at most `most` steps."""
+    """Returns round values from 0 to `end` with their labels, at most `most` steps."""
     size = 10.0 ** math.floor(math.log10(end / most))
     step = next(size * each for each in _STEPS if end / (size * each) <= most * (1 + 1e-9))
     digits = max(
@@ -172,7 +172,7 @@ def _text(
     turned: bool = False,
     low: bool = False,
 ) -> str:
-    """A line of text, centred at `y`; with `low`, its baseline is at `y`."""
+    """Returns a line of text, centred at `y`; with `low`, its baseline is at `y`."""
     foot = y if low else y + 0.35 * size
     place = f'x="{x:.1f}" y="{foot:.1f}"'
     if turned:

@@ -1,6 +1,6 @@
-"""A run's report: one self-contained HTML page without network.
+"""Writes a run's report: one self-contained HTML page that loads nothing from the network.
 
-If the page's bundle is installed, a script makes the figures interactive. Without scripts they are static.
+If the page's bundle is installed, a script makes the figures interactive. Otherwise the figures are static.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
 
 def render(run: Run, *, play: bool = False) -> str:
-    """The whole page. `play` adds the simulator (1.5 MB) and a button that opens the laboratory with this run."""
+    """Returns the whole page. `play` adds the simulator (1.5 MB) and a button that opens the laboratory with this
+    run."""
     is_built = page.is_built()
     notable = notable_links.links(run)
     return template("report.html.j2").render(
@@ -66,7 +67,7 @@ def render(run: Run, *, play: bool = False) -> str:
 
 
 def notebook(run: Run) -> str:
-    """A run's HTML for a notebook: world, seed, digest, flows, and goodput."""
+    """Returns a run's HTML for a notebook: world, seed, digest, flows, and goodput."""
     return template("notebook.html.j2").render(
         title=run.scenario.title or run.scenario.name,
         details=" · ".join(f"{key} {value}" for key, value in _facts(run)),
@@ -109,7 +110,7 @@ def _text(value: Any) -> str:
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
     drawn: list[dict[str, str]] = []
-    # The page's top states these values.
+    # The head of the page already states these values.
     known = {run.world, f"seed {run.seed}", f"digest {run.digest}"}
     for kind in kinds:
         try:
@@ -134,7 +135,7 @@ def template(name: str) -> jinja2.Template:
 def environment(loader: jinja2.BaseLoader) -> jinja2.Environment:
     """Returns an environment with the filter `commands`.
 
-    It renders `code` and **bold**, and keeps numbers next to their units.
+    The filter renders `code` and **bold**, and prevents line breaks between a number and its unit.
     """
     import jinja2
     from markupsafe import Markup, escape

@@ -42,7 +42,7 @@ def plot(run: Run, kind: str, *, column: str | None = None, **options: Any) -> F
 
 
 def chart(run: Run, kind: str, **options: Any) -> Chart:
-    """Returns the chart of this kind. Raises UsageError if it or a setting is unknown."""
+    """Returns the chart of this kind. Raises UsageError if the kind or an option is unknown."""
     make = KINDS.get(kind)
     if make is None:
         raise UsageError(f"no plot called {kind!r}; there are {', '.join(KINDS)}")

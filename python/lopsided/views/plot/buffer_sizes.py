@@ -1,4 +1,5 @@
-"""Draws `lopsided size`'s figure: goodput over link rate against buffer size (after merritt2010 figure 5.1)."""
+"""Draws the figure of `lopsided size`: goodput divided by link rate against buffer size (after merritt2010 figure
+5.1)."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -22,7 +23,7 @@ _MEASURED = style.OTHER[0]
 
 
 def draw(sizing: Sizing) -> Figure:
-    """The curve."""
+    """Draws the curve."""
     line = sizing.line
     subtitle = (
         f"{units.rate(line.down_bps)} down, {units.rate(line.up_bps)} up, RTT {units.millis(line.rtt_s * 1e3)}, "
@@ -70,26 +71,27 @@ def _performance(panel: Axes, sizing: Sizing) -> None:
 
 @dataclass(frozen=True)
 class Mark:
-    """A buffer size as a vertical line with a text."""
+    """A buffer size that is drawn as a vertical line with a text."""
 
     packets: float
     ink: str
     text: str
     height: float
-    """Height of the text, relative to the panel."""
+    """Height of the text, as a fraction of the panel's height."""
 
     def span(self, width: float, *, left: bool) -> tuple[float, float]:
-        """The packets that the text covers on an axis of this width."""
+        """Returns the range of packets that the text covers on an axis of this width."""
         reach = _CHARACTER * len(self.text) * width
         return (self.packets - reach, self.packets) if left else (self.packets, self.packets + reach)
 
 
 _CHARACTER = 0.0112
-"""Width of a character, relative to the panel."""
+"""Width of a character, as a fraction of the panel's width."""
 
 
 def draw_marks(panel: Axes, marks: list[Mark], width: float) -> None:
-    """Draws the lines. Texts avoid other lines; a line that a text must cross begins above it."""
+    """Draws the lines with their texts. Texts avoid other lines. If a text must cross a line, the line begins above the
+    text."""
     sides: list[bool] = []
     begin = [0.0] * len(marks)
     for mark in marks:

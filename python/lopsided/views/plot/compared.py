@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)))
 _OTHERS = (style.INK, style.RED, *style.OTHER)
-"""Colours of all worlds except the first. The first world has the colours of the flows."""
+"""Colours of all worlds except the first. In the first world, each curve has the colour of its flow."""
 _MOST_FLOWS = 6
 
 
 def figure(found: Comparison) -> LabFigure:
-    """Goodput above RTT for the first few flows, with a line style per world."""
+    """Draws the goodput and, below it, the RTT of the first few flows, with one line style per world."""
     scenario, runs = found.scenario, found.examples
     window = max(scenario.interval_s or 0, scenario.duration_s / 160)
     names = scenario.flow_names[:_MOST_FLOWS]

@@ -1,4 +1,4 @@
-"""Compares disciplines: distributions of delay, and delay over throughput."""
+"""Compares queue disciplines: distributions of the delay, and delay against throughput."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Points = npt.NDArray[np.float64]
 """Delay in ms and goodput per run."""
 
-# The neutral ink separates similar hues.
+# The neutral ink is placed between inks of similar hue.
 _INKS = (
     *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
     *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),
@@ -43,7 +43,7 @@ def draw(found: Aqm, kind: str = "delays") -> Figure:
 
 
 def _arms(found: Aqm) -> list[tuple[str, str, str, Any, str]]:
-    """World, queue, colour, line style and label per curve."""
+    """Returns the world, queue, colour, line style and label of each curve."""
     several = len(found.worlds) > 1
     return [
         (world, each.label, _INKS[place % len(_INKS)], line, f"{each.label} ({world})" if several else each.label)
@@ -108,15 +108,15 @@ def _ellipses(found: Aqm) -> Figure:
 
 
 _ROOM = 1.4
-"""Factor of room on the axis for the queues' names."""
+"""Factor by which the axis is extended, to leave room for the names of the queues."""
 _LEAST_POINTS = 3
 """Minimum number of points for which an ellipse is drawn. Two points would give a line."""
 
 
 def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
-    """For each group of points, true if the group with the most similar delay has more goodput.
+    """Returns for each group of points whether the group with the most similar delay has more goodput.
 
-    The name of such a group then goes below its points.
+    If so, the name of the group is written below its points.
     """
     middles = [(float(np.log10(points[:, 0]).mean()), float(points[:, 1].mean())) for points in groups]
     found: list[bool] = []
@@ -128,7 +128,7 @@ def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:
 
 
 def _ellipse(panel: Axes, points: _Points, ink: str, label: str, *, hollow: bool, below: bool) -> None:
-    """Draws points, and an ellipse of one standard deviation. Delays are logarithms here."""
+    """Draws points, and an ellipse of one standard deviation. Delays are given as logarithms."""
     places = np.column_stack([np.log10(points[:, 0]), points[:, 1]])
     middle = places.mean(axis=0)
     panel.plot(points[:, 0], points[:, 1], "o", color=ink, markersize=3, fillstyle="none" if hollow else "full")
@@ -155,7 +155,7 @@ def _top(runs: Table, way: str) -> float:
 
 
 _WIDE = 1e3
-"""Ratio of delays above which the axis has fewer labels."""
+"""Ratio of the largest to the smallest delay above which the axis has fewer labels."""
 
 
 def _delay_axis(panel: Axes, *, better_right: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""Heat maps of a fairness matrix. A cell shows the side of its row against the side of its column.
+"""Draws heat maps of a fairness matrix. A cell shows how the side of its row competes with the side of its column.
 
-There is one map per RTT for pairs with equal RTTs, and one map per control for unequal RTTs. With `--pairs full`, one
-map shows all pairs.
+There is one map per RTT for pairs with equal RTTs, and one map per congestion control for unequal RTTs. With `--pairs
+full`, one map shows all pairs.
 """
 
 # matplotlib leaves out the types of keyword arguments.
@@ -50,7 +50,7 @@ class Map:
     """Upper end of the colours; `None` for the largest value."""
     text: Callable[[float], str]
     empty: str = ""
-    """Meaning of an empty cell."""
+    """Explains an empty cell."""
 
 
 def _percent(value: float) -> str:
@@ -97,10 +97,10 @@ MAPS: dict[str, Map] = {
         "not within the run",
     ),
 }
-"""The heat maps by column."""
+"""The heat maps, by the column of the table that they show."""
 
 _OWN_KIND_MARGIN = 0.05
-"""A cell gets a frame if its harm exceeds the harm between flows of the same control by this much. Smaller excess is
+"""A cell gets a frame if its harm exceeds the harm between flows of the same control by this much. A smaller excess is
 noise."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
@@ -108,12 +108,12 @@ _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 
 _BARE_IN = 0.08
 """Top margin in inches of a figure that has no title."""
 _SIDE_OF_FEW_IN, _LARGEST_CELL_OF_FEW_IN = 3.2, 0.9
-"""Width of a map with few cells, so that the figure is not mostly empty."""
+"""Width in inches of a map with few cells, and the size of its cells, so that the figure is not mostly empty."""
 _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
 def draw(matrix: Matrix, metric: str = "share") -> Figure:
-    """Draws all heat maps of a metric. Raises UsageError for an unknown metric or without values."""
+    """Draws all heat maps of a metric. Raises UsageError if the metric is unknown or has no values."""
     if metric not in MAPS:
         raise UsageError(f"no map of {metric!r}; there are {', '.join(MAPS)}")
     shown, values = MAPS[metric], matrix.values(metric)
@@ -125,11 +125,11 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     own = matrix.values("harm_rate_own") if metric == "harm_rate" else {}
     rows = [_fit(squares) for squares in matrix.study.squares()]
     with mpl.rc_context(style.LOOK):
-        # In a journal column, the caption has this text.
+        # In a journal, the caption of the figure has this text.
         bare = style.in_column()
         top_in, bottom_in = (_BARE_IN, 0.0) if bare else (_TOP_IN, _BOTTOM_IN)
         height = top_in + bottom_in + sum(row.height for row in rows)
-        # As wide as the heat maps, but at least as wide as the text.
+        # The figure is as wide as the heat maps, but at least as wide as the text.
         width = max(style.column_width_in() or _LEAST_WIDTH_IN, *(row.width for row in rows))
         figure = style.LabFigure(figsize=(width, height), dpi=110)
         if not bare:
@@ -151,7 +151,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
 
 @dataclass(frozen=True)
 class _Row:
-    """Heat maps of one kind, `across` per line."""
+    """Heat maps of one kind, with `across` maps per line."""
 
     panels: list[HeatMapGrid]
     across: int
@@ -182,7 +182,7 @@ class _Row:
 
 
 def _fit(panels: list[HeatMapGrid]) -> _Row:
-    """Fits many maps into a line while cells have room for their numbers."""
+    """Puts several maps on a line, as long as their cells have room for the numbers."""
     largest = max(len(panel.sides) for panel in panels)
     longest = max(len(label) for panel in panels for label in panel.labels)
     label_in = max(0.4, 0.14 + _CHARACTER_IN * longest)
@@ -204,7 +204,7 @@ def _fit(panels: list[HeatMapGrid]) -> _Row:
 
     across = next(filter(fits, range(min(len(panels), 6), 0, -1)), 1)
     cell = cell_in(across)
-    # Labels are horizontal if they fit above a cell, else vertical.
+    # Labels above the cells are horizontal if they fit the width of a cell, otherwise vertical.
     standing = _CHARACTER_IN * longest > cell
     head_in = 0.34 + (0.06 + _CHARACTER_IN * longest if standing else 0.16)
     return _Row(panels, across, cell, label_in, head_in, max(_GAP_IN, heading_in - cell * largest))
@@ -244,7 +244,7 @@ def _draw_panel(
         va="bottom",
     )
     for place in range(1, count):
-        # A line separates congestion controls.
+        # A line separates the congestion controls.
         if panel.sides[place].cc != panel.sides[place - 1].cc and panel.sides[0].cc == panel.sides[1].cc:
             axes.axhline(place, color=style.MUTED, linewidth=0.9)
             axes.axvline(place, color=style.MUTED, linewidth=0.9)
@@ -266,7 +266,7 @@ def _draw_panel(
 
 
 def _ink(face: ColorType) -> str:
-    """Returns dark or light ink, readable on this colour."""
+    """Returns a dark or light ink that is readable on this colour."""
     red, green, blue, _ = to_rgba(face)
     return _DARK if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else _LIGHT
 

@@ -1,4 +1,4 @@
-"""Goodput, RTT and outstanding data of each flow, captured and fitted."""
+"""Draws the goodput, RTT and outstanding data of each flow, as captured and as fitted."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -26,7 +26,7 @@ _PANELS = (
 
 
 def draw(found: Fit) -> LabFigure:
-    """Draws three panels per flow, with one curve per source. Raises UsageError without intervals."""
+    """Draws three panels per flow, with one curve per source. Raises UsageError if there are no intervals to draw."""
     names = list(dict.fromkeys(found.timeline.values("flow")))[:_MOST_FLOWS]
     if not names:
         raise UsageError("the flows are too short to be drawn over time")

@@ -1,4 +1,4 @@
-"""Charts over time: goodput, windows, RTT, queues. Other modules draw the charts."""
+"""Describes charts over time: goodput, windows, RTT, queues. Other modules draw the charts."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ _MANY = 8
 _OVER = 1.1
 """If a panel's top is higher than this multiple of the link's rate, a note explains the excess."""
 _MOST_SAMPLES = 700
-"""Samples above which a queue is drawn as mean and peaks. A line would fill the panel."""
+"""Number of samples above which a queue is drawn as its mean and peaks. More samples in one line would fill the
+panel."""
 _CLOUD = 40
-"""Maximum number of flows that are drawn faintly behind their mean, if there are more than _MANY."""
+"""If there are more than _MANY flows, at most this number is drawn, faintly, behind their mean."""
 
 
 def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Chart:
-    """Every flow's goodput over `window_s` (default: about 1/160 of the run), one panel per direction."""
+    """Returns a chart of every flow's goodput over `window_s` (default: about 1/160 of the run), one panel per
+    direction."""
     window = _window(run, window_s)
     panels: list[Panel] = []
     groups = _grouped([series.goodput(run, flow, window) for flow in _flows(run, flows)])
     for direction, group in groups.items():
         top = _highest(group)
         rate = run.scenario.link_rate_bps(direction) or 0
-        # On a much faster link, a line at its rate would compress the curves.
+        # If the link is much faster than the flows, a line at its rate would compress the curves.
         limit = rate if top > 0.4 * rate and len(group) <= _MANY else 0
         scale, unit = inks.rate_unit(max(top, limit))
         scaled = [_scaled(curve, 1 / scale) for curve in group]
@@ -59,7 +61,7 @@ def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] 
 
 
 def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
-    """Window (solid) and slow-start threshold (dotted) of every flow, one panel per direction."""
+    """Returns a chart of every flow's window (solid) and slow-start threshold (dotted), one panel per direction."""
     chosen = _flows(run, flows)
     windows = [_connected(_scaled(series.flow_column(run, flow, "cwnd_bytes"), 1e-3)) for flow in chosen]
     thresholds = {flow: _scaled(series.flow_column(run, flow, "ssthresh_bytes"), 1e-3) for flow in chosen}
@@ -79,7 +81,7 @@ def cwnd(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
 
 
 def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
-    """Mean RTT per sampling interval at each flow's sender."""
+    """Returns a chart of the mean RTT per sampling interval at each flow's sender."""
     curves = [series.rtt(run, flow) for flow in _flows(run, flows)]
     drawn = tuple(curve for group in _grouped(curves).values() for curve in _curves(group))
     panel = Panel("RTT (ms)", _above(_highest(curves)), _ALONE_IN, drawn, names=_names(curves))
@@ -88,7 +90,7 @@ def rtt(run: Run, /, *, flows: Sequence[str] | None = None) -> Chart:
 
 
 def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
-    """Notable queues with limits, and marks at intervals with drops."""
+    """Returns a chart of the notable queues with their limits, and marks at intervals with drops."""
     panels: list[Panel] = []
     chosen = _queues(run, links)
     for link, direction in chosen:
@@ -112,7 +114,7 @@ def queue(run: Run, /, *, links: Sequence[str] | None = None) -> Chart:
 
 
 def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
-    """A queue's samples as a line; if they are too dense, their mean and peaks."""
+    """Returns a queue's samples as a line, or as their mean and peaks if there are too many samples for a line."""
     if len(backlog.time_s) <= _MOST_SAMPLES:
         return (Curve(backlog.time_s, backlog.value, ink, name, width=1.1, filled=True),)
     buckets = np.array_split(np.arange(len(backlog.time_s)), _MOST_SAMPLES // 2)
@@ -126,7 +128,7 @@ def _backlog(backlog: Series, ink: str, name: str) -> tuple[Curve, ...]:
 
 
 def drops(run: Run, /, *, links: Sequence[str] | None = None, window_s: float | None = None) -> Chart:
-    """Drops per `window_s` of each queue. Raises UsageError without drops."""
+    """Returns a chart of the drops per `window_s` of each queue. Raises UsageError if there are no drops."""
     window = _window(run, window_s)
     chosen = [
         key
@@ -177,7 +179,7 @@ def _curves(group: Sequence[Series]) -> tuple[Curve, ...]:
 
 
 def _mean(rows: Sequence[Floats]) -> Floats:
-    """Mean over the curves with a value, per time."""
+    """Returns, for each time, the mean of the curves that have a value."""
     values = np.array(rows)
     present = np.sum(~np.isnan(values), axis=0)
     return np.where(present > 0, np.nansum(values, axis=0) / np.maximum(present, 1), np.nan)
@@ -236,7 +238,7 @@ def _queues(run: Run, wanted: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def _connected(window: Series) -> Series:
-    """Removes samples without a connection, whose window is 0."""
+    """Removes samples without a connection. The window of these samples is 0."""
     return Series(window.name, window.direction, window.time_s, np.where(window.value > 0, window.value, np.nan))
 
 
@@ -245,12 +247,12 @@ def _scaled(curve: Series, factor: float) -> Series:
 
 
 def _heading(direction: str, groups: Sized, quantity: str) -> str:
-    """A panel's heading: direction, or the quantity if no flow has one."""
+    """Returns a panel's heading: the direction, or the quantity if no flow has a direction."""
     return direction or ("other" if len(groups) > 1 else quantity)
 
 
 def _window(run: Run, asked_s: float | None) -> float:
-    """Returns the averaging interval. Raises UsageError if it leaves no value."""
+    """Returns the averaging interval. Raises UsageError if the interval is so long that no value is left."""
     if asked_s is None:
         return _default_window(run)
     if not 0 < asked_s <= run.scenario.duration_s / 2:
@@ -262,7 +264,7 @@ def _window(run: Run, asked_s: float | None) -> float:
 
 
 def _default_window(run: Run) -> float:
-    """Returns about 1/160 of the run, at least one sampling interval."""
+    """Returns an averaging interval of about 1/160 of the run, but at least one sampling interval."""
     wanted = max(run.scenario.duration_s / 160, run.scenario.interval_s or 0)
     size = 10.0 ** np.floor(np.log10(wanted))
     return float(next(size * step for step in (1, 2, 5, 10) if size * step >= wanted * 0.999))

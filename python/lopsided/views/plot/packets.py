@@ -18,7 +18,7 @@ _INKS = (style.DOWN[0], style.UP[0])
 
 
 def figure(found: Packets) -> LabFigure | None:
-    """A bar per data segment and a step per ACK, in one colour per run; numbers in kB."""
+    """Draws a bar per data segment and a step per ACK, in one colour per run. Sequence numbers are in kB."""
     scenes = found.scenes()
     if not scenes:
         return None

@@ -1,4 +1,4 @@
-"""Draws both directions' goodput under each remedy for the ACK path."""
+"""Draws the goodput of both directions under each remedy for the ACK path."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _BAR_IN = 0.24
 _ROOM = 1.25
-"""Length of the axis over the longest bar, for its number."""
+"""Length of the axis as a multiple of the longest bar. The extra space has room for the bar's number."""
 
 
 def draw(found: AckPath) -> Figure:
-    """One panel per direction, a bar per remedy, best first."""
+    """Draws one panel per direction with a bar per remedy, best first."""
     rows = list(found.cells.rows())
     inks = {"down": style.DOWN[0], "up": style.UP[0]}
     ways = [way for way in inks if any(row[f"{way}_goodput_bps"] for row in rows)]
@@ -42,7 +42,7 @@ def draw(found: AckPath) -> Figure:
             name = panel.text(
                 tops[way] / scale * 0.015, -place, row["remedies"], fontsize=8, va="center", color=style.INK
             )
-            # A long name may extend beyond a short bar.
+            # A long name may extend beyond the end of a short bar.
             reach = float(panel.transData.inverted().transform((name.get_window_extent().x1, 0))[0])
             number = f" {units.rate(rate)}"
             panel.text(max(rate / scale, reach), -place, number, fontsize=7.5, va="center", color=style.INK)

@@ -1,4 +1,5 @@
-"""Figures of a search: goals against each other, progress over trials, and goal over keys."""
+"""Draws figures of a search: goals against each other, goals over the course of the search, and a goal over each
+key."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -28,7 +29,7 @@ _FOUND, _KEPT, _BROKEN = style.UP[0], style.DOWN[0], style.MUTED
 
 
 def draw(found: Search, kind: str) -> Figure:
-    """Draws a `kind` of `Search.figures`. Raises UsageError without values."""
+    """Draws a `kind` of `Search.figures`. Raises UsageError if there are no values."""
     if not any(_valued(found, trial) for trial in found.tried):
         raise UsageError("nothing to plot: no trial has a value for each goal")
     if kind == "front":
@@ -58,7 +59,7 @@ def _front(found: Search) -> Figure:
 
 
 def _cloud(found: Search, panel: Axes, x: int, y: int) -> None:
-    """Plots every trial by two goals, and the front as a line."""
+    """Plots every trial by two goals, and the Pareto front as a line."""
     scale_x, label_x = _scale(found, x)
     scale_y, label_y = _scale(found, y)
 
@@ -114,7 +115,7 @@ def _progress(found: Search) -> Figure:
 
 
 def _settings(found: Search) -> Figure:
-    """One panel per key: the first goal over its values."""
+    """Draws one panel per key: the first goal over the key's values."""
     scale, label = _scale(found, 0)
     keys = [key for key in found.space.keys if any(key.key in trial.labels for trial in found.tried)][:_MOST_KEYS]
     columns = 1 if len(keys) == 1 else 2
@@ -144,8 +145,8 @@ def _settings(found: Search) -> Figure:
 
 
 def _groups(found: Search, front: Sequence[Trial] = ()) -> tuple[tuple[list[Trial], str, Literal["none", "full"]], ...]:
-    """Returns two groups of trials with ink and fill: trials that break a limit, and all others except the front's
-    trials."""
+    """Returns two groups of trials with ink and fill: trials that violate a limit, and the other trials that are not on
+    the front."""
     drawn = {trial.number for trial in front}
     broken = [trial for trial in found.tried if _valued(found, trial) and not found.keeps(trial)]
     kept = [trial for trial in found.tried if found.keeps(trial) and trial.number not in drawn]
@@ -174,7 +175,7 @@ def _arrow(found: Search, goal: int, label: str) -> str:
 
 
 def _spread(front: list[Trial]) -> list[Trial]:
-    """The labelled trials of the front: all, or an even selection."""
+    """Returns the trials of the front that get a label: all trials, or an even selection."""
     if len(front) <= _MOST_NAMED:
         return front
     places = np.unique(np.linspace(0, len(front) - 1, _MOST_NAMED).round().astype(int))

@@ -81,7 +81,8 @@ def _sequence(panel: Axes, story: Story, packets: dict[str, tuple[Floats, Floats
 
 
 def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
-    """Returns packets sent, ACKs received and packets dropped: times in s, and stream positions in MB."""
+    """Returns three curves: packets sent, ACKs received and packets dropped. Each has times in s and stream positions
+    in MB."""
     import polars as pl
 
     run = story.run
@@ -109,7 +110,7 @@ def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
 
 
 def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Floats, Floats]]:
-    """Returns the same curves from a capture at the sender, which shows no drops."""
+    """Returns the same curves from a capture at the sender. Such a capture shows no drops."""
     spans = {"dropped": (np.empty(0), np.empty(0), np.empty(0))}
     for name in ("sent", "acked"):
         rows = passed.filter(passed["event"] == name)
@@ -120,7 +121,7 @@ def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Flo
 
 
 def _placed(rows: Any, column: str, first: int) -> tuple[Floats, Floats, Floats]:
-    """Returns each packet's time and stream positions. Wrapped sequence numbers are unwrapped."""
+    """Returns each packet's time and stream positions. Sequence numbers that wrapped are continued."""
     number = (rows[column].to_numpy().astype(np.int64) - first) & 0xFFFFFFFF
     steps = np.diff(number, prepend=0)
     steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -140,7 +141,7 @@ def _window(panel: Axes, story: Story) -> None:
     _, flight = (np.asarray(values, dtype=np.float64) for values in story.samples("in_flight_bytes"))
     ink = style.UP[0]
     highest = float(np.nanmax(cwnd, initial=1.0)) / 1e3
-    # An area: the window's line would hide a line.
+    # The flight is drawn as an area, because a second line would be hidden by the line of the window.
     panel.fill_between(*style.thin_out(time, flight / 1e3), color=style.MUTED, alpha=0.25, linewidth=0)
     panel.plot(*style.thin_out(time, cwnd / 1e3), color=ink)
     shown = np.where(threshold / 1e3 <= 1.5 * highest, threshold / 1e3, np.nan)
@@ -157,7 +158,7 @@ def _window(panel: Axes, story: Story) -> None:
 
 
 def _queues(story: Story) -> list[tuple[str, str]]:
-    """Returns the queues on the data path with waiting packets, fullest first."""
+    """Returns the queues on the data path that held packets, fullest first."""
     if story.run is None:
         return []
     path = story.run.scenario.paths[story.flow]
@@ -179,7 +180,7 @@ def _queue(panel: Axes, story: Story, link: str, direction: str) -> None:
 
 
 def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
-    """Times in s and packets in a queue, within the story."""
+    """Returns times in s and the number of packets in a queue, within the story's period."""
     assert story.run is not None, "a probe has no queues"
     backlog = series.queue_column(story.run, link, direction, "backlog_packets")
     inside = (backlog.time_s >= story.begin_s) & (backlog.time_s <= story.end_s)
@@ -187,7 +188,7 @@ def _backlog(story: Story, link: str, direction: str) -> tuple[Floats, Floats]:
 
 
 def _dropped_here(story: Story, link: str, direction: str) -> Floats:
-    """Times in s of the queue's drops, if events were recorded."""
+    """Returns the times in s of a queue's drops, if events were recorded."""
     import polars as pl
 
     assert story.run is not None, "a probe does not measure queues"
@@ -202,7 +203,7 @@ def _worst(states: Collection[str]) -> str:
 
 
 def _name_shades(panel: Axes, story: Story) -> None:
-    """Adds a legend for shaded congestion states."""
+    """Adds a legend for the shades that mark congestion states."""
     shown = {_worst(episode.states) for episode in story.episodes}
     patches = [Patch(color=ink, alpha=0.25, label=state) for state, ink in _SHADES.items() if state in shown]
     if patches:

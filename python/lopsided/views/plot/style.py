@@ -103,7 +103,7 @@ class LabFigure(Figure):
 
 @dataclass(frozen=True)
 class Column:
-    """The journal-column style: this width, smaller letters, no title, and no small print."""
+    """The journal-column style: a column of this width, smaller letters, no title, and no small print."""
 
     width_in: float
     font_size: float = 8.0
@@ -115,22 +115,22 @@ COLUMNS = {"single": Column(3.5), "double": Column(7.16)}
 _column: ContextVar[Column | None] = ContextVar("_column", default=None)
 _TOP_COLUMN_IN, _BOTTOM_COLUMN_IN, _LEFT_COLUMN_IN, _RIGHT_COLUMN_IN = 0.12, 0.42, 0.52, 0.98
 _BARE_COLUMN_IN = 0.12
-"""Right margin in inches without labels at the curves' ends."""
+"""Right margin in inches if no labels are drawn at the ends of the curves."""
 
 
 def in_column() -> bool:
-    """True in the journal-column style."""
+    """Returns true in the journal-column style."""
     return _column.get() is not None
 
 
 def column_width_in() -> float | None:
-    """Width of the journal column in inches; `None` in the page style."""
+    """Returns the width of the journal column in inches; `None` in the page style."""
     return None if (column := _column.get()) is None else column.width_in
 
 
 @contextmanager
 def for_column(name: str | None) -> Generator[None]:
-    """Inside the block, figures have the journal-column style, `single` or `double`, or the page style (`None`).
+    """Draws the figures of the block in the journal-column style, `single` or `double`, or in the page style (`None`).
 
     Raises UsageError for another name.
     """
@@ -154,10 +154,11 @@ class Sheet:
 def sheet(
     title: str, subtitle: str, heights: tuple[float, ...], x_label: str, *, end_labels: bool = True, own_x: bool = False
 ) -> Sheet:
-    """Creates a titled figure with one panel per height in inches. Fixed margins align all figures.
+    """Creates a figure with a title and one panel for each height (in inches). The margins are fixed, so that all
+    figures align.
 
-    In the journal-column style, a figure without `end_labels` uses their space. `own_x` gives each panel its own x
-    range.
+    In the journal-column style without `end_labels`, the panels also use the space of these labels. With `own_x`, each
+    panel has its own x range.
     """
     look = LOOK
     if (column := _column.get()) is None:
@@ -192,7 +193,7 @@ def sheet(
 
 
 _TICK_LABELS_IN = 0.14
-"""Inches for tick labels above another panel."""
+"""Height in inches of the tick labels of a panel that has another panel below it."""
 
 
 def _head(figure: Figure, height_in: float, title: str, subtitle: str) -> None:
@@ -219,10 +220,10 @@ def small_panels(
     label: float = 0.0,
     side: float = 0.45,
 ) -> tuple[LabFigure, tuple[Axes, ...]]:
-    """Creates a titled figure of small panels, each with its own name and axes.
+    """Creates a figure with a title and small panels. Each panel has its own name and axes.
 
-    `label` is the space below each panel, `side` the space to its left, in inches. A single journal column has them
-    below each other.
+    `label` is the space below each panel and `side` the space to its left, both in inches. In a single journal column,
+    the panels are stacked.
     """
     side_in, gap_in, title_in = side, 0.36 + label, 0.18
     journal = _column.get()
@@ -261,7 +262,7 @@ def small_print(figure: Figure, *notes: str) -> None:
 
 
 def figure_of(panel: Axes) -> Figure:
-    """Returns a panel's figure. This package has no subfigures."""
+    """Returns a panel's figure. The result is never a subfigure, because this package has none."""
     figure = panel.figure
     assert isinstance(figure, Figure)
     return figure
@@ -287,7 +288,7 @@ def end_labels(panel: Axes, labels: list[EndLabel]) -> None:
 
 
 def y_label(panel: Axes, text: str) -> None:
-    """Labels the y axis. The journal-column style joins its lines."""
+    """Labels the y axis. The journal-column style joins the lines of the label."""
     panel.set_ylabel(text.replace("\n", " ") if in_column() else text)
 
 
@@ -300,7 +301,7 @@ def png(figure: Figure, dpi: int = 150) -> bytes:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Writes the figure atomically, with lopsided as its creator."""
+    """Writes the figure atomically, with lopsided as its creator in the metadata."""
     with output.whole_file(path) as temporary:
         write(figure, temporary)
 
@@ -310,7 +311,7 @@ _files: ContextVar[str | None] = ContextVar("_files", default=None)
 
 @contextmanager
 def files_for_column(name: str | None) -> Generator[None]:
-    """Inside the block, figure files of studies have the journal-column style. Pages do not change."""
+    """Writes the figure files of studies in the block in the journal-column style. Pages do not change."""
     before = _files.set(name)
     try:
         yield
@@ -338,12 +339,12 @@ def write(figure: Figure, path: Path) -> None:
 
 
 def svg(figure: Figure, salt: str) -> str:
-    """The figure as `<svg>` for a page: no XML header, `salt` in ids, inks as CSS variables."""
+    """Returns the figure as `<svg>` for a page: no XML header, `salt` in the ids, and colours as CSS variables."""
     return _for_page(_transparent(figure, salt, None))
 
 
 def svg_and_file(figure: Figure, salt: str, path: Path) -> str:
-    """Draws the figure once, writes it on white to the file, and returns the element of `svg`."""
+    """Draws the figure once. Writes it on white to the file, and returns the same element as `svg`."""
     text = _transparent(figure, salt, output.MARK)
     ground = f'<rect width="100%" height="100%" style="fill: {PAPER}"/>'
     path.write_text(text.replace('<g id="figure_1">', f'{ground}\n <g id="figure_1">', 1), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Figures of a sweep: curves with spread, or a heat map."""
+"""Draws the figures of a sweep: curves with their spread, or a heat map."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -39,7 +39,7 @@ _AXES: dict[str, tuple[str, float]] = {
     "jain": ("Jain's index", 1.0),
     "performance": ("performance", 1.0),
 }
-"""Axis label and factor of each metric."""
+"""Axis label of each metric, and the factor that converts its values to the label's unit."""
 
 
 def draw(
@@ -53,9 +53,9 @@ def draw(
 ) -> Figure:
     """Draws a sweep's metric, per flow or for the run, over one or two axes.
 
-    The default is goodput and, with one axis, performance. With two axes, the x axis is the numeric one, and each
-    value of the other has a line. `heat_map` draws a cell per combination instead, and `cdf` each combination's
-    distribution over the seeds. `column` is `single` or `double`. Raises UsageError for more than two axes.
+    The default is goodput and, with one axis, performance. With two axes, the numeric one is the x axis, and each value
+    of the other axis has a line. `heat_map` draws one cell per combination instead. `cdf` draws the distribution over
+    the seeds for each combination. `column` is `single` or `double`. Raises UsageError for more than two axes.
     """
     if column is not None:
         with style.for_column(column):
@@ -76,7 +76,7 @@ def draw(
 
 
 class _Measured:
-    """A sweep's values of one metric, in the unit of its label: a row per run and flow, or per run."""
+    """A sweep's values of one metric, in the unit of its label. It has one row per run and flow, or one row per run."""
 
     def __init__(self, table: Table, axes: Sequence[str], metric: str) -> None:
         frame = table.to_polars()
@@ -95,7 +95,7 @@ class _Measured:
         self.names: list[str] = [""] if self.of_run else frame["name"].unique(maintain_order=True).to_list()
 
     def rows(self, name: str) -> pl.DataFrame:
-        """A flow's rows, or the run's."""
+        """Returns the rows of a flow, or the rows of the run."""
         return self.frame if self.of_run else self.frame.filter(pl.col("name") == name)
 
 
@@ -104,7 +104,8 @@ _MOST_LINES = 10
 
 
 def _lines(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
-    """Draws a metric along one axis: a line per value of the other, a panel per flow or for the run."""
+    """Draws a metric along one axis. Each value of the other axis has a line, and each flow (or the run) has a
+    panel."""
     frame, names, label = measured.frame, measured.names, measured.label
     x, other = axes[::-1] if frame[axes[1]].dtype.is_numeric() else axes
     drawn = names[:_MOST_PANELS]
@@ -131,7 +132,7 @@ def _lines(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
 
 
 _INKS = (style.DOWN[0], style.UP[0], *style.OTHER, style.INK, *style.DOWN[1:], *style.UP[1:], style.MUTED)
-"""Line colours. Neighbours differ in hue."""
+"""Line colours. Neighbouring colours differ in hue."""
 _MARKERS = "osD^v"
 
 
@@ -168,7 +169,7 @@ def _distribution(measured: _Measured, subtitle: str, axes: list[str]) -> Figure
             share = np.arange(1, len(values) + 1) / max(1, len(values))
             x, y = np.append(values[:1], values), np.append(0.0, share)
             panel.step(x, y, where="post", color=_INKS[index], label=", ".join(str(arm[axis][0]) for axis in axes))
-            # Few seeds are points, not a curve.
+            # A curve through few seeds would be misleading, so each seed is drawn as a point.
             panel.plot(values, share, ".", color=_INKS[index], markersize=4)
         panel.set_ylim(0, 1.03)
         panel.margins(x=0.03)
@@ -189,7 +190,7 @@ def _distribution(measured: _Measured, subtitle: str, axes: list[str]) -> Figure
 
 
 def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:
-    """The curves' values: mean, 95 % interval and runs, per combination and flow."""
+    """Returns the values of the curves: mean, 95 % interval and number of runs, per combination and flow."""
     measured, of = measured_by(table, metric)
     frame, column = measured.to_polars(), of.name
     rows: list[dict[str, object]] = []
@@ -271,7 +272,7 @@ def _band(
         # The last point is not clipped at the frame.
         panel.plot(x, middle, color=ink, marker=marker, markersize=3, clip_on=False, label=label or None)
     else:
-        # Means over words have no line.
+        # Means over values that are words have no line between them.
         spread = np.array([middle - least, greatest - middle])
         places = np.arange(len(arms)) + shift
         panel.errorbar(places, middle, spread, color=ink, fmt=marker, markersize=5, capsize=4, label=label or None)
