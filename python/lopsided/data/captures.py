@@ -1,10 +1,11 @@
-"""The captures of a run, `pcap/host-NAME.pcapng` and `pcap/link-NAME.pcapng`, and their index.
+"""Reads and merges the captures of a run, `pcap/host-NAME.pcapng` and `pcap/link-NAME.pcapng`.
 
-`pcap/flows.csv` has one row per flow: its hosts, and its receiver's address and port, which all its connections use.
+The index `pcap/flows.csv` has one row per flow: the hosts, and the receiver's address and port. All connections of a
+flow use this port.
 
-`pcap/merged.pcapng` has the captures of all hosts, in order of time, with one interface per host. It contains a packet
-once per host. Trace tools mistake the second copy for a retransmission, unless you choose one interface
-(`frame.interface_name == "client"`).
+`pcap/merged.pcapng` has the captures of all hosts, in order of time, with one interface per host. A packet occurs once
+for each host that sent or received it. Trace tools mistake the second copy for a retransmission, unless you select one
+interface (`frame.interface_name == "client"`).
 """
 
 from __future__ import annotations
@@ -70,13 +71,15 @@ def at_host(folder: Path, host: str) -> Path:
     return folder / f"host-{host}.pcapng"
 
 
-# The worlds write this part of pcapng (draft-ietf-opsawg-pcapng): one little-endian section, interfaces first.
+# The simulator and Linux runs write this part of pcapng (draft-ietf-opsawg-pcapng): one little-endian section, with the
+# interfaces first.
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _ETHERNET, _ETHERNET_HEADER, _INTERFACE_NAME, _TCP = 1, 14, 2, 6
 
 
 def merge(folder: Path) -> Path:
-    """Merges the captures of a folder's hosts in order of time. At equal times, host names decide."""
+    """Merges the captures of a folder's hosts in order of time. Packets with equal times are in the order of the host
+    names."""
     target = folder / MERGED
     sources = sorted(folder.glob("host-*.pcapng"))
     interfaces: list[bytes] = []
@@ -104,8 +107,9 @@ def merge(folder: Path) -> Path:
 
 
 def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns a flow's data segments at its receiver: times in seconds and payload bytes, with duplicates."""
-    # numpy loads slowly, and reading a scenario does not need it.
+    """Returns the times in seconds and the payload bytes of a flow's data segments at its receiver, including
+    duplicates."""
+    # This import is delayed because numpy loads slowly, and reading a scenario does not need numpy.
     import numpy as np
 
     file = np.memmap(folder / MERGED, dtype=np.uint8, mode="r")
@@ -120,7 +124,7 @@ def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[n
             found = (found << 8) | file[at + place]
         return found
 
-    # Each step removes the packets of other flows, so that no step reads beyond the end of a packet.
+    # Each step removes packets of other flows, so that the next step does not read beyond the end of a packet.
     block = np.array(places, dtype=np.int64)
     block = block[here[number(block, (11, 10, 9, 8))]]
     ip = block + starts[number(block, (11, 10, 9, 8))]
@@ -150,7 +154,7 @@ def _places(octets: memoryview) -> tuple[list[bytes], list[int]]:
 
 
 def _interface_name(block: bytes) -> str:
-    """Returns an interface's name without `host-`; empty if the first option is no name."""
+    """Returns an interface's name without `host-`; empty if the interface's first option is not its name."""
     code, length = struct.unpack_from("<HH", block, 16)
     return block[20 : 20 + length].decode().removeprefix("host-") if code == _INTERFACE_NAME else ""
 
@@ -162,7 +166,7 @@ def _blocks(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def _stamped(file: BinaryIO, interfaces_before: int) -> Iterator[tuple[int, bytes]]:
-    """Yields packets with their times. `interfaces_before` counts the interfaces of earlier files."""
+    """Yields packets with their times. `interfaces_before` is the number of interfaces in earlier files."""
     for kind, block in _blocks(file):
         if kind == _PACKET:
             interface, high, low = struct.unpack_from("<III", block, 8)

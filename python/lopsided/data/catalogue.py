@@ -1,7 +1,7 @@
-"""Declarations of all tables and columns: name, unit, heading and meaning.
+"""Declares all tables and columns: name, unit, heading and meaning.
 
-Tables of a run are declared in `crates/sim/src/results.rs`, tables of studies in `study_tables.py`. Files, printed
-tables, reports and `docs/results.md` use them.
+The declarations are in `crates/sim/src/results.rs` for the tables of a run, and in `study_tables.py` for the tables of
+studies. Files, printed tables, reports and `docs/results.md` use these declarations.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Unit = Literal[
 ]  # fmt: skip
 """The unit of a column.
 
-`tenths` means seconds with one decimal, `instant` a time of a run in seconds, `start` a time to the hundredth of a
-second, `index` a number from 0 to 1.
+`tenths` is a duration in seconds with one decimal. `instant` is a point in time of a run, in seconds; `start` is the
+same, rounded to 0.01 s. `index` is a number from 0 to 1.
 """
 
 
@@ -42,11 +42,11 @@ class Column:
 
     @property
     def numeric(self) -> bool:
-        """True if the values are numbers, which tables align to the right."""
+        """True if the values are numbers. Tables align numbers to the right."""
         return self.unit != "text"
 
     def text(self, value: object) -> str:
-        """Formats the value for readers, scaled to the unit."""
+        """Formats the value for readers, in a suitable multiple of the unit."""
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return "–"
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -106,13 +106,13 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
 
 @cache
 def run_tables() -> dict[str, TableSpec]:
-    """The tables of a run, the most used first."""
+    """Returns the tables of a run, the most used first."""
     return _tables(_native.catalogue())
 
 
 @cache
 def analysis_tables() -> dict[str, TableSpec]:
-    """The tables of `lopsided analyze`."""
+    """Returns the tables of `lopsided analyze`."""
     return _tables(_native.analysis_tables())
 
 
@@ -127,7 +127,7 @@ _INSTANTS: Mapping[str, Unit] = {
     **dict.fromkeys(("time_s", "outstanding_max_s"), "instant"),
     **dict.fromkeys(("start_s", "stop_s"), "start"),
 }
-"""Columns with points in time, which need more digits than durations.
+"""Columns with points in time. These need more digits than durations.
 
 Starts and stops of flows are rounded to hundredths of a second.
 """
@@ -138,12 +138,12 @@ def _declared(name: str, kind: Kind, unit: Unit, heading: str, meaning: str) -> 
 
 
 def drop_reasons() -> dict[str, str]:
-    """The reasons in the table `drops`, with their meaning."""
+    """Returns the reasons in the table `drops`, with their meaning."""
     return dict(_native.reasons()[0])
 
 
 def mark_reasons() -> dict[str, str]:
-    """The reasons in the table `marks`, with their meaning."""
+    """Returns the reasons in the table `marks`, with their meaning."""
     return dict(_native.reasons()[1])
 
 
@@ -151,7 +151,7 @@ _ENDINGS: dict[str, Unit] = {"_bps": "bps", "_bytes": "bytes", "_ms": "ms", "_ms
 
 
 def unknown(name: str, *, numeric: bool) -> Column:
-    """Declares a column that the catalogue lacks. Its name ends in its unit."""
+    """Declares a column that is not in the catalogue. The unit follows from the end of the column's name."""
     ending = next((ending for ending in _ENDINGS if name.endswith(ending)), "")
     if "." in name:
         return Column(name, _ENDINGS.get(ending, "number") if numeric else "text", name)

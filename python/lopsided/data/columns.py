@@ -17,7 +17,7 @@ _KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
 
 def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
-    """Returns a frame from columns of a type and data: bytes in the machine's order, or texts."""
+    """Builds a frame from columns. Each column has a type and data: bytes in the machine's byte order, or texts."""
     return Columns(columns).frame()
 
 
@@ -41,7 +41,7 @@ def _column(name: str, kind: str, data: Any) -> pl.Series:
 class Columns(Lazy):
     """One table of the native module. A column is converted when it is read.
 
-    A study reads few numbers from each of hundreds of runs.
+    This saves time, because a study reads few numbers from each of hundreds of runs.
     """
 
     def __init__(self, raw: dict[str, tuple[str, Any]]) -> None:
@@ -101,7 +101,7 @@ class Columns(Lazy):
 
 
 def _picked(kind: str, data: Any, places: Sequence[int]) -> Any:
-    """Returns a column that consists of the given rows of another column."""
+    """Returns a copy of a column with only the given rows."""
     if kind == "word":
         codes, words = data
         return np.frombuffer(codes, dtype=np.uint32)[places].tobytes(), words
@@ -118,7 +118,7 @@ def _values(kind: str, data: Any) -> list[Any]:
         return data
     values = np.frombuffer(data, dtype=_KINDS[kind])
     if kind == "f64":
-        return [None if value != value else value for value in values.tolist()]  # NaN alone is not equal to itself
+        return [None if value != value else value for value in values.tolist()]  # Only NaN is not equal to itself.
     return values.astype(np.int64).tolist()
 
 

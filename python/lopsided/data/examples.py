@@ -1,6 +1,6 @@
 """The example scenarios of the repository's folder `scenarios/`.
 
-`python/lopsided/examples` links to these files; packages contain copies.
+`python/lopsided/examples` is a link to this folder; packages contain copies of the files.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ ALL = "all"
 
 @cache
 def names() -> tuple[str, ...]:
-    """The names of the examples."""
+    """Returns the names of the examples."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.toml")))
 
 
 def text(name: str) -> str:
-    """Returns the example as TOML. Raises UsageError if there is none."""
+    """Returns the example as TOML. Raises UsageError if there is no example of this name."""
     if name not in names():
         close = difflib.get_close_matches(name, names(), n=1, cutoff=0.4)
         meant = f"did you mean {close[0]!r}?" if close else "`lopsided list examples` shows them"

@@ -1,4 +1,4 @@
-"""A run's fairness: a table of groups of flows, and numbers for the whole run."""
+"""The fairness of a run: a table of groups of flows, and numbers for the whole run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ class Fairness:
     jain: float | None
     """Jain's index of the goodputs of all flows; `None` if nothing was delivered."""
     jain_max_min: float | None
-    """Jain's index of goodput over max-min fair share; `None` if no link has a rate."""
+    """Jain's index of the ratios of goodput to max-min fair share; `None` if no link has a rate."""
     converged_s: float | None
-    """Seconds from the last start until every flow stays near its max-min share; `None` if never."""
+    """Seconds from the last start of a flow until every flow stays near its max-min share; `None` if that never
+    happens."""
     settled_s: float | None
-    """Seconds from the last start until every flow stays near its mean share after the warm-up; `None` if never."""
+    """Seconds from the last start of a flow until every flow stays near its mean share after the warm-up; `None` if
+    that never happens."""
     start_s: float
     stop_s: float
-    """Start and end of the averaged period in seconds."""
+    """Start and end of the averaged period, in seconds."""
     window_s: float
-    """Averaging period of the shares in seconds."""
+    """Averaging period of the shares, in seconds."""
     within: float
     hold_s: float
 

@@ -1,7 +1,7 @@
-"""Names for unnamed results, from task and time.
+"""Chooses names for unnamed results, from the task and the time.
 
-Commands that start in the same second get different names. On Linux, a process claims names by abstract sockets, which
-disappear when it ends. Other systems only compare names with existing files.
+Commands that start in the same second get different names. On Linux, a process claims a name by an abstract socket,
+which disappears when the process ends. Other systems only compare names with existing files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def dated(name: str, suffix: str = "") -> Path:
-    """Returns `runs/NAME-DATE-TIME`. `-2`, `-3`, ... follows if the name exists or is claimed."""
+    """Returns `runs/NAME-DATE-TIME`. If the name exists or is claimed, `-2`, `-3`, ... is appended."""
     stem = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
     place, number = Path("runs") / f"{stem}{suffix}", 1
     while place.exists() or not _claimed(place):

@@ -1,4 +1,4 @@
-"""Locks of files and folders. A lock is released when the process that holds it ends."""
+"""Locks files and folders. A lock is released when the process that holds it ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def open_folder(folder: Path) -> int:
     """Returns a descriptor for locking the folder. Raises OSError if it is missing or a symbolic link."""
     if fcntl is not None:
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    # Windows cannot open folders, nor rename a folder with an open file. The lock is a file next to the folder.
+    # Windows cannot open a folder, and cannot rename a folder that contains an open file. There, the lock is a file
+    # next to the folder.
     if folder.is_symlink() or not folder.is_dir():
         raise FileNotFoundError(folder)
     return os.open(_lock_file(folder), os.O_RDWR | os.O_CREAT)
@@ -39,7 +40,8 @@ def lock(descriptor: int) -> None:
 
 
 def is_of(descriptor: int, folder: Path) -> bool:
-    """True if the descriptor's folder still has this name. Raises FileNotFoundError if the name is gone."""
+    """Returns true if the descriptor's folder still has this name. Raises FileNotFoundError if the name no longer
+    exists."""
     found = folder.stat()
     return fcntl is None or os.path.samestat(os.fstat(descriptor), found)
 
@@ -48,7 +50,7 @@ def close_folder(descriptor: int, folder: Path) -> None:
     """Releases the lock of a folder."""
     os.close(descriptor)
     if fcntl is None:
-        # Another process may have opened the lock file in the meantime.
+        # Deleting the lock file fails if another process has opened it in the meantime.
         with contextlib.suppress(OSError):
             _lock_file(folder).unlink()
 

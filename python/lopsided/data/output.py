@@ -1,8 +1,8 @@
 """Writes files and folders completely or not at all, and replaces only lopsided's own files.
 
 A folder is written and locked under a hidden name next to its final path, and then renamed in one step. A single file
-first goes into such a folder. If a process is killed, the next command in the parent folder removes the hidden folder
-and prints a warning. Images contain lopsided's name, so that they are recognised.
+first goes into such a folder. If a process is killed, the next command that writes to the parent folder removes the
+hidden folder and prints a warning. Images contain the name lopsided, so that this module recognises them later.
 
 Without `renameat2`, exchanging two folders takes two steps. If the process is killed between them, the next run
 restores the earlier folder.
@@ -28,14 +28,16 @@ MARK = "Drawn by lopsided"
 """Text in the metadata of lopsided's images."""
 
 _FULL = 64 * 1024
-"""Free bytes below which a disk counts as full: even a small table needs more."""
+"""Free bytes below which a disk counts as full, because even a small table needs more."""
 _WRITING, _OLD = ".lopsided-writing", ".lopsided-old"
 _SETTLED_S = 10.0
-"""Seconds without a change after which an unlocked hidden folder is abandoned. New folders are locked immediately."""
+"""Seconds without a change after which an unlocked hidden folder counts as abandoned. A new folder is locked
+immediately."""
 _LONGEST = 200
-"""Maximum number of bytes that a hidden name takes from the original name. File systems allow 255 bytes in total."""
+"""Maximum number of bytes of the original name that a hidden name contains. File systems allow 255 bytes per name."""
 _MARK_WITHIN = 8192
-"""Bytes to search for `MARK`. matplotlib writes metadata at the start of PNG and SVG, at the end of PDF."""
+"""Number of bytes in which `MARK` is searched. matplotlib writes metadata at the start of PNG and SVG, and at the end
+of PDF."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
@@ -45,7 +47,7 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 def check_free(path: Path, *, overwrite: bool = False) -> None:
     """Raises FolderError if `path` is a folder, or if it exists and `overwrite` is false.
 
-    This protects lopsided's files too, because they may show another study.
+    The rule also protects files that lopsided wrote, because these files may show another study.
     """
     with told(path):
         if path.is_dir():
@@ -66,7 +68,7 @@ def whole_file(path: Path) -> Generator[Path]:
 
 
 def real(place: Path) -> Path:
-    """Resolves a symbolic link, so that a write replaces the link's target and keeps the link."""
+    """Resolves a symbolic link. A write then replaces the link's target, and the link stays."""
     with told(place):
         return place.resolve() if place.is_symlink() else place
 
@@ -85,22 +87,18 @@ def is_our_picture(path: Path) -> bool:
 
 @contextmanager
 def whole_folder(place: Path, check: Callable[[], None], keep: Callable[[Path], Iterable[Path]]) -> Generator[Path]:
-    """Yields an empty folder to write to, which replaces `place` if the block succeeds.
+    """Yields an empty folder to write to. The folder replaces `place` if the block succeeds.
 
     Parameters
     ----------
     place
         The folder to write. If it is a symbolic link, its target is replaced.
-    check
-        Raises an error if `place` may not be replaced. It runs before and after the block, because another program may
-        write there in between.
+    check Raises an error if `place` must not be replaced. This function is called before and after the block, because
+        another program may write to `place` in between.
     keep
         Called after the block with the written folder. Returns the relative paths of files in `place` to keep.
 
-    Raises
-    ------
-    FolderError
-        If another process writes this folder, or on an error of the file system.
+    Raises ------ FolderError If another process is writing this folder, or if the file system reports an error.
     """
     with _staging(place) as folder:
         check()
@@ -111,7 +109,7 @@ def whole_folder(place: Path, check: Callable[[], None], keep: Callable[[Path], 
 
 @contextmanager
 def _staging(place: Path) -> Generator[Path]:
-    """Yields an empty folder next to `place`, locked, and removes it after the block."""
+    """Yields an empty, locked folder next to `place`, and removes the folder after the block."""
     place = real(place)
     folder = _hidden(place, _WRITING)
     with told(place):
@@ -127,14 +125,14 @@ def _staging(place: Path) -> Generator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         locks.close_folder(lock, folder)
-        # `rmdir` keeps folders that are not empty.
+        # `rmdir` does not remove a folder that has files.
         with contextlib.suppress(OSError):
             for parent in missing:
                 parent.rmdir()
 
 
 def _hidden(place: Path, kind: str) -> Path:
-    """The hidden name next to a path for this kind."""
+    """Returns the hidden name of this kind next to a path."""
     name = os.fsdecode(os.fsencode(place.name)[:_LONGEST])
     return place.parent / f".{name}{kind}"
 
@@ -175,7 +173,7 @@ def _locked(folder: Path, place: Path) -> int:
         except BlockingIOError:
             os.close(lock)
             raise FolderError(f"{place} is being written by another process; choose another folder") from None
-        # The previous owner may remove the folder between our open and our lock.
+        # The previous owner may remove the folder after we open it and before we lock it.
         with contextlib.suppress(FileNotFoundError):
             if locks.is_of(lock, folder):
                 return lock
@@ -199,7 +197,7 @@ def alone(folder: Path) -> Generator[None]:
 
 
 def _put(folder: Path, place: Path, keep: Iterable[Path]) -> None:
-    """Moves the finished folder to its path in one step, with the kept files."""
+    """Moves the finished folder to its path in one step, together with the kept files."""
     place = real(place)
     for name in keep:
         target = folder / name
@@ -228,7 +226,7 @@ def _also(source: Path, target: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Exchanges two folders' names in one step. Raises OSError if the system cannot."""
+    """Exchanges the names of two folders in one step. Raises OSError if the system does not support this."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
     except TypeError:  # Windows
@@ -241,7 +239,7 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _bring_back(place: Path) -> None:
-    """Restores the earlier folder after a kill between the steps of `_put`."""
+    """Restores the earlier folder if the process was killed between the steps of `_put`."""
     old = _hidden(place, _OLD)
     if old.exists():
         if place.exists():
@@ -260,7 +258,7 @@ def _empty(folder: Path) -> None:
 
 @contextmanager
 def told(place: Path, verb: str = "write") -> Generator[None]:
-    """Converts file system errors of any library into FolderError."""
+    """Converts file system errors, from any library, into FolderError."""
     try:
         yield
     except OSError as error:
@@ -279,7 +277,7 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
 
 
 def _is_full(place: Path) -> bool:
-    """True if the disk is full, which some libraries do not report."""
+    """Returns true if the disk is full. Some libraries do not report a full disk."""
     with contextlib.suppress(OSError):
         return shutil.disk_usage(place if place.exists() else place.parent).free < _FULL
     return False

@@ -1,4 +1,4 @@
-"""A table of rows. A polars frame is built only if needed, because polars loads slowly."""
+"""A table as a list of rows. A polars frame is built only if needed, because polars loads slowly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Lazy:
-    """Table data that is not yet a frame."""
+    """Table data that has not been converted to a frame."""
 
     columns: list[str]
     """The names of the columns, in order."""
@@ -28,15 +28,15 @@ class Lazy:
         raise NotImplementedError
 
     def is_numeric(self, name: str) -> bool:
-        """True if the values of a column are numbers."""
+        """Returns true if the values of a column are numbers."""
         return all(isinstance(value, int | float) for value in self.values(name) if value is not None)
 
     def values(self, name: str) -> list[Any]:
-        """A column's values as numbers and texts; `None` if missing."""
+        """Returns a column's values as numbers and texts; `None` for a missing value."""
         raise NotImplementedError
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """A numeric column's values; NaN if missing."""
+        """Returns the values of a numeric column; NaN for a missing value."""
         raise NotImplementedError
 
     def among(self, name: str, words: Collection[str]) -> NDArray[np.bool_]:
@@ -47,7 +47,7 @@ class Lazy:
         raise NotImplementedError
 
     def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
-        """The rows with the given indices, as dictionaries."""
+        """Returns the rows with the given indices, as dictionaries."""
         raise NotImplementedError
 
     def frame(self) -> pl.DataFrame:
@@ -55,7 +55,8 @@ class Lazy:
 
 
 class Rows(Lazy):
-    """Rows with the columns of `spec`, or with all columns that occur. A missing value is `None`.
+    """Rows with the columns of `spec`, or without `spec`, with all columns that occur in a row. A missing value is
+    `None`.
 
     As in a frame, integers in a column of floats become floats.
     """
@@ -117,7 +118,7 @@ def _python(value: Any) -> Any:
 
 
 def _alike(values: list[Any], is_float: bool) -> list[Any]:
-    """A column's values as plain numbers and texts. One float makes all numbers floats."""
+    """Returns a column's values as plain numbers and texts. If one number is a float, all become floats."""
     plain = [value if value is None or isinstance(value, _PLAIN) else _python(value) for value in values]
     if is_float or any(isinstance(value, float) for value in plain):
         return [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in plain]

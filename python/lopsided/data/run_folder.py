@@ -7,11 +7,12 @@
     fairness.parquet    only if the scenario has a `[fairness]` table
     pcap/               only if the run wrote captures
 
-Studies write manifests of their `kind`. Fairness and aqm write their tables as CSV, figures/ and report.html; a suite
-of disciplines has one folder per section. A standard suite writes checks.csv, checks.parquet and report.html.
+A study writes a manifest with its `kind`. The studies fairness and aqm write their tables as CSV, figures/ and
+report.html. A suite of disciplines has one folder per section. A standard suite writes checks.csv, checks.parquet and
+report.html.
 
-A manifest identifies a run folder. The folder is always complete, because it is written elsewhere and then renamed.
-Files that the manifest does not list are the user's and stay when a run is replaced.
+A run folder is a folder with a manifest. The folder is always complete, because it is written elsewhere and then
+renamed. Files that the manifest does not list belong to the user. They stay when a run is replaced.
 """
 
 from __future__ import annotations
@@ -39,13 +40,9 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
     ----------
     place
         The run folder to write. It stays unchanged if the block raises.
-    overwrite
-        True to replace an earlier run. Other files are never replaced.
+    overwrite True to replace an earlier run. Files that do not belong to the run are never replaced.
 
-    Raises
-    ------
-    FolderError
-        If `place` may not be written, or if the block did not write a manifest.
+    Raises ------ FolderError If `place` must not be written, or if the block did not write a manifest.
     """
 
     def keep(folder: Path) -> list[Path]:
@@ -53,14 +50,14 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
             raise FolderError(f"nothing was written for {place}")
         return _others(place, _files(folder))
 
-    # A rejected command changes nothing.
+    # The check comes first, so that a rejected command changes nothing.
     check(place, overwrite)
     with output.whole_folder(place, lambda: check(place, overwrite), keep) as folder:
         yield folder
 
 
 def check(place: Path, overwrite: bool) -> None:
-    """Raises FolderError if a run may not be written to this path."""
+    """Raises FolderError if a run must not be written to this path."""
     with output.told(place):
         if place.exists() and not place.is_dir():
             raise FolderError(f"{place} is a file; a run needs a folder")
@@ -79,7 +76,7 @@ def _files(folder: Path) -> set[Path]:
 
 
 def _listed(place: Path) -> set[Path] | None:
-    """The files that the manifest lists; `None` if the manifest has no list."""
+    """Returns the files that the manifest lists; `None` if the manifest has no list."""
     try:
         files = json.loads((place / MANIFEST).read_text(encoding="utf-8"))["files"]
         return {Path(MANIFEST), *map(Path, cast("list[str]", files))}
@@ -88,7 +85,7 @@ def _listed(place: Path) -> set[Path] | None:
 
 
 def _others(place: Path, new: set[Path]) -> list[Path]:
-    """The files in `place` that are not part of a run or its figures.
+    """Returns the files in `place` that are not part of a run or its figures.
 
     Raises FolderError if the new run has a file with the same name.
     """
@@ -103,7 +100,8 @@ def _others(place: Path, new: set[Path]) -> list[Path]:
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Writes the manifest. Call it last: it lists the files that exist by then."""
+    """Writes the manifest. This function must be called last, because the manifest lists the files that exist at that
+    time."""
     files = sorted(str(path) for path in _files(folder))
     text = json.dumps({"format": FORMAT, **manifest, "files": files}, indent=2)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -122,7 +120,7 @@ def check_run(folder: Path, manifest: Mapping[str, Any]) -> None:
     for name, kind in _KINDS.items():
         if not isinstance(manifest.get(name), kind):
             raise FolderError(f"{folder / MANIFEST} is damaged: `{name}` is missing or not of type {kind.__name__}")
-    # Reading a named pipe would block.
+    # If a file is a named pipe, reading would block.
     for path in (*folder.glob("*.parquet"), folder / "scenario.toml"):
         if not path.is_file():
             raise FolderError(f"{folder} is damaged: {path.name} is not a file")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RunTables:
-    """The tables of one run. Tables that the world does not support are empty."""
+    """The tables of one run. A table is empty if the world does not support it."""
 
     def __init__(self, frames: Mapping[str, pl.DataFrame]) -> None:
         self._frames = frames
@@ -49,7 +49,7 @@ class RunTables:
 
     @property
     def marks(self) -> Table:
-        """Packets with an ECN mark: one row per place and reason that occurred."""
+        """Packets that received an ECN mark: one row per place and reason that occurred."""
         return self.table("marks")
 
     @property
@@ -59,12 +59,12 @@ class RunTables:
 
     @property
     def fetches(self) -> Table:
-        """Each step of the controllers of multi-connection fetches, if the scenario records them."""
+        """Each step of the controllers of multi-connection fetches, if the scenario records the steps."""
         return self.table("fetches")
 
     @property
     def parts(self) -> Table:
-        """Counts and measurements of stages, media, and queues' classes and variables."""
+        """Counts and measurements of stages, media, and the classes and variables of queues."""
         return self.table("parts")
 
     @property
@@ -95,7 +95,7 @@ class RunTables:
         return {names[flow]: rows for (flow,), rows in parts.items()}
 
     def sampled(self, flow: str, column: str) -> NDArray[np.float64] | None:
-        """A column of one flow's samples, NaN if missing; `None` without samples."""
+        """Returns a column of one flow's samples, with NaN for a missing value; `None` if there are no samples."""
         place = self._places.get(flow)
         if place is None:
             return None

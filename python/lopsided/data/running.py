@@ -14,14 +14,14 @@ from lopsided.data.table import Table
 from lopsided.errors import UsageError
 
 RunT = TypeVar("RunT")
-"""The finished run's type: `Run`, of a higher layer."""
+"""The type of the finished run. It is `Run`, which belongs to a higher layer."""
 
 
 class Running(Generic[RunT]):
-    """A run of the simulator in progress, as `Scenario.start` returns it.
+    """A simulated run in progress. `Scenario.start` returns it.
 
-    The steps do not change the results: `finish` returns the run and digest of `Scenario.run`. After an error the run
-    cannot continue. A run stays in its thread.
+    The steps do not change the results: `finish` returns the same run and digest as `Scenario.run`. After an error the
+    run cannot continue. All methods must be called in the thread that started the run.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Running(Generic[RunT]):
         return f"<run of {self.name} at {self.now_s:g} of {self.duration_s:g} s>"
 
     def advance(self, until_s: float) -> bool:
-        """Runs in virtual time.
+        """Advances the run to the given virtual time.
 
         Parameters
         ----------
@@ -57,10 +57,8 @@ class Running(Generic[RunT]):
         bool
             True if the run has reached its end.
 
-        Raises
-        ------
-        UsageError
-            If the time is no number or past, if the run is over, or in another thread.
+        Raises ------ UsageError If the time is not a number or is in the past, if the run is over, or if another thread
+        calls the method.
         RunError
             If the run fails.
         """
@@ -77,12 +75,12 @@ class Running(Generic[RunT]):
 
     @property
     def samples(self) -> Table:
-        """The state of each sender at each sampling time so far: see `Run.samples`."""
+        """The state of each sender at each sampling time so far; see `Run.samples`."""
         return self._table("samples")
 
     @property
     def queues(self) -> Table:
-        """The state of each queue at each sampling time so far: see `Run.queues`."""
+        """The state of each queue at each sampling time so far; see `Run.queues`."""
         return self._table("queues")
 
     def finish(self) -> RunT:
@@ -101,7 +99,7 @@ class Running(Generic[RunT]):
         return Table(Columns(self._own_steps().recorded()[name]), run_tables()[name])
 
     def _own_steps(self) -> _native.Steps:
-        """Returns the native run, which works only in its thread."""
+        """Returns the native run. Raises an error in any thread except the one that started the run."""
         if threading.get_ident() != self._thread:
             raise UsageError("a run in steps stays in the thread that started it: start another run in this thread")
         return self._steps

@@ -1,4 +1,4 @@
-"""Curves over time from a run's tables.
+"""Computes curves over time from a run's tables.
 
 Plots, sparklines and summaries all use these functions, so their numbers agree.
 """
@@ -79,11 +79,11 @@ def flow_column(run: HasSeries, flow: str, column: str) -> Series:
 
 
 def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
-    """Returns one flow's goodput in bit/s in bins of `window_s` seconds. Times are bin centres."""
+    """Returns one flow's goodput in bit/s in bins of `window_s` seconds. The times are the centres of the bins."""
     delivered = flow_column(run, flow, "delivered_bytes")
     if len(delivered.time_s) == 0:
         return delivered
-    # The first sample's interval began at 0, with nothing delivered.
+    # The first sample's interval begins at time 0, when nothing has been delivered.
     time, total = np.append(0.0, delivered.time_s), np.append(0.0, delivered.value)
     edges: Floats = window_s * np.arange(int(time[-1] / window_s + 1e-9) + 1, dtype=np.float64)
     rates = np.diff(np.interp(edges, time, total)) * 8 / window_s
@@ -93,7 +93,7 @@ def goodput(run: HasSeries, flow: str, window_s: float) -> Series:
 def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
     """Returns one flow's mean goodput in bit/s between two times in seconds.
 
-    It is exact if both are sample times. Raises UsageError if `t1_s` is not after `t0_s`.
+    The result is exact if both times are sample times. Raises UsageError if `stop_s` is not after `start_s`.
     """
     if not stop_s > start_s:
         raise UsageError(f"no time between {start_s} s and {stop_s} s to measure goodput in")
@@ -101,7 +101,7 @@ def goodput_between(run: HasSeries, flow: str, start_s: float, stop_s: float) ->
 
 
 def rtt(run: HasSeries, flow: str) -> Series:
-    """Returns the mean RTT per sampling interval in ms; NaN without a timed packet."""
+    """Returns the mean RTT per sampling interval in ms; NaN for an interval in which no RTT was measured."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -110,7 +110,7 @@ def rtt(run: HasSeries, flow: str) -> Series:
 
 
 def rtt_between(run: HasSeries, flow: str, start_s: float, stop_s: float) -> float:
-    """Returns one flow's mean RTT between two times in ms; NaN without a timed packet."""
+    """Returns one flow's mean RTT between two times in ms; NaN if no RTT was measured."""
     count = flow_column(run, flow, "rtt_count")
     total = flow_column(run, flow, "rtt_sum_ms")
     within = (count.time_s > start_s) & (count.time_s <= stop_s) & (count.value > 0)
@@ -133,9 +133,9 @@ def queue_column(run: HasSeries, link: str, direction: str, column: str) -> Seri
 
 
 def both_active(run: HasSeries) -> tuple[float, float]:
-    """Returns the seconds from the last start to the first stop: all flows are then active.
+    """Returns the period in which all flows are active, in seconds: from the last start to the first stop.
 
-    Raises UsageError without such a period.
+    Raises UsageError if there is no such period.
     """
     flows = run.flows
     starts, stops = flows.numbers("start_s"), flows.numbers("stop_s")

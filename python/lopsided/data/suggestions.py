@@ -1,4 +1,5 @@
-"""Lists of names, and suggestions for unknown names: a different case, `-` for `_`, a similar word, a synonym."""
+"""Parses lists of names, and suggests names for unknown ones: a different case, `-` for `_`, a similar word, a
+synonym."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ SYNONYMS: Mapping[str, str] = {
     "scenarios": "examples",
     "studies": "papers",
 }
-"""Other programs' names for things with another name in lopsided."""
+"""Names that other programs use, and the names of the same things in lopsided."""
 
 
 def names_in(text: str) -> list[str]:
@@ -50,7 +51,7 @@ def meant(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
 
 
 def choices(word: str, known: Iterable[str], more: str = "", likeness: float = 0.6) -> str:
-    """Returns the end of an error: the probable name, or all known names."""
+    """Returns the end of an error message: the probable name, or a list of all known names."""
     names = list(known)
     found = meant(word, names, likeness)
     return f"did you mean {found!r}?" if found else f"there are {', '.join(names)}{more}"

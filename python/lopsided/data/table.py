@@ -1,7 +1,8 @@
 """`Table`: rows and columns that any dataframe library can read.
 
-It wraps a polars frame and exports it through the Arrow PyCapsule interface to DuckDB, pyarrow, pandas and others. A
-column's name ends in its unit (`_s`, `_ms`, `_bps`, `_bytes`). Only printed values are scaled.
+A table wraps a polars frame and exports it through the Arrow PyCapsule interface to DuckDB, pyarrow, pandas and others.
+A column's name ends in its unit (`_s`, `_ms`, `_bps`, `_bytes`). Printed values are scaled to a suitable multiple of
+the unit; stored values are not.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def check_ending(path: Path) -> None:
 class Table:
     """A table of a run.
 
-    `table["column"]` is a polars series, `len(table)` the number of rows, `table.to_polars()` the frame. `spec` is the
-    declaration. The unit of other columns follows from their name.
+    `table["column"]` is a polars series, `len(table)` is the number of rows, and `table.to_polars()` is the frame.
+    `spec` declares the columns. If a column is not declared, its unit follows from its name.
 
     Examples
     --------
@@ -51,7 +52,7 @@ class Table:
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], spec: catalogue.TableSpec | None = None) -> Table:
-        """Builds a table from rows, with the columns of `spec` or all that occur."""
+        """Builds a table from rows, with the columns of `spec`, or with all columns that occur in a row."""
         return Table(Rows(rows, spec), spec)
 
     @cached_property
@@ -64,7 +65,7 @@ class Table:
         return self._source.columns
 
     def column(self, name: str) -> catalogue.Column:
-        """Returns the declaration of a column: unit, heading and meaning."""
+        """Returns the declaration of a column: its unit, heading and meaning."""
         for column in self._spec.columns if self._spec else ():
             if column.name == name:
                 return column
@@ -78,11 +79,11 @@ class Table:
         return self._frame[column] if isinstance(self._source, Rows) else self._source[column]
 
     def values(self, column: str) -> list[Any]:
-        """The column's values as numbers and texts, without building a frame; `None` if missing."""
+        """Returns a column's values as numbers and texts, without building a frame; `None` for a missing value."""
         return self._source.values(column) if isinstance(self._source, Lazy) else self._source[column].to_list()
 
     def numbers(self, column: str) -> NDArray[np.float64]:
-        """Returns a numeric column as an array; NaN if missing.
+        """Returns a numeric column as an array, with NaN for a missing value.
 
         No frame is built if this process simulated the run.
         """
@@ -100,11 +101,11 @@ class Table:
         return self._source[column].is_in(list(words)).to_numpy()
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """The rows as dictionaries."""
+        """Returns the rows as dictionaries."""
         return self._source.rows() if isinstance(self._source, Lazy) else self._source.iter_rows(named=True)
 
     def picked(self, places: Sequence[int]) -> list[dict[str, Any]]:
-        """The rows with the given indices, as dictionaries. Other rows are not converted."""
+        """Returns the rows with the given indices, as dictionaries. Other rows are not converted."""
         if isinstance(self._source, Lazy):
             return self._source.picked(places)
         return self._source[list(places)].to_dicts()
@@ -114,7 +115,7 @@ class Table:
         return self._frame
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns a pandas frame, with NaN for missing numbers. Needs no pyarrow.
+        """Returns a pandas frame, with NaN for missing numbers. The method does not need pyarrow.
 
         Raises
         ------
@@ -134,10 +135,8 @@ class Table:
     def write(self, path: str | Path) -> Path:
         """Writes the table and returns the path.
 
-        Parameters
-        ----------
-        path
-            The file to write: `.parquet`, `.csv`, `.json` or `.tex`. Only LaTeX has scaled values.
+        Parameters ---------- path The file to write: `.parquet`, `.csv`, `.json` or `.tex`. Only values in LaTeX are
+        scaled.
 
         Raises
         ------
@@ -162,11 +161,12 @@ class Table:
         return filled_in("Table.view")(self)
 
     def to_html(self) -> str:
-        """Returns the table as HTML, with values scaled for reading."""
+        """Returns the table as HTML, with values scaled for readers."""
         return filled_in("Table.view")(self).html()
 
     def to_latex(self, *columns: str) -> str:
-        """Returns a LaTeX `tabular` (booktabs) with the given or all columns, scaled for reading."""
+        """Returns a LaTeX `tabular` (booktabs) with the given columns, or with all columns. Its values are scaled for
+        readers."""
         return filled_in("Table.view")(self, columns or None, most=len(self)).latex()
 
     def _repr_html_(self) -> str:
@@ -176,6 +176,6 @@ class Table:
 def number(value: Any, default: float = math.nan) -> float:
     """Returns a value of a numeric column as a float; `default` replaces null.
 
-    polars' type for such a value includes all cell types.
+    This conversion is necessary because the type of a polars value includes all cell types.
     """
     return float(default if value is None else value)

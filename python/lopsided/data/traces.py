@@ -2,7 +2,7 @@
 
     lop.trace("host-server.pcapng").to_polars()
 
-A run's table `traces` has the same columns for its sending hosts. Definitions follow tcptrace;
+A run's table `traces` has the same columns, measured at the sending hosts. Definitions follow tcptrace;
 `crates/trace/src/flow.rs` lists the differences.
 """
 
@@ -21,10 +21,8 @@ from lopsided.errors import CaptureWarning
 def trace(path: str | Path) -> Table:
     """Returns one row per direction of a TCP connection with data.
 
-    Parameters
-    ----------
-    path
-        A pcap or pcapng file. RTTs and outstanding data are meaningful only at the sender.
+    Parameters ---------- path A pcap or pcapng file. RTTs and outstanding data are meaningful only in a capture at the
+    sender.
 
     Raises
     ------

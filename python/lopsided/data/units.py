@@ -32,9 +32,9 @@ class QueueLimit:
 
 
 def parse_rate(text: str | int) -> int:
-    """Returns bit/s from `2.4M`, `196k`, `2400 kbit/s`, `1Gbps`, or a number.
+    """Parses a rate such as `2.4M`, `196k`, `2400 kbit/s`, `1Gbps`, or a number, and returns bit/s.
 
-    Raises UsageError for other text, or outside of 1 bit/s to 1 Pbit/s.
+    Raises UsageError if the text is not a rate, or if the rate is outside of 1 bit/s to 1 Pbit/s.
     """
     if not isinstance(text, str):
         return int(text)
@@ -53,7 +53,7 @@ def parse_rate(text: str | int) -> int:
 
 
 def parse_time(text: str | float) -> float:
-    """Returns seconds from `200ms`, `1.5 s`, `2min`, or a number. Text needs a unit.
+    """Parses a time such as `200ms`, `1.5 s`, `2min`, or a number, and returns seconds. A text needs a unit.
 
     Raises UsageError if the text is not a time.
     """
@@ -67,7 +67,7 @@ def parse_time(text: str | float) -> float:
 
 
 def parse_share(text: str | float) -> float:
-    """Returns a fraction from `20%`, `0.2`, or a number. Raises UsageError if the text is not a fraction."""
+    """Parses a fraction such as `20%`, `0.2`, or a number. Raises UsageError if the text is not a fraction."""
     if not isinstance(text, str):
         return float(text)
     number = text.strip().removesuffix("%")
@@ -78,9 +78,9 @@ def parse_share(text: str | float) -> float:
 
 
 def parse_limit(text: str) -> QueueLimit:
-    """Returns a queue limit from `50`, `50p`, `50 packets`, `64kB`. The default unit is packets.
+    """Parses a queue limit such as `50`, `50p`, `50 packets`, or `64kB`. The default unit is packets.
 
-    Raises UsageError for other text, or for less than one packet.
+    Raises UsageError if the text is not a limit, or if the limit is below one packet.
     """
     number, unit = _split(text, "a queue limit such as 50p or 64kB")
     if unit.lower() in ("", "p", "pkt", "pkts", "packet", "packets"):
@@ -137,7 +137,7 @@ def percent(share: float | None) -> str:
 
 
 def count(number: float | None) -> str:
-    """`12,345`."""
+    """Formats a number with thousands separators: `12,345`."""
     return "–" if number is None else f"{number:,.0f}"
 
 

@@ -1,4 +1,5 @@
-"""A table for readers: headings and cells as text, for HTML, Markdown and LaTeX. `lopsided.views.grid` prints it."""
+"""A table for readers: headings and cells as text, for HTML, Markdown and LaTeX. `lopsided.views.grid` prints such
+tables."""
 
 from __future__ import annotations
 
@@ -37,12 +38,12 @@ class Heading:
 
 
 def words(*texts: str) -> list[Heading]:
-    """Headings of columns that hold text."""
+    """Returns the headings of columns that hold text."""
     return [Heading(text, numeric=False) for text in texts]
 
 
 def numbers(*texts: str) -> list[Heading]:
-    """Headings of columns that hold numbers."""
+    """Returns the headings of columns that hold numbers."""
     return [Heading(text) for text in texts]
 
 
@@ -80,7 +81,7 @@ class View:
         return "\n".join([head, rule, *body])
 
     def latex(self) -> str:
-        """A LaTeX `tabular` with booktabs' rules."""
+        """Returns a LaTeX `tabular` with the rules of booktabs."""
         columns = "".join("r" if heading.numeric else "l" for heading in self.headings)
         rows = [[heading.text for heading in self.headings], *([str(cell) for cell in row] for row in self.rows)]
         head, *body = [" & ".join(map(_latex, row)) + r" \\" for row in rows]
@@ -103,16 +104,11 @@ def view(
 ) -> View:
     """Formats a table for readers.
 
-    Parameters
-    ----------
-    columns
-        Columns to show, if the table has them. Default: all.
-    rows
-        Rows to show; default: all.
+    Parameters ---------- columns The columns to show, as far as the table has them; default: all. rows The rows to
+    show; default: all.
     keys
         Number of leading columns that identify a row.
-    most
-        Most rows to show. The caption states the omitted number, and `where` they are.
+    most Maximum number of rows to show. The caption states how many rows are omitted, and `where` to find them.
     """
     chosen = [table.column(name) for name in columns or table.columns if name in table.columns]
     shown = list(table.rows() if rows is None else rows)
@@ -127,7 +123,7 @@ def view(
 
 
 def heading(column: Column) -> Heading:
-    """The heading of a column from its declaration."""
+    """Returns the heading of a column from its declaration."""
     return Heading(column.heading, column.meaning, column.numeric)
 
 
