@@ -31,13 +31,13 @@ FIRST = 14_480
 """Size of the first request in bytes: one initial window. Its response reveals the object's length."""
 _MAX_REDIRECTS = 10
 _RESTARTS = 2
-"""Restarts of a download whose object changed."""
+"""Maximum number of times that a download restarts because its object has changed."""
 _LONGEST_WAIT_S = 30.0
 _TOLD_WAIT_S = 1.0
-"""Seconds from which pauses are reported."""
+"""Seconds after which a pause is reported."""
 _SAVE_S = 2.0
 _SLOW_S = 30.0
-"""Seconds over which the rate is compared with the lowest accepted rate."""
+"""Seconds over which the mean rate must reach the lowest accepted rate."""
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
@@ -50,16 +50,17 @@ class Options:
     window: str = "cubic"
     """The congestion control of the shared window, in mode `fair`."""
     detection: Literal["queued", "every"] = "queued"
-    """Losses that count as congestion: only with a queue, or every loss as in the dissertation."""
+    """Losses that count as congestion: `queued` counts losses that occur with a queue, `every` counts all losses, as in
+    the dissertation."""
     checksum: str | None = None
     overwrite: bool = False
     stall_s: float = 5.0
     retries: int = 8
-    """Number of consecutive failures per stream, without new data between them, after which the download ends."""
+    """Number of consecutive failures of a stream without new data, after which the download ends."""
     least_rate_bps: float = 0.0
     """Lowest accepted rate in bit/s over 30 s; 0 accepts any."""
     record: Path | None = None
-    """File for each step of the controller (`lopsided.fetching.Recording`)."""
+    """File in which each step of the controller is recorded (`lopsided.fetching.Recording`)."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.streams <= MAX_STREAMS:
@@ -85,7 +86,7 @@ class Options:
         )
 
     def transfer(self, missing: list[tuple[int, int]]) -> _native.Transfer:
-        """Returns the controller for the missing byte ranges."""
+        """Returns a controller for the missing byte ranges."""
         return self.settings.transfer(missing)
 
 
@@ -98,7 +99,7 @@ class Progress:
     """A single connection's window in bytes; `None` if requests are not limited."""
     connections: int
     trouble: str = ""
-    """Why requests pause, and until when."""
+    """The reason why requests pause, and the end of the pause."""
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,14 @@ class Fetched:
     """Number of bytes that an earlier attempt had already received."""
     seconds: float
     ranges: bool
-    """True if the server supports byte ranges. Otherwise one connection downloaded everything."""
+    """True if the server supports byte ranges. If false, one connection downloaded the whole object."""
     requests: int
     reopened: int
-    """Connections that stalled or failed."""
+    """Number of connections that stalled or failed."""
     checked: bool
-    """True if ETag or Last-Modified proved that all ranges belong to the same object."""
+    """True if an ETag or Last-Modified field proved that all ranges belong to the same object."""
     reductions: int
-    """Detected congestion events."""
+    """Number of detected congestion events."""
 
 
 def fetch(
@@ -129,10 +130,10 @@ def fetch(
     options: Options | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Fetched:
-    """Downloads `url` into the file `out`, by default named after the URL's last part.
+    """Downloads `url` into the file `out`. By default, the file is named after the last part of the URL.
 
     Raises FetchError if the download cannot be completed. Received data stays in `NAME.part`, and the next call
-    continues.
+    continues from there.
     """
     options = options or Options()
     address = parse(url)
@@ -177,7 +178,7 @@ class _Download:
                 before = self.most
                 if rate_bps < self.options.least_rate_bps:
                     download.cancel()
-                    # Connections close, and the partial file is saved.
+                    # While the task ends, its connections close, and the partial file is saved.
                     await asyncio.wait({download})
                     least = units.rate(self.options.least_rate_bps)
                     raise FetchError(
@@ -220,7 +221,7 @@ class _Download:
                 connection.abort()
 
     async def _begin(self) -> tuple[Connection, Head]:
-        """Requests the first bytes, and follows redirects."""
+        """Requests the first bytes of the object, and follows redirects."""
         url = self.asked
         for _ in range(_MAX_REDIRECTS + 1):
             connection = await Connection.open(url)
@@ -288,14 +289,14 @@ class _Download:
             ended.set()
             await saving
             if self.options.record is not None:
-                # The last attempt's steps, if the object changed.
+                # If the object changed, the recording has the steps of the last attempt.
                 steps = Recording.of(self.options.settings, missing, transfer.take_steps())
                 steps.write(self.options.record, overwrite=True)
         self.reductions = transfer.reductions
         return self._fetched(size, ranges=True)
 
     async def _timed(self, connection: Connection):  # noqa: ANN202
-        """Yields pieces of the body. Raises Trouble if one takes too long."""
+        """Yields pieces of the body. Raises Trouble if a piece takes too long."""
         body = connection.body()
         while True:
             try:
@@ -362,8 +363,8 @@ class _Download:
     def place(self, at: int, octets: bytes) -> None:
         self.part.write(at, octets)
         self.received += len(octets)
-        # Bytes that an earlier attempt had are no progress. Otherwise a server that cuts each response short would
-        # never end it.
+        # Bytes that an earlier attempt already had do not count as progress. If they did, a download from a server that
+        # cuts each response short would never end.
         if self.received > self.most:
             self.most = self.received
             self.failures = 0

@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection: requests, responses, and the kernel's measurements.
 
-h11 parses responses. It is strict about framing, limits heads, and opens no sockets, so that this module can read
-TCP_INFO. asyncio and ssl transfer the data.
+The library h11 parses responses. It checks framing strictly and limits the size of heads. It opens no sockets, so this
+module can read TCP_INFO. asyncio and ssl transfer the data.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MAX_HEAD = 64 << 10
 _MAX_INFORMATIONAL = 10
 _PIECE = 64 << 10
 _BUFFER = 256 << 10
-"""Unread bytes that a connection buffers, in addition to the kernel's buffer."""
+"""Number of unread bytes that a connection buffers, in addition to the kernel's buffer."""
 _CONNECT_TIMEOUT_S = 20.0
 _NEXT_ADDRESS_S = 0.25
-"""Seconds after which the next address is tried in parallel (RFC 8305, section 5)."""
+"""Seconds after which the next address of the host is tried in parallel (RFC 8305, section 5)."""
 
 
 @dataclass(frozen=True)
@@ -41,26 +41,26 @@ class Seen:
     """Number of segments that arrived out of order."""
     mss: int
     since_data_ms: int
-    """Milliseconds since the last in-order segment, in kernel ticks."""
+    """Milliseconds since the last in-order segment, with the resolution of the kernel's tick."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """A response's head. Field names are in lower case."""
+    """The head of a response. Field names are in lower case."""
 
     status: int
     fields: dict[str, str] = field(default_factory=dict[str, str])
     as_sent: tuple[tuple[bytes, bytes], ...] = ()
-    """Each field separately: repeated `set-cookie` fields must not be joined (RFC 6265, section 3)."""
+    """Each header field separately, because repeated `set-cookie` fields must not be joined (RFC 6265, section 3)."""
 
     def number(self, name: str) -> int | None:
-        """Returns a field's value if it is all digits."""
+        """Returns the value of a field that consists of digits only; otherwise `None`."""
         text = self.fields.get(name, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
 class Connection:
-    """A connection for one request after the other."""
+    """A connection that carries one request after another."""
 
     def __init__(self, url: Url, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.url = url
@@ -108,7 +108,7 @@ class Connection:
         """
         usual = [("Host", self.url.authority)] + ([("User-Agent", "lopsided"), ("Accept", "*/*")] if own else [])
         try:
-            # Entity tags may contain any byte but control characters (RFC 9110, section 8.8.3).
+            # Entity tags may contain any byte except control characters (RFC 9110, section 8.8.3).
             headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in [*usual, *fields]]
             request = h11.Request(method=method, target=target, headers=headers)
             octets = self._http.send(request) or b""
@@ -153,7 +153,7 @@ class Connection:
         raise Trouble(f"{self.url.host} repeatedly announces an answer and sends none")
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """Yields pieces of the body. Raises Trouble if it ends early."""
+        """Yields pieces of the body. Raises Trouble if the body ends early."""
         while True:
             event = await self._event()
             if isinstance(event, h11.Data):
@@ -164,19 +164,19 @@ class Connection:
                 raise Trouble(f"{self.url.host} closed the connection within an answer")
 
     def next(self) -> bool:
-        """Prepares for another request. Returns false if that is impossible."""
+        """Prepares the connection for another request. Returns false if the connection cannot be used again."""
         with contextlib.suppress(h11.LocalProtocolError):
             self._http.start_next_cycle()
             return not self._reader.at_eof() and self._http.their_state is h11.IDLE
         return False
 
     def seen(self) -> Seen | None:
-        """Returns TCP_INFO if the kernel provides it."""
+        """Returns values of TCP_INFO; `None` if the kernel does not provide them."""
         if self._socket is None or not hasattr(socket, "TCP_INFO"):
             return None
         try:
             info = tcp_info.read(self._socket)
-            # Linux before 5.4 does not count out-of-order packets.
+            # Linux before 5.4 does not count out-of-order segments.
             return Seen(info["rcv_ooopack"], info["snd_mss"], info["last_data_recv"])
         except (OSError, KeyError):
             return None
@@ -210,10 +210,10 @@ class Connection:
 
 
 def _unreachable(error: OSError | UnicodeError) -> tuple[str, bool]:
-    """Returns the reason of a failed connection, and whether another attempt would fail too."""
+    """Returns why the connection failed, and whether another attempt would fail too."""
     if isinstance(error, socket.gaierror):
         return error.strerror or str(error), error.errno == socket.EAI_NONAME
-    # asyncio merges several addresses' failures into one text.
+    # asyncio joins the errors of several addresses into one text.
     numbers = {int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error))}
     if not numbers:
         return str(error), False

@@ -1,4 +1,4 @@
-"""Errors of downloads, and whether another attempt makes sense."""
+"""The errors of downloads. Their types say whether another attempt makes sense."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from lopsided.errors import LopsidedError
 
 
 class FetchError(LopsidedError):
-    """A download that cannot be completed, even by another attempt."""
+    """The download cannot be completed, even by another attempt."""
 
 
 class Trouble(Exception):
-    """A failed connection or response; another attempt may succeed.
+    """A connection or a response failed; another attempt may succeed.
 
-    `wait_s` is the server's pause in seconds. A `lasting` failure is retried only after data: a server that was never
-    reached will probably refuse again.
+    `wait_s` is the pause in seconds that the server requires. A `lasting` failure is retried only if data has arrived
+    before: a server that was never reached will probably refuse again.
     """
 
     def __init__(self, message: str, wait_s: float = 0.0, *, lasting: bool = False) -> None:

@@ -1,7 +1,7 @@
-"""The file of an incomplete download, `NAME.part`, and its ranges in `NAME.part.json`.
+"""Writes the file of an incomplete download, `NAME.part`. `NAME.part.json` lists the byte ranges that it contains.
 
 An interrupted download continues if the object has not changed. The complete file is renamed in one step. A `NAME.part`
-without our description is left alone.
+without a valid `NAME.part.json` is not changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Ranges = list[tuple[int, int]]
 
 
 class PartFile:
-    """A file that is written in any order."""
+    """A file that can be written in any order."""
 
     def __init__(self, target: Path, *, overwrite: bool) -> None:
         self.target = target
@@ -36,7 +36,7 @@ class PartFile:
         self._part = target.with_name(f"{target.name}.part")
         self._description = target.with_name(f"{target.name}.part.json")
         self.have: Ranges = []
-        """Byte ranges on disk, in order and merged."""
+        """Byte ranges on disk, in ascending order and merged."""
         self._object: Representation | None = None
         with told(target):
             if target.is_dir():
@@ -50,7 +50,7 @@ class PartFile:
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT
-            # Windows lacks both flags, and converts line ends except in binary mode.
+            # On Windows, the first two flags do not exist, and line ends are converted except in binary mode.
             flags |= sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
             self._file = os.open(self._part, flags, 0o666)
         try:
@@ -60,10 +60,10 @@ class PartFile:
             raise FolderError(f"{self._part} is being written by another process") from None
 
     def begin(self, url: str, what: Representation) -> bool:
-        """Prepares the file for the object. Returns true if a part of the object is already on disk."""
+        """Prepares the file for the object. Returns true if some of the object is already on disk."""
         known, self._known = self._known, None
         if known is None and self._object is not None:
-            # An interrupted attempt of this process has the same object if the validator is equal.
+            # If the validator is equal, an interrupted attempt of this process downloaded the same object.
             known = self._object, self.have
         self._object, self._url = what, url
         self.have = []
@@ -81,7 +81,7 @@ class PartFile:
         return self._object is not None and (self._object.etag or self._object.modified) is not None
 
     def begin_unknown(self) -> None:
-        """Prepares the file for an object without ranges."""
+        """Prepares the file for an object whose server does not support ranges."""
         self._known, self._object, self.have = None, None, []
         with told(self.target):
             os.ftruncate(self._file, 0)
@@ -100,7 +100,7 @@ class PartFile:
         self._add(at - len(octets), at)
 
     def _add(self, start: int, end: int) -> None:
-        # One of the last ranges nearly always grows.
+        # New data nearly always extends one of the last ranges.
         for at in range(len(self.have) - 1, -1, -1):
             if self.have[at][1] == start:
                 self.have[at] = (self.have[at][0], end)
@@ -135,7 +135,7 @@ class PartFile:
         )
         temporary = self._description.with_name(f"{self._description.name}.new")
         with told(self.target):
-            # The data must be on disk before its description.
+            # The data must be on disk before the description says so.
             os.fdatasync(self._file)
             temporary.unlink(missing_ok=True)
             try:
@@ -184,7 +184,7 @@ class PartFile:
         except FileExistsError:
             raise FolderError(f"{self.target} was created in the meantime; the download is in {self._part}") from None
         except OSError:
-            # No hard links on this file system.
+            # This file system has no hard links.
             self._part.replace(self.target)
             return
         self._part.unlink()
@@ -201,7 +201,7 @@ class PartFile:
             self._file = -1
 
     def leave(self) -> None:
-        """Closes an incomplete file and keeps usable data."""
+        """Closes an incomplete file and keeps the data that another attempt can use."""
         if self._file < 0:
             return
         if self._object is None or self._object.validator is None or not self.have:
@@ -213,7 +213,7 @@ class PartFile:
 
 
 def _described(raw: Any, there: int) -> tuple[Representation, Ranges] | None:
-    """Returns a description's contents; `None` if it is not ours or inconsistent."""
+    """Returns the contents of a description; `None` if the description is inconsistent or another program wrote it."""
     if not isinstance(raw, dict):
         return None
     said = cast(dict[str, Any], raw)

@@ -1,11 +1,11 @@
 """An HTTP proxy that fetches large objects over several connections, like `lopsided fetch`.
 
-It fetches a GET over http in ranges, if the server supports them, and forwards the object in order. Other http traffic
-and TLS (CONNECT) pass unchanged, because encrypted data has no ranges.
+The proxy fetches the object of a GET over http in byte ranges, if the server supports ranges, and forwards it in order.
+Other http traffic passes unchanged. So does TLS (CONNECT), because the proxy cannot request ranges of encrypted data.
 
-It limits concurrent requests, bytes ahead of each client, and idle time. Browsers leave most connections idle, so it
-accepts more connections than concurrent requests, which wait. Left out: caching, persistent connections, HTTP/2,
-passwords.
+The proxy limits concurrent requests, the bytes that are ahead of each client, and idle time. Browsers leave most
+connections idle, so the proxy accepts more connections than concurrent requests. Further requests wait. It does not
+support caching, persistent connections, HTTP/2, or passwords.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _HOP_BY_HOP = {
     "connection", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te",
     "trailer", "transfer-encoding", "upgrade",
 }  # fmt: skip
-"""Header fields for one connection (RFC 9110, section 7.6.1), and `expect`, which the proxy handles."""
+"""Header fields that apply to one connection only (RFC 9110, section 7.6.1), and `expect`, which the proxy handles
+itself."""
 _PARTIAL = {"range", "if-range", "if-none-match", "if-modified-since", "if-match", "if-unmodified-since"}
-"""Header fields of requests for parts."""
+"""Header fields that a client uses to request a part of an object."""
 _TUNNEL_PORTS = (443,)
 
 
@@ -44,19 +45,19 @@ class Limits:
     """The limits of one proxy."""
 
     clients: int = 32
-    """Requests served concurrently."""
+    """Number of requests that are served concurrently."""
     waiting: int = 8
-    """Waiting connections per concurrent request. More are refused."""
+    """Number of waiting connections per concurrent request. Further connections are refused."""
     ahead: int = 8 << 20
-    """Maximum number of an object's bytes that are requested or wait to be sent to the client."""
+    """Maximum number of an object's bytes that are requested, or that wait to be sent to the client."""
     head_s: float = 20.0
-    """Seconds for the head of a request."""
+    """Seconds in which a client must send the head of a request."""
     idle_s: float = 300.0
     """Seconds without traffic after which a client is disconnected."""
 
 
 class Proxy:
-    """A proxy until it is closed."""
+    """An HTTP proxy. It listens until it is closed."""
 
     def __init__(self, options: Options, limits: Limits, note: Callable[[str], None]) -> None:
         self._options = options
@@ -95,14 +96,15 @@ class Proxy:
                 while await self._answer(client):
                     pass
         except (OSError, EOFError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
-            # The client is gone or sends garbage, or the proxy stops. No task awaits this one.
+            # The client has disconnected or sends garbage, or the proxy stops. No task awaits this task, so the error
+            # ends here.
             pass
         finally:
             self._clients -= 1
             writer.transport.abort()
 
     async def _answer(self, client: _Client) -> bool:
-        """Handles a request. Returns true if the connection can serve another."""
+        """Handles a request. Returns true if the connection can serve another request."""
         request = await client.request()
         if request is None:
             return False
@@ -117,15 +119,15 @@ class Proxy:
         try:
             url = parse(target)
         except UsageError as error:
-            # Requests for the proxy itself, perhaps from a malicious page, have no server.
+            # A request that is addressed to the proxy itself, perhaps from a malicious page, names no server.
             await client.refuse(400, str(error))
             return False
         if url.tls:
             await client.refuse(400, "use CONNECT for https")
             return False
         if client.has_body:
-            # Forward the framing. If a request has both framings, remove the length (RFC 9112, section 6.3). A server
-            # that used it would read a part of the body as the next request.
+            # The framing is forwarded. If a request has both framings, the length is removed (RFC 9112, section 6.3): a
+            # server that used the length would read a part of the body as the next request.
             names = {name for name, _ in request.headers}
             framing = {b"transfer-encoding"} if b"transfer-encoding" in names else {b"content-length"}
             fields += [(name.decode(), text.decode("latin-1")) for name, text in request.headers if name in framing]
@@ -141,13 +143,13 @@ class Proxy:
     async def _pass(self, client: _Client, url: Url, method: str, fields: list[tuple[str, str]]) -> bool:
         divisible = method == "GET" and not client.has_body and not _PARTIAL.intersection(name for name, _ in fields)
         job = _Stripe(url, fields, self._options, self._limits)
-        # Keep the client's content encodings. A server that compresses on the fly cannot send ranges.
+        # The client's content encodings are kept. A server that compresses on the fly cannot send ranges.
         asked = [*fields, ("range", f"bytes=0-{FIRST - 1}")] if divisible else fields
         connection = await Connection.open(url)
         try:
             head = await self._ask(connection, asked, client, method)
             if divisible and (head.status == 416 or (head.status == 206 and described.is_encoded(head))):
-                # Empty objects have no first byte, and compressed ranges are never requested.
+                # An empty object has no first byte, and ranges of a compressed object are never requested.
                 connection.abort()
                 connection = await Connection.open(url)
                 head = await self._ask(connection, fields, client, method)
@@ -220,7 +222,7 @@ class Proxy:
 
 
 class _Client:
-    """The proxy's connection to a client."""
+    """The connection between the proxy and a client."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits) -> None:
         self._reader = reader
@@ -246,7 +248,7 @@ class _Client:
                 self._http.receive_data(await self._reader.read(_PIECE))
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """Yields pieces of the request's body, after `100 Continue` if the client waits for it."""
+        """Yields pieces of the request's body. If the client waits for `100 Continue`, sends that first."""
         if self._http.they_are_waiting_for_100_continue:
             await self._send(h11.InformationalResponse(status_code=100, headers=[]))
         while True:
@@ -262,7 +264,7 @@ class _Client:
                 raise EOFError
 
     async def head(self, status: int, fields: tuple[tuple[bytes, bytes], ...], size: int | None) -> None:
-        """Sends the response's head with the server's fields and the length, if any."""
+        """Sends the head of the response with the server's fields, and with the length if it is known."""
         pairs = [(name.decode("latin-1"), text.decode("latin-1")) for name, text in fields]
         for_one = _HOP_BY_HOP | _named_by_connection(pairs)
         kept = [(name, text) for name, text in fields if name.decode("latin-1") not in for_one]
@@ -280,7 +282,7 @@ class _Client:
 
     def next(self) -> bool:
         with contextlib.suppress(h11.ProtocolError):
-            # Ends immediately without a body.
+            # A request without a body ends this loop immediately.
             while self._http.their_state is h11.SEND_BODY and isinstance(self._http.next_event(), h11.EndOfMessage):
                 pass
             self._http.start_next_cycle()
@@ -321,7 +323,7 @@ class _Client:
 
 
 class _Stripe:
-    """A forwarded object. Data out of order waits here."""
+    """An object that is being forwarded. Data that arrives out of order waits here."""
 
     def __init__(self, url: Url, fields: list[tuple[str, str]], options: Options, limits: Limits) -> None:
         self.url = url
@@ -341,7 +343,7 @@ class _Stripe:
         return [*self._asked, *own]
 
     def may_ask(self, first_missing: int) -> bool:
-        # Always request what the client needs next.
+        # The range that the client needs next is always requested.
         return first_missing <= self.delivered or first_missing < self.delivered + self._limits.ahead
 
     def place(self, at: int, octets: bytes) -> None:
@@ -371,7 +373,7 @@ class _Stripe:
 
 
 def _fields(request: h11.Request) -> list[tuple[str, str]]:
-    """Returns the header fields for the server, without those in `Connection`."""
+    """Returns the header fields to forward to the server, without the fields that `Connection` lists."""
     pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers]
     for_one = _HOP_BY_HOP | _named_by_connection(pairs) | {"host", "content-length"}
     return [pair for pair in pairs if pair[0] not in for_one]
@@ -383,7 +385,7 @@ def _named_by_connection(fields: list[tuple[str, str]]) -> set[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """True if only this machine reaches the address. Raises UsageError if it is none."""
+    """Returns true if only this machine can reach the address. Raises UsageError if the text is not an address."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, ValueError):
@@ -392,8 +394,8 @@ def is_loopback(host: str) -> bool:
 
 
 class _Complaints:
-    """Prints errors such as a lack of file descriptors as one sentence, at most once per second. asyncio would print
-    tracebacks."""
+    """Prints each error, such as a lack of file descriptors, as one sentence, at most once per second. Without this
+    class, asyncio would print tracebacks."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
@@ -409,7 +411,7 @@ class _Complaints:
 
 
 def serve(host: str, port: int, options: Options, limits: Limits, note: Callable[[str], None]) -> None:
-    """Runs a proxy until it is interrupted."""
+    """Runs a proxy until the program is interrupted."""
 
     async def run() -> None:
         asyncio.get_running_loop().set_exception_handler(_Complaints(note))

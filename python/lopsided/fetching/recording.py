@@ -1,8 +1,9 @@
 """Records a controller's inputs and decisions step by step, and replays them.
 
-The controller has neither clock nor sockets, so equal inputs lead to equal decisions, on real paths and in the
-simulator. `Recording.summary` shows how the inputs of two downloads differ. The file has a line of JSON with settings
-and missing ranges, then one per step. Left out: connections between the steps, and the first request.
+The controller has neither a clock nor sockets. Equal inputs therefore lead to equal decisions, on real paths and in the
+simulator. `Recording.summary` shows how the inputs of two downloads differ. The first line of the file is JSON with
+settings and missing ranges; each further line is one step. The file does not contain the first request, or the
+connections between the steps.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ _CONGESTION = ("queue", "together", "every")
 
 
 class Step(NamedTuple):
-    """One call of the controller, and the state after it. Times are in ns. The table `fetches` has these columns."""
+    """One call of the controller, and the state after the call. Times are in ns. The table `fetches` has these
+    columns."""
 
     at_ns: int
     stream: int
@@ -56,10 +58,10 @@ class Settings:
 
 @dataclass(frozen=True)
 class Summary:
-    """Summary of a download, from first request to last byte. Means are time-weighted.
+    """Summary of a download, from the first request to the last byte. Means are time-weighted.
 
-    `requested_bytes` (mean bytes outstanding) divided by `answer_ms` is the rate (Little's law). A slower download had
-    fewer bytes outstanding, or its responses took longer.
+    By Little's law, the rate is `requested_bytes` (the mean number of outstanding bytes) divided by `answer_ms`. If a
+    download is slower than another, it had fewer bytes outstanding, or its responses took longer.
     """
 
     seconds: float
@@ -73,11 +75,11 @@ class Summary:
     shortest_ms: float
     """Shortest time from a request to the first byte of its response, in ms."""
     pause_ms: float
-    """Mean time from a response's last byte to the stream's next request, in ms."""
+    """Mean time from the last byte of a response to the stream's next request, in ms."""
     longest_pause_ms: float
     requests: int
     holes: int
-    """Detected losses. `reductions` counts those treated as congestion."""
+    """Number of detected losses. `reductions` counts the losses that were treated as congestion."""
     reductions: int
 
 
@@ -91,7 +93,7 @@ class Recording:
 
     @classmethod
     def of(cls, settings: Settings, missing: Iterable[tuple[int, int]], steps: Iterable[Any]) -> Recording:
-        """Builds a recording from the controller's steps, which start at time 0."""
+        """Builds a recording from the controller's steps. Its times start at 0."""
         found = [Step(*step) for step in steps]
         begun = found[0].at_ns if found else 0
         moved = (step._replace(at_ns=step.at_ns - begun) for step in found)
@@ -99,7 +101,8 @@ class Recording:
 
     @classmethod
     def of_run(cls, run: Run, flow: str) -> Recording:
-        """Builds a recording of a simulated fetch with `record_steps = true`. Raises UsageError without steps."""
+        """Builds a recording of a simulated fetch with `record_steps = true`. Raises UsageError if the run has no
+        recorded steps."""
         import polars as pl
 
         described = cast("list[dict[str, Any]]", run.scenario.resolved["flows"])
@@ -129,7 +132,7 @@ class Recording:
 
     @classmethod
     def read(cls, path: Path) -> Recording:
-        """Reads a file. Raises FolderError if it is no recording."""
+        """Reads a file. Raises FolderError if the file is not a recording."""
         with told(path):
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         try:
@@ -165,7 +168,8 @@ class Recording:
         return Recording.of(self.settings, self.missing, transfer.take_steps())
 
     def first_difference(self) -> tuple[Step, Step | None] | None:
-        """Returns the first step with another result when replayed, and this result; `None` if there is none."""
+        """Replays the steps. Returns the first step whose result differs, and the different result; `None` if all are
+        equal."""
         again = self.replayed().steps
         for number, step in enumerate(self.steps):
             other = again[number] if number < len(again) else None
@@ -204,11 +208,12 @@ class Recording:
         )
 
     def _answers(self) -> tuple[list[int], list[int]]:
-        """For each request: the time in ns until its first byte, and since the stream's previous response."""
+        """Returns two lists of times in ns: from each request to its first byte, and from each response's end to the
+        stream's next request."""
         first: list[int] = []
         pauses: list[int] = []
         asked: dict[int, tuple[int, int]] = {}
-        """For each stream: the time of its last request, and the last byte to receive."""
+        """For each stream: the time of its last request, and the last byte that the response will have."""
         begun: set[int] = set()
         ended: dict[int, int] = {}
         for step in self.steps:

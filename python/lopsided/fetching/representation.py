@@ -1,4 +1,4 @@
-"""An object's length, and its validator, which shows whether it has changed."""
+"""Describes an object by its length and by a validator. The validator shows whether the object has changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Representation:
 
     @property
     def validator(self) -> str | None:
-        """The value for `If-Range`: a strong entity tag, or else the date (RFC 9110, section 13.1.5)."""
+        """The value for `If-Range`: a strong entity tag if there is one, otherwise the date (RFC 9110, section
+        13.1.5)."""
         if self.etag and not self.etag.startswith("W/"):
             return self.etag
         return self.modified if not self.etag else None
@@ -30,7 +31,7 @@ class Representation:
         if total != self.size:
             raise Changed(f"it was {self.size} octets long and is {total} now")
         if self.etag is not None and "etag" not in head.fields:
-            # RFC 9110, section 15.3.7: a 206 response has the same ETag as a 200 response would have.
+            # RFC 9110, section 15.3.7: a 206 response has the same ETag that a 200 response would have.
             raise FetchError(
                 "the server sends a part without the ETag that its first answer had: nothing says that it is of the "
                 "same object"
@@ -47,7 +48,7 @@ def of(head: Head, size: int) -> Representation:
 def content_range(head: Head) -> tuple[int, int, int]:
     """Returns start, end (one past the last byte) and total length from a 206 response.
 
-    Raises Trouble if a number is missing or contradicts another.
+    Raises Trouble if a number is missing or contradicts another number.
     """
     if head.fields.get("content-type", "").lower().startswith("multipart/"):
         raise Trouble("the server sends several parts instead of one")
@@ -72,12 +73,12 @@ def unsatisfied_total(head: Head) -> int | None:
 
 
 def is_encoded(head: Head) -> bool:
-    """True if compression makes the data differ from the object."""
+    """Returns true if the data differ from the object because they are compressed."""
     return head.fields.get("content-encoding", "identity").strip().lower() not in ("", "identity")
 
 
 def check_encoding(head: Head) -> None:
-    """Raises an error for compression that was not requested."""
+    """Raises an error if the response is compressed although the request did not allow this."""
     if is_encoded(head):
         coding = head.fields["content-encoding"].strip().lower()
         raise Trouble(f"the server compresses ({coding}) although no compression was requested", lasting=True)

@@ -1,7 +1,8 @@
-"""The streams of an object: connections that execute the controller's decisions.
+"""Runs the streams of an object. A stream is a connection that executes the controller's decisions.
 
-A busy machine may wake this process late, so arrival times are the kernel's. Out-of-order data is ignored if TCP_INFO
-was not read for a whole RTT: several streams may then have had holes at different times.
+A busy machine may wake this process late, so this module uses the kernel's arrival times. It ignores out-of-order data
+if TCP_INFO was not read for a whole RTT. Several streams may have had holes in that time, and their order would be
+unknown.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from lopsided.fetching.representation import Representation
 from lopsided.fetching.url import Url
 
 _LOOK_S = 0.02
-"""Seconds between reads of TCP_INFO: several per RTT of a long path."""
+"""Seconds between reads of TCP_INFO. On a path with a long RTT, this gives several reads per RTT."""
 _LATE_LOOK_NS = 60_000_000
-"""Nanoseconds between reads (or one RTT, if longer) from which the second is late."""
+"""If more nanoseconds (or one RTT, if longer) lie between two reads of TCP_INFO, the second read is late."""
 _TICK_NS = 10_000_000
-"""Longest tick of the kernel's times in ns."""
+"""Longest tick of the kernel's clock, in ns."""
 _IDLE_S = 0.05
 
 
 class Job(Protocol):
-    """The receiver of the object's data."""
+    """The interface of the object that receives the data."""
 
     url: Url
     requests: int
@@ -37,11 +38,11 @@ class Job(Protocol):
     reopened: int
 
     def fields(self, start: int, end: int, what: Representation | None) -> list[tuple[str, str]]:
-        """The header fields of a request for a byte range."""
+        """Returns the header fields of a request for a byte range."""
         ...
 
     def may_ask(self, first_missing: int) -> bool:
-        """True if more data fits. `first_missing` is the first missing byte."""
+        """Returns true if more data can be stored. `first_missing` is the offset of the first missing byte."""
         ...
 
     def place(self, at: int, octets: bytes) -> None:
@@ -112,7 +113,7 @@ class Streams:
                 await self._bring(at, connection, *span)
             except Trouble as trouble:
                 self._drop(at)
-                # A close after a response becomes visible only at the next request.
+                # If the server closes the connection after a response, this becomes visible only at the next request.
                 if not reused or job.received != before:
                     job.reopened += 1
                     await job.failed(trouble, self.transfer.streams)
@@ -138,8 +139,8 @@ class Streams:
         if left > 0:
             raise Trouble("the answer is shorter than the part")
         if last < end:
-            # If a server sends less than requested, the rest is requested again. The controller then counts from 0, but
-            # the kernel's counters continue, so the holes so far must be subtracted.
+            # If a server sends less than requested, the rest is requested again. The controller then counts from 0. The
+            # kernel's counters continue, so the holes up to now must be subtracted.
             transfer.failed(_now(), at)
             self._looks[at].left_out = self._looks[at].out_of_order
         if not connection.next():
@@ -173,7 +174,8 @@ class Streams:
         return seen
 
     async def _watch(self) -> None:
-        """Watches all connections, so that a hole is detected at once. Later data is readable only much later."""
+        """Watches all connections, so that a hole is detected immediately. The data after a hole can be read only much
+        later."""
         while True:
             for at in range(len(self.connections)):
                 self._look(at)
@@ -187,17 +189,17 @@ class Streams:
 
 
 def _late_ns(seen: Seen | None) -> int:
-    """Nanoseconds that the data waited in the kernel."""
+    """Returns the nanoseconds for which the data waited in the kernel."""
     return max(0, seen.since_data_ms * 1_000_000 - _TICK_NS) if seen is not None else 0
 
 
 def wait_of(head: Head) -> float:
-    """Returns the seconds of Retry-After. A date counts as 0."""
+    """Returns the seconds that a Retry-After field requires. A date counts as 0."""
     return float(head.number("retry-after") or 0)
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Returns the error that ended the streams. A changed object comes first."""
+    """Returns the error that ended the streams. A change of the object takes precedence."""
     flat = _flat(failures)
     for kind in (Changed, LopsidedError, Exception):
         for one in flat:

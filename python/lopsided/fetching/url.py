@@ -1,4 +1,4 @@
-"""URLs of objects, and their file names."""
+"""Parses the URLs of objects, and derives file names from them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Url:
     """The host for DNS and certificates: lower case, punycode, IPv6 without brackets."""
     port: int
     target: str
-    """Path and query."""
+    """The URL's path and query."""
 
     @property
     def authority(self) -> str:
-        """The Host field."""
+        """The value of the Host field."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -42,7 +42,7 @@ class Url:
         return f"{self.scheme}://{self.authority}{self.target}"
 
     def join(self, location: str) -> Url:
-        """Resolves a redirect. Raises UsageError if it is no URL."""
+        """Resolves the location of a redirect. Raises UsageError if the location is not a URL."""
         try:
             return parse(urljoin(str(self), location))
         except ValueError as error:
@@ -50,7 +50,7 @@ class Url:
 
 
 def parse(text: str) -> Url:
-    """Parses a URL. Raises UsageError with the reason."""
+    """Parses a URL. Raises UsageError with the reason if the text is not a URL."""
     shown = text if len(text) <= 100 else f"{text[:97]}..."
     if len(text) > _LONGEST:
         raise UsageError(f"{shown}: a URL of more than {_LONGEST} characters")
@@ -77,7 +77,7 @@ def parse(text: str) -> Url:
         raise UsageError(f"{shown}: there is no port 0")
     path = "".join(char if char.isascii() else _percent(char) for char in parts.path) or "/"
     query = "".join(char if char.isascii() else _percent(char) for char in parts.query)
-    # An empty query is not the same as none.
+    # An empty query differs from no query.
     asks = "?" in text.partition("#")[0]
     return Url(parts.scheme, host, port or _PORTS[parts.scheme], path + (f"?{query}" if asks else ""))
 
@@ -87,7 +87,7 @@ def _percent(char: str) -> str:
 
 
 def file_name(url: Url) -> str:
-    """Returns a file name by the URL only, so that no server chooses it."""
+    """Returns a file name that depends only on the URL, so that no server can choose the name."""
     last = unquote(url.target.partition("?")[0].rpartition("/")[2], errors="replace")
     name = re.sub(r"[\x00-\x1f\x7f/\\:]", "_", last).lstrip(".").strip()
     while len(name.encode()) > _LONGEST_NAME:
@@ -97,7 +97,7 @@ def file_name(url: Url) -> str:
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """A TLS context with the system's certificates, default versions and ciphers, and HTTP/1.1."""
+    """Returns a TLS context with the system's certificates, default versions and ciphers, and HTTP/1.1."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context
