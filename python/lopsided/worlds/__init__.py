@@ -1,4 +1,5 @@
-"""The worlds in which a scenario can run: modules with the functions of `World`, loaded on first use."""
+"""The worlds in which a scenario can run. Each world is a module with the functions of `World`, which is loaded on
+first use."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ WORLDS = {
     "kernel": "lopsided.worlds.kernel",
     "live": "lopsided.worlds.live",
 }
-"""World names and their modules."""
+"""Names of worlds, and their modules."""
 
 
 def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOptions) -> Run:
@@ -27,7 +28,8 @@ def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOpt
 
 
 def world(name: str) -> World:
-    """Returns a world by name. Raises UsageError if there is none, or if it needs Linux."""
+    """Returns a world by name. Raises UsageError if the name is unknown, or if the world needs Linux and this is
+    another system."""
     module = WORLDS.get(name)
     if module is None:
         raise UsageError(f"no world called {name!r}; there are {', '.join(WORLDS)}")

@@ -18,7 +18,7 @@ class Job:
     scenario: Scenario
     seed: int
     ours: frozenset[str] = frozenset()
-    """Further hosts with the simulator's TCP in the live world."""
+    """Additional hosts that use the simulator's TCP in the live world."""
 
 
 class World(Protocol):
@@ -35,5 +35,6 @@ class World(Protocol):
     def run_many(
         self, jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None
     ) -> Iterator[tuple[int, Run]]:
-        """Runs jobs, perhaps in parallel, and yields each number and run as it finishes. Writes no captures."""
+        """Runs jobs, perhaps in parallel. When a job finishes, yields its number and its run. Captures are not
+        written."""
         ...

@@ -1,4 +1,4 @@
-"""The simulated world: virtual time, in the native module."""
+"""The simulated world: the native module runs scenarios in virtual time."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 
 
 def _cores(raw: dict[str, Any]) -> dict[str, Any]:
-    """Describes the used cores and the reason."""
+    """Describes the number of used cores, and the reason for it."""
     if raw["cores"] is None:
         return {"used": 1, "share": 0.0, "why": "code of your own runs in Python, one thread at a time"}
     used, share, why = raw["cores"]
@@ -49,7 +49,7 @@ def _cores(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises UsageError for another world's option."""
+    """Raises UsageError for an option of another world."""
     del scenario
     _check(options)
 
@@ -71,7 +71,7 @@ def _listed(scenario: Scenario) -> list[captures.Listed]:
 
 
 def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs jobs on `workers` threads (default: all cores), and yields each number and run as it finishes."""
+    """Runs jobs on `workers` threads (default: all cores). When a job finishes, yields its number and its run."""
     _check(options)
     batch = _native.Batch([(job.scenario.native, job.seed) for job in jobs], workers or os.cpu_count() or 1)
     for number, raw in _finished(batch, len(jobs), options.progress):
@@ -81,7 +81,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 def _finished(
     batch: _native.Batch, jobs: int, progress: Callable[[float], object] | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    # Python handles signals here. An interrupt stops the threads.
+    # Python handles signals in this thread. An interrupt stops the other threads.
     left = jobs
     try:
         while left:

@@ -1,10 +1,10 @@
 """The kernel world: runs a scenario on Linux, with its TCP and its queue disciplines.
 
 There are three kinds of kernel. `timetravel` is user-mode Linux in virtual time: exact, repeatable, and independent of
-load. `uml` is the distribution's user-mode Linux in real time. `host` is the running kernel. The network is made of
-nameless namespaces, which disappear with their process.
+load. `uml` is the distribution's user-mode Linux in real time. `host` is the running kernel. The network consists of
+namespaces without names, which disappear with their process.
 
-Left out: settings that Linux lacks (`translate` rejects them), and per-packet queue events.
+Left out: settings that Linux does not have (`translate` rejects them), and events of single packets in queues.
 """
 
 from __future__ import annotations
@@ -48,15 +48,16 @@ __all__ = [
 
 SAMPLE_NS = 20_000_000
 QUEUE_SAMPLE_NS = 50_000_000
-"""Longest interval in ns between samples. Peaks and means may need more samples than the scenario records."""
+"""Longest interval between samples, in ns. It may be shorter than the scenario's recording interval, because peaks and
+means need more samples."""
 
 LOOK_S = 0.2
 
 PREPARATION_S = 120.0
-"""Seconds for booting, building and checking."""
+"""Seconds allowed for booting, building and checking."""
 
 LATE_MS = 10.0
-"""Mean lateness of timers in ms from which a run in real time is rejected."""
+"""If timers are late by this many ms on average, a run in real time is rejected."""
 
 
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
@@ -90,7 +91,8 @@ def _run(scenario: Scenario, seed: int, options: RunOptions, chosen: backend.Mac
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error for a setting that Linux lacks, user-defined congestion controls, or a missing kernel."""
+    """Raises an error for a setting that Linux does not have, for user-defined congestion controls, or if there is no
+    kernel."""
     _refuse_foreign(scenario, options)
     translate.layout(scenario.resolved)
     translate.flows(scenario.resolved, scenario.seed)
@@ -102,19 +104,20 @@ def check(scenario: Scenario, options: RunOptions) -> None:
 
 
 def refusals(scenario: Scenario) -> list[str]:
-    """Lists what Linux does not support in a scenario, one sentence per part. Needs no kernel."""
+    """Lists the parts of a scenario that Linux does not support, one sentence per part. The function needs no
+    kernel."""
     named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]} & scenario.controllers.keys()
     own = [f"{name!r} is a congestion control of your own: the kernel world runs Linux's" for name in sorted(named)]
     return [*own, *translate.refusals(scenario.resolved, scenario.seed)]
 
 
 def _choose(scenario: Scenario, options: RunOptions) -> backend.Machine:
-    """Returns the named kernel, or the best one for the scenario's profile."""
+    """Returns the kernel that the options name, or else the best one for the scenario's profile."""
     return backend.choose(options.kernel or "auto", translate.series(scenario.resolved))
 
 
 def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
-    """Raises UsageError for another world's option."""
+    """Raises UsageError for an option that belongs to another world."""
     if options.ours:
         raise UsageError("in the world kernel every host has Linux's TCP: --ours is for the world live")
     if options.cores > 1:
@@ -125,7 +128,7 @@ def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
 
 
 def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | None = None) -> Iterator[tuple[int, Run]]:
-    """Runs jobs, and yields each number and run as it finishes.
+    """Runs jobs. When a job finishes, yields its number and its run.
 
     In virtual time, guests run in parallel on all cores. In real time they would delay each other, so they run in turn.
     Raises KernelWorldError if a run fails.
@@ -155,7 +158,7 @@ def run_many(jobs: Sequence[WorldJob], options: RunOptions, *, workers: int | No
                 for future in wait(waiting, LOOK_S, FIRST_COMPLETED).done:
                     yield waiting.pop(future), future.result()
         except BaseException:
-            # Ctrl-C interrupts only this thread. Guests end at their next progress report.
+            # Ctrl-C interrupts only this thread. The other threads end their guests at the next progress report.
             stopped.set()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
@@ -167,7 +170,8 @@ def _job(resolved: Resolved, seed: int, chosen: backend.Machine, slip_ns: int, p
 
 
 def version_of(scenario: Scenario, seed: int) -> str:
-    """Returns the world's version for this run in virtual time, as in `facts["world_version"]`.
+    """Returns the version of the world for this run in virtual time. `facts["world_version"]` contains the same
+    version.
 
     Raises Unsupported if Linux cannot run the scenario.
     """
@@ -197,7 +201,7 @@ def _slip_note(slip_ns: int) -> list[str]:
 
 
 def _require_sound(folder: Path) -> None:
-    """Raises an error if the path did not fit the scenario, or if the machine was too slow."""
+    """Raises an error if the path did not match the scenario, or if the machine was too slow."""
     result = flow_results.load(folder)
     if result["failed_checks"]:
         lines = [

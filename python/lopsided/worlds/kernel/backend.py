@@ -1,7 +1,7 @@
 """Runs the agent on this kernel, in Debian's user-mode Linux, or in the time-travel kernel.
 
-User-mode Linux is an ordinary process without privileges. Its root is this machine's, read-only, except for the job's
-folder.
+User-mode Linux is an ordinary process without privileges. It uses this machine's root file system. Only the job's
+folder is writable.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .errors import GuestFailed, KernelUnavailable
 from .guest.job import Job
 
 MEMORY = "512M"
-"""Memory of a guest. The host allocates pages on first use."""
+"""Memory of a guest. The host allocates a page when the guest first uses it."""
 
 REPEATABLE = ("time-travel=inf-cpu", "time-travel-start=1000000000000000000", "norandmaps")
-"""Options that fix the wall clock and program addresses in virtual time."""
+"""Options that give every run the same wall-clock time and the same program addresses in virtual time."""
 
 ALONE = Path(__file__).parent
 WATCHDOG = ALONE / "watchdog.py"
@@ -37,12 +37,12 @@ KINDS = ("timetravel", "uml", "host")
 
 @dataclass(frozen=True)
 class Machine:
-    """A way to run a job: a `kind` of `KINDS`, and the kernel to boot, if any."""
+    """A way to run a job: a `kind` of `KINDS`, and the kernel to boot, if the kind boots one."""
 
     kind: str
     program: Path | None = None
     series: str | None = None
-    """The kernel's series, such as "6.1"; `None` until it has booted."""
+    """The kernel's series, such as "6.1"; `None` before the kernel has booted."""
 
     @property
     def virtual_time(self) -> bool:
@@ -86,7 +86,7 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """Timer latenesses in ns for which shapers compensate, per attempt."""
+        """For each attempt, the timer lateness in ns for which shapers compensate."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property
@@ -96,14 +96,14 @@ class Machine:
 
 
 def another(kind: str) -> str:
-    """Advice if this kind of kernel lacks something."""
+    """Returns advice for a feature that this kind of kernel does not have."""
     if kind == "timetravel":
         return "use another kernel"
     return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` makes one that has more"
 
 
 def _processor() -> list[str]:
-    """The CPU flags of this machine."""
+    """Returns the CPU flags of this machine."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next((line for line in lines if line.startswith("flags")), "").split()
@@ -111,17 +111,18 @@ def _processor() -> list[str]:
 
 
 def choose(wanted: str, series: str | None = None) -> Machine:
-    """Returns the machine of this kind. `auto` is the best one: virtual time first, because other load does not matter.
+    """Returns the machine of this kind. `auto` selects the best machine. Virtual time is preferred, because other load
+    on the machine does not matter there.
 
-    `series` selects a time-travel kernel; a series such as `6.12` may also be the kind. Raises KernelUnavailable
-    without such a kernel.
+    `series` selects a time-travel kernel; a series such as `6.12` may also be the kind. Raises KernelUnavailable if
+    there is no such kernel.
     """
     if wanted == "auto" and series not in (None, build.DEFAULT):
         # Only a kernel of the scenario's series is equivalent.
         return choose(series)
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
-            # Another kernel has other results, so never replace a missing one.
+            # Results differ between kernels, so a missing kernel is never replaced by another.
             raise KernelUnavailable(
                 f"{damaged[0]} is damaged: `lopsided kernel build` builds it again; --kernel uml or --kernel host "
                 "takes another kernel"
@@ -161,7 +162,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
 
 
 class Watched:
-    """A program in its own folder with a watchdog."""
+    """A program that runs in its own folder under a watchdog."""
 
     def __init__(self, watchdog: subprocess.Popen[bytes], folder: Path) -> None:
         self._watchdog, self._folder = watchdog, folder
@@ -169,8 +170,8 @@ class Watched:
     def wait(self, timeout_s: float, progress: Callable[[float], object] | None) -> None:
         """Waits for the program's end, and forwards its progress.
 
-        Raises subprocess.TimeoutExpired after `timeout_s` without progress. The total time is unlimited, because a busy
-        machine is slow.
+        Raises subprocess.TimeoutExpired after `timeout_s` without progress. The total time is unlimited, because the
+        machine may be busy and therefore slow.
         """
         deadline, said = time.monotonic() + timeout_s, ""
         while True:
@@ -197,9 +198,9 @@ def watched(
     virtual_time: bool,
     inherited: Sequence[int] = (),
 ) -> Generator[Watched]:
-    """Starts a program with these descriptors. It and all its processes end with the block.
+    """Starts a program with these descriptors. The program and all its processes end when the block ends.
 
-    A watchdog ends them even if this process is killed.
+    A watchdog ends the processes even if this process is killed.
     """
     kind = "virtual" if virtual_time else "real"
     with (folder / "console.txt").open("wb") as console:
@@ -222,18 +223,18 @@ def watched(
 
 
 def what_lacked(folder: Path) -> str | None:
-    """The agent's message about missing kernel features."""
+    """Returns the agent's message about missing kernel features."""
     lacking = folder / "lacking.txt"
     return lacking.read_text() if lacking.exists() else None
 
 
 def was_late(folder: Path) -> bool:
-    """True if the run and its path ended before the agent."""
+    """Returns true if the run and its path ended before the agent did."""
     return (folder / "late.txt").exists()
 
 
 def require_result(folder: Path) -> None:
-    """Raises GuestFailed with the log's end if there is no result."""
+    """Raises GuestFailed with the end of the log if there is no result."""
     if not (folder / "result.json").exists():
         raise GuestFailed(f"the agent left no result.\n{_why(folder)}")
 
@@ -241,7 +242,7 @@ def require_result(folder: Path) -> None:
 def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
     """Returns the agent's command and environment for a job's folder.
 
-    The agent finds its package and pyroute2 by path, because it must not import the native module.
+    The agent finds its package and pyroute2 by their paths, because the agent must not import the native module.
     """
     import pyroute2  # pyright: ignore[reportMissingTypeStubs]
 
@@ -255,7 +256,7 @@ def agent_command(folder: Path) -> tuple[list[str], dict[str, str]]:
 
 
 def _memory_folder() -> str:
-    """A folder in RAM for the memory of guests."""
+    """Returns a folder in RAM for the memory of guests."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp"
 
 

@@ -1,9 +1,9 @@
 """Builds the time-travel kernel: user-mode Linux in virtual time, from Debian's `linux-source-*`.
 
-The build uses `ARCH=um allnoconfig` plus `time-travel.config`, and changes a few lines (`CHANGES`) for a tick of 250
-Hz, today's processors, and no external randomness. Kernels are in the cache directory, by version and configuration. A
-run uses `DEFAULT` unless its scenario or `--kernel` names another. Left out: modules and other distributions' source
-packages (you can give any unpacked tree).
+The build uses `ARCH=um allnoconfig` and `time-travel.config`. A few changed lines (`CHANGES`) give a tick of 250 Hz,
+support for current processors, and no external randomness. The cache directory has one kernel per version and
+configuration. A run uses `DEFAULT` unless its scenario or `--kernel` names another kernel. Left out: kernel modules,
+and the source packages of other distributions. You can pass any unpacked source tree instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HZ = 250
 
 @dataclass(frozen=True)
 class Change:
-    """A replaced line of the kernel source. `why` is also the error if the line is missing."""
+    """A line of the kernel source to replace. `why` is the reason; the error for a missing line contains it."""
 
     file: str
     pattern: str
@@ -36,9 +36,9 @@ class Change:
 
 
 CHANGES = (
-    # um has 100 Hz by default, distributions 250 Hz. TCP's timers count in ticks.
+    # The default tick is 100 Hz in um and 250 Hz in distributions. TCP's timers count in ticks.
     Change("arch/um/Kconfig", r"(config HZ\n\tint\n\tdefault )\d+", rf"\g<1>{HZ}", "the tick's default"),
-    # A processor with AMX has 11 kB of registers, which the kernel restores as a whole. With less space, no program
+    # A processor with AMX has 11 kB of registers, and the kernel restores all of them. With less space, no program
     # starts.
     Change(
         "arch/x86/um/user-offsets.c",
@@ -56,28 +56,28 @@ CHANGES = (
     Change("init/main.c", r"random_init_early\(command_line\)", 'random_init_early("")', "the command line's entropy"),
 )
 BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KBUILD_BUILD_HOST": "lopsided"}
-"""A part of the version string, which the kernel mixes into its random numbers."""
+"""These values are part of the version string, which the kernel mixes into its random numbers."""
 
 DEFAULT = "6.1"
 """The release series of the default kernel; the profile `linux-6.1` models it."""
 SERIES = (DEFAULT, "6.12")
-"""Series that were built and whose TCP was compared with a profile."""
+"""The series that were built, and whose TCP was compared with a profile."""
 
 GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
-"""Options that later kernels lack. In Linux 6.2, a boot parameter replaced this one."""
+"""Options that later kernels do not have. In Linux 6.2, a boot parameter replaced this option."""
 
 CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
 PACKAGES = (f"linux-source-{DEFAULT}", *BUILD_PACKAGES)
 TOOLS = {"xz-utils": "xz"}
-"""Programs named unlike their package. `libelf-dev` has none."""
+"""Programs whose name differs from their package's name. The package `libelf-dev` has no program."""
 
-# Approximate lines per stage, for the progress bar.
+# Approximate number of output lines per stage, for the progress bar.
 EXTRACTED_FILES = 84_000
 COMPILED_OBJECTS = 1_000
 
 Progress = Callable[[str, float], None]
-"""Called with a stage's name and completed fraction."""
+"""A function that is called with a stage's name and the completed fraction."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +96,15 @@ class TimeTravelKernel:
 
 
 def cache_directory() -> Path:
-    """The folder of built kernels, by the XDG base directory rules."""
+    """Returns the folder of built kernels, according to the XDG base directory specification."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "lopsided" / "kernels"
 
 
 def find_built(series: str | None = None) -> TimeTravelKernel | None:
-    """Returns the latest kernel with this configuration and series, if any.
+    """Returns the latest kernel with this configuration and series; `None` if there is none.
 
-    Without a series: the latest of `DEFAULT`, or else of any.
+    If no series is given, returns the latest kernel of `DEFAULT`, or else of any series.
     """
     found = all_built()
     of_series = [kernel for kernel in found if kernel.series == (series or DEFAULT)]
@@ -112,7 +112,7 @@ def find_built(series: str | None = None) -> TimeTravelKernel | None:
 
 
 def all_built() -> list[TimeTravelKernel]:
-    """All kernels with this configuration, latest first."""
+    """Returns all kernels with this configuration, latest first."""
     found: list[tuple[float, TimeTravelKernel]] = []
     for manifest in cache_directory().glob("*/kernel.json"):
         kernel = _read_manifest(manifest)
@@ -122,7 +122,7 @@ def all_built() -> list[TimeTravelKernel]:
 
 
 def find_damaged() -> list[Path]:
-    """Kernels whose file has changed since the build."""
+    """Returns the kernels whose file has changed since the build."""
     found: list[Path] = []
     for manifest in sorted(cache_directory().glob("*/kernel.json")):
         known = _manifest(manifest)
@@ -141,7 +141,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _is_whole(program: Path, manifest: dict[str, Any]) -> bool:
-    """True if the file is unchanged, or has no recorded checksum."""
+    """Returns true if the file is unchanged, or if no checksum was recorded."""
     wanted = manifest.get("sha256")
     try:
         return wanted is None or _sha256(program) == wanted
@@ -157,7 +157,7 @@ def _sha256(path: Path) -> str:
 def build(
     progress: Progress, source: Path | None = None, jobs: int | None = None, series: str | None = None
 ) -> TimeTravelKernel:
-    """Builds the kernel into the cache: a few minutes on two cores, at low priority."""
+    """Builds the kernel into the cache at low priority. The build takes a few minutes on two cores."""
     _require_tools()
     tarball = source or find_source(series)
     cache = cache_directory()
@@ -170,7 +170,7 @@ def build(
 
 
 def find_source(series: str | None = None) -> Path:
-    """Returns the installed source package of a series, by default of `DEFAULT` or else the newest.
+    """Returns the installed source package of a series. The default is that of `DEFAULT`, or else the newest.
 
     Raises KernelUnavailable if there is none.
     """
@@ -186,7 +186,7 @@ def find_source(series: str | None = None) -> Path:
 
 
 def missing_packages() -> list[str]:
-    """Debian packages for building that this machine lacks."""
+    """Returns the Debian packages that a build needs and that this machine does not have."""
 
     def is_there(package: str) -> bool:
         if package == "libelf-dev":
@@ -232,7 +232,7 @@ def _apply(change: Change, file: Path) -> None:
 
 
 def _check_configuration(resolved: str) -> None:
-    """Raises an error if Kconfig dropped an option, as it does silently if a dependency is missing."""
+    """Raises an error if Kconfig dropped an option. Kconfig reports nothing if a dependency of an option is missing."""
     wanted = [line for line in CONFIG.read_text().splitlines() if line.startswith("CONFIG_") and line.endswith("=y")]
     lost = [line for line in wanted if line not in resolved.splitlines() and line not in GONE]
     if lost or f"CONFIG_HZ={HZ}" not in resolved.splitlines():
@@ -284,12 +284,12 @@ def _read_manifest(manifest: Path) -> TimeTravelKernel | None:
 
 
 def configuration() -> str:
-    """Digest of configuration and source changes, required of a built kernel."""
+    """Returns a digest of the configuration and the source changes. A built kernel must have the same digest."""
     return hashlib.sha256(CONFIG.read_bytes() + repr((CHANGES, BUILT_BY)).encode()).hexdigest()
 
 
 def _run(command: list[str], cwd: Path, environment: dict[str, str] | None = None) -> Iterator[str]:
-    """Yields the command's output. Raises an error with the last lines if it fails."""
+    """Yields the command's output. Raises an error with the last lines if the command fails."""
     tail: list[str] = []
     with subprocess.Popen(
         command, cwd=cwd, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

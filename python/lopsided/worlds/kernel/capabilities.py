@@ -1,4 +1,4 @@
-"""Tests what this machine can do for the kernel world, in namespaces that disappear."""
+"""Tests what this machine supports of the kernel world. The tests run in temporary namespaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONTROLS = ("reno", "cubic", "bbr", "vegas", "bic", "westwood", "highspeed", "ht
 
 @dataclass(frozen=True)
 class Finding:
-    """A capability: presence, what the test showed, and how to get it."""
+    """A capability: whether it is present, the result of the test, and how to get it."""
 
     name: str
     good: bool
@@ -34,7 +34,7 @@ class Finding:
 
 
 def findings() -> list[Finding]:
-    """All findings, most important first."""
+    """Returns all findings, most important first."""
     return [
         *_virtual_time(),
         _user_mode_linux(),
@@ -137,7 +137,7 @@ _QUEUE_TRIALS = {
     "iptables": ("iptables", *_IPTABLES),
     "iptables-legacy": ("iptables-legacy", *_IPTABLES),
 }
-"""Rules for a program's queue, per tool that `lopsided shape` uses."""
+"""Commands that create a rule for a program's queue, per tool that `lopsided shape` uses."""
 
 
 def _netfilter_queue() -> Finding:
@@ -170,7 +170,7 @@ def _device(name: str, path: Path, remedy: str) -> Finding:
 
 
 def _timer_slip() -> Finding:
-    """Measures in ms how late a sleeping process wakes, the limit of runs in real time."""
+    """Measures in ms how late a sleeping process wakes. This lateness limits the accuracy of runs in real time."""
     late: list[float] = []
     for _ in range(200):
         began = time.perf_counter()
@@ -191,7 +191,7 @@ def _pyroute2() -> Finding:
 
 
 def tools() -> list[Finding]:
-    """External programs that some commands need."""
+    """Returns the external programs that some commands need."""
     return [
         Finding(name, (path := shutil.which(name)) is not None, path or "not installed", "" if path else remedy)
         for name, remedy in (("tshark", "`apt-get install tshark`"), ("tcpdump", "`apt-get install tcpdump`"))

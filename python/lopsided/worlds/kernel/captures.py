@@ -1,4 +1,4 @@
-"""Converts captures of a run on Linux to waiting times and to pcapng files. `crates/trace` measures the RTTs."""
+"""Converts the captures of a run on Linux to waiting times and to pcapng files. RTTs are measured by `crates/trace`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(path: Path) -> Iterator[Record]:
 
 @dataclass(frozen=True)
 class Wait:
-    """A packet's departure by the captures' clock, waiting time, and IP size in bytes."""
+    """A packet's departure time by the captures' clock, its waiting time, and its IP size in bytes."""
 
     at_ns: int
     wait_ns: int
@@ -36,7 +36,8 @@ class Wait:
 def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
     """Returns the waits of the packets that passed a queue.
 
-    Hardware addresses identify them: destination `into` before it, source `out_of` after it.
+    Hardware addresses identify the packets: the destination is `into` before the queue, and the source is `out_of`
+    after it.
     """
     entered = {identity(packet): time for time, _, packet in read(before) if packet[:6] == into}
     return [
@@ -47,13 +48,13 @@ def waits(before: Path, behind: Path, into: bytes, out_of: bytes) -> list[Wait]:
 
 
 def identity(packet: bytes) -> bytes:
-    """Returns the bytes that identify a packet on its path: IP identification, protocol, addresses, and start of
-    payload."""
+    """Returns the bytes that identify a packet on its path: IP identification, protocol, addresses, and the start of
+    the payload."""
     return packet[18:20] + packet[23:24] + packet[26:50]
 
 
 def write_pcapng(source: Path, target: Path, origin_ns: int, name: str) -> None:
-    """Writes the capture as pcapng, with times since the run's start."""
+    """Writes the capture as pcapng, with times relative to the start of the run."""
     interface = struct.pack("<HHI", 1, 0, 0) + _option(2, name.encode()) + _option(9, b"\x09") + _option(0, b"")
     with target.open("wb") as file:
         file.write(_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)))

@@ -1,6 +1,6 @@
 """Compiles a scenario's rules to classic BPF for tc's filter (tc-bpf(8)), which returns a packet's class.
 
-Programs read packets from the Ethernet header on.
+A program reads a packet from the start of its Ethernet header.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lopsided.data import scenario_types as said
 
 Instruction = tuple[int, int, int | None, int | None]
-"""Opcode, operand, and jumps for true and false; `None` continues with the next rule."""
+"""Opcode, operand, and jump offsets for true and false. `None` continues with the next rule."""
 
 LOAD_OCTET, LOAD_HALF, LOAD_OCTET_AT_X, LOAD_HALF_AT_X, LOAD_SCRATCH = 0x30, 0x28, 0x50, 0x48, 0x60
 HEADER_LENGTH_TO_X, STORE_SCRATCH, TO_X = 0xB1, 0x02, 0x07
@@ -23,7 +23,7 @@ IF_EQUAL, IF_ANY_BIT, RETURN = 0x15, 0x45, 0x06
 IP = 14
 TOS, LENGTH, PROTOCOL = IP + 1, IP + 2, IP + 9
 SOURCE_PORT, TARGET_PORT, DATA_OFFSET, FLAGS = IP, IP + 2, IP + 12, IP + 13
-"""Offsets after the IP header, whose length is in X."""
+"""Offsets of fields after the IP header. The register X holds the header's length."""
 PROTOCOLS = {"tcp": 6, "udp": 17}
 ECN = {"not_ect": 0, "ect1": 1, "ect0": 2, "ce": 3}
 OPENS_OR_ENDS = 0x07
@@ -68,8 +68,8 @@ def _conditions(rule: said.Rule, first_port: int) -> list[Instruction]:
 
 
 def _of_kind(kind: str) -> list[Instruction]:
-    """Matches one kind of packet. `data` is everything but TCP without payload, whose flags separate `ack` and
-    `control`."""
+    """Matches one kind of packet. TCP packets without payload are `ack` or `control`, depending on their flags. All
+    other packets are `data`."""
     payload: list[Instruction] = [
         (HEADER_LENGTH_TO_X, IP, 0, 0),
         (LOAD_HALF, LENGTH, 0, 0),

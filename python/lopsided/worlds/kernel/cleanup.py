@@ -1,7 +1,7 @@
-"""A run's temporary folder, and removal of leftovers.
+"""Creates a run's temporary folder, and removes folders of earlier runs.
 
-A run removes its folder itself; if it is killed, its watchdog does. If both are killed, the folder and perhaps a guest
-stay. A lock ends with its process, so a free lock marks an abandoned folder.
+A run removes its folder. If the run is killed, its watchdog removes the folder. If both are killed, the folder and
+perhaps a guest remain. A lock ends with its process, so an unlocked folder is abandoned.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOCK, GUEST = "lock", "guest.pid"
 
 @contextmanager
 def folder() -> Generator[Path]:
-    """Yields a run's folder, after removing leftovers."""
+    """Removes the folders of earlier runs, then yields a folder for this run."""
     remove_abandoned()
     with (
         tempfile.TemporaryDirectory(prefix=PREFIX, ignore_cleanup_errors=True) as name,
@@ -35,10 +35,10 @@ def folder() -> Generator[Path]:
 
 
 def remove_abandoned() -> None:
-    """Ends guests and removes folders of runs that no longer exist."""
-    # A run with a guest holds the lock.
+    """Ends the guests and removes the folders of runs that no longer exist."""
+    # A run holds the lock as long as it has a guest.
     for found in (path.parent for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{GUEST}")):
-        # The folder may be another user's, or just removed.
+        # The folder may belong to another user, or may just have been removed.
         with contextlib.suppress(OSError), _opened(found / LOCK) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             end_guest(found)
@@ -48,7 +48,7 @@ def remove_abandoned() -> None:
 def _opened(path: Path) -> IO[bytes]:
     """Opens a regular file of this user, or raises OSError.
 
-    Another user may create something else with this name in the shared folder, such as a pipe.
+    The shared folder may contain something else under this name, such as another user's pipe.
     """
     number = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     found = os.fstat(number)
@@ -63,6 +63,6 @@ def end_guest(of: Path) -> None:
     with contextlib.suppress(OSError, ValueError):
         with _opened(of / GUEST) as file:
             leader = int(file.read(20))
-        # Another program may have the process number by now.
+        # The process number may belong to another program by now.
         if str(of).encode() in Path(f"/proc/{leader}/cmdline").read_bytes():
             os.killpg(leader, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Errors of the kernel world. Each message says what to do."""
+"""Errors of the kernel world. Each message says what the user can do."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ class KernelWorldError(RunError):
 
 
 class KernelUnavailable(KernelWorldError):
-    """This machine lacks something. The message names it and the command that provides it."""
+    """This machine lacks something. The message names the missing thing and the command that provides it."""
 
 
 class Unsupported(KernelWorldError):
-    """The scenario uses something that Linux or this world lacks."""
+    """The scenario uses something that Linux or the kernel world does not support."""
 
 
 class SelfCheckFailed(KernelWorldError):
-    """The path does not fit the scenario, so no measurement is valid."""
+    """The path does not match the scenario, so no measurement is valid."""
 
 
 class Overloaded(KernelWorldError):

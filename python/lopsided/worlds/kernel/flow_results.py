@@ -1,4 +1,4 @@
-"""Builds the tables of flows from the agent's measurements. Values that Linux lacks are null."""
+"""Builds the tables of flows from the agent's measurements. Values that Linux does not report are null."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def load(folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run's tables, digest and facts. No two runs of the live world have the same digest."""
+    """A run's tables, digest and facts. In the live world, every run has a different digest."""
 
     tables: dict[str, pl.DataFrame]
     digest: str
@@ -37,7 +37,7 @@ class Measured:
 
 
 class FlowReader:
-    """Reads a finished job's folder. `delays` are RTTs: flow, at_ns, ms."""
+    """Reads a finished job's folder. `delays` has one row per RTT: flow, at_ns, ms."""
 
     def __init__(self, folder: Path, job: Job, scenario: said.Resolved) -> None:
         self.folder, self.job, self.scenario = folder, job, scenario
@@ -45,12 +45,12 @@ class FlowReader:
         interval = scenario["record"]["interval_s"]
         self.interval_ns = round(interval * 1e9) if interval else 0
         fine = pl.read_csv(folder / "tcp.csv", infer_schema_length=None)
-        # Polars reads empty columns as text.
+        # If a column is empty, polars reads it as text.
         self.fine = fine.with_columns(pl.col(pl.String).cast(pl.Int64))
         self.delays = self.read_delays()
 
     def read_delays(self) -> pl.DataFrame:
-        """RTTs of TCP and one-way delays of datagrams: flow, at_ns, ms."""
+        """Returns the RTTs of TCP and the one-way delays of datagrams: flow, at_ns, ms."""
         raise NotImplementedError
 
     def tcp_flows(self) -> list[tuple[int, Flow]]:
@@ -111,11 +111,12 @@ class FlowReader:
         return sum(completed) + (0 if begun is None else (self.job.duration_ns - begun) / 1e9)
 
     def _local_congestion(self, flow: said.Flow) -> int | None:
-        """0 if no interface of the host can refuse a packet, else `None`: Linux does not count refused packets."""
+        """Returns 0 if no interface of the host can refuse a packet, else `None`, because Linux does not count refused
+        packets."""
         return None if flow["from"] in {each["host"] for each in self.scenario["interfaces"]} else 0
 
     def _counters(self, flow: Flow) -> dict[str, int] | None:
-        """Counters of the sending namespace; `None` if several flows share it."""
+        """Returns the counters of the sending namespace; `None` if several flows share the namespace."""
         sharing = [other for _, other in self.tcp_flows() if other.sender == flow.sender]
         counters: dict[str, int] | None = self.result["netstat"].get(flow.sender) if len(sharing) == 1 else None
         return counters
@@ -158,7 +159,7 @@ class FlowReader:
 
     @staticmethod
     def _continued(name: str) -> pl.Expr:
-        """Continues a counter while the flow has no connection."""
+        """Returns an expression for a counter that keeps its value while the flow has no connection."""
         return pl.col(name).forward_fill().over("flow").fill_null(0).cast(pl.Int64)
 
     def _interval_delays(self) -> pl.DataFrame:

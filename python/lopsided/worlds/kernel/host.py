@@ -1,4 +1,4 @@
-"""Tests in a namespace which features of the kernel world the kernel has."""
+"""Tests in a namespace which features of the kernel world this kernel has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ PROBED: dict[str, str] = {
 
 @cache
 def disciplines() -> tuple[str, ...]:
-    """Returns the disciplines of `PROBED` that exist. Raises OSError if this user cannot create namespaces."""
+    """Returns the disciplines of `PROBED` that this kernel has. Raises OSError if this user cannot create
+    namespaces."""
     from .guest.job import Interface, Job, Node, Qdisc, Veth
     from .guest.topology import Network
 
@@ -39,7 +40,7 @@ def disciplines() -> tuple[str, ...]:
 
 
 def can_delay() -> bool:
-    """True if the kernel has netem, which every line needs."""
+    """Returns true if the kernel has netem, which every line needs."""
     try:
         return not lacking(["sch_netem"])
     except (OSError, ImportError):
@@ -47,7 +48,7 @@ def can_delay() -> bool:
 
 
 def lacking(modules: Iterable[str]) -> list[str]:
-    """Returns the disciplines of `modules`, as far as tested, that the kernel lacks."""
+    """Returns the tested disciplines of `modules` that the kernel does not have."""
     wanted = {name.removeprefix("sch_") for name in modules if name.startswith("sch_")}
     found = disciplines()
     return sorted(name for name in wanted & PROBED.keys() if name not in found)

@@ -5,10 +5,10 @@ Every link becomes two nodes between its ends, so that shaper and delay affect o
     x --- x.near ===> far.y --- y        tbf and queue leave near; the delay leaves far towards y; the other
     direction is the mirror image
 
-The shaper is never on a sending host, where TCP small queues would see it. A link's delay follows the bottleneck. Only
-a host's own interface is a `netem` on that host.
+The shaper is never on a sending host, because there it would affect TCP small queues. A link's delay follows the
+bottleneck. Only the host's own interface is modelled on the host, by a `netem`.
 
-A line with a burst is a `tbf` over the queue. Any other line is an `htb` over the queue and a `netem` behind it. The
+A line with a burst is a `tbf` over the queue. Any other line is an `htb` over the queue, followed by a `netem`. The
 `htb` releases a packet when its predecessor has left, and the `netem` adds the packet's transmission time. Together
 they behave exactly like a line.
 """
@@ -31,13 +31,14 @@ ROOT, CHILD = 0x10000, 0x100000
 """Handles of the shaper (1:) and its queue (10:)."""
 
 CREDIT_NS = 2_000
-"""Nanoseconds by which a packet may leave early, so that late timers do not reduce the rate. The delay line adds
-them."""
+"""Nanoseconds by which a packet may leave early, so that late timers do not reduce the rate. The delay line adds the
+same time again."""
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A class: number, parent's number (0 for none), settings if it must be created, and inner discipline."""
+    """A class: its number, the parent's number (0 for none), its settings if it must be created, and its inner
+    discipline."""
 
     minor: int
     parent: int = 0
@@ -47,15 +48,15 @@ class Branch:
 
 @dataclass(frozen=True)
 class Discipline:
-    """A discipline in Linux's terms, with its children."""
+    """A queue discipline in Linux's terms, with its children."""
 
     kind: str
     options: str
     packets: int = 0
-    """Packets of 1,500 bytes in the queue, for the self-check; 0 if not fixed."""
+    """Capacity of the queue in packets of 1,500 bytes, for the self-check; 0 if the capacity is not fixed."""
     branches: tuple[Branch, ...] = ()
     classifier: Callable[[int], str] | None = None
-    """Returns the BPF program for a handle, which chooses a packet's class."""
+    """Takes a handle and returns a BPF program that selects a packet's class."""
     shapes: bool = False
     """True if the discipline itself delays packets."""
 
@@ -69,7 +70,7 @@ class Direction:
 
     rate_bps: int = 0
     burst: int = 0
-    """The shaper's bucket in bytes on the wire; 0 for a plain serializer."""
+    """The shaper's bucket in bytes on the wire; 0 for a line that only serializes packets."""
     overhead: int = ETHERNET_HEADER
     """Bytes that the line adds per IP packet."""
     minimum: int = 0
@@ -81,7 +82,7 @@ class Direction:
     delay_ns: int = 0
     loss: float = 0.0
     gilbert: tuple[float, float, float, float] | None = None
-    """Gilbert-Elliott probabilities: good to bad, bad to good, passing in the bad state, loss in the good state."""
+    """Gilbert-Elliott probabilities: good to bad, bad to good, no loss in the bad state, loss in the good state."""
 
     lost_packets: tuple[int, ...] = ()
     outages_ns: tuple[tuple[int, int], ...] = ()
@@ -102,7 +103,7 @@ class Direction:
         return self.loss > 0 or self.gilbert is not None
 
     def octets(self, ip_length: int) -> int:
-        """Returns a packet's bytes at the shaper or serializer."""
+        """Returns the number of bytes that the shaper or serializer charges for a packet."""
         length = max(self.minimum, ip_length + self.overhead)
         return -(-length // 48) * 53 if self.atm else length
 
@@ -122,7 +123,7 @@ class Line:
 
 @dataclass(frozen=True)
 class HostInterface:
-    """A netem at a host's interface. The host's TCP learns of its drops."""
+    """A netem at a host's interface. The interface reports its drops to the host's TCP."""
 
     delay_ns: int
     room: int
@@ -136,7 +137,7 @@ class Layout:
     routers: list[str]
     lines: list[Line]
     ends: dict[str, str] = field(default_factory=dict[str, str])
-    """Namespaces behind a host, in which single flows begin or end."""
+    """Namespaces behind a host in which single flows begin or end."""
     sysctls: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     route_metrics: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
     interfaces: dict[str, HostInterface] = field(default_factory=dict[str, HostInterface])
@@ -144,7 +145,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Recording:
-    """Duration, sampling, captures, and clock. The defaults suit captures: virtual time, few samples."""
+    """Duration, sampling, captures, and clock. The defaults are chosen for captures: virtual time, and few samples."""
 
     duration_ns: int
     sample_ns: int = 1_000_000_000
@@ -154,9 +155,9 @@ class Recording:
     modules: list[str] = field(default_factory=list[str])
     seed: int = 0
     slip_ns: int = 0
-    """Lateness of a timer in ns that reduces no shaper's rate. In real time all timers are late."""
+    """Lateness of a timer, in ns, that must not reduce a shaper's rate. In real time all timers are late."""
     tap_hosts: bool = False
-    """True to capture at every host. RTTs need only the hosts that send over TCP."""
+    """True to capture at every host. Measuring RTTs needs captures only at hosts that send over TCP."""
     tap_links: bool = False
 
 
@@ -168,19 +169,19 @@ def whole_part(interval: int, wanted: int) -> int:
     if not interval:
         return wanted
     fewest = -(-interval // wanted)
-    # Whole ns only: samples every third of 50 ms would never meet the recording interval. 50.000017 ms is prime, so
-    # without a limit only 1 ns would divide it.
+    # Only whole ns are allowed: with samples at every third of 50 ms, no sample would fall on the recording interval.
+    # 50.000017 ms is prime; without a limit, its only divisor would be 1 ns.
     return next((interval // parts for parts in range(fewest, 10 * fewest) if interval % parts == 0), interval)
 
 
 def make_job(layout: Layout, flows: list[Flow], recording: Recording) -> Job:
-    """Returns what to build, check, run and record."""
+    """Returns a job: what the agent must build, check, run and record."""
     return _Planner(layout, recording.slip_ns).job(flows, recording)
 
 
 @dataclass(frozen=True)
 class _Hop:
-    """A node's interface: the next node, and the disciplines on the way."""
+    """An interface of a node: the next node, and the disciplines towards it."""
 
     interface: str
     to: str
@@ -245,7 +246,7 @@ class _Planner:
         ]
 
     def _link_taps(self) -> list[Tap]:
-        """Captures between a link's shapers, after both queues."""
+        """Returns captures between a link's shapers, after both queues."""
         return [
             Tap(near, self._interface(near, f"{line.name}.far"), f"link-{line.name}")
             for line in self.layout.lines
@@ -253,7 +254,7 @@ class _Planner:
         ]
 
     def _queue_taps(self) -> list[Tap]:
-        """Captures before and after each queue, for waiting times."""
+        """Returns captures before and after each queue. Waiting times are computed from them."""
         return [
             Tap(queue.node, interface, queue.file(side))
             for queue in self.watched
@@ -282,10 +283,10 @@ class _Planner:
         self._delay(near, first, line.up, line.name, "up")
 
     def _guard(self, end: str, inlet: str, mtu: int, name: str) -> str:
-        """Connects a link's end to its inlet through a node that refuses large packets. Returns the node before the
-        inlet.
+        """Connects the end of a link to its inlet through a node that refuses large packets. Returns the node in front
+        of the inlet.
 
-        This node's ICMP messages wait in no queue.
+        The ICMP messages of this node do not wait in a queue.
         """
         if mtu >= LARGEST_PACKET:
             self._join(end, inlet)
@@ -314,7 +315,7 @@ class _Planner:
             return
         interface = self._interface(node, to)
         framing = (direction.overhead, direction.minimum, direction.atm)
-        # Below the root, only IP bytes count for limits and statistics.
+        # Below the root, limits and statistics count only IP bytes.
         sizes = qdisc.size_table(-ETHERNET_HEADER)
         if not direction.rate_bps:
             self._grow(node, interface, direction.queue, ROOT, 0, sizes)
@@ -350,7 +351,8 @@ class _Planner:
         return free
 
     def _bucket(self, direction: Direction) -> int:
-        """Returns the bucket in bytes, for the waiting packet and the tokens of a late timer."""
+        """Returns the bucket in bytes. It holds the tokens for the waiting packet, and the tokens that accumulate while
+        a timer is late."""
         return direction.burst + direction.rate_bps * self.slip_ns // 8_000_000_000
 
     def _delay(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:
@@ -387,7 +389,7 @@ class _Planner:
                 waiting.append(hop.to)
                 metrics = dict(self.layout.route_metrics.get(hop.to, {}))
                 if mtu := self.mtus.get((hop.to, here)):
-                    # A route has the MTU, because a link's directions may differ.
+                    # The MTU is set per route, because the directions of a link may have different MTUs.
                     metrics["mtu"] = mtu
                 routes.append(
                     Route(hop.to, self._address(host), self._address(here), self._interface(hop.to, here), metrics)
@@ -395,7 +397,8 @@ class _Planner:
         return routes
 
     def _passes_on(self, node: str, sender: str, receiver: str) -> bool:
-        """True if the node forwards for others. Hosts do so only for their attached namespaces."""
+        """Returns true if the node forwards packets of others. A host forwards only packets of its attached
+        namespaces."""
         behind = self.layout.ends
         return (
             node == receiver
@@ -404,7 +407,7 @@ class _Planner:
         )
 
     def _checks(self, flows: list[Flow]) -> list[Check]:
-        """Returns a check per path with data or ACKs. Paths with the same bottleneck share one."""
+        """Returns one check for each path with data or ACKs. Paths with the same bottleneck share a check."""
         ways = dict.fromkeys(
             way for flow in flows for way in ((flow.sender, flow.receiver), (flow.receiver, flow.sender))
         )
@@ -419,7 +422,7 @@ class _Planner:
         return checks
 
     def _directions(self, sender: str, receiver: str) -> list[tuple[tuple[str, str], Direction]]:
-        """Returns the lines' directions between two hosts."""
+        """Returns the directions of the lines between two hosts."""
         routes = {route.node: route for route in self._routes_to(receiver)}
         by_step: dict[tuple[str, str], tuple[tuple[str, str], Direction]] = {}
         for line in self.layout.lines:
@@ -442,7 +445,8 @@ class _Planner:
         at_host = self.layout.interfaces.get(sender)
 
         def idle_ns(ip_length: int) -> int:
-            """A single packet's delay in ns: 0 with credit, its transmission time at a serializer."""
+            """Returns the delay of a single packet in ns: 0 if the shaper has credit, the transmission time at a
+            serializer."""
             return (at_host.delay_ns if at_host else 0) + sum(
                 direction.delay_ns + (0 if direction.burst else direction.send_ns(ip_length))
                 for _, direction in directions
@@ -458,10 +462,10 @@ class _Planner:
         packet_ns = narrowest.send_ns(largest)
         full = idle_ns(largest) + narrowest.queue.packets * packet_ns if narrowest.queue.packets else 0
         if at_host:
-            # Packets wait or drop before this queue, so the check cannot fill it.
+            # Packets wait or are dropped before this queue, so the check cannot fill it.
             full = 0
         if narrowest.burst and full:
-            # The previous packet may have left tokens in the bucket.
+            # The previous packet may have left unused tokens in the bucket.
             left_over = self._bucket(narrowest) % narrowest.octets(largest)
             full -= left_over * 8 * 1_000_000_000 // narrowest.rate_bps
         octets = narrowest.octets(largest)

@@ -1,6 +1,7 @@
-"""Linux's queue disciplines in the kernel's encoding (linux/pkt_sched.h): TCA_OPTIONS and TCA_STAB.
+"""Encodes the options of Linux's queue disciplines (linux/pkt_sched.h): TCA_OPTIONS and TCA_STAB.
 
-pyroute2 sends the messages, but lacks some disciplines and rounds delays and bursts to microseconds.
+pyroute2 sends the messages. Its own encoding does not support some disciplines, and rounds delays and bursts to
+microseconds.
 """
 
 from __future__ import annotations
@@ -95,25 +96,26 @@ WORDS: dict[str, dict[str, tuple[int, Callable[[Any], int]]]] = {
     },
     "cake": {"tins": (3, CAKE_TINS.index), "isolation": (5, CAKE_FLOWS.index), "rtt_s": (7, _microseconds)},
 }
-"""For disciplines with 32-bit options: a scenario's key, the option's number, and its value on Linux."""
+"""Disciplines whose options are 32-bit numbers. For each key of a scenario: the number of the option, and the
+conversion to Linux's value."""
 
 SCHEDULER_TICK_NS = 64
 """Time unit of tbf and htb in ns: PSCHED_SHIFT in linux/pkt_sched.h."""
 
 NETEM_ROOM = 100_000
-"""Number of packets that a delay line can hold, more than any run has in flight."""
+"""Number of packets that a delay line can hold. No run has more packets in flight."""
 
 
 def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: int = 0, atm: bool = False) -> str:
-    """tbf: `burst` in bytes. Each packet is charged `overhead` extra bytes and, with `atm`, is rounded up to whole ATM
-    cells.
+    """Encodes tbf. `burst` is in bytes. Each packet is charged `overhead` extra bytes and, with `atm`, is rounded up to
+    whole ATM cells.
 
     A child discipline replaces tbf's default queue immediately, so the limit of that queue has no effect.
     """
     rate = _rate(bits_per_second, overhead, minimum, atm)
     limit = 1 << 20
     if atm:
-        # The kernel would round a burst in bytes up to ATM cells, but not one in units of time.
+        # The kernel would round a burst in bytes up to whole ATM cells, but does not round a burst in units of time.
         ticks = burst * 8_000_000_000 // bits_per_second // SCHEDULER_TICK_NS
         return _attribute(TBF_PARMS, rate + bytes(12) + struct.pack("=III", limit, ticks, 0)).hex()
     # The kernel adds the overhead to the burst.
@@ -124,10 +126,10 @@ def token_bucket(bits_per_second: int, burst: int, overhead: int = 0, minimum: i
 def serializer_class(
     bits_per_second: int, credit_ns: int, overhead: int = 0, minimum: int = 0, atm: bool = False
 ) -> str:
-    """An htb class that releases a packet when its predecessor's transmission is over.
+    """Encodes an htb class that releases a packet when the transmission of the previous packet is over.
 
-    Unlike tbf, htb subtracts tokens after the packet. With almost no credit (`credit_ns`), even small packets are not
-    early.
+    Unlike tbf, htb subtracts tokens after it has sent the packet. The credit (`credit_ns`) is almost zero, so even
+    small packets do not leave early.
     """
     rate = _rate(bits_per_second, overhead, minimum, atm)
     credit = -(-credit_ns // SCHEDULER_TICK_NS)
@@ -136,7 +138,7 @@ def serializer_class(
 
 
 def bucket_filter(bits_per_second: int, burst: int, peak_bits_per_second: int | None, mtu: int, overhead: int) -> str:
-    """tbf as a discipline, with a second bucket of `mtu` bytes for a peak rate."""
+    """Encodes tbf as a queue discipline of the scenario, with a second bucket of `mtu` bytes for a peak rate."""
     peak = _rate(peak_bits_per_second, overhead) if peak_bits_per_second else bytes(12)
     parameters = _rate(bits_per_second, overhead) + peak + struct.pack("=III", 1 << 20, 0, 0)
     options = _attribute(TBF_PARMS, parameters) + _attribute(TBF_BURST, struct.pack("=I", burst - overhead))
@@ -146,13 +148,13 @@ def bucket_filter(bits_per_second: int, burst: int, peak_bits_per_second: int | 
 
 
 def htb(r2q: int = 10, default_class: int = 0) -> str:
-    """htb. Without a default class, a classifier must choose."""
+    """Encodes htb. Without a default class, a classifier must select the class of every packet."""
     version = 3
     return _attribute(HTB_INIT, struct.pack("=IIIII", version, r2q, default_class, 0, 0)).hex()
 
 
 def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio: int, overhead: int) -> str:
-    """A class of htb: rates in bit/s, sizes in bytes."""
+    """Encodes a class of htb: rates in bit/s, sizes in bytes."""
 
     def ticks(octets: int, bits: int) -> int:
         return octets * 8_000_000_000 // bits // SCHEDULER_TICK_NS
@@ -162,7 +164,7 @@ def htb_class(rate: int, ceil: int, burst: int, cburst: int, quantum: int, prio:
 
 
 def prio(bands: int) -> str:
-    """prio. A classifier replaces its priority map."""
+    """Encodes prio. A classifier is used instead of its priority map."""
     return struct.pack("=i16B", bands, *[bands - 1] * 16).hex()
 
 
@@ -171,14 +173,14 @@ def drr_class(quantum: int) -> str:
 
 
 def sfq(queue: Mapping[str, Any]) -> str:
-    """sfq without RED: struct tc_sfq_qopt_v1."""
+    """Encodes sfq without RED: struct tc_sfq_qopt_v1."""
     perturb_s = round(queue["perturb_s"] or 0)
     sizes = (queue["limit_packets"], queue["divisor"], queue["flows"], queue["depth_packets"], int(queue["headdrop"]))
     return (struct.pack("=IiIIIII", queue["quantum_bytes"], perturb_s, *sizes) + bytes(44)).hex()
 
 
 def words(kind: str, queue: Mapping[str, Any]) -> str:
-    """A discipline of `WORDS`. A null value leaves Linux's default."""
+    """Encodes a discipline of `WORDS`. A null value keeps Linux's default."""
     values = {number: word(queue[key]) for key, (number, word) in WORDS[kind].items() if queue[key] is not None}
     # fq's timer is up to 10 us late by default, to send several packets at once.
     always = {FQ_RATE_ENABLE: 1, FQ_TIMER_SLACK: 0} if kind == "fq" else {}
@@ -186,7 +188,7 @@ def words(kind: str, queue: Mapping[str, Any]) -> str:
 
 
 def choke(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, ecn: bool) -> str:
-    """choke: limits in packets, the rest as in `red`."""
+    """Encodes choke. Limits are in packets; the other arguments are as in `red`."""
     scell, table = _idle_table(weight_shift, idle_ns)
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, RED_ECN * ecn)
     options = _attribute(CHOKE_PARMS, parameters) + _attribute(CHOKE_STAB, table)
@@ -194,17 +196,19 @@ def choke(limit: int, low: int, high: int, weight_shift: int, probability: float
 
 
 def fifo(limit: int) -> str:
-    """pfifo, bfifo and pfifo_head_drop: limit in packets, bfifo's in bytes."""
+    """Encodes the limit of pfifo, bfifo and pfifo_head_drop: bytes for bfifo, packets for the others."""
     return struct.pack("=I", limit).hex()
 
 
 def red(limit: int, low: int, high: int, weight_shift: int, probability: float, idle_ns: float, flags: int) -> str:
-    """red: thresholds in bytes, weight 2^-weight_shift, and `idle_ns` for an average packet's transmission.
+    """Encodes red: thresholds in bytes, a weight of 2^-weight_shift, and the transmission time of an average packet,
+    `idle_ns`.
 
-    After an idle time, the average is shifted right by a table with cells of 2^scell microseconds.
+    After an idle time, the kernel shifts the average right. A table with one entry per 2^scell microseconds contains
+    the number of bits.
     """
     scell, table = _idle_table(weight_shift, idle_ns)
-    # A 32-bit probability replaces Plog. Only flags in the old field start the adaptation timer.
+    # A 32-bit probability replaces Plog. The adaptation timer starts only for flags in the old field.
     old = flags if flags & RED_ADAPTATIVE else 0
     parameters = struct.pack("=IIIBBBB", limit, low, high, weight_shift, 0, scell, old)
     options = _attribute(RED_PARMS, parameters) + _attribute(RED_STAB, table)
@@ -215,7 +219,7 @@ def red(limit: int, low: int, high: int, weight_shift: int, probability: float, 
 
 
 def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
-    """Bits by which 0 to 255 cells of idle time shift the average; 31 clears it."""
+    """Returns the number of bits by which 0 to 255 cells of idle time shift the average; 31 clears the average."""
     if weight_shift == 0 or idle_ns <= 0:
         return 0, bytes([0, *[31] * 255])
     packets_a_bit = -1 / math.log2(1 - 2.0**-weight_shift)
@@ -225,17 +229,18 @@ def _idle_table(weight_shift: int, idle_ns: float) -> tuple[int, bytes]:
 
 
 def codel_step(limit: int, threshold_s: float) -> str:
-    """codel that only marks packets above the threshold. Its target is too high for its control law."""
+    """Encodes a codel that only marks packets above the threshold. Its target is so high that its control law never
+    applies."""
     never_s = (1 << 30) / 1e6
     law = {"target_s": never_s, "interval_s": never_s, "ecn": None}
     return words("codel", {**law, "limit": {"packets": limit}, "ce_threshold_s": threshold_s})
 
 
 def cake(queue: Mapping[str, Any], bits_per_second: int, link_header: int, ack_filter: str) -> str:
-    """cake with `link_header` extra bytes per packet. A rate of 0 disables the shaper."""
+    """Encodes cake with `link_header` extra bytes per packet. A rate of 0 disables the shaper."""
     framing = queue["framing"]
     rate = _attribute(CAKE_BASE_RATE64, struct.pack("=Q", bits_per_second // 8))
-    # Only this value may be negative.
+    # This is the only value that may be negative.
     added = _attribute(CAKE_OVERHEAD, struct.pack("=i", framing["overhead_bytes"] + link_header))
     rest = {
         CAKE_ATM: CAKE_CELLS.index(framing["cell_format"]),
@@ -264,9 +269,10 @@ def delay_line(
     gilbert: tuple[float, float, float, float] | None = None,
     room: int = NETEM_ROOM,
 ) -> str:
-    """netem: a serializer (with a rate), then a constant delay; random or bursty loss; a limit in packets.
+    """Encodes netem: a serializer (if a rate is given), then a constant delay; random or bursty loss; a limit in
+    packets.
 
-    `gilbert` has four probabilities: good to bad, bad to good, passing in the bad state, loss in the good state.
+    `gilbert` has four probabilities: good to bad, bad to good, no loss in the bad state, loss in the good state.
     """
     options = struct.pack("=IIIIII", 0, room, _probability(loss), 0, 0, 0)
     options += _attribute(NETEM_LATENCY, struct.pack("=q", delay_ns))
@@ -280,7 +286,7 @@ def delay_line(
 
 
 def size_table(overhead: int) -> str:
-    """TCA_STAB: adds `overhead` bytes to packets, for all disciplines below."""
+    """Encodes TCA_STAB, which adds `overhead` bytes to packets for this discipline and all disciplines below."""
     specification = struct.pack("=BBHiIIII", 0, 0, 0, overhead, LINK_LAYER_ETHERNET, 0, 0, 0)
     return _attribute(STAB_BASE, specification).hex()
 

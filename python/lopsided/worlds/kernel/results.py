@@ -1,6 +1,6 @@
-"""Builds the tables of a run on Linux. Values that Linux lacks are null.
+"""Builds the tables of a run on Linux. Values that Linux does not report are null.
 
-Waiting times are those of individual packets, captured before and after the queue.
+Waiting times are measured for individual packets, which are captured before and after the queue.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class _Reader(FlowReader):
             "marks": self._marks(),
             "transfers": self.transfers(),
         }
-        # Times depend on clock reads, which captures change. So the digest covers only counts.
+        # Times depend on reads of the clock, and captures change these. Therefore the digest covers only counts.
         fates = [tables["flows"].select(pl.col(pl.Int64)).rows(), self.result["queues"]]
         facts = {name: self.result[name] for name in ("kernel", "checks", "load", "capture_lost", "netstat")}
         return Measured(tables, hashlib.sha256(repr(fates).encode()).hexdigest()[:16], facts)
 
     def read_delays(self) -> pl.DataFrame:
-        """RTTs of TCP and one-way delays of datagrams: flow, at_ns, ms."""
+        """Returns the RTTs of TCP and the one-way delays of datagrams: flow, at_ns, ms."""
         frames: list[pl.DataFrame] = []
         for host in self.scenario["hosts"]:
             ports = {flow.port: n for n, flow in self.tcp_flows() if self.scenario["flows"][n]["from"] == host}
@@ -66,7 +66,7 @@ class _Reader(FlowReader):
         return pl.concat(frames) if frames else delay_frame(0, [])
 
     def _waits(self, queue: Watched) -> pl.DataFrame:
-        """Waits of packets that left a queue: at_ns, ms, octets."""
+        """Returns the waiting times of packets that left a queue: at_ns, ms, octets."""
         before, behind = (self.folder / f"{queue.file(side)}.pcap" for side in ("in", "out"))
         origin = self.result["origin_realtime_ns"]
         into, out_of = (self._station(queue.node, interface) for interface in (queue.way_in, queue.interface))
@@ -78,7 +78,7 @@ class _Reader(FlowReader):
         return pl.DataFrame(rows, schema={"at_ns": pl.Int64, "ms": pl.Float64, "octets": pl.Int64}, orient="row")
 
     def _station(self, node: str, interface: str) -> bytes:
-        """The hardware address of an interface."""
+        """Returns the hardware address of an interface."""
         ends = (end for veth in self.job.veths for end in veth.ends)
         return bytes.fromhex(
             next(end.mac for end in ends if (end.node, end.name) == (node, interface)).replace(":", "")
@@ -133,7 +133,7 @@ class _Reader(FlowReader):
         return run_tables()["links"].frame(rows)
 
     def _fates(self, fates: list[Row]) -> list[Row]:
-        """Returns one row per reason. Linux counts packets, not bytes."""
+        """Returns one row per reason for a loss or mark. Linux counts packets, not bytes."""
         return [fate for fate in fates if fate["packets"]]
 
     def _drops(self) -> pl.DataFrame:

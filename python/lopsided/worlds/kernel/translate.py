@@ -1,6 +1,6 @@
-"""Translates a resolved scenario to Linux's settings, and rejects what Linux lacks.
+"""Translates a resolved scenario to Linux's settings, and rejects settings that Linux does not have.
 
-Nothing is approximated silently: errors name rejected settings, and the run's facts name unavoidable differences.
+Nothing is approximated silently. Errors name the rejected settings, and the run's facts name unavoidable differences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Switch: TypeAlias = Literal["sack", "dsack", "timestamps", "window_scaling", "ra
 Fixed: TypeAlias = Literal["prr", "rate_halving", "fack", "limited_transmit"]
 
 ETHERNET_FRAME = 1514
-"""Packet size in bytes that Linux assumes for a queue, with the link header."""
+"""Packet size in bytes, including the link header, that Linux assumes for a queue."""
 
 FIRST_PORT = 5001
 FOREVER = 1 << 30
@@ -33,11 +33,11 @@ FOREVER = 1 << 30
 DEFAULT_SYSCTLS = {
     # Earlier connections must not influence a run.
     "net.ipv4.tcp_no_metrics_save": "1",
-    # A guest with little memory would have smaller defaults.
+    # In a guest with little memory, the kernel would choose smaller defaults.
     "net.ipv4.tcp_rmem": "4096 131072 6291456",
     "net.ipv4.tcp_wmem": "4096 16384 4194304",
-    # Packets on one kernel carry their socket's hash. A new hash after a timeout would move the connection to another
-    # bucket, unlike on a separate router.
+    # A packet carries the hash of its socket to other nodes of the same kernel. A new hash after a timeout would move
+    # the connection to another bucket, which a separate router would not do.
     "net.core.txrehash": "0",
 }
 
@@ -51,7 +51,7 @@ SWITCHES: dict[Switch, tuple[str, str, str]] = {
     "frto": ("net.ipv4.tcp_frto", "0", "2"),
     "ecn_fallback": ("net.ipv4.tcp_ecn_fallback", "0", "1"),
 }
-"""Sysctls of settings, with their values for false and true."""
+"""For each setting, the sysctl and its values for false and true."""
 
 ECN = {"off": "0", "on": "1", "accept": "2"}
 """net.ipv4.tcp_ecn. Linux 6.18 has accurate ECN."""
@@ -62,24 +62,24 @@ NO_SWITCH: dict[Fixed, bool] = {
     "fack": False,
     "limited_transmit": True,
 }
-"""Settings fixed in Linux 6.1, and their value. The opposite is rejected."""
+"""Settings that are fixed in Linux 6.1, with their value. The opposite value is rejected."""
 
 
 @dataclass(frozen=True)
 class Stacks:
-    """The namespace of each end (`from`, `to`) of each TCP flow, and the namespaces' sysctls."""
+    """The namespace of each end (`from`, `to`) of each TCP flow, and the sysctls of the namespaces."""
 
     nodes: dict[tuple[int, End], str]
     sysctls: dict[str, dict[str, str]]
     route_metrics: dict[str, dict[str, int]]
 
     def sysctls_of(self, node: str) -> dict[str, str]:
-        """The sysctls that differ from the defaults."""
+        """Returns the sysctls that differ from the defaults."""
         return {**DEFAULT_SYSCTLS, **self.sysctls.get(node, {})}
 
 
 def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> Stacks:
-    """Returns the stacks of all ends, except on hosts `elsewhere`, which do not use the kernel's TCP."""
+    """Returns the stacks of all ends, except on the hosts in `elsewhere`. These hosts do not use the kernel's TCP."""
     sysctls: dict[str, dict[str, str]] = {}
     metrics: dict[str, dict[str, int]] = {}
     nodes = _nodes(scenario, elsewhere)
@@ -91,7 +91,7 @@ def stacks(scenario: said.Resolved, elsewhere: frozenset[str] = frozenset()) -> 
 
 
 def layout(scenario: said.Resolved) -> Layout:
-    """Returns the network with each end's stack. Raises Unsupported if Linux lacks a feature."""
+    """Returns the network with each end's stack. Raises Unsupported if Linux does not have a feature."""
     found = stacks(scenario)
     _refuse_networks(scenario)
     ends = {
@@ -122,7 +122,7 @@ def _refuse_networks(scenario: said.Resolved) -> None:
 
 
 def refusals(scenario: said.Resolved, seed: int) -> list[str]:
-    """Lists what Linux does not support: one reason per direction, stack and flow."""
+    """Returns the reasons why Linux cannot run the scenario: at most one per direction, stack and flow."""
     found: list[str] = []
 
     def attempt(translate: Callable[[], object], where: str = "") -> None:
@@ -145,7 +145,7 @@ def refusals(scenario: said.Resolved, seed: int) -> list[str]:
             attempt(lambda stack=flow[name]: _route_metrics(stack), where)
         attempt(lambda flow=flow: _flow(flow, ("", ""), FIRST_PORT, FOREVER, seed))
     if not found:
-        # Flows of one interface need the same stack.
+        # All flows of an interface must have the same stack.
         attempt(lambda: (layout(scenario), flows(scenario, seed)))
     return list(dict.fromkeys(found))
 
@@ -169,10 +169,11 @@ _STACKS: dict[End, Literal["sender_stack", "receiver_stack"]] = {"from": "sender
 
 
 def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int, End], str]:
-    """Returns the namespace of each end (`from`, `to`) of each TCP flow: the host's, or one attached to it.
+    """Returns the namespace of each end (`from`, `to`) of each TCP flow: the host's namespace, or a namespace that is
+    attached to it.
 
-    Linux has settings and counters per namespace, so sending flows and different stacks are separate. But TCP must be
-    in the namespace of a described host interface.
+    Linux has settings and counters per namespace, so each sending flow and each different stack has its own namespace.
+    However, if the scenario describes a host's interface, TCP must be in the namespace of that interface.
     """
     with_interface = {each["host"] for each in scenario["interfaces"]}
     _refuse_other_transports(scenario, elsewhere)
@@ -205,14 +206,14 @@ def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str])
 
 
 def _agree(scenario: said.Resolved, ends: list[tuple[int, End]]) -> bool:
-    """True if these ends can share a stack."""
+    """Returns true if these ends can share a stack."""
     stacks = [scenario["flows"][number][_STACKS[end]] for number, end in ends]
     settings = [(_sysctls(stack), _route_metrics(stack)) for stack in stacks]
     return all(one == settings[0] for one in settings)
 
 
 def modules(scenario: said.Resolved) -> list[str]:
-    """Kernel modules for the scenario, unless built in."""
+    """Returns the kernel modules that the scenario needs, unless they are built in."""
     controls = {flow["sender_stack"]["cc"] for flow in scenario["flows"]}
     queues = [_discipline(link[way]["queue"], "") for link in scenario["links"] for way in ("down", "up")]
     kinds = {kind for queue in queues for kind in _kinds(queue)} - {"pfifo", "bfifo", "pfifo_head_drop"}
@@ -226,7 +227,7 @@ def _kinds(discipline: Discipline) -> set[str]:
 
 
 def series(scenario: said.Resolved) -> str | None:
-    """The Linux series that all profiles model, such as "6.12", if any."""
+    """Returns the Linux series that all profiles model, such as "6.12"; `None` if there is no such series."""
     profiles = {flow[stack]["profile"] for flow in scenario["flows"] for stack in _STACKS.values()}
     names = {profile.removeprefix("linux-") for profile in profiles}
     return next(iter(names)) if len(names) == 1 and names <= set(build.SERIES) else None
@@ -343,7 +344,7 @@ def _direction(direction: said.Direction, where: str) -> Direction:
 def _rate(rate_bps: int, where: str, cell_format: str) -> int:
     if rate_bps % 8 or rate_bps >= 1 << 35:
         raise Unsupported(f"{where}: Linux's shapers take whole octets per second below 34 Gbit/s")
-    # Linux cannot add 1 byte per 64. A slower line has the same transmission times.
+    # Linux cannot add 1 byte per 64 bytes. A slower line has the same transmission times.
     return rate_bps * 64 // 65 // 8 * 8 if cell_format == "ptm" else rate_bps
 
 
@@ -354,8 +355,8 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
         # A changed tbf fills its bucket and does not wake the waiting packet (tbf_change).
         raise Unsupported(f"{where}: Linux's tbf refills continuously, and not by intervals")
     if shaper["line_rate_bps"] is not None:
-        # Neither tbf nor htb can pace the burst. tbf's peakrate bucket holds a full packet, so small packets would
-        # leave too early. htb sends the first packet on borrowed tokens.
+        # Neither tbf nor htb can pace the burst. The peakrate bucket of tbf holds a full-size packet, so small packets
+        # would leave too early. htb sends the first packet on borrowed tokens.
         raise Unsupported(f"{where}: Linux's tbf lets a burst pass at once, and not at a line's rate")
     return shaper["burst_bytes"]
 
@@ -386,7 +387,7 @@ def _discipline(queue: said.Queue, where: str) -> Discipline:
 
 
 def _shapes(queue: said.Queue) -> bool:
-    """True if the queue itself delays packets and needs no shaper."""
+    """Returns true if the queue itself delays packets, so that it needs no shaper."""
     if queue["kind"] == "ack_filter":
         return _shapes(queue["queue"])
     if queue["kind"] == "fq":
@@ -412,7 +413,8 @@ def _classifier(queue: said.PrioQueue | said.DrrQueue | said.HtbQueue, classes: 
 
 
 def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
-    """Returns kind, options, and capacity in full packets; 0 if packets are dropped earlier."""
+    """Returns the kind, the options, and the capacity in full packets; 0 if packets are dropped before the queue is
+    full."""
     if queue["kind"] == "fq":
         return "fq", qdisc.words("fq", queue), 0
     if queue["kind"] == "sfq":
@@ -441,7 +443,7 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
     if "bytes" in limit and not front:
         return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
     if "bins" in limit:
-        # A size table (stab) belongs to the root, so queue and shaper would both round.
+        # A size table (stab) belongs to the root, so both the queue and the shaper would round sizes.
         raise Unsupported(f"{where}: Linux has no such queue: if a queue counts bins there, the line counts them too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 
@@ -521,7 +523,7 @@ def _cake(queue: said.CakeQueue, where: str, ack_filter: str) -> tuple[str, str,
     if queue["memlimit_bytes"] is not None:
         raise Unsupported(f"{where}: Linux's cake counts the kernel's buffers, not octets: leave memlimit out")
     rate_bps = _rate(queue["bandwidth_bps"] or 0, where, "none")
-    # The kernel subtracts the link header, but so does the line's size table.
+    # The kernel subtracts the link header, but the line's size table already does that.
     return "cake", qdisc.cake(queue, rate_bps, ETHERNET_HEADER, ack_filter), 0
 
 
@@ -531,12 +533,13 @@ def _packets(limit: said.Limit, kind: str, where: str) -> None:
 
 
 def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
-    """Translates `step`: red without averaging for bytes, codel without its control law for times."""
+    """Translates `step`. A threshold in bytes becomes red without averaging; a threshold in time becomes codel without
+    its control law."""
     limit, threshold = queue["limit"], queue["mark_threshold"]
     if queue["ect"] != "ect":
         raise Unsupported(f"{where}: Linux 6.1's disciplines with one queue mark ECT(0) and ECT(1) alike")
     if "bytes" in threshold and "bytes" in limit:
-        # `step` marks above its threshold, red from it on.
+        # `step` marks packets above its threshold. red also marks packets at the threshold.
         above = threshold["bytes"] + 1
         flags = qdisc.RED_ECN | qdisc.RED_NODROP
         return "red", qdisc.red(limit["bytes"], above, above, 0, 1.0, 0.0, flags), 0
@@ -549,7 +552,7 @@ def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
 
 def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int) -> Flow:
     app = flow["app"]
-    # Use the simulator's random number, so that a flow starts at the same time in both worlds.
+    # The simulator's random number is used, so that a flow starts at the same time in both worlds.
     jitter = _native.first_draw(seed, f"flow/{flow['name']}/start", nanoseconds(flow["start_jitter_s"]))
     common: dict[str, Any] = {
         "name": flow["name"],
@@ -570,7 +573,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
     sender, receiver = flow["sender_stack"], flow["receiver_stack"]
     common |= {
         "cc": sender["cc"],
-        # Like the MSS option, TCP_MAXSEG includes timestamps.
+        # TCP_MAXSEG includes timestamps, as the MSS option does.
         "max_segment": sender["mss_bytes"] or receiver["mss_bytes"] or 0,
         "send_buffer": _buffer(sender["send_buffer_bytes"]),
         "receive_buffer": _buffer(receiver["receive_buffer_bytes"]),
@@ -590,7 +593,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
 
 
 def _datagram_size(flow: said.Flow) -> int:
-    """Size of a flow's datagrams, else 0."""
+    """Returns the size of a flow's datagrams; 0 for TCP."""
     return flow["app"]["size_bytes"] if flow["app"]["kind"] == "udp" else 0
 
 

@@ -1,9 +1,9 @@
 """The kernel world's version for a run: a digest of everything that can change its values.
 
-It covers the job that Linux executes, the code of the agent and of its results' readers (without comments and
+The digest covers the job that Linux executes, the code of the agent and of its results' readers (without comments and
 docstrings), and the kernel's configuration. A run records the kernel's release separately.
 
-A recorded run with another version is outdated. Comparing takes milliseconds and no kernel.
+A recorded run with another version is outdated. The comparison takes milliseconds and needs no kernel.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 MEASURING = ("guest/*.py", "flow_results.py", "results.py")
-"""Code that executes a job and reads its results."""
+"""The code that executes a job and reads its results."""
 DIGITS = 16
 
 
 def of_job(job: Job) -> str:
-    """Returns a job's version. It excludes samples and captures, which only observe."""
+    """Returns a job's version. The version does not depend on samples and captures, which only observe."""
     plain = replace(job, taps=[], sample_ns=0, queue_sample_ns=0, record_ns=0)
     said = json.dumps(asdict(plain), sort_keys=True)
     return hashlib.sha256(f"{said}{_code()}{build.configuration()}".encode()).hexdigest()[:DIGITS]

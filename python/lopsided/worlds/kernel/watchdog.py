@@ -1,7 +1,8 @@
 """Starts a program, and kills all its processes when the caller has ended, even by kill -9.
 
 `python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`: TIME is `real` (with priority) or `virtual`. Standard input is a
-silent pipe. When the caller's end closes, the watchdog kills the program and removes the folder.
+pipe to which the caller writes nothing. When the caller's end of the pipe closes, the watchdog kills the program and
+removes the folder.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ URGENCY = 10
 
 
 def prepare(time: str) -> None:
-    """Sets what the program inherits: priority in real time, if permitted, and fixed memory addresses."""
+    """Sets the attributes that the program inherits: a higher priority in real time, if permitted, and fixed memory
+    addresses."""
     if time == "real":
         with contextlib.suppress(PermissionError):
             os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(URGENCY))
@@ -29,8 +31,8 @@ def prepare(time: str) -> None:
 
 
 def main(folder: str, command: list[str]) -> int:
-    """Runs the command until it or the caller ends."""
-    # User-mode Linux has many processes, which must end together. The program inherits this process's descriptors.
+    """Runs the command until it ends or the caller ends."""
+    # User-mode Linux has many processes, which must end together. The program inherits the descriptors of this process.
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0, close_fds=False)
     Path(folder, "guest.pid").write_text(str(process.pid))
     poll = select.poll()

@@ -1,11 +1,11 @@
 """The live world: real packets in real time.
 
-The path (links, queues, stages, routers, access, media) is the simulator's code on the machine's clock. Each host is a
-network namespace with a TUN device and this kernel's TCP; hosts in `ours` have the simulator's. The kernel world's
-agent drives the kernel's flows and owns the namespaces.
+The simulator's code emulates the path (links, queues, stages, routers, access, media) in real time. Each host is a
+network namespace with a TUN device and this kernel's TCP. Hosts in `ours` use the simulator's TCP instead. The kernel
+world's agent drives the kernel's flows and owns the namespaces.
 
-The kernel's TCP reacts to times, so a run cannot be repeated. Left out: applications that the agent lacks, and
-interfaces of hosts with the kernel's TCP.
+The kernel's TCP reacts to real time, so a run cannot be repeated exactly. Left out: applications that the agent does
+not have, and the interface settings of hosts that use the kernel's TCP.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["check", "run", "run_many"]
 
 PREPARATION_S = 60.0
-"""Seconds for creating namespaces and devices."""
+"""Seconds allowed for creating namespaces and devices."""
 
 LATE_MS = 10.0
 """A run is rejected if its packets or timers are late by this number of ms on average."""
@@ -42,7 +42,7 @@ LATE_MS = 10.0
 def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
     """Runs the scenario once.
 
-    Raises Overloaded if this machine is too slow, and LiveError if it lacks a feature or a permission.
+    Raises Overloaded if this machine is too slow, and LiveError if a feature or a permission is missing.
     """
     check(scenario, options)
     capture = None
@@ -64,7 +64,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
         except subprocess.TimeoutExpired:
             raise LiveError("the agent that plays the hosts was still running long after the run's end") from None
         finally:
-            # The agent has ended, so end the path too.
+            # The agent has ended, so the path must end too.
             carried = path.finish()
         if (lacking := backend.what_lacked(folder)) is not None:
             raise LiveError(f"this machine cannot play the hosts: {lacking}")
@@ -98,7 +98,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 
 
 def check(scenario: Scenario, options: RunOptions) -> None:
-    """Raises an error for another world's option, or a congestion control that the kernel lacks."""
+    """Raises an error for an option of another world, or for a congestion control that the kernel does not have."""
     if options.cores > 1:
         raise UsageError("the world live has one clock: only the simulator takes several cores for one run")
     if options.kernel is not None:

@@ -22,10 +22,10 @@ HEADERS = 40
 """Size in bytes of IPv4 and TCP headers without options."""
 LEAST_MTU = 1500
 NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
-"""The sysctl that keeps new devices from sending neighbour discovery."""
+"""This sysctl prevents new devices from sending neighbour discovery packets."""
 
 Device = tuple[int, list[tuple[int, bool]]]
-"""A device's host index, and its flow ends: flow number, and true for the sending end."""
+"""The host index of a device, and its flow ends. A flow end has the flow's number, and true for the sending end."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,15 @@ class Plan:
     job: Job
     devices: list[Device]
     passages: list[int]
-    """Hosts with the simulator's TCP whose packets cross a kernel first."""
+    """Hosts with the simulator's TCP whose packets pass through a kernel first."""
 
     def job_talking_by(self, descriptor: int) -> Job:
-        """Returns the job for an agent with this descriptor."""
+        """Returns the job for an agent that communicates with the path through this descriptor."""
         return replace(self.job, channel=descriptor)
 
 
 def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
-    """Plans a run. Hosts in `ours` have the simulator's TCP."""
+    """Plans a run. Hosts in `ours` use the simulator's TCP."""
     resolved = scenario.resolved
     stacks = translate.stacks(resolved, ours)
     addresses = dict(zip(resolved["hosts"], scenario.native.addresses(), strict=True))
@@ -97,7 +97,7 @@ def make(scenario: Scenario, seed: int, ours: frozenset[str]) -> Plan:
 
 
 def _passage(host: str) -> str:
-    """Returns a name unlike any host's."""
+    """Returns a name that no host has."""
     return f"{host}/passage"
 
 

@@ -1,4 +1,5 @@
-"""Builds the tables of a live run: the path's as in the simulator, the flows' from both ends.
+"""Builds the tables of a live run. The path's tables come from the simulator's code, the tables of the flows from both
+ends of each flow.
 
 If the kernel sends, TCP_INFO shows the windows, and packets at the edges of the path show the RTTs. Values that Linux
 does not report are null.
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from lopsided.worlds.kernel.guest.job import Job
 
 Carried = tuple[dict[str, Any], bytes, dict[str, Any]]
-"""The path's result: its run, the kernel flows' RTTs, and facts."""
+"""The result of the path: its run, the RTTs of the kernel's flows, and facts."""
 
 
 def read(folder: Path, job: Job, scenario: said.Resolved, ours: frozenset[str], carried: Carried) -> Measured:
@@ -37,7 +38,7 @@ class _Reader(FlowReader):
         self._raw_digest = raw["digest"]
         self._senders = [flow["from"] not in ours for flow in scenario["flows"]]
         self._receivers = [flow["to"] not in ours for flow in scenario["flows"]]
-        """For each flow: true if the kernel sends, and true if the kernel receives."""
+        """For each flow, true if the kernel sends; and for each flow, true if the kernel receives."""
         super().__init__(folder, job, scenario)
 
     def measured(self) -> Measured:
@@ -55,7 +56,7 @@ class _Reader(FlowReader):
         return Measured(tables, digest, {**facts, "path": self._path})
 
     def read_delays(self) -> pl.DataFrame:
-        """RTTs at the path's edges: flow, at_ns, ms."""
+        """Returns the RTTs that were measured at the edges of the path: flow, at_ns, ms."""
         flow, at_ns, took_ns = np.frombuffer(self._trips, dtype=np.uint64).astype(np.int64).reshape(-1, 3).T
         return pl.DataFrame({"flow": flow, "at_ns": at_ns, "ms": took_ns / 1e6})
 
@@ -65,11 +66,11 @@ class _Reader(FlowReader):
         return run_tables()["flows"].frame(rows)
 
     def _joined(self, number: int, simulated: dict[str, Any]) -> dict[str, Any]:
-        """Joins both ends' summaries of a flow."""
+        """Joins the summaries of both ends of a flow."""
         sender, receiver = self._senders[number], self._receivers[number]
         kernel = self.flow(number)
         if not sender and not receiver:
-            # Datagram delays are measured at the path's edges.
+            # Delays of datagrams are measured at the edges of the path.
             of_datagrams = [name for name in kernel if name.startswith("rtt_")] if self._is_datagram(number) else []
             return simulated | {name: kernel[name] for name in of_datagrams}
         if sender and receiver:
@@ -93,7 +94,7 @@ class _Reader(FlowReader):
             return self._simulated["samples"]
         kernel, simulated = self.samples(), self._simulated["samples"]
         at = ["time_s", "flow"]
-        # Both sides compute times differently, so round to ns.
+        # The kernel's and the path's times are computed differently, so both are rounded to ns.
         whole = (pl.col("time_s") * 1e9).round().cast(pl.Int64).alias("time_ns")
         either = simulated.with_columns(whole).join(
             kernel.with_columns(whole),

@@ -1,5 +1,5 @@
 """The agent, which builds namespaces, drives flows, takes samples and captures packets.
 
-It runs on the machine's kernel and inside user-mode Linux. There it has a bare Python, so it may use only the standard
-library and pyroute2, and is imported as `guest`.
+The agent runs on the machine's kernel or inside user-mode Linux. In user-mode Linux, only Python's standard library and
+pyroute2 are available. The package is imported as `guest`.
 """

@@ -47,14 +47,14 @@ def _run(folder: Path) -> None:
         except TooLate:
             (folder / "late.txt").write_text("")
         except PathGone:
-            # The process with the path reports why it ended.
+            # The process that runs the path reports why it ended.
             sys.exit(1)
     except BaseException:
         (folder / "error.txt").write_text(traceback.format_exc())
 
 
 def _stir(seed: int) -> None:
-    """Mixes the seed into the kernel's random numbers, the only source in virtual time."""
+    """Mixes the seed into the kernel's random numbers. In virtual time, there is no other source of randomness."""
     with Path("/dev/urandom").open("wb", buffering=0) as pool:
         pool.write(seed.to_bytes(8, "little"))
         fcntl.ioctl(pool, RNDRESEEDCRNG)
@@ -65,7 +65,8 @@ def _run_as_first_process(folder: Path) -> None:
     _mount("proc", "/proc")
     _mount("sysfs", "/sys")
     _mount("hostfs", str(folder), str(folder))
-    # The first process ignores signals without handlers and must outlive all others, so the work is in a child.
+    # The first process ignores signals without handlers, and must outlive all others. Therefore a child process does
+    # the work.
     child = os.fork()
     if child == 0:
         _run(folder)

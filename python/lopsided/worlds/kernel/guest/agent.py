@@ -1,4 +1,4 @@
-"""The agent's steps: build, check, measure, write.
+"""Runs the steps of the agent: build, check, measure, write.
 
 The job's folder has `tcp.csv` (TCP_INFO of senders, and bytes read by receivers), `queues.csv`, and a pcap file per
 tap. `result.json` is written last and marks the end.
@@ -30,10 +30,11 @@ from .topology import CannotBuild, Network, QueueCount
 from .tun import PathGone, Talk, TooLate
 
 LEAD_NS = 100_000_000
-"""Minimum time in ns between the preparations and time 0."""
+"""Minimum time in ns between the end of the preparations and time 0."""
 
 SLOT_NS = 512 * 4_000_000
-"""Slot length in ns on level 3 of the kernel's timer wheel: 512 ticks at 250 Hz. Finer slots never cross its ends."""
+"""Slot length in ns on level 3 of the kernel's timer wheel: 512 ticks at 250 Hz. Slots of the finer levels never cross
+the ends of these slots."""
 
 PHASE_NS = 75_000 % 512 * 4_000_000
 """Offset of these slots in ns. At boot, the tick counter is 75,000 ticks before a slot (jiffies wrap after 5
@@ -96,13 +97,14 @@ class Agent:
         self._queues_before = self._queue_counts()
         self._netstat_before = self._netstat()
         if talk is None:
-            # Start at the start of a timer slot, so that the kernel rounds timers in the same way in every run.
+            # The run starts at the start of a timer slot, so that the kernel rounds timers in the same way in every
+            # run.
             slots = (self.loop.now() + LEAD_NS - PHASE_NS) // SLOT_NS + 1
             self.origin = slots * SLOT_NS + PHASE_NS
         else:
             self.origin = self.loop.now() + LEAD_NS
             talk.begin(self.origin)
-            # The process with the path sends nothing, so a readable socket means its end.
+            # The process with the path sends nothing, so the socket becomes readable only when that process ends.
             self.loop.watch(talk.socket, select.EPOLLIN, _give_up)
         self.result["origin_monotonic_ns"] = self.origin
         self.result["origin_realtime_ns"] = time.time_ns() - self.loop.now() + self.origin
@@ -120,14 +122,14 @@ class Agent:
             self._every(self.job.sample_ns, lambda now: self._sample_flows(now, tcp))
             self._every(self.job.queue_sample_ns, lambda now: self._sample_queues(now, queues))
             self._every(max(1, self.job.duration_ns // PROGRESS_STEPS), self._say_progress)
-            # 1 ns after the last samples.
+            # The end is 1 ns later than the last samples.
             self.loop.at(self.origin + self.job.duration_ns + 1, self._end)
             try:
                 self.loop.run()
             except (OSError, PathGone):
                 if talk is None or self.loop.now() < self.origin + self.job.duration_ns:
                     raise
-                # Devices and path end with the run, so a late process finds them gone.
+                # Devices and path are removed at the end of the run, so a process that is late does not find them.
                 raise TooLate from None
         if talk is not None:
             self.loop.forget(talk.socket)

@@ -1,7 +1,8 @@
-"""Captures packets at the hosts in a separate process, which does not delay senders.
+"""Captures packets at the hosts in a separate process, so that senders are not delayed.
 
-Each tap is a packet socket with a ring (packet_mmap, TPACKET_V2), where the kernel puts times and first bytes. The
-process empties it into a pcap file. Packets without space are counted, and incomplete captures are not used.
+Each tap is a packet socket with a ring (packet_mmap, TPACKET_V2). The kernel writes times and the first bytes of
+packets to the ring, and the process moves them to a pcap file. Packets for which the ring has no space are counted.
+Incomplete captures are not used.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ FRAME = 256
 """Size in bytes of a ring's slot, which holds the header and the first bytes of a packet."""
 MOST_FRAMES, LEAST_FRAMES = 1 << 17, 1 << 12
 ALL_FRAMES = 1 << 19
-"""Slots of all rings: 128 MiB of a guest's 512 MiB."""
+"""Number of slots of all rings together: 128 MiB of a guest's 512 MiB."""
 BLOCK = 1 << 16
 DRAIN_EVERY_NS = 50_000_000
 
 
 class Capture:
-    """A running capture, until `finish`."""
+    """A capture that runs until `finish` is called."""
 
     def __init__(self, network: Network, taps: list[Tap], folder: Path, snap_length: int) -> None:
         share = max(LEAST_FRAMES, min(MOST_FRAMES, ALL_FRAMES // max(1, len(taps))))
@@ -59,7 +60,7 @@ class Capture:
         os.close(is_ready)
 
     def finish(self) -> dict[str, int]:
-        """Stops the capture, and returns lost packets per tap."""
+        """Stops the capture, and returns the number of lost packets per tap."""
         os.close(self._stop)
         os.waitpid(self._pid, 0)
         lost: dict[str, int] = json.loads((self._folder / "capture.json").read_text())
@@ -81,7 +82,8 @@ class _Ring:
         self._socket.bind((tap.interface, ETH_P_ALL))
 
     def map(self) -> None:
-        """Maps the ring into its reader. Linux 6.12 in user mode loses pages of a ring mapped before a fork."""
+        """Maps the ring into the process that reads it. In user mode, Linux 6.12 loses pages of a ring that is mapped
+        before a fork."""
         self._memory = mmap.mmap(self._socket.fileno(), self._size)
 
     def drain(self, file: BinaryIO) -> None:
@@ -128,8 +130,8 @@ def _capture(rings: list[_Ring], paths: list[Path], snap_length: int, ready: int
     files = [path.open("wb", buffering=1 << 20) for path in paths]
     for file in files:
         file.write(struct.pack("=IHHiIII", PCAP_NANOSECONDS, 2, 4, 0, 0, snap_length, LINK_TYPE_ETHERNET))
-    # Empty the ring at fixed times between the samples, so that in virtual time every run empties it after the same
-    # packets. Reading the clock would advance it, so use a timer.
+    # The ring is emptied at fixed times between the samples, so that in virtual time every run empties it after the
+    # same packets. A timer is used because reading the clock would advance the clock.
     timer = Timer()
     timer.arm((time.monotonic_ns() // DRAIN_EVERY_NS + 1) * DRAIN_EVERY_NS + DRAIN_EVERY_NS // 2, DRAIN_EVERY_NS)
     poll = select.poll()

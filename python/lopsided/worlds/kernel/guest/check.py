@@ -1,7 +1,8 @@
-"""Checks before the measurement that the path fits the scenario.
+"""Checks before the measurement that the path matches the scenario.
 
-A single small datagram shows the base delay. A train at 4 times the bottleneck's rate fills the queue: its spacing
-shows the rate, and its longest delay the queue's size, to half a packet. Failing paths are not measured.
+A single small datagram shows the base delay. A train of datagrams at 4 times the bottleneck's rate fills the queue. The
+spacing of their arrivals shows the rate. The longest delay shows the queue's size, to half a packet. A path that fails
+the check is not measured.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from .job import Check
 from .topology import Network
 
 SMALL, UDP_HEADERS = 36, 28
-"""UDP payload of a 64-byte datagram, and its headers, in bytes."""
+"""UDP payload of a 64-byte datagram, and the size of its headers, in bytes."""
 PORT = 9
 LONE, MOST_LONE = 3, 12
 TRAIN_SPEEDUP = 4
@@ -27,7 +28,7 @@ SO_RCVBUFFORCE, SO_TIMESTAMPNS = 33, 35
 
 @dataclass
 class Outcome:
-    """An expected and a measured value, in ms or kbit/s."""
+    """An expected value and the measured value, in ms or kbit/s."""
 
     path: str
     what: str
@@ -41,7 +42,7 @@ class Outcome:
 
 
 def hold(check: Check, network: Network, addresses: dict[str, str], virtual_time: bool) -> list[Outcome]:
-    """Checks one path, and leaves its queues empty."""
+    """Checks one path. Afterwards its queues are empty."""
     path = f"{check.sender}->{check.receiver}"
     slip_ms = 0.05 if virtual_time else 1.0
     with _Probe(check, network, addresses) as probe:
@@ -98,7 +99,8 @@ class _Probe:
         self._receiver.close()
 
     def base_delay_ns(self) -> float:
-        """Returns the smallest delay in ns of three single datagrams (more with losses); infinity if none arrives."""
+        """Returns the smallest delay in ns of three single datagrams; infinity if none arrives. If the path loses
+        packets, more datagrams are sent."""
         delays: list[int] = []
         for _ in range(MOST_LONE):
             self._send(SMALL)
@@ -108,7 +110,7 @@ class _Probe:
         return min(delays, default=math.inf)
 
     def train(self, count: int, spacing_ns: float) -> list[tuple[int, int]]:
-        """Sends datagrams at intervals. Returns arrival and delay of those that arrive."""
+        """Sends datagrams at intervals. Returns the arrival time and the delay of each datagram that arrives."""
         began = time.monotonic_ns()
         arrivals: list[tuple[int, int]] = []
         for index in range(count):
@@ -124,7 +126,7 @@ class _Probe:
         self._sender.send(struct.pack("q", time.time_ns()).ljust(size, b"\0"))
 
     def _arrivals(self, count: int) -> list[tuple[int, int]]:
-        """Reads until `count` datagrams have arrived, or the path could not delay one for longer."""
+        """Reads until `count` datagrams have arrived, or until no datagram can still be on the path."""
         arrivals: list[tuple[int, int]] = []
         poll = select.poll()
         poll.register(self._receiver, select.POLLIN)

@@ -1,7 +1,7 @@
-"""Losses that a scenario lists by packet number or time.
+"""Drops the packets that a scenario lists by number or time.
 
-An eBPF program (`bpf(2)`) after the queue counts packets and drops those on its list. No queue discipline of Linux does
-this.
+An eBPF program (`bpf(2)`) after the queue counts packets, and drops the packets on its list. No queue discipline of
+Linux does this.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Losses:
-    """The eBPF program that drops chosen packets in one direction. The kernel counts packets and drops in a shared
-    map."""
+    """The eBPF program that drops chosen packets in one direction. Two counters in a shared map count packets and
+    drops."""
 
     def __init__(self, chosen: ChosenLoss, origin_ns: int) -> None:
         # struct bpf_attr: kind, size of keys, size of values, number of entries.
@@ -55,7 +55,8 @@ def _load(program: bytes) -> int:
 
 
 def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
-    """Returns the eBPF instructions: count, look up number and time, pass or drop."""
+    """Returns the eBPF instructions. They count the packet, look up its number and the time, and pass or drop the
+    packet."""
     packet, now = 7, 8
     code = [
         _one(0x62, 10, 0, -4, 0),  # the key 0, on the stack
@@ -89,11 +90,12 @@ def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
 
 
 def _one(operation: int, to: int = 0, source: int = 0, offset: int = 0, value: int = 0) -> bytes:
-    """struct bpf_insn: opcode, registers, jump or memory offset, value."""
+    """Encodes a struct bpf_insn: opcode, registers, jump or memory offset, value."""
     return struct.pack("=BBhi", operation, source << 4 | to, offset, value)
 
 
 def _wide(to: int, value: int, kind: int = 0) -> list[bytes]:
-    """A 64-bit value takes two instructions. Kind 1 is a map's descriptor."""
+    """Encodes the loading of a 64-bit value, which takes two instructions. With kind 1, the value is a map's
+    descriptor."""
     low, high = struct.unpack("=ii", struct.pack("=Q", value))
     return [_one(0x18, to, kind, 0, low), _one(0, value=high)]

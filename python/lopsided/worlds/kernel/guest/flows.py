@@ -1,11 +1,12 @@
 """Senders and receivers of bulk flows, transfers, on-off flows and datagrams.
 
-A sender fills its socket whenever the kernel accepts more, then closes. A receiver reads as fast as it can. Payload is
-zeros, because nothing depends on it.
+A sender fills its socket whenever the kernel accepts more data, then closes it. A receiver reads as fast as it can. The
+payload is zeros, because nothing depends on its contents.
 
 Each connection's sender writes from its own thread. Linux stores written data in pages of the writing thread
-(`sk_page_frag`) and passes these pages to the receiver without a copy. With one thread for several connections, their
-pages would depend on each other, and so would the memory at the receivers and the advertised windows.
+(`sk_page_frag`) and passes these pages to the receiver without a copy. If one thread wrote to several connections, they
+would share pages. The memory at the receivers, and therefore the advertised windows, would then depend on other
+connections.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ COUNTERS = ("bytes_sent", "bytes_acked", "total_retrans", "data_segs_out", "segs
 
 
 class TcpFlow:
-    """A flow's two ends, or only the one on this kernel. Each transfer has a new connection."""
+    """Both ends of a flow, or only the end that is on this kernel. Each transfer has a new connection."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
         self.delivered = 0
         self.written = 0
         self.completed: list[tuple[int, int]] = []
-        """Start and end of completed transfers, in ns since the run's start."""
+        """Start and end of completed transfers, in ns since the start of the run."""
         self.begun_ns: int | None = None
         """Start of the current transfer."""
         self.sender: socket.socket | None = None
@@ -61,7 +62,7 @@ class TcpFlow:
             self._listener = self._listen()
         if flow.sender not in network.nodes:
             return
-        # Fails before the run if the kernel lacks a feature.
+        # If the kernel lacks a feature, this fails before the run starts.
         self._socket(flow.sender, 0).close()
         loop.at(origin_ns + flow.start_ns, self._start_transfer)
         loop.at(origin_ns + flow.stop_ns, self._stop)
@@ -69,7 +70,7 @@ class TcpFlow:
             loop.at(origin_ns + flow.start_ns + flow.on_ns, self._pause)
 
     def info(self) -> dict[str, int] | None:
-        """The sender's TCP_INFO, with sums over its connections; `None` if there is no connection."""
+        """Returns the sender's TCP_INFO, with sums over its connections; `None` if there is no connection."""
         if self.sender is None:
             return None
         info = tcp_info.read(self.sender)
@@ -78,11 +79,11 @@ class TcpFlow:
         return info
 
     def receive_space(self) -> int:
-        """The receiver's autotuning, bytes per RTT (`tcpi_rcv_space`)."""
+        """Returns the value of the receiver's autotuning, in bytes per RTT (`tcpi_rcv_space`)."""
         return tcp_info.read(self._reader)["rcv_space"] if self._reader is not None else 0
 
     def summary(self) -> dict[str, Any]:
-        """The counts of both ends over the run."""
+        """Returns the counts of both ends over the run."""
         info = self.info() or {**self._last, **self._past}
         received = self._received_packets
         if self._reader is not None:
@@ -110,7 +111,7 @@ class TcpFlow:
             made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         made.setblocking(False)
         made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-        # A sender elsewhere may have a congestion control that this kernel lacks.
+        # A sender on another machine may have a congestion control that this kernel does not have.
         if self.flow.sender in self._network.nodes:
             self._choose_control(made)
         if self.flow.max_segment:
@@ -137,7 +138,7 @@ class TcpFlow:
         self._loop.watch(reader, select.EPOLLIN, lambda _: self._read(reader))
 
     def _read(self, reader: socket.socket) -> None:
-        # With MSG_TRUNC the kernel discards the data and returns its length.
+        # With MSG_TRUNC, the kernel discards the data and returns its length.
         count = reader.recv_into(_SPACE, READ, socket.MSG_TRUNC)
         if count == 0:
             self._received_packets += tcp_info.read(reader).get("data_segs_in", 0)
@@ -211,14 +212,14 @@ class TcpFlow:
         if self._writer is not None:
             self._writer.shutdown(wait=False)
         if self.flow.size and not self._receives and self.begun_ns is not None:
-            # The receiver has read everything.
+            # At this point the receiver has read everything.
             self.completed.append((self.begun_ns, self._loop.now() - self._origin))
             self.begun_ns = None
         if self.flow.size and self._attempts < self.flow.repeat:
             self._loop.at(self._loop.now() + self.flow.pause_ns, self._start_transfer)
 
     def _pause(self) -> None:
-        """Ends an "on" period."""
+        """Ends an "on" period of an on-off flow."""
         self._paused = True
         self._loop.at(self._loop.now() + self.flow.off_ns, self._resume)
 
@@ -248,14 +249,15 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
 
 
 class DatagramFlow:
-    """A constant-rate stream of UDP datagrams with their sending times: both ends, or only the one on this kernel."""
+    """A stream of UDP datagrams at a constant rate, each with its sending time. It has both ends, or only the end that
+    is on this kernel."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
         self.delivered = 0
         self.written = 0
         self.delays: list[tuple[int, int]] = []
-        """Arrival and delay of each datagram."""
+        """Arrival time and delay of each datagram."""
         self._loop, self._origin, self._sent = loop, origin_ns, 0
         if flow.receiver in network.nodes:
             self._receive_at(network, addresses)
@@ -288,7 +290,7 @@ class DatagramFlow:
         return 0
 
     def summary(self) -> dict[str, Any]:
-        """The counts of both ends over the run."""
+        """Returns the counts of both ends over the run."""
         return {
             "delivered": self.delivered,
             "received_packets": len(self.delays),
@@ -319,6 +321,6 @@ class DatagramFlow:
 
 
 def make(flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> Any:
-    """The flow's programs, which wait for their start."""
+    """Creates the programs of a flow. They wait for the start of the flow."""
     kind = DatagramFlow if flow.datagram_rate else TcpFlow
     return kind(flow, network, addresses, loop, origin_ns)

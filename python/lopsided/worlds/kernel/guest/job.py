@@ -1,6 +1,6 @@
-"""The agent's job: plain data, written by the plan as JSON.
+"""The agent's job: plain data that the plan writes as JSON.
 
-Times are in ns, sizes in bytes, rates in bit/s. Disciplines have options in the kernel's encoding.
+Times are in ns, sizes in bytes, rates in bit/s. The options of queue disciplines have the kernel's encoding.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Node:
-    """A network namespace with one address for all interfaces."""
+    """A network namespace. All its interfaces have the same address."""
 
     name: str
     address: str
@@ -30,7 +30,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class Veth:
-    """Connected interfaces. A packet that enters one leaves the other immediately."""
+    """A pair of connected interfaces. A packet that enters one interface leaves the other immediately."""
 
     ends: tuple[Interface, Interface]
 
@@ -49,7 +49,7 @@ class Tun:
 class Passage:
     """A node that forwards between two devices of another process.
 
-    One leads to the host with this address, the other to all other hosts.
+    One device leads to the host with this address, the other device to all other hosts.
     """
 
     node: str
@@ -61,8 +61,8 @@ class Passage:
 class Qdisc:
     """A queue discipline on an interface.
 
-    `parent` 0 is the root. `options` is TCA_OPTIONS in hexadecimal. `classes` have handle, parent and options.
-    `classifier` is classic BPF in hexadecimal that returns a packet's class.
+    `parent` 0 is the root. `options` is TCA_OPTIONS in hexadecimal. `classes` have a handle, a parent and options.
+    `classifier` is classic BPF code in hexadecimal; it returns a packet's class.
     """
 
     node: str
@@ -89,7 +89,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Watched:
-    """A sampled queue: the discipline with this handle is a direction's bottleneck."""
+    """A sampled queue. The discipline with this handle is the bottleneck of a direction."""
 
     link: str
     direction: str
@@ -97,16 +97,16 @@ class Watched:
     interface: str
     handle: int
     way_in: str = ""
-    """The interface into the queue's node."""
+    """The interface through which packets enter the queue's node."""
 
     def file(self, side: str) -> str:
-        """Name of the capture before (`in`) or after (`out`) the queue."""
+        """Returns the name of the capture before (`in`) or after (`out`) the queue."""
         return f"queue-{self.link}-{self.direction}-{side}"
 
 
 @dataclass(frozen=True)
 class ChosenLoss:
-    """Packets that a direction drops on purpose: by number, from 1, or by time."""
+    """The packets that a direction drops on purpose, selected by number (from 1) or by time."""
 
     link: str
     direction: str
@@ -120,7 +120,7 @@ class ChosenLoss:
 class Flow:
     """One flow: `repeat` transfers of `size` bytes with `pause_ns` between them; one endless transfer if `size` is 0.
 
-    Datagrams have a `datagram_rate`; their sizes and rates are those of IP packets.
+    A flow of datagrams has a `datagram_rate`. Its sizes and rates count whole IP packets.
     """
 
     name: str
@@ -141,12 +141,12 @@ class Flow:
     send_buffer: int = 0
     receive_buffer: int = 0
     sender_receive_buffer: int = 0
-    """Receive buffer of the data's sender, whose SYN announces a window too."""
+    """Receive buffer of the data's sender. It matters because the sender's SYN announces a window too."""
     sender_tos: int = 0
     receiver_tos: int = 0
-    """DSCP and ECN bits of IP headers; ECN only for datagrams."""
+    """DSCP and ECN bits of the receiver's IP headers; the ECN bits are used for datagrams only."""
     same_port: bool = True
-    """True if the first source port equals the destination port, so that it never varies."""
+    """True if the first source port equals the destination port. The port is then the same in every run."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Program:
     command: list[str]
     start_ns: int = 0
     awaited: bool = True
-    """True if the run waits for its end. Others are stopped with the run."""
+    """True if the run waits for the program to exit. Other programs are stopped at the end of the run."""
 
 
 @dataclass(frozen=True)
@@ -213,9 +213,9 @@ class Job:
     tuns: list[Tun] = field(default_factory=list[Tun])
     passages: list[Passage] = field(default_factory=list[Passage])
     channel: int | None = None
-    """Descriptor of the connection to the path's process."""
+    """Descriptor of the connection to the process that runs the path."""
     elsewhere: dict[str, str] = field(default_factory=dict[str, str])
-    """Addresses of hosts elsewhere, whose flow ends the agent does not drive."""
+    """Addresses of hosts on other machines. The agent does not drive the flow ends on these hosts."""
 
     def save(self, path: Path) -> None:
         path.write_text(json.dumps(asdict(self), indent=1))

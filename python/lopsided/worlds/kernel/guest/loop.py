@@ -1,7 +1,7 @@
 """An event loop in nanoseconds: timers at absolute CLOCK_MONOTONIC times, and descriptors.
 
-It never spins, because in time-travel mode the clock advances only while all processes sleep. Python's wait functions
-round to milliseconds, so it uses a timerfd.
+The loop never spins, because in time-travel mode the clock advances only while all processes sleep. Python's wait
+functions round to milliseconds, so the loop uses a timerfd.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Timer:
-    """A descriptor that is readable at a CLOCK_MONOTONIC time, and after every interval."""
+    """A descriptor that becomes readable at a CLOCK_MONOTONIC time, and then after every interval."""
 
     def __init__(self) -> None:
         self.fd: int = _libc.timerfd_create(CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
@@ -30,7 +30,7 @@ class Timer:
             raise OSError(ctypes.get_errno(), "timerfd_create")
 
     def arm(self, when_ns: int, interval_ns: int = 0) -> None:
-        """Sets the next time; 0 disarms the timer."""
+        """Arms the timer for this time; 0 disarms it."""
         spec = struct.pack("=qqqq", *divmod(interval_ns, 1_000_000_000), *divmod(when_ns, 1_000_000_000))
         if _libc.timerfd_settime(self.fd, TFD_TIMER_ABSTIME, spec, None) != 0:
             raise OSError(ctypes.get_errno(), "timerfd_settime")
@@ -60,7 +60,8 @@ class Loop:
         return time.monotonic_ns()
 
     def at(self, when_ns: int, action: Callable[[], None]) -> None:
-        """Calls `action` at a CLOCK_MONOTONIC time. Actions of one time run in their order."""
+        """Calls `action` at a CLOCK_MONOTONIC time. Actions for the same time run in the order in which they were
+        added."""
         self._sequence += 1
         heapq.heappush(self._due, (when_ns, self._sequence, action))
 
@@ -89,7 +90,7 @@ class Loop:
             self._arm()
             for fd, events in self._epoll.poll():
                 if fd == self._timer.fd:
-                    # Setting the timer clears it.
+                    # Setting the timer also clears its descriptor.
                     self._armed_for = 0
                 elif (action := self._ready.get(fd)) is not None:
                     action(events)

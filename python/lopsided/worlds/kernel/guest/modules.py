@@ -1,7 +1,7 @@
 """Loads kernel modules in a guest.
 
-User-mode Linux has its modules in another directory, where automatic loading fails. So the modules of a job and their
-dependencies are loaded in advance.
+User-mode Linux has its modules in another directory, so automatic loading fails. Therefore this module loads the kernel
+modules of a job, and their dependencies, in advance.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def load(names: list[str]) -> None:
-    """Loads modules by name. Unknown modules are skipped. A feature whose module is missing fails when it is used."""
+    """Loads modules by name. Unknown modules are skipped. If a module is missing, the kernel reports an error when the
+    feature is used."""
     folder = next((path for root in ROOTS if (path := Path(root, platform.release())).is_dir()), None)
     if folder is None:
         return
@@ -36,7 +37,7 @@ def _module_name(path: str) -> str:
     return Path(path).name.split(".")[0].replace("-", "_")
 
 
-# The module is already loaded, or it belongs to another build and everything is built in.
+# EEXIST: the module is already loaded. ENOSYS: it belongs to another build, and this kernel has everything built in.
 NO_HARM = (errno.EEXIST, errno.ENOSYS)
 
 

@@ -1,7 +1,7 @@
-"""Nameless network namespaces, held by file descriptors of this process.
+"""Creates network namespaces without names, which file descriptors of this process keep alive.
 
-Even after kill -9, the kernel closes them and removes namespaces, veth pairs and queues. Nothing is left behind, and
-runs cannot affect each other.
+Even after kill -9, the kernel closes the descriptors and removes the namespaces, veth pairs and queues. Nothing
+remains, and runs cannot affect each other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Namespace:
-    """One network namespace. The caller's own never changes."""
+    """One network namespace. The caller stays in its own namespace."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -40,7 +40,7 @@ class Namespace:
 
     @contextmanager
     def entered(self) -> Generator[None]:
-        """Sockets created in the block belong to this namespace for good."""
+        """Runs the block in this namespace. Sockets that the block creates belong to the namespace permanently."""
         home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         try:
             _checked(_libc.setns(self.fd, CLONE_NEWNET), "setns")
@@ -52,7 +52,7 @@ class Namespace:
             os.close(home)
 
     def set_sysctl(self, name: str, value: str) -> None:
-        """Sets a `net.*` sysctl. /proc/sys/net shows the reading process's namespace."""
+        """Sets a `net.*` sysctl. /proc/sys/net shows the namespace of the process that reads it."""
         with self.entered():
             Path("/proc/sys", *name.split(".")).write_text(value + "\n")
 
@@ -63,9 +63,8 @@ class Namespace:
 
 
 def allow_namespaces() -> None:
-    """Lets this single-threaded process create network namespaces, if necessary as root of a user namespace.
-
-    Raises OSError if the kernel allows neither.
+    """Lets this single-threaded process create network namespaces, if necessary as root of a user namespace. Raises
+    OSError if the kernel does not allow that either.
     """
     user, group = os.geteuid(), os.getegid()
     try:
@@ -80,12 +79,12 @@ def allow_namespaces() -> None:
 
 
 def end_with_parent() -> None:
-    """Ends this process with its parent."""
+    """Makes the kernel end this process when its parent ends."""
     _checked(_libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
 
 
 def tighten_timers() -> None:
-    """Removes timer slack, up to 50 µs for an ordinary process."""
+    """Removes timer slack, which is up to 50 µs for an ordinary process."""
     _checked(_libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0), "prctl(PR_SET_TIMERSLACK)")
 
 

@@ -1,8 +1,8 @@
-"""Programs of this machine on a job's hosts, each from its start time on.
+"""Runs programs of this machine on the hosts of a job, each from its start time on.
 
-They see the machine's file system, in user-mode Linux read-only except for the job's folder. A host's name in braces
-becomes its address: `curl http://{server}/`. Output is in `program-NAME.txt`. In virtual time, computation takes no
-time.
+The programs use the machine's file system. In user-mode Linux, only the job's folder is writable. A host's name in
+braces becomes its address: `curl http://{server}/`. Output is in `program-NAME.txt`. In virtual time, computation takes
+no time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .topology import Network
 
 
 class Programs:
-    """All programs of a job. `ended` is called when the last awaited program has exited."""
+    """All programs of a job. `ended` is called when all awaited programs have exited."""
 
     def __init__(
         self,
@@ -39,7 +39,8 @@ class Programs:
             loop.at(origin_ns + each.program.start_ns, lambda each=each: self._start(each))
 
     def finish(self) -> list[dict[str, Any]]:
-        """Ends running programs. Returns starts and ends in ns of the run, and exit codes."""
+        """Ends running programs. Returns each program's start and end in ns since the start of the run, and its exit
+        code."""
         for each in self._running:
             if each.process is not None and each.ended_ns is None:
                 each.process.send_signal(signal.SIGKILL)
@@ -64,7 +65,7 @@ class Programs:
 
 
 class _Running:
-    """One program."""
+    """One running program."""
 
     def __init__(self, program: Program, addresses: dict[str, str], folder: Path) -> None:
         self.program = program
@@ -75,7 +76,7 @@ class _Running:
         self._folder = folder
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Starts the program in this process's network namespace."""
+        """Starts the program in the network namespace of this process."""
         with (self._folder / f"program-{self.program.name}.txt").open("wb") as said:
             self.process = subprocess.Popen(
                 self._command,

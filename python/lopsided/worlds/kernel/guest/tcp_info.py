@@ -1,6 +1,7 @@
 """Decodes TCP_INFO (linux/tcp.h, `struct tcp_info`), whose length depends on the kernel.
 
-The structure only grows at its end. Fields that the kernel lacks are absent, unknown ones ignored.
+New kernels add fields only at the end of the structure. Fields that the kernel does not have are absent from the
+result. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import socket
 import struct
 
 LONGEST = 512
-"""Larger than any kernel's structure. getsockopt returns the real size."""
+"""A size larger than the structure of any kernel. getsockopt returns the real size."""
 
 _BYTES = ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscale", "flags")
 _WORDS = (
@@ -48,7 +49,7 @@ def read(sock: socket.socket) -> dict[str, int]:
 
 
 def decode(raw: bytes) -> dict[str, int]:
-    """Decodes the complete fields."""
+    """Decodes the fields that are complete."""
     return dict(zip(FIELDS, _plan(len(raw)).unpack_from(raw), strict=False))
 
 

@@ -1,7 +1,7 @@
 """Builds the nodes, wires, routes and queues of a job through netlink.
 
-A segment must be one packet in the queues, so segmentation offload is limited to one segment. Hardware addresses are
-set in advance, so no ARP packet occupies a queue.
+In the queues, each packet must contain one segment, so segmentation offload is limited to one segment. Hardware
+addresses are set in advance, so that no ARP packet enters a queue.
 """
 
 # pyroute2 has no annotations.
@@ -60,7 +60,8 @@ MARKED_AS_NESTED = ("fq_pie",)
 
 
 class _QdiscMessage(nlmsg):
-    """`struct tcmsg` with encoded options. pyroute2 lacks some disciplines, and rounds times to microseconds."""
+    """`struct tcmsg` with encoded options. It is needed because pyroute2 does not support some disciplines and rounds
+    times to microseconds."""
 
     prefix = "TCA_"
     fields = (
@@ -93,9 +94,9 @@ class QueueCount:
     sent_packets: int
     dropped: int
     dropped_early: int
-    """Packets dropped on purpose, not by a full queue."""
+    """Packets that were dropped on purpose, and not because the queue was full."""
     filtered: int
-    """ACKs removed by a filter, not counted as drops."""
+    """ACKs that a filter removed. They do not count as drops."""
     marked: int
     backlog_bytes: int
     backlog_packets: int
@@ -113,7 +114,7 @@ def _reason(error: NetlinkError) -> str:
 
 
 class Network:
-    """The nodes of a job, which exist while this object has their descriptors."""
+    """The nodes of a job. They exist as long as this object holds their descriptors."""
 
     def __init__(self, job: Job) -> None:
         self.nodes = {node.name: Namespace(node.name) for node in job.nodes}
@@ -128,9 +129,9 @@ class Network:
             self._route(route)
         addresses = {node.name: node.address for node in job.nodes}
         self.devices = {each.node: self._lead_out(each, addresses[each.node]) for each in job.tuns}
-        """Descriptors of the devices of nodes whose path is in another process."""
+        """Descriptors of the devices of nodes whose path another process emulates."""
         self.passages = {each.node: self._let_pass(each) for each in job.passages}
-        """Descriptors of each passage's devices, towards its host and towards the path."""
+        """Descriptors of each passage's two devices: towards its host, and towards the path."""
         for qdisc in job.qdiscs:
             try:
                 self._queue(qdisc)
@@ -211,7 +212,7 @@ class Network:
         return made, index
 
     def lost_at_devices(self) -> int:
-        """Packets lost at full devices."""
+        """Returns the number of packets that were lost because a device was full."""
         nodes = [*self.devices, *self.passages]
         return sum(_dropped_on_the_way_out(self.nodes[node].read("/proc/net/dev")) for node in nodes)
 
@@ -237,7 +238,7 @@ class Network:
         self._netlink[qdisc.node].nlm_request(message, msg_type=what, msg_flags=flags)
 
     def classify(self, node: str, interface: str, program: int) -> None:
-        """Attaches a program that classifies outgoing packets before the discipline."""
+        """Attaches a program that selects the class of each outgoing packet before the discipline."""
         place = Qdisc(node, interface, "clsact", CLSACT_HANDLE, TC_H_CLSACT, "")
         self._make(RTM_NEWQDISC, place, place.handle, place.parent, "")
         options = struct.pack("=HHI", 8, TCA_BPF_FD, program) + struct.pack("=HHI", 8, TCA_BPF_FLAGS, ACT_DIRECT)
@@ -253,7 +254,7 @@ class Network:
         self._netlink[node].nlm_request(message, msg_type=RTM_NEWTFILTER, msg_flags=flags)
 
     def has_discipline(self, qdisc: Qdisc) -> bool:
-        """True if the kernel has the discipline, by a test on an interface."""
+        """Returns true if the kernel has the discipline. The method tries to add the discipline to an interface."""
         try:
             self._queue(qdisc)
         except NetlinkError as error:
@@ -264,7 +265,8 @@ class Network:
     def queue_count(self, node: str, interface: str, handle: int) -> QueueCount:
         """Returns a discipline's statistics.
 
-        A run reads them thousands of times. A plain socket is 100 times faster than pyroute2.
+        A run reads statistics thousands of times, so the method uses a plain socket, which is 100 times faster than
+        pyroute2.
         """
         if node not in self._statistics:
             with self.nodes[node].entered():
@@ -324,14 +326,14 @@ class Network:
 
 
 def _dropped_on_the_way_out(text: str) -> int:
-    """Parses /proc/net/dev: per interface, eight received numbers and eight sent ones."""
+    """Parses /proc/net/dev. Each interface has eight numbers for received packets and eight for sent packets."""
     lines = [line.partition(":") for line in text.splitlines()]
     found = [numbers.split() for name, _, numbers in lines if name.strip() in (tun.DEVICE, tun.HOST)]
     return sum(int(numbers[11]) for numbers in found if len(numbers) > 11)
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:
-    """Netlink attributes by type."""
+    """Returns netlink attributes by type."""
     found: dict[int, bytes] = {}
     at = 0
     while at + 4 <= len(data):

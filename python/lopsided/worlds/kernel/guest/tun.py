@@ -1,7 +1,7 @@
-"""TUN devices of nodes whose path is in another process, and the messages to it.
+"""Creates TUN devices of nodes whose path another process emulates, and exchanges messages with that process.
 
-The devices go to the other process as open files. No descriptor stays here, so they disappear with either process.
-`crates/live/src/world/mod.rs` describes the messages.
+The devices go to the other process as open files. This process keeps no descriptor, so the devices disappear when
+either process ends. `crates/live/src/world/mod.rs` describes the messages.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import struct
 
 DEVICE = "path0"
 HOST = "host0"
-"""The passage's device towards its host."""
+"""The passage's device that leads to its host."""
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_NO_PI = 0x0001, 0x1000
-# The process with the path expects a 10-byte header (`struct virtio_net_hdr`) before each packet.
+# The process that emulates the path expects a 10-byte header (`struct virtio_net_hdr`) before each packet.
 IFF_VNET_HDR = 0x4000
 
 
 class PathGone(Exception):
-    """The path's process has ended."""
+    """The process that emulates the path has ended."""
 
 
 def create(name: str = DEVICE) -> int:
@@ -36,11 +36,11 @@ def create(name: str = DEVICE) -> int:
 
 
 class TooLate(Exception):
-    """The run ended before this process."""
+    """The run ended before this process was ready."""
 
 
 class Talk:
-    """The connection to the path's process."""
+    """The connection to the process that emulates the path."""
 
     def __init__(self, descriptor: int) -> None:
         self.socket = socket.socket(fileno=descriptor)
@@ -54,11 +54,11 @@ class Talk:
         self._hear()
 
     def begin(self, origin_ns: int) -> None:
-        """Sends the run's start in ns of CLOCK_MONOTONIC."""
+        """Sends the start of the run, in ns of CLOCK_MONOTONIC."""
         self.socket.send(str(origin_ns).encode())
 
     def await_end(self) -> None:
-        """Waits for the end of the run in the path's process."""
+        """Waits until the process that emulates the path reports the end of the run."""
         self._hear()
 
     def _hear(self) -> None:
