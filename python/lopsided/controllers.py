@@ -17,9 +17,10 @@ from lopsided.data import units
 from lopsided.errors import ControllerError, UsageError
 
 ControllerFactory = Callable[[_native.Setup], _native.Controller | _native.WindowAlgorithm]
-"""Creates a controller per connection: a class of `Controller` or `WindowAlgorithm`, or a function."""
+"""Creates the congestion control of one connection: a class derived from `Controller` or `WindowAlgorithm`, or a
+function."""
 Controllers = Mapping[str, ControllerFactory | None]
-"""Controllers by their names in scenarios. `None` means a name without code, which cannot run."""
+"""Factories by the name that scenarios use. `None` means that the name has no code and cannot run."""
 
 _BASES: dict[type, tuple[str, ...]] = {
     _native.Controller: ("on_ack", "on_congestion", "on_undo"),
@@ -82,25 +83,25 @@ def _check_attributes(make: type, base: type) -> None:
 
 @dataclass(frozen=True)
 class ControllerTrace:
-    """The simulation of a controller alone on a line."""
+    """The result of simulating a controller alone on a line."""
 
     share: float
-    """Delivered bytes over the line's capacity, 0 to 1."""
+    """Delivered bytes divided by the line's capacity, 0 to 1."""
     losses: int
     """Segments that the full queue dropped."""
     signals_s: list[float]
-    """Times in seconds of congestion signals."""
+    """Times of congestion signals, in seconds."""
     windows: list[tuple[float, int]]
-    """Time in seconds and window in segments per ACK."""
+    """The time of each ACK in seconds, and the window after it in segments."""
 
 
 def simulate_controller(
     make: ControllerFactory, *, rate: str, rtt: str, queue_packets: int, duration: str
 ) -> ControllerTrace:
-    """Simulates a controller's algorithm on a line, without the rest of TCP (`cc/harness.rs`).
+    """Simulates a congestion control on a line, without the rest of TCP (`cc/harness.rs`).
 
-    Segments have 1,448 bytes and an ACK each, and no timer expires. Raises UsageError if the rate is below 12 kbit/s,
-    if the queue holds no packet, or if the RTT or the duration is not positive.
+    Segments have 1,448 bytes. The receiver acknowledges each segment, and no timer expires. Raises UsageError if the
+    rate is below 12 kbit/s, if the queue holds no packet, or if the RTT or the duration is not positive.
     """
     [(_, checked_make)] = checked({"simulated": make})
     assert checked_make is not None
@@ -114,7 +115,7 @@ def simulate_controller(
 
 
 def label(make: ControllerFactory) -> str:
-    """Names a controller's origin for the manifest."""
+    """Returns the manifest's description of a controller: the place of its code."""
     module = sys.modules.get(getattr(make, "__module__", ""))
     file = getattr(module, "__file__", None)
     name = getattr(make, "__qualname__", type(make).__qualname__)

@@ -11,7 +11,7 @@ class LopsidedError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """A fault in a scenario: line and column (from 1; 0 if unknown), message, and suggestion."""
+    """A fault in a scenario: line and column (from 1; 0 if unknown), message, and suggested fix."""
 
     message: str
     line: int = 0
@@ -50,10 +50,10 @@ class LiveError(RunError):
 
 
 class ControllerError(RunError):
-    """A user-defined congestion control raised an exception, the `__cause__` of this error.
+    """A user-defined congestion control raised an exception, which is the `__cause__` of this error.
 
-    `called` is the method, such as `Gentle.on_ack`, and `time_s` the time in the run in seconds; `None` if the control
-    could not be loaded.
+    `called` is the method that failed, such as `Gentle.on_ack`. `time_s` is the virtual time in seconds. Both are
+    `None` if the code could not be loaded.
     """
 
     def __init__(self, message: str, controller: str, called: str = "", time_s: float | None = None) -> None:
@@ -64,10 +64,10 @@ class ControllerError(RunError):
 
 
 class QueueError(RunError):
-    """A user-defined queue discipline raised an exception, the `__cause__` of this error.
+    """A user-defined queue discipline raised an exception, which is the `__cause__` of this error.
 
-    `called` is the method, such as `Marking.enqueue`, and `time_s` the time in the run in seconds; `None` if the
-    discipline could not be loaded.
+    `called` is the method that failed, such as `Marking.enqueue`. `time_s` is the virtual time in seconds. Both are
+    `None` if the code could not be loaded.
     """
 
     def __init__(self, message: str, queue: str, called: str = "", time_s: float | None = None) -> None:
@@ -86,7 +86,7 @@ class UsageError(LopsidedError):
 
 
 class NoRunFolderError(FolderError, UsageError):
-    """The path does not exist or is not a run folder. The request is wrong; nothing is damaged."""
+    """The path does not exist or is not a run folder. The request is wrong, but no file is damaged."""
 
 
 class CaptureWarning(UserWarning):

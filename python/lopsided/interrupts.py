@@ -1,9 +1,9 @@
 """Handles Ctrl-C and `kill`: the command ends with a one-word message at any time.
 
 Python would print a traceback while the command line loads, so this module handles signals before anything else. Before
-and after a command's work, an interrupt ends the process. During the work, it raises an exception. Python drops
-exceptions in destructors and import callbacks, so the interrupt is then raised again. Left out: Python's own first
-milliseconds.
+and after a command's work, an interrupt ends the process. During the work, an interrupt raises an exception. Python
+drops exceptions in destructors and import callbacks, so this module raises a dropped interrupt again. It cannot handle
+signals in the first milliseconds, while Python itself starts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def take_over() -> None:
     """Installs handlers: an interrupt ends the process, or raises an exception within `Interruptible`."""
     global _ours
     _ours = True
-    # Shells start background commands with interrupts ignored.
+    # Shells start background commands with interrupts ignored; this module must not undo that.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
@@ -58,7 +58,7 @@ class Interruptible:
         self._hook, sys.unraisablehook = sys.unraisablehook, self._dropped
         if self._terminable:
             signal.signal(signal.SIGTERM, self._terminate)
-            # SIGHUP means a closed terminal. `nohup` ignores it.
+            # SIGHUP is sent when the terminal closes. `nohup` ignores this signal.
             hang_up = getattr(signal, "SIGHUP", None)  # Windows has none
             if hang_up is not None and signal.getsignal(hang_up) is signal.SIG_DFL:
                 signal.signal(hang_up, self._terminate)
@@ -71,7 +71,7 @@ class Interruptible:
         if _ours:
             sys.unraisablehook = self._hook
         if self._interrupted and isinstance(error, (ImportError, SystemError)):
-            # An interrupted native module raises another error while it loads.
+            # A native module that is interrupted while it loads raises a different error.
             raise KeyboardInterrupt from error
 
     def _interrupt(self, _number: int, _frame: FrameType | None) -> NoReturn:
@@ -88,7 +88,7 @@ class Interruptible:
         import threading
 
         number = signal.SIGINT if issubclass(told.exc_type, KeyboardInterrupt) else signal.SIGTERM
-        # A signal to the process wakes a waiting main thread.
+        # `os.kill` is needed because only a signal to the process wakes a main thread that waits.
         again = threading.Timer(_AGAIN_S, os.kill, [os.getpid(), number])
         again.daemon = True
         again.start()

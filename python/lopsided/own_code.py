@@ -22,7 +22,7 @@ _stuck: list[Batch] = []
 
 
 def stop(batch: Batch) -> None:
-    """Stops a batch's runs. Raises an exception in user-defined code that loops."""
+    """Stops a batch's runs. In user-defined code that does not end, an exception is raised."""
     for _ in range(_LOOKS):
         idents = batch.within_python()
         if batch.stop(_LOOK_S):
@@ -42,16 +42,14 @@ def is_stuck() -> bool:
 def load(
     given: Iterable[str], option: str, bases: tuple[type, ...], failure: Callable[[str, str], RunError]
 ) -> dict[str, Any]:
-    """Loads classes, and returns them by name (default: the class's).
+    """Loads user-defined classes and returns them by name. The default name is that of the class.
 
     Parameters
     ----------
     option
         The name of the option, for errors.
-    bases
-        Base classes of the suggestions for a missing class.
-    failure
-        Creates the error for a file, from a message and the file.
+    bases If the class does not exist, the error suggests classes that derive from these. failure Creates the error from
+    a message and the name of the file.
     """
     found: dict[str, Any] = {}
     modules: dict[str, ModuleType] = {}
@@ -83,7 +81,7 @@ def _module(home: str, failure: Callable[[str, str], RunError]) -> ModuleType:
         path = Path(home)
         if not path.is_file():
             raise UsageError(f"{home} does not exist")
-        # As when Python runs the file, modules of its folder can be imported.
+        # Python does the same when it runs the file, so modules in the file's folder can be imported.
         sys.path.insert(0, str(path.parent.resolve()))
         name = f"_own_{path.stem}"
         spec = importlib.util.spec_from_file_location(name, path)

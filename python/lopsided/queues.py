@@ -16,14 +16,15 @@ Discipline = TypeVar("Discipline", bound=type[_native.QueueDiscipline])
 Parameters = dict[str, bool | float | str]
 
 _declared: dict[str, Parameters] = {}
-"""Names that this process's scenarios can use, with keys and defaults."""
+"""User-defined disciplines that scenarios of this process can use: name, keys and defaults."""
 
 
 def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
     """Registers a class derived from `QueueDiscipline` as `queue.kind = "NAME"`.
 
-    Its dictionary `parameters` has keys with defaults: flags, non-negative numbers, or texts. Each key is an attribute
-    before `__init__` runs. Registering a name again replaces the class.
+    The class may have a dictionary `parameters` with keys and their defaults: flags, non-negative numbers, or texts.
+    The simulator sets each key as an attribute before it calls `__init__`. If the name is registered again, the new
+    class replaces the old one.
     """
 
     def register(cls: Discipline) -> Discipline:
@@ -44,7 +45,8 @@ def load(given: Iterable[str]) -> None:
 
 
 def used_by(resolved: object) -> dict[str, Parameters]:
-    """Returns a resolved scenario's user-defined disciplines with their keys. Run folders store them, but no code."""
+    """Returns a resolved scenario's user-defined disciplines with their keys. Run folders store the keys, but no
+    code."""
     if not _declared:
         return {}
     return {kind: _declared[kind] for kind in _kinds(resolved) if kind in _declared}
@@ -61,7 +63,7 @@ def _kinds(value: object) -> Iterator[str]:
 
 
 def remember(disciplines: Mapping[str, Parameters]) -> None:
-    """Registers a run folder's disciplines, so that its scenario can be read. They cannot run."""
+    """Registers the disciplines of a run folder, so that its scenario can be read. The scenario cannot run."""
     for name, parameters in disciplines.items():
         if name not in _declared:
             queue_discipline(name)(type(name, (_Absent,), {"parameters": parameters}))
@@ -69,7 +71,7 @@ def remember(disciplines: Mapping[str, Parameters]) -> None:
 
 
 class _Absent(_native.QueueDiscipline):
-    """A run folder's discipline: name and keys without code."""
+    """A discipline of a run folder, which has a name and keys but no code."""
 
     def __init__(self, setup: _native.QueueSetup) -> None:
         raise UsageError("this queue discipline is only known from a run folder: give its class to run it")

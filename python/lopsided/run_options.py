@@ -11,22 +11,23 @@ PcapPoint: TypeAlias = Literal["hosts", "links", "merged"]
 
 
 MOST_THREADS = 4096
-"""Maximum number of threads that can be requested, more than any machine can use."""
+"""Maximum number of threads that can be requested. No machine needs more."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How a scenario is run. Only `kernel` can change the result."""
+    """The options of a run. Only `kernel` can change the result."""
 
     progress: Callable[[float], object] | None = None
     """Called with the completed fraction, 0 to 1."""
     pcap: Path | None = None
     """The folder for captures, created if needed."""
     pcap_at: frozenset[PcapPoint] = frozenset({"hosts", "links"})
-    """Where packets are captured. `merged` adds one file with all hosts."""
+    """The places where packets are captured. `merged` adds one file with the packets of all hosts."""
     cores: int = 1
     """Maximum number of cores for a simulated run. More than one core is used only if that is faster."""
     kernel: str | None = None
-    """The kernel: `timetravel`, a series in virtual time (`6.1`, `6.12`), `uml` or `host`; `None` for the best."""
+    """The kernel to run on: `timetravel`, a series in virtual time (`6.1`, `6.12`), `uml` or `host`; `None` for the
+    best one."""
     ours: frozenset[str] = frozenset()
-    """Hosts with the simulator's TCP in the live world. Other hosts have this kernel's."""
+    """Hosts that use the simulator's TCP in the live world. Other hosts use this machine's kernel."""

@@ -1,4 +1,4 @@
-"""`Scenario`, an experiment with every default, and `Run`, its result. Each refers to the other."""
+"""`Scenario` is an experiment with every default, and `Run` is its result. Each class refers to the other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LARGEST_FILE = 4 * 1024 * 1024
 
 
 class Scenario:
-    """One experiment: network, flows, duration, and recording. Immutable."""
+    """One experiment: network, flows, duration, and recording. A scenario cannot be changed."""
 
     def __init__(self, native: _native.Scenario, source: Source | None = None) -> None:
         self.native = native
@@ -53,11 +53,9 @@ class Scenario:
         ----------
         path
             The file.
-        controllers
-            User-defined congestion controls: names for `cc`, and classes derived from `Controller` or
-            `WindowAlgorithm`.
-        **settings
-            Changes, as in `with_`.
+        controllers User-defined congestion controls: the names that `cc` may use, and classes derived from `Controller`
+            or `WindowAlgorithm`.
+        **settings Settings to change, as in `with_`.
 
         Raises
         ------
@@ -70,20 +68,16 @@ class Scenario:
 
     @classmethod
     def from_text(cls, text: str, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
-        """Reads a scenario from TOML text. `name` stands for the file name."""
+        """Reads a scenario from TOML text. `name` is used instead of a file name."""
         return cls(_native.Scenario.parse(text, name, [], checked(controllers)), (text, name, []))
 
     @classmethod
     def build(cls, tables: Tables, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
         """Builds a scenario from dictionaries with the keys of a scenario file.
 
-        Parameters
-        ----------
-        tables
-            One dictionary per table, and a list per repeatable table. Values are as in a file, for example text with a
-            unit. `None` omits a key.
-        name
-            Stands for the file name, for example in errors.
+        Parameters ---------- tables One dictionary per table, and one list per repeatable table. Values are written as
+        in a file, for example as text with a unit. A key with the value `None` is omitted.
+        name The name of the scenario, for example in errors.
         controllers
             User-defined congestion controls, by their names in `cc`.
 
@@ -105,12 +99,12 @@ class Scenario:
 
     @classmethod
     def from_source(cls, source: Source, controllers: Mapping[str, Any]) -> Scenario:
-        """Rebuilds another process's scenario from its `source`."""
+        """Rebuilds a scenario in another process from its `source`."""
         return cls(_native.Scenario.parse(*source, list(controllers.items())), source)
 
     @property
     def source(self) -> Source:
-        """The source, from which another process can rebuild the scenario."""
+        """The text and settings from which another process can rebuild the scenario."""
         return self._source or (self.native.to_toml(), self.name, [])
 
     def with_(self, **settings: Any) -> Scenario:
@@ -130,13 +124,14 @@ class Scenario:
         return text, name, [*before, *changes]
 
     def with_controllers(self, controllers: Controllers) -> Scenario:
-        """Returns the scenario with added congestion controls, which replace those of the same name."""
+        """Returns the scenario with additional congestion controls. They replace congestion controls of the same
+        name."""
         return Scenario(self.native.with_changes([], checked(controllers)), self._source)
 
     def only(self, flows: Iterable[str]) -> Scenario:
         """Returns the scenario with only these flows. Their start times and data do not change.
 
-        Raises UsageError if a flow is unknown or none is given.
+        Raises UsageError if a flow is unknown, or if no flow is given.
         """
         wanted = list(flows)
         if unknown := [name for name in wanted if name not in self.flow_names]:
@@ -167,16 +162,14 @@ class Scenario:
             `sim`, `kernel` or `live`.
         kernel
             The kernel for the kernel world: `timetravel`, `uml` or `host`; default: the best one on this machine.
-        ours
-            Hosts with the simulator's TCP in the live world. Other hosts have this kernel's.
+        ours Hosts that use the simulator's TCP in the live world. Other hosts use this machine's kernel.
         progress
             Called from time to time with the completed fraction, 0 to 1.
         pcap
             The folder for captures; default: none are written.
-        pcap_at
-            Where packets are captured. `merged` adds one file with all hosts.
-        cores
-            Most cores for a simulated run, which do not change the result. `Run.facts["cores"]` is the used number.
+        pcap_at The places where packets are captured. `merged` adds one file with the packets of all hosts. cores
+        Maximum number of cores for a simulated run. It does not change the result. `Run.facts["cores"]` is the number
+        of cores that were used.
 
         Raises
         ------
@@ -227,7 +220,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """The short name; default: the file's, without extension."""
+        """The short name; default: the file's name without its extension."""
         return self.native.name
 
     @property
@@ -247,22 +240,22 @@ class Scenario:
 
     @cached_property
     def resolved(self) -> Resolved:
-        """The whole scenario as plain values. Keys of numbers end in the unit (`rate_bps`, `delay_s`)."""
+        """The whole scenario as plain values. The key of a number ends in its unit (`rate_bps`, `delay_s`)."""
         return json.loads(self.native.to_json())
 
     @property
     def controllers(self) -> dict[str, ControllerFactory | None]:
-        """User-defined congestion controls by name; `None` without code, as in a run folder."""
+        """User-defined congestion controls by name. The value is `None` if there is no code, as in a run folder."""
         return dict(self.native.controllers())
 
     @property
     def flow_names(self) -> list[str]:
-        """The names of the flows, in order."""
+        """The names of the flows, in the order of the scenario."""
         return [flow["name"] for flow in self.resolved["flows"]]
 
     @property
     def interval_s(self) -> float | None:
-        """Sampling interval in seconds, if anything is sampled."""
+        """The sampling interval in seconds; `None` if nothing is sampled."""
         return self.resolved["record"]["interval_s"]
 
     @property
@@ -271,7 +264,7 @@ class Scenario:
         return self.resolved["fairness"] is not None
 
     def link_rate_bps(self, direction: Literal["down", "up"] | str) -> float | None:
-        """Rate in bit/s of a direction's slowest link; `None` without a rate."""
+        """Returns the rate in bit/s of the slowest link in a direction; `None` if no link has a rate."""
         if direction != "down" and direction != "up":
             return None
         rates = [link[direction]["rate_bps"] for link in self.resolved["links"]]
@@ -279,16 +272,16 @@ class Scenario:
 
     @cached_property
     def paths(self) -> dict[str, list[tuple[str, str]]]:
-        """The links that each flow's data crosses, with the direction of crossing."""
+        """The links that each flow's data crosses, and the direction on each link."""
         return dict(zip(self.flow_names, self.native.paths(), strict=True))
 
     def queue_limit_packets(self, link: str, direction: Literal["down", "up"] | str) -> int | None:
-        """A queue's limit in packets; `None` if it has another unit."""
+        """Returns a queue's limit in packets; `None` if the limit has another unit."""
         found = next((entry for entry in self.resolved["links"] if entry["name"] == link), None)
         if found is None or (direction != "down" and direction != "up"):
             return None
         queue = found[direction]["queue"]
-        # User-defined disciplines may have a plain number.
+        # The limit of a user-defined discipline may be a plain number.
         limit = cast("Mapping[str, Any]", queue).get("limit")
         packets = cast("Mapping[str, Any]", limit).get("packets") if isinstance(limit, dict) else None
         return packets if isinstance(packets, int) else None
@@ -309,8 +302,8 @@ class Scenario:
 class Run(RunTables):
     """The result of one run: tables, digest, and everything needed to repeat it.
 
-    `digest` is a hash of everything that happened: the same scenario and seed give the same digest on every machine.
-    `facts` has a world's other reports, such as the number of events.
+    `digest` is a hash of all events: the same scenario and seed give the same digest on every machine. `facts` has
+    further results, such as the number of events. They depend on the world.
     """
 
     def __init__(
@@ -335,7 +328,7 @@ class Run(RunTables):
         self._fairness: Fairness | None = None
 
     def explore(self) -> Any:
-        """Shows the page with this run as a widget of Jupyter, VS Code or marimo.
+        """Shows the page with this run as a widget in Jupyter, VS Code or marimo.
 
         Needs `pip install 'lopsided[page]'`.
         """
@@ -363,13 +356,9 @@ class Run(RunTables):
             utilisation.
         window_s
             Averaging interval of goodput and drops, in seconds.
-        column
-            Selects the journal-column style: smaller letters, no title, no small print.
+        column `single` or `double` for a figure in a journal's column: smaller letters, no title, no small print.
 
-        Raises
-        ------
-        UsageError
-            If the kind is unknown or lacks an option.
+        Raises ------ UsageError If the kind is unknown, or if an option does not belong to it.
         """
         named = {"flows": flows, "links": links}
         given: dict[str, Any] = {name: None if of is None else list(of) for name, of in named.items()}
@@ -388,7 +377,7 @@ class Run(RunTables):
     ) -> Fairness:
         """Measures the fairness between the flows (see `lopsided.studies.fairness.of_run`).
 
-        For harm, each group also runs alone. Defaults are those of the scenario's `[fairness]`.
+        To measure harm, the function also runs each group alone. The defaults are those of the scenario's `[fairness]`.
         """
         of_run = filled_in("Run.fairness")
         changes = {"warmup_s": warmup_s, "within": within, "hold_s": hold_s, "harm": harm}
@@ -414,7 +403,8 @@ class Run(RunTables):
         return self.folder
 
     def write(self, folder: Path, *, report: bool = True, play: bool = False) -> None:
-        """Writes into a folder of `lopsided.data.run_folder.writing`. `play` has the same meaning as in `report()`."""
+        """Writes the run into a folder that `lopsided.data.run_folder.writing` created. `play` has the same meaning as
+        in `report()`."""
         (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
         for name in run_tables():
             self.table(name).to_polars().write_parquet(folder / f"{name}.parquet")
@@ -457,7 +447,7 @@ class Run(RunTables):
         for name, spec in run_tables().items():
             found = self.table(name).columns
             missing = [column.name for column in spec.columns if column.name not in found]
-            # Older runs lack some columns. Other tables lack most.
+            # A run of an older version lacks some columns. A table of another kind lacks most columns.
             if spec.columns[0].name in missing or len(missing) > len(spec.columns) / 4:
                 raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
         if list(self.flows["name"]) != self.scenario.flow_names:
@@ -486,14 +476,14 @@ class Run(RunTables):
 
 
 def checked_seed(seed: int) -> int:
-    """Returns the seed. Raises UsageError if it does not fit into 64 bits."""
+    """Returns the seed. Raises UsageError if the seed does not fit into 64 bits."""
     if not 0 <= seed < 2**64:
         raise UsageError(f"{seed} is not a seed: it must lie between 0 and 2^64 - 1")
     return seed
 
 
 def _other_format(path: Path, text: str) -> str | None:
-    """Names the format of a file that is not TOML. TOML's errors would not help."""
+    """Returns the name of the format of a file that is not TOML. The errors of a TOML parser would not help."""
     begin = text.lstrip()
     if begin.startswith("{") or path.suffix == ".json":
         return "JSON"
@@ -516,7 +506,7 @@ def _read(path: Path) -> str:
         if path.is_dir():
             raise ScenarioError(f"{path} is a folder, not a scenario file", str(path))
         with path.open("rb") as file:
-            # Devices and pipes report no size.
+            # The read is limited because devices and pipes report no size.
             content = file.read(_LARGEST_FILE + 1)
         if len(content) > _LARGEST_FILE:
             raise ScenarioError(

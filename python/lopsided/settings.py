@@ -19,25 +19,22 @@ def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def dotted_key(*words: str) -> str:
-    """Joins words to a dotted key. Words with other characters than letters, digits, `-` and `_` are quoted.
+    """Joins words to a dotted key. A word is quoted if it has characters other than letters, digits, `-` and `_`.
 
-    For example, `count` names copies of a flow: `dotted_key("flow", "backup.1", "cc")`.
+    For example, the key `count` gives flows names such as `backup.1`: `dotted_key("flow", "backup.1", "cc")`.
     """
     return ".".join(map(_key, words))
 
 
 def setting_text(value: Any) -> str:
-    """Returns a setting's value as TOML, a string without quotes."""
+    """Returns a setting's value as TOML, but a string without quotes."""
     return value if isinstance(value, str) else _toml(value)
 
 
 def scenario_text(tables: Tables) -> str:
     """Returns a scenario as TOML, without keys that are `None`.
 
-    Raises
-    ------
-    UsageError
-        If TOML lacks the type of a value.
+    Raises ------ UsageError If a value has a type that TOML does not have.
     """
     parts: list[str] = []
     for name, found in tables.items():
@@ -46,7 +43,7 @@ def scenario_text(tables: Tables) -> str:
             if not isinstance(table, Mapping):
                 raise UsageError(f"`{name}` is {table!r}: a scenario consists of tables, write a dictionary")
             pairs = cast("Tables", table).items()
-            # One line per key, so that an error's line identifies it.
+            # Each key has its own line, so that the line number of an error identifies the key.
             lines = [f"{_key(key)} = {_toml(value)}" for key, value in pairs if value is not None]
             parts += [f"[[{name}]]" if listed else f"[{name}]", *lines, ""]
     return "\n".join(parts)
