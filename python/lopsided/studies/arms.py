@@ -1,4 +1,4 @@
-"""The arms of a comparison: named scenarios, each in a world."""
+"""Defines the arms of a comparison. An arm is a named scenario in a world."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Arm:
     scenario: Scenario
     world: str
     ours: frozenset[str] = frozenset()
-    """Hosts with the simulator's endpoints in the live world."""
+    """Hosts that run the simulator's endpoints in the live world."""
 
 
 def in_worlds(scenario: Scenario, worlds: Sequence[str], ours: Iterable[str] = ()) -> list[Arm]:

@@ -3,12 +3,12 @@
     found = check("target/main", "target/new", "{}/client 100.64.0.1:4433", server="{}/server 0.0.0.0:4433")
     found.lines        # one row for each line: both means, the paired difference with its 95 % interval, a verdict
 
-Per line and seed, both builds run in turn over the same line with the same random numbers. The comparison is paired:
-the 95 % interval is that of the differences. The order alternates, so that a drift of the machine's speed cancels.
-Client and server run at the ends of the line (`emulate --server`). A run ends with its client, at the time limit, or
-with this process.
+For each line and seed, both builds run in turn over the same line with the same random numbers. The comparison is
+paired: the 95 % interval is the interval of the differences. The order of the builds alternates, so that a slow change
+of the machine's speed cancels out. Client and server run at the ends of the line (`emulate --server`). A run ends when
+its client exits, at the time limit, or when this process ends.
 
-Left out: the program's own output. Time, bytes and queueing delay are measured at the line.
+Time, bytes and queueing delay are measured at the line. The output of the programs is not evaluated.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ METRICS = {
     "down_delay": "down_sojourn_p95_ms",
     "up_delay": "up_sojourn_p95_ms",
 }
-"""Metrics and their columns. Smaller is better."""
+"""The metrics, and the columns that contain them. Smaller values are better."""
 
 _ENDED_BY_SIGNAL = {128 + number for number in (1, 2, 3, 15)}
 _TIMED_OUT = 124
 _LAST_BYTES = 2000
-"""Number of bytes at the end of a failed program's output that are reported."""
+"""Number of bytes that are reported from the end of a failed program's output."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class Check(Study):
-    """The result of a comparison. `lines` has one row per line, `runs` one row per run of a build."""
+    """The result of a comparison. `lines` has one row per line, and `runs` has one row per run of a build."""
 
     kind: ClassVar[str] = "check"
     footer: ClassVar[str] = "`lines.csv` and `runs.csv` next to this page hold all numbers."
@@ -161,25 +161,18 @@ def check(
 ) -> Check:
     """Runs both builds over each line.
 
-    Parameters
-    ----------
-    baseline, candidate
-        The two builds: a folder, a program, or any text. It replaces `{}` in `client` and `server`.
-    client
-        Shell command that runs behind the line. It reaches the server at 100.64.0.1.
-    server
-        Shell command at the far end. The client starts when the server has opened a port. By default, this machine's
-        services are at the far end (see `emulate`).
+    Parameters ---------- baseline, candidate The two builds: a folder, a program, or any text. The text replaces `{}`
+    in `client` and `server`. client Shell command that runs behind the line. The command reaches the server at
+    100.64.0.1. server Shell command that runs at the far end of the line. The client starts when the server has opened
+    a port. By default, this machine's services are at the far end (see `emulate`).
     lines
         Names of access lines, or paths of scenario files.
     settings
         Settings of all lines, `key=value`. `key=a,b` tries each line with each value.
-    metric
-        The quantity to compare, a name from `METRICS`. Smaller is better.
+    metric The quantity to compare, a name from `METRICS`. Smaller values are better.
     margin
         Fraction of the baseline's mean by which the candidate may be worse.
-    repeat
-        Number of pairs per line, at least 2, each with its own seed.
+    repeat Number of pairs of runs per line, at least 2. Each pair has its own seed.
     seed
         The first seed of the lines' random numbers.
     limit
@@ -187,12 +180,8 @@ def check(
     progress
         Called with the completed fraction of the work, 0 to 1.
 
-    Raises
-    ------
-    ScenarioError
-        For a setting that a line does not accept.
-    UsageError
-        For an unknown line, or metric, or fewer than 2 pairs.
+    Raises ------ ScenarioError If a line does not accept a setting. UsageError If a line or the metric is unknown, or
+    if there are fewer than 2 pairs.
     RunError
         If the baseline fails in all runs on a line.
     KeyboardInterrupt
@@ -239,7 +228,7 @@ def check(
 
 
 def _matrix(lines: Sequence[str], settings: Sequence[str]) -> list[_Line]:
-    """Every line with every combination of values."""
+    """Returns every line with every combination of values."""
     if not lines or len(set(lines)) < len(lines):
         raise UsageError("name each line once, and at least one")
     axes = [arms_of(key.strip(), values.strip()) for key, _, values in (each.partition("=") for each in settings)]
@@ -252,19 +241,19 @@ def _matrix(lines: Sequence[str], settings: Sequence[str]) -> list[_Line]:
         for arms in itertools.product(*axes):
             varied = [arm.label for arm, axis in zip(arms, axes, strict=True) if len(axis) > 1]
             made = {key: value for arm in arms for key, value in arm.settings.items()}
-            # Raises ScenarioError before the first run.
+            # An invalid setting raises ScenarioError here, before the first run.
             scenario.with_(**made)
             found.append(_Line(", ".join([name, *varied]), options, tuple("=".join(each) for each in made.items())))
     return found
 
 
 def _quiet(command: str, output: Path) -> str:
-    """Runs the command without a terminal, with its output in a file."""
+    """Runs the command without a terminal, and writes its output to a file."""
     return f"exec </dev/null >{shlex.quote(str(output))} 2>&1\n{command}"
 
 
 def _ending(exit_code: int, limit: str, outputs: Sequence[Path]) -> str:
-    """Describes how a run failed, with both programs' last lines."""
+    """Describes how a run failed, with the last lines of both programs' output."""
     said = [f"not done after {limit}" if exit_code == _TIMED_OUT else f"exit code {exit_code}"]
     for output in outputs:
         if output.exists() and (text := output.read_bytes()[-_LAST_BYTES:].decode(errors="replace").strip()):
@@ -310,7 +299,7 @@ def _judged(line: str, rows: Sequence[Row], metric: str, margin: float) -> Row:
 
 
 def verdict(fails: bool, change: float | None, half_width: float | None, margin: float) -> str:
-    """Returns `failed`, `worse`, `better`, `same` or `unsure`, by interval and margin."""
+    """Returns `failed`, `worse`, `better`, `same` or `unsure`. The decision depends on the interval and the margin."""
     if fails:
         return "failed"
     if change is None or half_width is None or half_width != half_width:

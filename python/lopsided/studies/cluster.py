@@ -1,6 +1,6 @@
-"""Runs on a cluster of machines with Dask: `pip install 'lopsided[dask]'`.
+"""Runs studies on a cluster of machines with Dask: `pip install 'lopsided[dask]'`.
 
-A sweep becomes a partitioned Parquet dataset. The client writes each batch, a range of numbered runs, to
+A sweep becomes a partitioned Parquet dataset. A batch is a range of numbered runs. The client writes each batch to
 `part-FIRST-LAST.parquet`. Therefore:
 
 - Rows and digests do not depend on the workers.
@@ -8,8 +8,8 @@ A sweep becomes a partitioned Parquet dataset. The client writes each batch, a r
 - Another worker repeats the batch of a killed worker.
 - The client holds only unfinished batches in memory.
 
-A failed run is listed in `failed.csv`, and the others continue. Other studies run their jobs on the workers inside
-`using`. Left out: user code that the workers cannot import, and the kernel world.
+A failed run is listed in `failed.csv`, and the others continue. Within the context manager `using`, other studies also
+run their jobs on the workers. Left out: user code that the workers cannot import, and the kernel world.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FAILED = "failed.csv"
 _BATCH_S = 2.0
-"""Target duration of a batch in seconds: the most work that a killed worker loses."""
+"""Target duration of a batch in seconds. It limits the work that is lost if a worker is killed."""
 _FIRST_BATCH = 4
 _LARGEST_BATCH = 2000
 _WORKERS_S = 20.0
-"""Seconds to wait for the scheduler's first worker."""
+"""Seconds to wait for the first worker of the scheduler."""
 _CLOSE_S = 2.0
 _DEATHS = 3
-"""Dead workers after which the batch counts as the cause."""
+"""Number of workers that may die before the batch counts as the cause."""
 
 Progress = Callable[[float], object]
 
@@ -70,14 +70,14 @@ def connect(address: str, workers: int | None = None) -> Generator[Any]:
     Yields the client. Raises LopsidedError if no scheduler answers.
     """
     distributed = _distributed()
-    # Dask logs a traceback per lost connection. We raise one error instead.
+    # Dask logs a traceback for each lost connection. This module raises a single error instead.
     for name in ("distributed", *(each for each in logging.root.manager.loggerDict if each.startswith("distributed."))):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": _DEATHS})
     if address != "local" and "://" not in address:
         raise UsageError(f"--dask {address!r}: write the scheduler's address, tcp://HOST:PORT, or local")
     if address == "local":
-        # LocalCluster returns after these workers have started.
+        # LocalCluster returns after this number of workers has started.
         count = workers or os.cpu_count() or 1
         with (
             distributed.LocalCluster(
@@ -105,7 +105,7 @@ def connect(address: str, workers: int | None = None) -> Generator[Any]:
 
 
 def _distributed() -> Any:
-    """dask.distributed has no type annotations."""
+    """Imports dask.distributed, which has no type annotations."""
     try:
         return importlib.import_module("distributed")
     except ImportError:
@@ -113,7 +113,7 @@ def _distributed() -> Any:
 
 
 def _width(client: Any) -> int:
-    """Number of runs that the workers execute in parallel."""
+    """Returns the number of runs that the workers execute in parallel."""
     return max(1, sum(client.nthreads().values()))
 
 
@@ -122,7 +122,7 @@ def _width(client: Any) -> int:
 
 @contextmanager
 def using(client: Any) -> Generator[None]:
-    """Inside the block, the workers execute the simulator runs of every study."""
+    """Lets the workers execute the simulator runs of every study within the block."""
     with many.elsewhere(lambda jobs, progress: _run_many(client, jobs, progress)):
         yield
 
@@ -145,7 +145,7 @@ def _run_many(client: Any, jobs: Sequence[Job], progress: Progress | None) -> It
 
 
 def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
-    """Executed on a worker. Returns each job's result or error, and the CPU time in seconds."""
+    """Runs jobs on a worker. Returns the result or error of each job, and the CPU time in seconds."""
     begun = time.thread_time()
     found: list[Any] = []
     for source, controllers, seed in jobs:
@@ -163,7 +163,7 @@ def _raw_runs(jobs: Sequence[tuple[Any, Any, int]]) -> tuple[list[Any], float]:
 class Swept:
     """The result of a sweep on a cluster: its folder and number of runs.
 
-    `failed` counts the runs that failed in this call, `found` those that earlier calls completed.
+    `failed` counts the runs that failed in this call. `found` counts the runs that earlier calls completed.
     """
 
     folder: Path
@@ -174,7 +174,7 @@ class Swept:
     """Default range of the random start offset in seconds; `None` if the user set it."""
 
     def scan(self) -> pl.LazyFrame:
-        """Returns the rows of all parts as a lazy frame."""
+        """Returns the rows of all part files as a lazy frame."""
         import polars as pl
 
         return pl.scan_parquet(self.folder / "part-*.parquet")
@@ -185,7 +185,7 @@ class _Plan(sweeps.Grid):
     """The numbered runs of a sweep, and their start times."""
 
     jitter_s: float = 0.0
-    """Range of the random start offset in seconds, in addition to the scenario's jitter."""
+    """Range of the random start offset in seconds. The offset is added to the scenario's own jitter."""
 
     def fingerprint(self) -> str:
         """Returns a hash of the sweep's definition."""
@@ -208,11 +208,11 @@ def sweep(
 ) -> Swept:
     """Runs a sweep on the client's workers into `folder`, or continues it there.
 
-    The rows are those of `studies.sweep.sweep`, after a first column `run` with the number. Start times vary as in that
-    function. Raises UsageError if there is no axis.
+    The rows are those of `studies.sweep.sweep`, with an additional first column `run` that contains the run's number.
+    Start times vary as in that function. Raises UsageError if there is no axis.
     """
     plan = _Plan.of(scenario, axes, repeat)
-    # An invalid setting raises before the first run.
+    # An invalid setting raises an error here, before the first run.
     for name, arms in plan.axes.items():
         for arm in arms:
             _checked(scenario, name, arm)
@@ -247,10 +247,10 @@ def sweep(
 
 
 def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
-    """Returns the random start offset's range in seconds, as `starts.varied` would choose it."""
+    """Returns the range of the random start offset in seconds, as `starts.varied` would choose it."""
     tried: list[Scenario] = []
     for number in range(0, min(plan.runs, starts.MOST_TRIALS * plan.repeat), plan.repeat):
-        # Settings may be invalid only together. Such runs fail later and are listed.
+        # Settings may be valid alone and invalid together. Such a run fails later and is listed.
         with suppress(LopsidedError):
             tried.append(plan.scenario.with_(**plan.run(number)[1]))
     if not tried:
@@ -260,7 +260,7 @@ def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
 
 
 def _shortest_s(plan: _Plan) -> float:
-    """Returns the shortest run in seconds, if an axis sets the duration."""
+    """Returns the duration of the shortest run in seconds, if an axis sets the duration."""
     usual = plan.scenario.duration_s
     for arms in plan.axes.values():
         found: list[float] = []
@@ -276,13 +276,13 @@ def _checked(scenario: Scenario, name: str, arm: sweeps.Arm) -> None:
     try:
         scenario.with_(**arm.settings)
     except LopsidedError:
-        # A setting may be valid only together with another axis. If not, its run fails later and is listed.
+        # A setting may be valid only together with another axis. Otherwise its run fails later and is listed.
         if len(arm.settings) == 1 and name in arm.settings:
             raise
 
 
 def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
-    """Returns the ranges of runs that the folder contains. Raises FolderError for other files."""
+    """Returns the ranges of runs that the folder contains. Raises FolderError if the folder contains other files."""
     mark = plan.fingerprint()
     with output.told(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -303,7 +303,8 @@ def _begin(folder: Path, plan: _Plan) -> list[tuple[int, int]]:
 
 
 def _stretch(path: Path) -> tuple[int, int]:
-    """Returns the runs of a part file, by its name. Raises FolderError if the file is unknown or damaged."""
+    """Returns the range of runs that a part file contains, from its name. Raises FolderError if the file is unknown or
+    damaged."""
     named = _PART.fullmatch(path.name)
     if named is None:
         raise FolderError(f"{path} is not part of a sweep; move it elsewhere")
@@ -318,7 +319,7 @@ def _stretch(path: Path) -> tuple[int, int]:
 
 _PART = re.compile(r"part-([0-9]+)-([0-9]+)\.parquet")
 _LEAST_PARQUET = 12
-"""Size in bytes of the smallest Parquet file: two magic numbers and the footer's length."""
+"""Size in bytes of the smallest possible Parquet file: two magic numbers and the footer's length."""
 
 
 def _gaps(there: Sequence[tuple[int, int]], runs: int) -> list[tuple[int, int]]:
@@ -348,7 +349,7 @@ def _part(
     runs: Sequence[tuple[int, Row, dict[str, str], int]],
     types: Any,
 ) -> tuple[tuple[bytes, list[Row], int], float]:
-    """Executed on a worker. Returns the rows as Parquet, the failures, and the CPU time in seconds."""
+    """Runs a batch on a worker. Returns the rows as Parquet, the failures, and the CPU time in seconds."""
     begun = time.thread_time()
     base = Scenario.from_source(source, controllers)
     rows: list[Row] = []
@@ -389,16 +390,18 @@ def _no_rows(types: Mapping[str, str]) -> bytes:
 def _carried_out(
     client: Any, stretches: Sequence[tuple[int, int]], batch: Callable[[int, int], tuple[Any, ...]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yields each finished batch: its first run's number, and its result or the error of its only run.
+    """Yields each finished batch: the number of its first run, and its result. If a batch of one run failed, its error
+    is the result.
 
-    `batch(first, last)` returns a function and its arguments. The function returns `(result, CPU seconds)`. Submitted
-    batches are just enough to keep the workers busy. A batch that kills its workers is halved, down to one run.
+    `batch(first, last)` returns a function and its arguments. The function returns `(result, CPU seconds)`. The
+    function submits only as many batches as keep the workers busy. If a batch kills its workers, it is halved, down to
+    one run.
     """
     distributed = _distributed()
     try:
         yield from _in_batches(client, stretches, batch, distributed)
     except (importlib.import_module("distributed.client").CancelledError, OSError) as error:
-        # A client without its scheduler cancels all batches and cannot submit new ones.
+        # A client that loses its scheduler cancels all batches and cannot submit new ones.
         raise LopsidedError(
             "the connection to the Dask scheduler was lost; repeat the command with the same folder to continue"
         ) from error

@@ -1,8 +1,9 @@
-"""Commands that set an uplink buffer or a queue discipline on real equipment, and that remove it.
+"""Writes commands that set an uplink buffer or a queue discipline on real equipment, and commands that remove it.
 
-The commands must never cut off the user's network. On Linux they run in a shell that stops at the first error, and
-redirect traffic last, to a device that is up. This device is not `ifb0`, which the ifb module creates on any machine.
-`tests/python/test_device_configs.py` runs them on user-mode Linux. The commands for OpenWrt and Cisco IOS are untested.
+The commands must never cut off the user's network. On Linux, they run in a shell that stops at the first error. The
+last command redirects traffic to a device that is up. This device is not `ifb0`, because the ifb module creates `ifb0`
+on every machine. `tests/python/test_device_configs.py` runs them on user-mode Linux. The commands for OpenWrt and Cisco
+IOS are untested.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 from lopsided.errors import UsageError
 
 SHAPED_SHARE = 0.95
-"""Shaper rate as a fraction of the line's, so that the queue forms in the shaper, not in the modem."""
+"""Rate of the shaper as a fraction of the line's rate, so that the queue forms in the shaper and not in the modem."""
 
 _IP_PACKET_BYTES = 1500
 _ETHERNET_BYTES = 14
-"""Bytes that Linux's shapers add per IP packet: the Ethernet header."""
+"""Number of bytes that Linux's shapers add to an IP packet: the Ethernet header."""
 _FRAME_BYTES = _IP_PACKET_BYTES + _ETHERNET_BYTES
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,14}")
 _LONGEST_NAME = 15
@@ -45,8 +46,8 @@ class Shaped:
 
     @property
     def frames_bps(self) -> int:
-        """Rate in bit/s for a shaper that counts Ethernet frames. Exact for full-sized packets."""
-        # Without framing, the line's rate counts IP packets.
+        """Rate in bit/s for a shaper that counts Ethernet frames. The rate is exact if all packets are full-sized."""
+        # If the line has no framing, its rate counts IP packets.
         return math.floor(SHAPED_SHARE * self.line_bps * _FRAME_BYTES / self.wire_bytes)
 
     @property
@@ -56,7 +57,7 @@ class Shaped:
 
     @property
     def wire_bytes(self) -> float:
-        """Bytes of a full-sized packet on the line."""
+        """Number of bytes of a full-sized packet on the line."""
         bare = max(_IP_PACKET_BYTES + self.framing["overhead_bytes"], self.framing["minimum_bytes"])
         if self.framing["cell_format"] == "atm":
             return math.ceil(bare / 48) * 53
@@ -71,7 +72,8 @@ class Shaped:
 
     @property
     def sqm_options(self) -> Mapping[str, str]:
-        """The line's framing as sqm-scripts options. Like CAKE, they add overhead to the IP packet."""
+        """The line's framing as options of sqm-scripts. Like CAKE's keywords, these options add overhead to the IP
+        packet."""
         layer = "atm" if self.framing["cell_format"] == "atm" else "ethernet"
         options = {"linklayer": layer, "overhead": str(self.framing["overhead_bytes"])}
         if self.framing["minimum_bytes"]:
@@ -80,7 +82,8 @@ class Shaped:
 
 
 def checked_interface(name: str) -> str:
-    """Returns the name. Raises UsageError if Linux rejects it or a shell needs quotes."""
+    """Returns the name. Raises UsageError if Linux does not accept the name, or if a shell would need quotes around
+    it."""
     if not _INTERFACE.fullmatch(name):
         raise UsageError(
             f"{name!r} is not the name of a network interface: up to {_LONGEST_NAME} letters, digits, dots, dashes and "
@@ -100,7 +103,8 @@ def configs(up: Shaped, packets: int, interface: str) -> tuple[DeviceConfig, ...
 
 
 def _script(*commands: str) -> str:
-    """Wraps commands in a shell that stops at the first error. In the user's shell, `set -e` would end that shell."""
+    """Wraps commands in a new shell that stops at the first error. In the user's own shell, `set -e` would end that
+    shell."""
     return "\n".join(["sudo sh -ex <<'END'", *commands, "END"])
 
 
@@ -135,7 +139,7 @@ def _cisco(up_bps: int, queue: list[str], note: str = "") -> DeviceConfig:
 
 
 def _uci(section: str, options: Mapping[str, str]) -> tuple[str, str]:
-    """Returns the commands that create and that remove a section of sqm's configuration."""
+    """Returns commands that create a section of sqm's configuration, and commands that remove it."""
     lines = [f"uci set sqm.{section}=queue"]
     lines += [f"uci set sqm.{section}.{name}='{value}'" for name, value in options.items()]
     restart = "uci commit sqm && service sqm restart"
@@ -173,9 +177,10 @@ Settings = Mapping[str, Any]
 def discipline_configs(
     name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settings], interface: str
 ) -> tuple[DeviceConfig, ...]:
-    """Returns commands for a discipline in both directions: on Linux, OpenWrt, and (nearest equivalent) Cisco IOS.
+    """Returns commands for a discipline in both directions on Linux, OpenWrt and Cisco IOS (with the nearest
+    equivalent).
 
-    Raises UsageError if there are none.
+    Raises UsageError if there are no commands for the discipline.
     """
     if name not in _TC_WORDS:
         raise UsageError(f"no commands for the queue {name!r}; choose one of {', '.join(_TC_WORDS)}")
@@ -188,7 +193,7 @@ def discipline_configs(
     )
 
 
-# `tc`'s settings per discipline, by the scenario's key.
+# The settings of `tc` per discipline, by the scenario's key.
 _TC_WORDS: Mapping[str, tuple[str, ...]] = {
     "codel": ("target", "interval"),
     "fq_codel": ("target", "interval"),
@@ -199,7 +204,7 @@ _TC_WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 def is_in_linux(name: str) -> bool:
-    """True if Linux has the discipline and `lopsided size` prints its commands."""
+    """Returns true if Linux has the discipline and `lopsided size` prints its commands."""
     return name in _TC_WORDS
 
 
@@ -213,9 +218,8 @@ def _time(text: str) -> str:
 
 
 _CAKE_WAYS = ("nat dual-dsthost ingress", "nat dual-srchost")
-"""CAKE's home router keywords, downlink and uplink: fairness between the hosts behind its NAT.
-
-`ingress` also counts dropped packets, which have already crossed the line.
+"""CAKE's keywords for a home router, for downlink and uplink. They give fairness between the hosts behind the router's
+NAT. With `ingress`, dropped packets also count, because they have already crossed the line.
 """
 
 
@@ -237,7 +241,7 @@ def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settin
             *incoming,
             *outgoing,
             f"tc qdisc add dev {device} handle ffff: ingress",
-            # No output if the device is down: it would lose the redirected traffic.
+            # This prints nothing if the device is down. A device that is down would lose the redirected traffic.
             f"ip -oneline link show dev {ifb} up | grep {ifb}",
             f"tc filter add dev {device} parent ffff: protocol all prio 1 matchall action mirred egress redirect "
             f"dev {ifb}",
@@ -254,7 +258,7 @@ def _shaper(name: str, device: str, shaped: Shaped, settings: Settings, way: str
         ]
     return [
         f"tc qdisc replace dev {device} root handle 1: htb default 1",
-        # A single class ignores the quantum, but with the default the kernel warns on fast lines.
+        # The quantum has no effect on a single class, but with the default quantum the kernel warns on fast lines.
         f"tc class replace dev {device} parent 1: classid 1:1 htb rate {shaped.frames_bps}bit quantum {_FRAME_BYTES}",
         f"tc qdisc replace dev {device} parent 1:1 handle 10: {name} {words}",
     ]
@@ -275,7 +279,8 @@ def _sqm(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Setti
         "qdisc_really_really_advanced": "1",
         "iqdisc_opts": words[0],
         "eqdisc_opts": words[1],
-        # sqm has one framing for both directions. Most small packets cross the uplink.
+        # sqm has one framing for both directions. The uplink's framing is used, because most small packets cross the
+        # uplink.
         **(line[1].sqm_options if cake else {}),
         "enabled": "1",
     }

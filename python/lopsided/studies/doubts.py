@@ -1,6 +1,6 @@
-"""Valid settings that are probably mistakes, such as a rate of 196 bit/s.
+"""Finds valid settings that are probably mistakes, such as a rate of 196 bit/s.
 
-Each produces a sentence to print; none is rejected.
+Each such setting gives a sentence to print. No setting is rejected.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def doubts(scenario: Scenario) -> list[str]:
 
 
 _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_expand", "ack_pacing", "afvq"}
-"""Stages and queues that read TCP's ACKs."""
+"""Stages and queues that read the ACKs of TCP."""
 
 
 def _blind_parts(scenario: Scenario) -> list[str]:
-    """If all connections are QUIC, warns of parts that read TCP headers: QUIC's ACKs are encrypted."""
+    """Warns of parts that read TCP headers if all connections use QUIC, because the ACKs of QUIC are encrypted."""
     flows = [flow for flow in scenario.resolved["flows"] if flow["app"]["kind"] != "udp"]
     if not flows or any(flow["transport"]["kind"] == "tcp" for flow in flows):
         return []
@@ -79,11 +79,11 @@ _ACK_POLICIES = {
     "mark_duplicates": ("acc", "acc_peerwin"),
     "acks_per_rtt": ("tack", "tarr"),
 }
-"""Stack settings, each with the ACK policies that read it."""
+"""Stack settings, each with the ACK policies that use it."""
 
 
 def _idle_stack_settings(scenario: Scenario) -> list[str]:
-    """Warns of stack settings without effect."""
+    """Warns of stack settings that have no effect."""
     stacks = _stacks(scenario)
     found = [
         f"`{setting}` has no effect here: set ack_policy to {' or '.join(policies)}"
@@ -91,7 +91,7 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         for setting, policies in _ACK_POLICIES.items()
         if stack[setting] is not None and stack["ack_policy"] not in policies
     ]
-    # A mark on duplicate ACKs needs a part that sets it and an end that reads it.
+    # A mark on duplicate ACKs needs both a part that sets it and an end that reads it.
     filters = [part for part in _tables(scenario.resolved["links"]) if part.get("kind") == "ack_filter"]
     setters = {
         "mark_duplicates": any(stack["mark_duplicates"] for stack in stacks),
@@ -101,7 +101,7 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         found += [f"`{name}` marks ACKs in vain: no sender has marked_retransmit" for name in setters if setters[name]]
     elif not any(setters.values()):
         found.append("`marked_retransmit` has no effect: nothing marks ACKs (mark_duplicates, fast_retransmit)")
-    # Stacks often have the same settings. Report each once.
+    # Many stacks have the same settings, so each sentence is reported once.
     return list(dict.fromkeys(found))
 
 
@@ -112,7 +112,7 @@ def _stacks(scenario: Scenario) -> list[Mapping[str, Any]]:
 
 
 def _readers(part: Any) -> Iterator[str]:
-    """Yields the part and its inner parts that act on TCP's ACKs."""
+    """Yields the part and its inner parts, if they act on TCP's ACKs."""
     for table in _tables(part):
         if table.get("kind") in _READERS:
             yield table["kind"]
@@ -153,7 +153,7 @@ def direction_doubt(down_bps: float, up_bps: float) -> list[str]:
 
 
 def loss_doubt(what: str, text: str) -> list[str]:
-    """Returns a question if a loss without a unit was probably meant as a percentage."""
+    """Returns a question if a loss rate without a unit was probably meant as a percentage."""
     try:
         share = float(text)
     except ValueError:
@@ -181,7 +181,7 @@ def _of_direction(name: str, direction: Direction) -> list[str]:
 
 
 def idle_settings(scenario: Scenario) -> list[str]:
-    """Returns a note per changed setting without effect."""
+    """Returns a note for each changed setting that has no effect."""
     text, name, changes = scenario.source
     whole = scenario.to_toml()
     found: list[str] = []
@@ -194,7 +194,7 @@ def idle_settings(scenario: Scenario) -> list[str]:
 
 
 def unused_controllers(scenario: Scenario) -> list[str]:
-    """Returns a note per congestion control that no flow uses."""
+    """Returns a note for each congestion control that no flow uses."""
     used = {
         stack["cc"] for flow in scenario.resolved["flows"] for stack in (flow["sender_stack"], flow["receiver_stack"])
     }

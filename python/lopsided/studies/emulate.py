@@ -15,12 +15,12 @@ from lopsided.studies.inventory import check_preset
 
 @dataclass(frozen=True)
 class LineOptions:
-    """The line that the command's options describe."""
+    """The line that the options of the command describe."""
 
     scenario: Path | None = None
     """A scenario file. Its flows run only with --flows."""
     flows: bool = False
-    """Also run the scenario's flows in real time, with simulated TCP or QUIC. A flow without `stop` lasts until the
+    """Runs the scenario's flows too, in real time, with simulated TCP or QUIC. A flow without `stop` lasts until the
     command ends."""
     preset: str | None = None
     """An access line by name, such as docsis31-1000-35."""
@@ -31,28 +31,28 @@ class LineOptions:
     rtt: str | None = None
     """Round-trip time without queueing, such as 40ms."""
     queue_down: str | None = None
-    """A discipline such as fq_codel, a limit such as "100 packets", or a table."""
+    """Queue of the downlink: a discipline such as fq_codel, a limit such as "100 packets", or a table."""
     queue_up: str | None = None
-    """The same for the uplink."""
+    """Queue of the uplink, in the same form."""
     loss_down: str | None = None
-    """Packets lost at random, such as "1 %"."""
+    """Packets lost at random on the downlink, such as "1 %"."""
     loss_up: str | None = None
-    """The same for the uplink."""
+    """Packets lost at random on the uplink, such as "1 %"."""
     trace_down: Path | None = None
-    """Trace of transmission opportunities in Mahimahi's format, instead of a rate."""
+    """Trace of the downlink's transmission opportunities in Mahimahi's format, instead of a rate."""
     trace_up: Path | None = None
-    """The same for the uplink."""
+    """Trace of the uplink, in the same format."""
     inside: str | None = None
-    """Host of the scenario that stands for the command; default: client."""
+    """Host of the scenario in whose place the command runs; default: client."""
     outside: str | None = None
-    """Host of the scenario that stands for the outside network; default: server."""
+    """Host of the scenario in whose place the outside network is; default: server."""
     server: str | None = None
-    """Shell command that runs at the far end, at $LOPSIDED_GATEWAY, instead of the network. It has no network of its
-    own. The command starts when the server has opened a port."""
+    """Shell command of a server that runs at the far end, at $LOPSIDED_GATEWAY, instead of the network. The server has
+    no other network. The command behind the line starts when the server has opened a port."""
     limit: str | None = None
-    """Time limit, such as 60s. All programs then end, and the exit code is 124."""
+    """Time limit, such as 60s. When it expires, all programs are ended, and the exit code is 124."""
     mtu: int = 1500
-    """Largest packet that the line carries, in bytes."""
+    """Size of the largest IP packet that the line carries, in bytes."""
 
     def arguments(self) -> list[str]:
         """Returns the options as arguments of `lopsided-live emulate`."""
@@ -73,11 +73,11 @@ class Emulated:
     """One row per flow that ran in parallel with the command."""
     duration_s: float
     late_us: dict[str, float] = field(default_factory=dict[str, float])
-    """Delay in microseconds of packets' departures after their due times: `p50`, `p99`, `max`."""
+    """Delay in microseconds from the time at which a packet should depart to its departure: `p50`, `p99`, `max`."""
     refused_packets: int = 0
-    """Packets that crossed the line but that the kernel refused."""
+    """Number of packets that crossed the line and that the kernel then refused."""
     starved_flows: int = 0
-    """Connections that had no file descriptor left, and datagram flows whose descriptor was reused."""
+    """Number of connections that got no file descriptor, and of datagram flows whose descriptor was reused."""
 
 
 def emulate(
@@ -90,9 +90,9 @@ def emulate(
     overwrite: bool = False,
     meter: bool = True,
 ) -> Emulated:
-    """Runs the command, or the user's shell, behind the line, and waits for it.
+    """Runs the command (default: the user's shell) behind the line, and waits until it ends.
 
-    The command gets the terminal. `overwrite` allows captures to be replaced.
+    The command controls the terminal. With `overwrite`, existing captures may be replaced.
     """
     checked_seed(seed)
     if line.preset is not None:
@@ -100,7 +100,7 @@ def emulate(
     options = [*line.arguments(), *(f"--set={setting}" for setting in settings), f"--seed={seed}"]
     options += [f"--pcap={pcap}"] * (pcap is not None) + ["--overwrite"] * overwrite + ["--no-meter"] * (not meter)
     exit_code, tables, facts = _native.emulate([*options, "--", *command])
-    # A late import, so that the command starts without delay.
+    # This import is late, so that the command starts without delay.
     from lopsided.data import columns
 
     specs = run_tables()

@@ -1,12 +1,12 @@
 """Explains one flow: the events of its TCP in order, with their causes.
 
-    story = explain.of_run(Run.load("runs/adsl"), "download", from_s=12, to_s=14)
-    story.episodes     # each time the sender left the open state: what was lost, what was reduced, how it ended
-    story.limited_s    # what held the sender back, and for how long
+    story = explain.of_run(Run.load("runs/adsl"), "download", from_s=12, to_s=14) story.episodes     # each time the
+    sender left the open state: what was lost, what was reduced, how it ended story.limited_s # what limited the sender,
+    and for how long
 
-A simulated run without recorded events is repeated with the same seed and digest. For a run on Linux, captures at its
-hosts show retransmissions, congestion states and reasons of ACKs. Samples of TCP_INFO show windows and limits. Without
-captures (`run --pcap`), they also show states and retransmissions, without reasons.
+If a simulated run has no recorded events, it is repeated with the same seed and digest. For a run on Linux, captures at
+the hosts (`run --pcap`) show retransmissions, congestion states and the reasons for ACKs. Samples of TCP_INFO show
+windows and limits. Without captures, the samples also show states and retransmissions, but no reasons.
 
 Left out: pauses of the application, and datagrams.
 """
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 Row: TypeAlias = dict[str, Any]
 
 _FINE_SAMPLES = 600
-"""Minimum number of samples in the explained period of a repeated run."""
+"""Minimum number of samples in the explained period if the run is repeated."""
 _MOST_PACKETS = 3_000_000
-"""Packets of a run up to which individual packets are recorded."""
+"""Maximum number of packets of a run for which individual packets are recorded."""
 _BACK = ("open", "closed")
 _SEGMENT_BYTES = 1500
-"""Free bytes of a window below which it is the sender's limit."""
+"""If a window has less than this number of free bytes, it limits the sender."""
 
 
 @dataclass
@@ -48,18 +48,18 @@ class Episode:
     begin_s: float
     end_s: float
     states: list[str]
-    """The congestion states in order. The first is `open`."""
+    """The congestion states in order. The first state is `open`."""
     cause: str
     end: str = ""
-    """Why the episode ended; empty if it outlasts the period."""
+    """The reason why the episode ended; empty if the episode lasts beyond the period."""
     lost: Counter[str] = field(default_factory=Counter[str])
-    """Segments marked lost, by rule."""
+    """Number of segments that were marked lost, by rule."""
     retransmitted: int = 0
     probes: int = 0
     reductions: list[tuple[str, int | None, int | None]] = field(
         default_factory=list[tuple[str, int | None, int | None]]
     )
-    """Window reductions: signal, and window before and after."""
+    """Window reductions: the signal, and the window before and after."""
     timers: Counter[str] = field(default_factory=Counter[str])
     undone: str = ""
     """The rule that undid the reduction, if any."""
@@ -87,7 +87,7 @@ class Connection:
     limited_s: dict[str, float]
     """Seconds for which each limit applied to the sender."""
     acks: Counter[str]
-    """Pure ACKs of the receiver, by reason."""
+    """Number of pure ACKs of the receiver, by reason."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,11 @@ class Story:
     end_s: float
     connections: list[Connection]
     events: list[Row]
-    """The rows of `tcp_events` behind the story. On Linux, captures show them."""
+    """The rows of `tcp_events` from which the story was built. On Linux, they come from captures."""
     captured: Captured | None = None
-    """Events and packets from captures, on Linux."""
+    """Events and packets from captures of a run on Linux."""
     sampled: pl.DataFrame | None = None
-    """The flow's samples, for a probe's log."""
+    """The flow's samples, if the story comes from a probe's log."""
     source: str = ""
     """Name of the probe's log file."""
 
@@ -116,7 +116,7 @@ class Story:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """World, seed and digest of the run."""
+        """The world, seed and digest of the run."""
         run = self.run
         return ("probe",) if run is None else (run.world, f"seed {run.seed}", f"digest {run.digest}")
 
@@ -150,7 +150,7 @@ def of_run(
     to_s: float | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Story:
-    """Explains one flow between two times. Defaults: the first TCP flow, the whole run.
+    """Explains one flow between two times. The defaults are the first TCP flow and the whole run.
 
     Raises UsageError if the end is not after the start.
     """
@@ -220,7 +220,8 @@ def _connection(port: int, events: Sequence[Row], begin: float, end: float) -> C
 
 
 def _episodes(sender: Sequence[Row], begin: float, end: float) -> tuple[list[Episode], list[Moment]]:
-    """Groups the sender's events into episodes and single moments. Causes are recorded before their state change."""
+    """Groups the sender's events into episodes and single moments. The cause of a state change is recorded before the
+    change."""
     episodes: list[Episode] = []
     moments: list[Moment] = []
     before: list[Row] = []
@@ -266,7 +267,7 @@ def _absorb(episode: Episode, events: Iterable[Row]) -> None:
 
 
 def _alone(event: Row) -> str:
-    """Describes an event in the open state; empty if it means nothing by itself."""
+    """Describes an event in the open state; empty if a single event of this kind has no meaning."""
     kind, reason = event["event"], event["reason"]
     if kind == "state":
         return f"{event['from']} to {event['to']}"
@@ -286,7 +287,7 @@ def _alone(event: Row) -> str:
 
 
 def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns how long each limit applied: from its event to the next."""
+    """Returns how long each limit applied. A limit applies from its event to the next event."""
     sums: defaultdict[str, float] = defaultdict(float)
     limit, since = "", 0.0
     for event in sender:
@@ -329,7 +330,7 @@ def of_samples(
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """Adds the reduction: from the last sample before the episode to its lowest."""
+    """Adds the window reduction: from the last sample before the episode to the smallest window in the episode."""
     before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
     after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
     least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)
@@ -338,7 +339,8 @@ def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
 
 
 def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns how long each limit applied, by samples: a limiting window has less than one segment free."""
+    """Returns how long each limit applied, computed from samples. A window is the limit if it has less than one segment
+    free."""
     sums: defaultdict[str, float] = defaultdict(float)
     for last, row in pairwise(samples):
         if last["state"] in ("closed", "udp"):
@@ -354,7 +356,8 @@ def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[st
 
 
 def _sampled_episodes(samples: Sequence[Row], begin: float, end: float) -> list[Episode]:
-    """Returns episodes from TCP_INFO samples. Those shorter than the interval may be missed."""
+    """Returns episodes, computed from TCP_INFO samples. An episode that is shorter than the sampling interval may be
+    missed."""
     episodes: list[Episode] = []
     now: Episode | None = None
     for last, row in pairwise(samples):

@@ -1,7 +1,7 @@
 """Infers a flow's TCP events from captures of runs on Linux.
 
-The native module infers them. `crates/trace/src/inferred.rs` explains how, and lists events that packets do not show.
-Windows come from the run's samples.
+The native module infers the events. `crates/trace/src/inferred.rs` explains the rules, and lists events that packets do
+not show. Windows come from the run's samples.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Captured:
-    """A flow's events and packets, from captures at sender and receiver."""
+    """The events and packets of a flow, from captures at its sender and receiver."""
 
     events: list[dict[str, Any]]
     """The inferred events, with the columns of `tcp_events`."""
     passed: pl.DataFrame
-    """The sender's data and the ACKs that it received: `time_s`, `event`, `start_bytes`, `end_bytes`."""
+    """The data that the sender sent and the ACKs that it received: `time_s`, `event`, `start_bytes`, `end_bytes`."""
 
 
 def of_flow(run: Run, flow: Mapping[str, Any]) -> Captured | None:
-    """Returns the events of `flow`, a row of `flows`; `None` without captures at its hosts."""
+    """Returns the events of `flow`, a row of `flows`; `None` if there are no captures at its hosts."""
     if run.folder is None:
         return None
     folder = run.folder / "pcap"

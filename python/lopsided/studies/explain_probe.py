@@ -1,8 +1,8 @@
 """Explains a probe's flow from logged TCP_INFO samples and a capture at its sender.
 
-`probe send --out` writes the log as .csv or .parquet. A capture adds the time and timer of each retransmission. It must
-be an upload's, because the sink sends downloads. Left out: reasons of ACKs and queue lengths, which a sender cannot
-see.
+`probe send --out` writes the log as .csv or .parquet. A capture adds the time and timer of each retransmission. The
+flow must be an upload, because the sink sends downloads. Left out: the reasons for ACKs, and queue lengths. Neither can
+be measured at a sender.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lopsided.studies import explain
 from lopsided.studies.explain_captures import Captured
 
 _NO_WINDOW = 1 << 50
-"""Receive window in bytes if the kernel does not report it: no limit."""
+"""Receive window in bytes that is assumed if the kernel does not report it. It is too large to be a limit."""
 _NEEDED = ("flow", "direction", "port", "time_s", "state", "in_flight_bytes", "cwnd_bytes", "send_window_bytes")
 
 
@@ -33,7 +33,7 @@ def of_log(
 ) -> explain.Story:
     """Explains one logged flow (default: the first) between two times since the first sample.
 
-    Raises UsageError if the file is not a probe's log, or if it or the capture lacks the flow.
+    Raises UsageError if the file is not a probe's log, or if the flow is not in the log or not in the capture.
     """
     table = _read(log)
     names = table["flow"].unique(maintain_order=True).to_list()
@@ -72,7 +72,7 @@ def _read(log: Path) -> pl.DataFrame:
 
 
 def _as_of_runs(rows: pl.DataFrame, origin: float) -> pl.DataFrame:
-    """Renames a probe's columns to those of a run's samples."""
+    """Renames the columns of a probe's log to those of a run's samples."""
     return rows.select(
         (pl.col("time_s") - origin),
         "state",
@@ -103,7 +103,7 @@ def _captured(table: pl.DataFrame, name: str, capture: Path, origin: float) -> C
         for event in columns.frame(found).iter_rows(named=True)
         if event["end"] == "sender" and event["opener_port"] == one["from_port"]
     ]
-    # The native module's table has the packets of all connections to the sink.
+    # The native module's table contains the packets of all connections to the sink.
     alone = passed.height == 1 and sum(table.filter(table["direction"] == "up")["port"].unique() != 0) <= 1
     shown = columns.frame(sent).with_columns(pl.col("time_s") - origin)
     return Captured(events, shown if alone else shown.clear())

@@ -1,4 +1,4 @@
-"""Metrics of one run: ACKs, bursts, and the limits of the downloads' senders."""
+"""Measures one run: ACKs, bursts, and the limits of the downloads' senders."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 _LEAST_LIMIT = 0.5
-"""Fraction of the time from which a sender's limit is reported."""
+"""If a limit applies for at least this fraction of the time, it is reported."""
 _FULL = 0.95
-"""Utilisation from which a line counts as full."""
+"""If a line's utilisation is at least this high, the line counts as full."""
 _RECEIVER = ("receive window", "stream flow control", "connection flow control")
 """Limits that the receiver imposes, in TCP and in QUIC."""
 
@@ -51,7 +51,7 @@ def measure(run: Run, link: str) -> Row:
     dropped = at_link.filter((pl.col("event") == "dropped") & (pl.col("reason") != "ack_filtered"))
     saved = _saved_bytes(run, link)
     room = (lines["up"]["rate_bps"] or 0) * run.scenario.duration_s / 8
-    # If an upload's headers are compressed too, the bytes saved on ACKs are unknown.
+    # If the headers of an upload are compressed too, the bytes saved on ACKs are unknown.
     known = room and not (saved and ways["up"])
     spent = (int(carried["size_bytes"].sum()) - saved) / room if known else None
     return {
@@ -83,7 +83,7 @@ def _saved_bytes(run: Run, link: str) -> float:
 def _of_acks(acks: pl.DataFrame, senders: Sequence[str], segments: int) -> Row:
     """Returns the ACKs per segment, the bytes per ACK, and the fraction of compressed ACKs.
 
-    A compressed ACK arrives less than half of its sending gap after the previous ACK.
+    An ACK is compressed if its gap to the previous ACK is less than half of the gap at which both were sent.
     """
     import polars as pl
 

@@ -14,20 +14,20 @@ Settings = dict[str, Any]
 Change = Callable[["Place"], Settings]
 
 _ENDS = ("sender_stack", "receiver_stack")
-"""Keys of a flow's own TCP settings."""
+"""Keys for the TCP settings of a single flow."""
 _ALSO_OF_ACKS = ("max_ack_delay", "reordering_threshold")
 """QUIC keys of an `acks` preset that do not begin with `ack_`."""
 
 
 @dataclass
 class Place:
-    """The uplink direction of a link, as changed by the remedies applied so far."""
+    """The uplink direction of a link, after the remedies that have been applied so far."""
 
     link: str
     queue: Mapping[str, Any]
     stages: list[Mapping[str, Any]]
     down_rate: str | None
-    """Rate of the opposite direction; `None` if it has no rate."""
+    """Rate of the opposite direction; `None` if that direction has no rate."""
 
     @property
     def key(self) -> str:
@@ -50,7 +50,7 @@ def _acks_first(place: Place) -> Settings:
 
 
 def _acc(place: Place) -> Settings:
-    # Thresholds of the ACC authors' scripts, in packets of any size.
+    # These thresholds come from the scripts of the ACC authors. They count packets of any size.
     red = {"kind": "red", "limit": place.queue.get("limit", "100 packets"), "min": "3 packets", "max": "12 packets"}
     place.queue = {**red, "weight": 0.01, "probability": 0.1, "ecn": True, "marks": "all", "victim": "random"}
     return {
@@ -77,7 +77,7 @@ def _policy(name: str, **settings: int) -> Change:
 
 
 def _compress(place: Place) -> Settings:
-    # RFC 1144 cannot compress timestamps, which change in nearly every header.
+    # RFC 1144 cannot compress headers with timestamps, because timestamps change in nearly every packet.
     return {f"{place.key}.header_compression": "cslip", "stack.timestamps": False}
 
 
@@ -134,14 +134,13 @@ REMEDIES: Mapping[str, tuple[str, Change]] = {
 """Description and scenario keys of each remedy."""
 
 QUIC_REMEDIES = "none,filter,cake_filter,acks_first,afvq,reconstruct,quic_10,quic_ask_10,quic_chrome,quic_picoquic"
-"""Default remedies for scenarios without TCP flows.
-
-Remedies in the network, which cannot read QUIC's ACKs, come first; those at the endpoints follow.
+"""Default remedies for scenarios without TCP flows. Remedies in the network come first, although they cannot read
+QUIC's ACKs; remedies at the endpoints follow.
 """
 
 
 def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
-    """Returns the tables of the named link. Raises UsageError if there is none."""
+    """Returns the tables of the named link. Raises UsageError if there is no such link."""
     links = scenario.to_tables()["topology"]["link"]
     found: dict[str, Any] | None = next((each for each in links if each["name"] == name), None)
     if found is None:
@@ -152,7 +151,7 @@ def link_of(scenario: Scenario, name: str) -> dict[str, Any]:
 def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
     """Returns the scenario with a combination of remedies, such as `filter+acks_first`, at a link's uplink.
 
-    Raises UsageError for an unknown remedy.
+    Raises UsageError if a remedy is unknown.
     """
     if arm == "none":
         return scenario
@@ -173,8 +172,8 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
 def _at_every_flow(settings: Settings, flows: Sequence[dict[str, Any]]) -> Settings:
     """Expands settings of `stack` to both ends of every TCP flow, and of `transport` to every QUIC flow.
 
-    These settings override the scenario's own. Resolved tables contain every key of an `acks` preset, so these keys are
-    removed: they would override a new preset.
+    These settings override the scenario's own. Resolved tables contain every key of an `acks` preset. The function
+    removes these keys, because they would override a new preset.
     """
     found: Settings = {}
     for key, value in settings.items():

@@ -29,7 +29,7 @@ CAPTION = (
 )
 
 _ALIKE = 0.02
-"""Relative difference up to which scores count as equal."""
+"""Largest relative difference at which two scores count as equal."""
 _WAYS = ("down_goodput_bps", "up_goodput_bps")
 
 
@@ -56,7 +56,7 @@ class AckPath(Study):
     cells: Table
     runs: Table
     limits: Mapping[str, str]
-    """The limit of the downloads, a sentence per combination."""
+    """The limit of the downloads, as one sentence per combination."""
     digest: str
     start_jitter_s: float | None = None
     """Default range of the random start offset in seconds; `None` if the user set it."""
@@ -127,13 +127,13 @@ class AckPath(Study):
         return self.cells.values("remedies")
 
     def _view(self, columns: tuple[str, ...]) -> View:
-        """Returns the table of the remedies without empty columns."""
+        """Returns the table of the remedies with these columns, except empty ones."""
         known = [name for name in columns if any(value is not None for value in self.cells.values(name))]
         return view(self.cells, ("remedies", *known), keys=1)
 
 
 def verdict(found: AckPath) -> list[str]:
-    """Returns sentences about the best remedy's gain, the limit of the downloads, and harmful remedies."""
+    """Returns sentences about the gain of the best remedy, the limit of the downloads, and harmful remedies."""
     rows = list(found.cells.rows())
     best = rows[0]
     none = next((row for row in rows if row["remedies"] == "none"), None)
@@ -163,12 +163,12 @@ def verdict(found: AckPath) -> list[str]:
 
 
 def _how_sure(found: AckPath) -> str:
-    """Returns a sentence with the number of seeds for which the best remedy is best."""
+    """Returns a sentence that says for how many seeds the best remedy is the best one."""
     if found.repeat == 1:
         return "Each remedy has one run, so small differences may be chance; use --repeat 5 to check."
     best = found.cells.values("remedies")[0]
     runs = list(found.runs.rows())
-    # Both directions have the same weight.
+    # Both directions have the same weight in the score.
     most = {way: max(row[way] or 0.0 for row in runs) or 1.0 for way in _WAYS}
     scores = [sum((row[way] or 0.0) / most[way] for way in _WAYS) for row in runs]
     tops = [max(scores[number :: found.repeat]) for number in range(found.repeat)]
@@ -178,9 +178,9 @@ def _how_sure(found: AckPath) -> str:
 
 
 ON_ROUTERS = {"cake_filter": "tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter"}
-"""Remedies of Linux and OpenWrt, each with its command."""
+"""Remedies that Linux and OpenWrt have, each with its command."""
 UNDO = "tc qdisc del dev eth0 root"
-"""Undoes any of these remedies."""
+"""The command that undoes any of these remedies."""
 
 
 def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:

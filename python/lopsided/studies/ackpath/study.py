@@ -4,10 +4,11 @@
     found.cells        # a row for each remedy, the best first
     found.limits       # for each, the limit of the downloads in a sentence
 
-Remedies apply to the slowest uplink, or to `link`: to its queue, after its line, or to TCP at both ends. All use the
-same seeds, and a cell is the median over the seeds. TCP events and queues show the limit of the downloads.
+A remedy changes the queue of the slowest uplink (or of `link`), the path after the uplink's line, or TCP at both ends.
+All remedies use the same seeds, and a cell is the median over the seeds. TCP events and queues show the limit of the
+downloads.
 
-Left out: the scenario's own remedies (they stay in every row), datagrams, and the kernel world.
+If the scenario itself has remedies, they stay in every row. Left out: datagrams, and the kernel world.
 """
 
 from __future__ import annotations
@@ -50,8 +51,7 @@ def ackpath(
     ----------
     scenario
         The scenario to run with each remedy.
-    remedies
-        Names from `REMEDIES`, separated by commas. `a+b` applies both in that order. `none` changes nothing.
+    remedies Names from `REMEDIES`, separated by commas. `a+b` applies `a`, then `b`. `none` changes nothing.
     link
         The link for remedies in the network; default: the slowest uplink.
     repeat
@@ -63,10 +63,7 @@ def ackpath(
     progress
         Called with the completed fraction of the work, 0 to 1.
 
-    Raises
-    ------
-    UsageError
-        For a remedy that is named twice or does not exist.
+    Raises ------ UsageError If a remedy is named twice or does not exist.
     """
     if remedies == ACKPATH_REMEDIES and not of_transport(scenario, "tcp"):
         remedies = QUIC_REMEDIES
@@ -101,7 +98,7 @@ def ackpath(
 
 
 def two_way(preset: str, controllers: Controllers | None = None) -> Scenario:
-    """Returns a scenario with a download and an upload on an access line. Raises UsageError for an unknown line."""
+    """Returns a scenario with a download and an upload on an access line. Raises UsageError if the line is unknown."""
     check_preset(preset)
     tables = {
         "scenario": {"title": f"A download and an upload on {preset}", "duration": "10 s"},

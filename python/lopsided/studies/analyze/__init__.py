@@ -1,4 +1,5 @@
-"""Explains why the connections in a capture were slow: limits of the sender, the ACK path, and bottlenecks."""
+"""Explains why the connections in a capture were slow: limits of the sender, problems of the ACK path, and
+bottlenecks."""
 
 from lopsided.studies.analyze.limits import LIMITS, Stretch
 from lopsided.studies.analyze.result import Capture

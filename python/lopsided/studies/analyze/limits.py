@@ -1,4 +1,4 @@
-"""The limits of a sender over time."""
+"""Finds the limits of a sender over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMITS = {
     "rto_idle": "nothing moved until the retransmission timer expired",
     "receiver_stall": "the receiver had closed its window",
 }
-"""Name and meaning of each limit."""
+"""The name and the meaning of each limit."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def joined(bins: Iterable[Row]) -> list[Stretch]:
     """Returns one direction's periods. Adjacent intervals with the same limit are merged."""
     found: list[Stretch] = []
     for row in bins:
-        # Nothing was sent in the interval.
+        # If there is no limit, nothing was sent in the interval.
         if not row["limit"]:
             continue
         begin, end = row["time_s"], row["time_s"] + row["width_s"]

@@ -33,12 +33,12 @@ _BLOCK = 1_000
 
 
 class Sorted(Sequence[Row]):
-    """The rows of a table, sorted by a column, largest first. A row is converted to a dictionary only when it is read,
-    because a capture may have 100,000 directions."""
+    """The rows of a table, sorted by a column, largest value first. A row is converted to a dictionary only when it is
+    read, because a capture may have 100,000 directions."""
 
     def __init__(self, table: Table, column: str) -> None:
         self._table = table
-        # A stable sort: rows with equal values keep the order of the table.
+        # The sort is stable: rows with equal values keep the order of the table.
         self._places: list[int] = (-table.numbers(column)).argsort(kind="stable").tolist()
 
     def __len__(self) -> int:
@@ -56,14 +56,14 @@ class Sorted(Sequence[Row]):
         return self._table.picked([self._places[place]])[0]
 
     def __iter__(self) -> Iterator[Row]:
-        # Rows in blocks are faster than single rows.
+        # Reading rows in blocks is faster than reading single rows.
         for first in range(0, len(self._places), _BLOCK):
             yield from self[first : first + _BLOCK]
 
 
 @dataclass(frozen=True)
 class Capture(Study):
-    """The TCP connections of a capture, with the limits that determine their speed."""
+    """The TCP connections of a capture, and the limits that determine their speed."""
 
     kind: ClassVar[str] = "analyze"
     footer: ClassVar[str] = (
@@ -72,13 +72,13 @@ class Capture(Study):
     )
 
     source: str
-    """Path of the capture; `-` means standard input."""
+    """Path of the capture; `-` for standard input."""
     directions: Table
     """One row per direction of a connection that carries data."""
     timeline: Table
     """Limits and metrics of each direction over time."""
     points: Table
-    """Points of time-sequence diagrams; empty unless `points=True`."""
+    """Points of time-sequence diagrams; empty unless `points=True` was passed to `analyze`."""
     between: Table
     """One row for each direction that both captures contain, if there is a second capture."""
     passages: Table
@@ -97,11 +97,11 @@ class Capture(Study):
     """
 
     chosen: Sequence[Row] | None = None
-    """Directions to describe in full; default: the two with the most data."""
+    """The directions to describe in full; default: the two directions with the most data."""
 
     @cached_property
     def largest(self) -> Sequence[Row]:
-        """The directions by amount of data."""
+        """The directions, sorted by amount of data, largest first."""
         return Sorted(self.directions, "data_bytes")
 
     @property
@@ -170,9 +170,10 @@ class Capture(Study):
         return {f"{key}.{ending}": table for key, table in tables.items() for ending in ("csv", "parquet")}
 
     def plot(self, kind: str = "") -> Figure:
-        """Plots sequence numbers over time for a direction's number; default: the one with the most data.
+        """Plots sequence numbers over time for the direction with this number; default: the direction with the most
+        data.
 
-        Raises UsageError without points for this direction.
+        Raises UsageError if there are no points for this direction.
         """
         wanted = next((row for row in self.largest if kind in ("", str(row["direction"]))), None)
         if wanted is None or wanted["direction"] not in self.points.values("direction"):
@@ -210,8 +211,8 @@ class Capture(Study):
             yield from (clocks(self.facts), between(self.between.rows()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns the whole result except the points, for JSON."""
-        # One pass over the table for all directions, because a capture may have 100,000 directions.
+        """Returns the whole result for JSON, without the points."""
+        # A single pass over the table serves all directions, because a capture may have 100,000 directions.
         bins = {direction: joined(rows) for direction, rows in groupby(self.timeline.rows(), itemgetter("direction"))}
         found: list[dict[str, Any]] = [
             {**row, "stretches": [vars(stretch) for stretch in bins.get(row["direction"], [])]}

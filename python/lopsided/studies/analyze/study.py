@@ -5,7 +5,7 @@
     found.timeline            # limits over time, with packet numbers
     found.save("analysis")    # tables and report.html
 
-The Rust crate `crates/capture` streams the capture. Memory grows with the number of connections.
+The Rust crate `crates/capture` reads the capture as a stream, so memory grows only with the number of connections.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LATEST = (
     "from", "from_port", "to", "to_port", "goodput_bps", "rtt_mean_ms", "data_wait_ms", "ack_wait_ms",
     "retransmitted_packets", "limit",
 )  # fmt: skip
-"""The columns of a `live` row."""
+"""The columns of a row that is passed to `live`."""
 
 
 def analyze(
@@ -45,15 +45,13 @@ def analyze(
     ----------
     capture
         A pcap or pcapng file, plain or compressed with gzip or zstd. `-` is standard input, which ends at Ctrl-C.
-    other
-        A second capture of the same flows at another point. Clocks are aligned and packets matched. Memory then grows
-        with the number of packets. Standard input is not allowed.
+    other A second capture of the same flows at another point. The clocks are aligned and the packets are matched.
+        Memory then grows with the number of packets. Neither capture can be standard input.
     points
         True to also store points of time-sequence diagrams, for the first 64 connections.
     progress
         Called with the numbers of packets and connections so far.
-    live
-        Called after each second of the capture with a row per active direction, fastest first. Rows have columns of
+    live Called after each second of the capture with one row per active direction, fastest first. A row has columns of
         `directions` and `timeline`.
 
     Returns
@@ -95,7 +93,7 @@ def analyze(
 
 
 def _watching(live: Callable[[list[Row]], object]) -> Callable[[list[_Latest]], object]:
-    """Returns a function that passes each second's directions to `live` as rows."""
+    """Returns a function that converts the directions of each second to rows and passes them to `live`."""
 
     def show(latest: list[_Latest]) -> object:
         return live([dict(zip(LATEST, row, strict=True)) for row in latest])

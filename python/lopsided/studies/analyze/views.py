@@ -29,7 +29,7 @@ _MEANS = ("rtt_mean_ms", "data_wait_ms", "ack_wait_ms")
 
 
 def overview(rows: Sequence[Row], most: int = 20) -> View:
-    """One row per direction: its data, goodput and main limit."""
+    """Returns a table with one row per direction: its data, goodput and main limit."""
     left = len(rows) - most
     return View(
         [
@@ -61,7 +61,7 @@ def overview(rows: Sequence[Row], most: int = 20) -> View:
 
 
 def latest(rows: Sequence[Row], most: int = 10) -> View:
-    """One row per direction with data in the latest second."""
+    """Returns a table with one row per direction that carried data in the latest second."""
     left = len(rows) - most
     return View(
         [
@@ -88,7 +88,7 @@ def latest(rows: Sequence[Row], most: int = 10) -> View:
 
 
 def clocks(facts: Mapping[str, Any]) -> str:
-    """Describes offset and skew between two captures' clocks."""
+    """Returns a sentence on the offset and skew between the clocks of two captures."""
     offset, skew = facts["clock_offset_s"], facts["clock_skew_ppm"]
     where = "ahead of" if offset >= 0 else "behind"
     return (
@@ -99,7 +99,7 @@ def clocks(facts: Mapping[str, Any]) -> str:
 
 
 def between(rows: Iterable[Row]) -> View:
-    """Packets, losses and delays between the two capture points."""
+    """Returns a table of packets, losses and delays between the two capture points."""
     return View(
         [
             *words("from > to"),
@@ -122,7 +122,7 @@ def between(rows: Iterable[Row]) -> View:
 
 
 def limits(row: Row) -> View:
-    """The sender's limits, each with its fraction of the time."""
+    """Returns a table of the sender's limits, each with its fraction of the time."""
     shares = {limit: row[f"limited_{limit}"] for limit in LIMITS}
     ordered = sorted((limit for limit in LIMITS if shares[limit] > 0), key=lambda limit: -shares[limit])
     return View(
@@ -132,7 +132,7 @@ def limits(row: Row) -> View:
 
 
 def path(row: Row) -> View:
-    """Queueing delay, rate, buffer and discipline in both directions."""
+    """Returns a table with queueing delay, rate, buffer and discipline in both directions."""
     data_buffer = units.millis(row["data_buffer_ms"])
     if row["data_buffer_ms"] is None and row["data_longest_wait_ms"] is not None:
         data_buffer = f"at least {units.millis(row['data_longest_wait_ms'])}"

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 Direction = Literal["down", "up"]
 
 _DEEP_FIFO = '{ kind = "fifo", limit = "1000 packets" }'
-"""The queue for `fifo` if the scenario has no FIFO. The limit is Linux's default."""
+"""The queue for the name `fifo` if the scenario has no FIFO. Its limit is Linux's default."""
 
 _OTHER_NAMES = {"docsis_pie": "docsis-pie", "fq-codel": "fq_codel", "fq-pie": "fq_pie", "tail-drop": "fifo"}
 
 
 @dataclass(frozen=True)
 class Discipline:
-    """A discipline to compare: label, and queue as TOML. An empty queue keeps the scenario's."""
+    """A discipline to compare: its label, and the queue as TOML. If the queue is empty, the scenario's queue stays."""
 
     label: str
     queue: str
@@ -36,7 +36,8 @@ class Discipline:
     def placed(self, scenario: Scenario, places: Sequence[tuple[str, Direction]], *, ecn: bool) -> Scenario:
         """Returns the scenario with this discipline as the queue of each given link and direction.
 
-        `fifo` keeps the limit of an existing FIFO. `ecn` makes disciplines mark if they can.
+        `fifo` keeps the limit of an existing FIFO. With `ecn`, each discipline that supports ECN marks packets instead
+        of dropping them.
         """
         queues = {place: self._queue_at(scenario, *place) for place in places}
         placed = scenario.with_(**{_key(*place): queue for place, queue in queues.items() if queue})
@@ -61,20 +62,20 @@ def queue_of(scenario: Scenario, link: str, direction: Direction) -> Mapping[str
 
 
 def known() -> tuple[str, ...]:
-    """Returns the names of all disciplines, including the user's."""
+    """Returns the names of all disciplines, including user-defined ones."""
     schema: dict[str, Any] = json.loads(_native.schema())
     return tuple(schema["$defs"]["queue"]["properties"]["kind"]["enum"])
 
 
 Queues: TypeAlias = "str | Sequence[str | Mapping[str, Any] | Discipline]"
-"""Disciplines to compare, as text, tables or objects."""
+"""Disciplines to compare: text, or a list of texts, tables and objects."""
 
 
 def disciplines(queues: Queues) -> tuple[Discipline, ...]:
     """Parses disciplines such as `fifo,codel,{ kind = "codel", target = "10 ms" }`, or a list.
 
-    `file` is the scenario's own queue. A table may have a `label`. Raises UsageError if the list is empty or has
-    duplicates.
+    The name `file` stands for the scenario's own queue. A table may have a `label`. Raises UsageError if the list is
+    empty or has duplicates.
     """
     parts = _split(queues) if isinstance(queues, str) else list(queues)
     if not parts:
@@ -114,7 +115,7 @@ def _table(text: str) -> Mapping[str, Any]:
 
 
 def _split(text: str) -> list[str]:
-    """Splits at commas outside of tables and lists."""
+    """Splits the text at commas outside of tables and lists."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "{[") - (character in "}]")

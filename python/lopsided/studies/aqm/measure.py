@@ -1,7 +1,7 @@
-"""Metrics of one run: goodput, delay, and the waiting times of users.
+"""Measures one run: goodput, delay, and the waiting times of users.
 
-Percentiles of RTTs use the mean of each sampling interval, weighted by its packets. Percentiles of sojourn times use
-individual packets.
+Percentiles of RTTs are computed from the mean of each sampling interval, weighted by its number of packets. Percentiles
+of sojourn times are computed from individual packets.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 MAD = 4
-"""Intervals in the moving averages of draft-ietf-ippm-responsiveness."""
+"""Number of intervals in the moving averages of draft-ietf-ippm-responsiveness."""
 
 
 @dataclass(frozen=True)
 class Delays:
-    """Distinct delays in ms, each with its packet count."""
+    """Distinct delays in ms, each with its number of packets."""
 
     value_ms: Floats
     weight: Floats
 
     def quantiles(self, shares: Sequence[float]) -> list[float | None]:
-        """See `weighted_quantiles`."""
+        """Returns quantiles as `weighted_quantiles` does."""
         return weighted_quantiles(self.value_ms, self.weight, shares)
 
     @staticmethod
@@ -61,9 +61,9 @@ class Measured:
 
 
 def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) -> Measured:
-    """Returns a run's metrics at the links with the disciplines.
+    """Returns a run's metrics at the links that have the disciplines.
 
-    `ramps` means that the load follows the responsiveness draft, whose rules also end the test.
+    With `ramps`, the load follows the responsiveness draft, and the draft's rules determine the end of the test.
     """
     flows = _flows(run)
     crossing = {
@@ -76,7 +76,7 @@ def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) ->
 
 
 def _flows(run: Run) -> list[Row]:
-    """The flows with their applications, without probes."""
+    """Returns the flows with their applications, without probes."""
     kinds = [flow["app"]["kind"] for flow in run.scenario.resolved["flows"]]
     rows = [{**row, "kind": kind, "tcp": kind != "udp"} for row, kind in zip(run.flows.rows(), kinds, strict=True)]
     return [row for row in rows if row["group"] != PROBE]
@@ -123,7 +123,7 @@ def _users(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
-    """Returns the responsiveness under load or, with ramps, at the end of the draft's test."""
+    """Returns the responsiveness under load, or with `ramps`, the responsiveness at the end of the draft's test."""
     bulk = [flow for flow in flows if flow["kind"] == "bulk"]
     loaded = min((flow["start_s"] for flow in bulk), default=0.0)
     connects, answers = _probes(run)
@@ -164,7 +164,7 @@ def _responsiveness(run: Run, flows: list[Row], ramps: bool) -> Row:
 
 
 def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
-    """Bytes that a flow has delivered by each time."""
+    """Returns the number of bytes that a flow has delivered by each time."""
     curve = series.flow_column(run, name, "delivered_bytes")
     if not len(curve.time_s):
         return np.zeros(len(times))
@@ -172,7 +172,7 @@ def _delivered(run: Run, name: str, times: Sequence[float]) -> Floats:
 
 
 def _probes(run: Run) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Start and duration of each probe's handshake, and of the request after it."""
+    """Returns the start and duration of each probe's handshake, and of the request after the handshake."""
     probing = {row["flow"] for row in run.flows.rows() if row["group"] == PROBE}
     rows = sorted(
         (row for row in run.transfers.rows() if row["flow"] in probing), key=lambda row: (row["flow"], row["start_s"])
@@ -188,7 +188,7 @@ def _probes(run: Run) -> tuple[list[tuple[float, float]], list[tuple[float, floa
 
 
 def _completions(run: Run, what: str, names: Collection[str]) -> Floats:
-    """Completion times of the named flows' transfers."""
+    """Returns the completion times of the named flows' transfers."""
     numbers = {row["flow"] for row in run.flows.rows() if row["name"] in names}
     rows = (row for row in run.transfers.rows() if row["what"] == what and row["flow"] in numbers)
     return np.array([row["completion_s"] for row in rows], dtype=np.float64)

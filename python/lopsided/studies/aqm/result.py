@@ -45,9 +45,9 @@ _MEANING = (
     "what waits in a sender's socket is not counted). In the ellipses each point is a seed; delay grows to the left."
 )
 _ALIKE = 0.05
-"""Relative difference below which values count as equal."""
+"""Values whose relative difference is smaller count as equal."""
 _SAME = 0.01
-"""Relative difference below which goodputs count as the same."""
+"""Goodputs whose relative difference is smaller count as the same."""
 _LOST = 0.01
 """Smallest fraction of lost datagrams that the sentences mention."""
 
@@ -56,8 +56,8 @@ _LOST = 0.01
 class Aqm(Study):
     """The result of a comparison of queue disciplines.
 
-    `cells` has one row per discipline and direction, `users` one per discipline; both have medians over the seeds.
-    `runs` and `user_runs` have every seed. `delays` has the distributions of RTT and sojourn time.
+    `cells` has one row per discipline and direction, and `users` has one row per discipline. Both have medians over the
+    seeds. `runs` and `user_runs` have the values of every seed. `delays` has the distributions of RTT and sojourn time.
     """
 
     kind: ClassVar[str] = "aqm"
@@ -68,7 +68,7 @@ class Aqm(Study):
     )
 
     scenario: Scenario
-    """The scenario with workload and probe, and with the file's queues."""
+    """The scenario with workload and probe, and with the queues of its file."""
     disciplines: tuple[Discipline, ...]
     links: Mapping[Direction, str]
     workload: str | None
@@ -160,18 +160,18 @@ class Aqm(Study):
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def of_direction(self, way: str) -> View:
-        """One direction's table, a row per discipline."""
+        """Returns the table of one direction, with one row per discipline."""
         rows = [row for row in self.cells.rows() if row["direction"] == way]
         columns = [name for name in _CELLS if any(row[name] for row in rows)]
         return view(self.cells, (*self._keys, *columns), rows=rows, keys=len(self._keys))
 
     @property
     def measured_of_users(self) -> list[str]:
-        """The columns of users' waiting times that have a value."""
+        """Returns the columns of users' waiting times that have a value."""
         return [name for name in _USERS if any(value is not None for value in self.users.values(name))]
 
     def felt(self) -> View:
-        """Users' waiting times, a row per discipline."""
+        """Returns the table of users' waiting times, with one row per discipline."""
         return view(self.users, (*self._keys, *self.measured_of_users), keys=len(self._keys))
 
     @property
@@ -241,7 +241,7 @@ class Suite(Study):
 
 
 def verdict(found: Aqm) -> list[str]:
-    """The sentences about the first world. They compare all disciplines with the first."""
+    """Returns sentences about the first world. They compare all disciplines with the first discipline."""
     names = [each.label for each in found.disciplines]
     world = found.worlds[0]
     ways = _ways(found)
@@ -277,7 +277,7 @@ def _in_how_many(counts: Counter[str]) -> str:
 
 
 def _ways(found: Aqm) -> dict[str, dict[str, Row]]:
-    """The cells of the first world, by discipline and direction."""
+    """Returns the cells of the first world, by discipline and direction."""
     return {
         each.label: {
             row["direction"]: row
@@ -289,18 +289,18 @@ def _ways(found: Aqm) -> dict[str, dict[str, Row]]:
 
 
 def _slowest(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
-    """Returns the 95th percentile of the RTT in ms in the slower direction, by discipline."""
+    """Returns the 95th percentile of the RTT in ms for each discipline, in the direction where it is larger."""
     slow = {name: [row["rtt_p95_ms"] for row in rows.values() if row["rtt_p95_ms"]] for name, rows in ways.items()}
     return {name: max(values) for name, values in slow.items() if values}
 
 
 def _rates(ways: Mapping[str, Mapping[str, Row]]) -> dict[str, float]:
-    """Total goodput of both directions, by discipline."""
+    """Returns the sum of the goodputs of both directions, by discipline."""
     return {name: sum(row["goodput_bps"] or 0.0 for row in rows.values()) for name, rows in ways.items()}
 
 
 def _delay(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
-    """Yields sentences about the lowest 95th percentile of the RTT and its goodput."""
+    """Yields sentences about the lowest 95th percentile of the RTT, and the goodput at that RTT."""
     timed = _slowest(ways)
     if len(timed) < 2:
         return

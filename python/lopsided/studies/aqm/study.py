@@ -1,7 +1,7 @@
 """Runs one scenario under several queue disciplines.
 
-All disciplines use the same scenario and seeds. Values cover a whole run. Cells are medians over the seeds, without
-confidence intervals. The table `runs` has the values of every seed.
+All disciplines use the same scenario and seeds. Each value covers a whole run. Cells are medians over the seeds and
+have no confidence intervals. The table `runs` has the values of every seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 WAYS: Mapping[str, tuple[Direction, ...]] = {"both": ("down", "up"), "down": ("down",), "up": ("up",)}
 SHARES = tuple(step / 100 for step in range(1, 101))
-"""Stored percentiles of each distribution."""
+"""The percentiles that are stored for each distribution."""
 
 _LARGEST_INTERVAL_S = 0.1
 
@@ -59,22 +59,16 @@ def aqm(
     queues
         Names, or tables with settings such as `{"kind": "codel", "target": "10 ms"}`; `file` means the scenario's own
         queue.
-    beside
-        Other links that also get the disciplines. The measured link, which is `link` or each direction's slowest link,
-        always gets them.
-    world, kernel
-        World or worlds to run in.
-    workers
-        Threads to run on; default: every core.
+    beside Other links that also get the disciplines. The measured link always gets them: it is `link`, or the slowest
+        link of each direction.
+    world, kernel The world or worlds to run in, and the kernel. workers Number of threads; default: the number of
+    cores.
     progress
         Called with the completed fraction of the work, 0 to 1.
     direction, link, workload, probe, ecn, repeat, seed
         As in `AqmOptions` and `lopsided aqm`.
 
-    Raises
-    ------
-    UsageError
-        For a discipline, a link or a workload that does not exist.
+    Raises ------ UsageError If a discipline, a link or a workload does not exist.
     """
     asked = from_arguments(AqmOptions, locals())
     found = disciplines(queues)
@@ -86,7 +80,7 @@ def aqm(
     ways = WAYS[asked.direction]
     links: dict[Direction, str] = {way: asked.link or bottleneck(scenario, way) for way in ways}
     _check_links(scenario, (*links.values(), *beside))
-    # The kernel world has no web client for the probe's pages.
+    # The agent of the kernel world has no web client, which probes need.
     with_probe = asked.probe and "kernel" not in worlds
     full = with_workload(scenario, asked.workload, _ends(scenario, next(iter(links.values()))), probe=with_probe)
     places: list[tuple[str, Direction]] = [(name, way) for way in ways for name in (links[way], *beside)]
@@ -120,7 +114,7 @@ def aqm(
 def bottleneck(scenario: Scenario, way: Direction) -> str:
     """Returns the slowest link with a rate in this direction, or the scenario's only link.
 
-    Raises UsageError if there is none.
+    Raises UsageError if there is no such link.
     """
     rates = {link["name"]: link[way]["rate_bps"] for link in scenario.resolved["links"]}
     known = {name: rate for name, rate in rates.items() if rate}
@@ -140,7 +134,7 @@ def _check_links(scenario: Scenario, links: Iterable[str]) -> None:
 
 
 def _ends(scenario: Scenario, link: str) -> Ends:
-    """The hosts at both ends of the first flow over the link."""
+    """Returns the hosts at both ends of the first flow that crosses the link."""
     for flow in scenario.resolved["flows"]:
         way = next((way for name, way in scenario.paths[flow["name"]] if name == link), None)
         if way is not None:

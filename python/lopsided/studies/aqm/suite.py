@@ -1,7 +1,8 @@
 """Runs a suite under several disciplines. Each case is compared like a single scenario.
 
-The cases are those of `lopsided.studies.suite` on queues. `rfc7928` is the Characterization Guidelines for AQM (RFC
-7928), with `8.2.6-1` and `8.2.6-2` for the two experiments of 8.2.6. Section 4.5 also requires every test with `ecn`.
+The cases are those of `lopsided.studies.suite` that test queues. `rfc7928` is the Characterization Guidelines for AQM
+(RFC 7928). The names `8.2.6-1` and `8.2.6-2` stand for the two experiments of section 8.2.6. Section 4.5 requires that
+every test also runs with `ecn`.
 """
 
 from __future__ import annotations
@@ -50,10 +51,7 @@ def run_suite(
     workload, probe, ecn, repeat, seed
         As in `AqmOptions`.
 
-    Raises
-    ------
-    UsageError
-        For a suite or a section that does not exist.
+    Raises ------ UsageError If a suite or a section does not exist.
     """
     if name not in SUITES:
         raise UsageError(f"no suite is called {name!r}: there is {', '.join(SUITES)}")

@@ -1,8 +1,8 @@
-"""The traffic of a comparison: the scenario's own flows, or a standard workload.
+"""Builds the traffic of a comparison: the scenario's own flows, or a standard workload.
 
-A workload replaces the scenario's flows. A probe also requests one byte on a new connection every 0.5 s to measure
-responsiveness. `rpm`, `rpm_down` and `rpm_up` follow draft-ietf-ippm-responsiveness-08: one more connection every 5 s,
-up to 16 per direction, and probes that use 5 % of the slower direction.
+A workload replaces the scenario's flows. To measure responsiveness, a probe also requests one byte on a new connection
+every 0.5 s. The workloads `rpm`, `rpm_down` and `rpm_up` follow draft-ietf-ippm-responsiveness-08. They add a
+connection every 5 s, up to 16 per direction. Their probes use 5 % of the slower direction.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ MOST_CONNECTIONS = 16
 MOST_PROBES_PER_S = 100
 PROBES_SHARE = 0.05
 PAIR_BYTES = 6000
-"""The draft's parameters ID, MNP, MPS and PTC, and its size of a pair of probes in bytes."""
+"""The draft's parameters ID, MNP, MPS and PTC, and the size in bytes of a pair of probes in the draft."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The hosts at both ends of the load. `down` means from server to client."""
+    """The hosts at both ends of the load. The direction `down` is from server to client."""
 
     server: str
     client: str
     duration_s: float
-    """Duration of the scenario in seconds. No flow starts later."""
+    """Duration of the scenario in seconds. No flow starts after this time."""
 
     def flow(self, name: str, direction: Direction, app: str | Tables = "bulk", dscp: int = 0) -> Tables:
-        """Returns a flow's table. It starts at a random time within 1 s, so that the seeds differ."""
+        """Returns the table of a flow. The flow starts at a random time within 1 s, so that the seeds differ."""
         here, there = (self.server, self.client) if direction == "down" else (self.client, self.server)
         stack = {"cc": "cubic", "dscp": dscp}
         return {"name": name, "from": here, "to": there, "start_jitter": "1 s", "app": app, "stack": stack}
@@ -59,7 +59,7 @@ _PAGES = {"kind": "http", "objects": 20, "object_size": "20 kB", "pages": "forev
 _SHORT = {"size": "100 kB", "repeat": "forever", "pause": "1 s"}
 _CALL = {"kind": "udp", "rate": "80 kbit/s", "size": "200 B"}
 
-# Flent's RRUL: one flow per direction in best effort, background, video and voice.
+# Flent's RRUL has one flow per direction in each of four classes: best effort, background, video and voice.
 _CLASSES = {"BE": 0, "BK": 8, "CS5": 40, "EF": 46}
 
 
@@ -81,7 +81,7 @@ def _home(ends: Ends) -> list[Tables]:
 
 
 def _rpm(ends: Ends, *ways: Direction) -> list[Tables]:
-    """The responsiveness draft's load-generating connections."""
+    """Returns the load-generating connections of the responsiveness draft."""
     return [
         {**ends.flow(f"load-{way}-{number + 1}", way), "start": f"{INTERVAL_S * number} s", "start_jitter": "100 ms"}
         for way in ways

@@ -31,7 +31,7 @@ QUANTITIES = (
 
 Window = tuple[float, float]
 Key = tuple[str, str]
-"""The flow or link direction, and the metric."""
+"""The flow or link direction, and the name of the metric."""
 
 
 @dataclass(frozen=True)
@@ -41,27 +41,27 @@ class Row:
     what: str
     quantity: str
     values: Mapping[str, tuple[float, ...]]
-    """The values in each world, per repetition."""
+    """The values in each world, one per repetition."""
     tolerance: float | None
 
     @property
     def column(self) -> Column:
-        """Heading and unit of the metric."""
+        """Returns the heading and unit of the metric."""
         tables = run_tables()
         found = (column for name in ("flows", "links") for column in tables[name].columns)
         return next(column for column in found if column.name == self.quantity)
 
     def median(self, world: str) -> float:
-        """The median over the repetitions; NaN if there is no value."""
+        """Returns the median over the repetitions; NaN if there is no value."""
         found = [value for value in self.values[world] if not math.isnan(value)]
         return median(found) if found else math.nan
 
     def error(self, world: str, reference: str) -> float:
-        """The relative error of the median; NaN if the reference is 0."""
+        """Returns the relative error of the median; NaN if the reference is 0."""
         return _relative(self.median(world), self.median(reference))
 
     def spread(self, world: str, reference: str) -> tuple[float, float]:
-        """The least and greatest relative error over the repetitions."""
+        """Returns the smallest and the largest relative error over the repetitions."""
         errors = [_relative(*pair) for pair in zip(self.values[world], self.values[reference], strict=True)]
         known = [error for error in errors if not math.isnan(error)]
         return (min(known), max(known)) if known else (math.nan, math.nan)
@@ -72,7 +72,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison(Study):
-    """The same flows in several worlds; the last world is the reference."""
+    """Measurements of the same flows in several worlds. The last world is the reference."""
 
     kind: ClassVar[str] = "compare"
     figures: ClassVar[Mapping[str, str]] = {"over_time": "Goodput and round trips over time, all worlds in one panel"}
@@ -82,7 +82,7 @@ class Comparison(Study):
     worlds: tuple[str, ...]
     rows: tuple[Row, ...]
     examples: Mapping[str, Run]
-    """The first repetition in each world, for the figure."""
+    """The first repetition in each world, which the figure shows."""
     start_jitter_s: float | None = None
     """Range of the random start offset in seconds that the comparison added, if any."""
 
@@ -92,11 +92,11 @@ class Comparison(Study):
         return self.worlds[-1]
 
     def beyond(self) -> list[tuple[Row, str]]:
-        """The metrics whose error exceeds their tolerance, each with its world."""
+        """The metrics whose error exceeds the tolerance, each with its world."""
         return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
 
     def table(self) -> Table:
-        """One row per metric: each world's median, error, and spread of errors."""
+        """Returns a table with one row per metric: each world's median, error, and spread of errors."""
         return Table.of(self._flat(row) for row in self.rows)
 
     def _flat(self, row: Row) -> dict[str, object]:
@@ -141,7 +141,7 @@ class Comparison(Study):
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def figure(self) -> Figure:
-        """Goodput and RTT of every flow over time, in all worlds."""
+        """Draws goodput and RTT of every flow over time, in all worlds."""
         return self.plot()
 
 
@@ -157,7 +157,7 @@ _WORDS = {"goodput_bps": "goodput", "rtt_mean_ms": "mean round trip"}
 
 
 def verdict(found: Comparison) -> list[str]:
-    """The sentences."""
+    """Returns sentences about the comparison."""
     said: list[str] = []
     for world in found.worlds[:-1]:
         said.extend(_of(found, world))
@@ -190,11 +190,12 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
 
 
 _QUIET_PACKETS = 0.5
-"""Mean queue in packets below which a direction without drops is omitted."""
+"""If the mean queue is shorter than this number of packets and there are no drops, the direction is omitted."""
 
 
 def table(found: Comparison) -> View:
-    """One row per metric. Several pairs also show the spread of paired errors."""
+    """Returns a table with one row per metric. If there are several pairs of runs, it also shows the spread of paired
+    errors."""
     reference, others = found.reference, found.worlds[:-1]
     repeated = any(len(values) > 1 for row in found.rows for values in row.values.values())
     quiet = _quiet(found)
@@ -225,7 +226,7 @@ def table(found: Comparison) -> View:
 
 
 def _quiet(found: Comparison) -> list[str]:
-    """Directions without drops and with a mean queue below `_QUIET_PACKETS` in every world."""
+    """Returns the directions without drops whose mean queue is shorter than `_QUIET_PACKETS` in every world."""
     by_place: dict[str, list[Row]] = {}
     for row in found.rows:
         by_place.setdefault(row.what, []).append(row)
@@ -238,7 +239,7 @@ def _quiet(found: Comparison) -> list[str]:
 
 
 def _short(names: Sequence[str]) -> list[str]:
-    """Shortens paths to their last components if these differ."""
+    """Shortens paths to their last components if these components differ."""
     last = [Path(name).name for name in names]
     return last if len(set(last)) == len(last) else list(names)
 

@@ -4,9 +4,9 @@
     compare_arms(arms_against(scenario, "Gentle", "reno"))      # a user-defined congestion control, and a built-in one
     compare_runs({"before": [Run.load("runs/a")], "after": [Run.load("runs/b")]})
 
-Runs are paired: repetition k starts its flows at the same instants in every world, so their phase cannot cause a
-difference. The last world is the reference. A quantity's error is that of its median, and the spread is the range of
-paired errors.
+Runs are paired: repetition k starts its flows at the same times in every world. Different start times therefore cannot
+cause a difference. The last world is the reference. The error of a quantity is the error of its median. The spread is
+the range of the errors of single pairs.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def compare(
     window: Window | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Compares the scenario in each world with the last (see `compare_arms`).
+    """Runs the scenario in each world, and compares each world with the last one (see `compare_arms`).
 
-    In the live world, the hosts in `ours` run the simulator's stacks. Raises UsageError for `ours` without the live
-    world.
+    In the live world, the hosts in `ours` run the simulator's stacks. Raises UsageError if `ours` is given and the live
+    world is not compared.
     """
     arms = in_worlds(scenario, worlds, ours)
     return compare_arms(
@@ -64,9 +64,9 @@ def compare_arms(
     window: Window | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Runs each arm `repeat` times and compares it with the last. Flows are matched by name.
+    """Runs each arm `repeat` times and compares it with the last arm. Flows are matched by name.
 
-    `window` limits all values to a start and end in seconds.
+    `window` is a start and an end in seconds. All values cover only this period.
     """
     _check_quantities(tolerances)
     check_names([arm.name for arm in arms])
@@ -88,7 +88,8 @@ def compare_runs(
     tolerances: Mapping[str, float] = TOLERANCES,
     window: Window | None = None,
 ) -> Comparison:
-    """Compares saved runs with those of the last name. Each name has the same number of runs, in pair order."""
+    """Compares the saved runs of each name with the runs of the last name. Each name has the same number of runs. Runs
+    at the same position form a pair."""
     check_names(list(runs))
     _check_quantities(tolerances)
     measured = {name: [measure(run, window) for run in found] for name, found in runs.items()}
@@ -109,12 +110,14 @@ def compare_runs(
 def arms_against(
     scenario: Scenario, controller: str, against: str | None = None, worlds: Sequence[str] = ("sim",)
 ) -> list[Arm]:
-    """Returns an arm with the user's congestion control in the simulator, and one per world with the other control.
+    """Returns an arm with the user's congestion control in the simulator, and one arm per world with the other
+    congestion control.
 
-    The user's control runs in the flows that name it, or else in all flows. `against` replaces it there; default: the
-    control that the flows name. Raises UsageError without a TCP flow, or if `against` is needed but missing.
+    The user's congestion control runs in the flows that name it, or else in all flows. In the other arms, these flows
+    run `against`, by default the congestion control that they name in the scenario. Raises UsageError if there is no
+    TCP flow, or if `against` is missing and the flows name no other congestion control.
     """
-    # Expand each `count`, so that every flow has its own name.
+    # This expands each `count`, so that every flow has its own name.
     plain = scenario.build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)
     flows = {
         flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if flow["app"]["kind"] != "udp"
@@ -142,7 +145,7 @@ def _check_quantities(tolerances: Mapping[str, float]) -> None:
 
 
 def measure(run: Run, window: Window | None = None) -> dict[Key, float]:
-    """The compared metrics of one run, per flow and link direction with a queue."""
+    """Returns the compared metrics of one run, per flow and per link direction with a queue."""
     return _summaries(run) if window is None else _within(run, window)
 
 
@@ -177,7 +180,7 @@ def _within(run: Run, window: Window) -> dict[Key, float]:
 
 
 def _round_trips(run: Run, flow: str, window: Window) -> tuple[float, float]:
-    """Mean and standard deviation of the RTT within `window`."""
+    """Returns the mean and standard deviation of the RTT within `window`."""
 
     curves = (series.flow_column(run, flow, name) for name in ("rtt_count", "rtt_sum_ms", "rtt_sumsq_ms2"))
     count, total, squares = (curve.total(*window) for curve in curves)

@@ -1,4 +1,4 @@
-"""Fairness between the flows of any run (`of_run`), and between congestion controls (`matrix`).
+"""Measures the fairness between the flows of any run (`of_run`), and between congestion controls (`matrix`).
 
 `lopsided.metrics` defines Jain's index, shares, max-min fairness, convergence time and harm.
 """

@@ -1,8 +1,8 @@
 """Measures the fairness between congestion controls at one bottleneck.
 
 A side is a group of flows with one congestion control and RTT. Every pair of sides runs in both orders of arrival, with
-several seeds. Each side also runs alone as the reference for harm. A pair becomes two table rows (cells), one from each
-side's view. Left out: more than two sides, and traffic other than bulk transfers.
+several seeds. Each side also runs alone as the reference for harm. Each pair gives two table rows (cells), one for each
+side. Left out: more than two sides, and traffic other than bulk transfers.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ MEDIANS = (
     *("goodput_bps", "share", "jain", "utilisation", "rtt_mean_ms", "retransmit_ratio"),
     *("alone_goodput_bps", "alone_rtt_ms", "alone_retransmit_ratio", "harm_rate", "harm_rtt", "harm_retransmits"),
 )
-"""Columns of a cell that are medians over its runs."""
+"""Columns of a cell that contain the median over its runs."""
 
 INTERVALS = {"goodput_bps": "goodput{}_bps", "share": "share{}", "jain": "jain{}", "harm_rate": "harm_rate{}"}
-"""Columns with mean and 95 % half-width, and the names of these two columns."""
+"""Columns for which a cell also has the mean and the 95 % half-width, and the names of these two columns."""
 
 
 def matrix(
@@ -76,10 +76,7 @@ def matrix(
         Base round-trip times.
     link
         Rate of the bottleneck in bit/s, as a number or text.
-    world
-        Where to run.
-    workers
-        Threads to run on; default: every core.
+    world The world to run in. workers Number of threads; default: the number of cores.
     progress
         Called with the completed fraction of the work, 0 to 1.
     controllers
@@ -87,10 +84,7 @@ def matrix(
     up, direction, buffer, pairs, flows, stack, socket_buffer, duration, warmup, lead, within, hold, harm, repeat, seed
         As in `FairnessOptions` and `lopsided fairness`.
 
-    Raises
-    ------
-    UsageError
-        For invalid sides, rates or times.
+    Raises ------ UsageError If a side, a rate or a time is invalid.
     """
     options = from_arguments(FairnessOptions, locals())
     return run(plan(cc, rtt_ms, options, controllers), world=world, workers=workers, progress=progress)
@@ -121,7 +115,7 @@ def run(
 
 
 def _meeting_rows(run: Run, study: Plan, meeting: Meeting, common: Row) -> list[Row]:
-    """Returns one row per side."""
+    """Returns one row per side of a run."""
     start, stop = study.bottleneck.window_s
     sides = _flows_of_sides(run)
     got = [means(run, flows, start, stop) for flows in sides]
@@ -172,10 +166,11 @@ def _times_of_convergence(
 
 
 def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, common: Row) -> list[Row]:
-    """Returns two rows for a side alone: references for this side as first and as second of a pair.
+    """Returns two rows for a side that runs alone. They are the references for this side as the first and as the second
+    side of a pair.
 
-    Both cover the measured period of a pair, from the side's own start. The second side starts later by the lead, so
-    its period begins earlier by the lead.
+    Both rows cover the measured period of a pair, relative to the start of the side. In a pair, the second side starts
+    later by the lead. In a run alone, its period therefore begins earlier by the lead.
     """
     (flows,) = _flows_of_sides(run)
     rows: list[Row] = []
@@ -188,7 +183,7 @@ def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, com
 
 
 def _flows_of_sides(run: Run) -> list[list[str]]:
-    """The flows of each side: groups `side1` and, in pairs, `side2`."""
+    """Returns the flows of each side. The groups are `side1` and, in pairs, `side2`."""
     groups: dict[str, list[str]] = {}
     for name, group in zip(run.flows.values("name"), run.flows.values("group"), strict=True):
         groups.setdefault(group, []).append(name)
@@ -213,7 +208,7 @@ def _summarize(study: Plan, rows: list[Row], world: str) -> Matrix:
 
 
 def _add_harm(runs: list[Row], alone: list[Row]) -> None:
-    """Adds the harm to each row, relative to the side alone with the same queue, seed and time."""
+    """Adds the harm to each row. The reference is the same side alone, with the same queue, seed and period."""
     found = {(row["cc"], row["rtt_ms"], row["queue_rtt_ms"], row["first"], row["repetition"]): row for row in alone}
     for row in runs:
         queue_rtt_ms = (row["rtt_ms"] + row["against_rtt_ms"]) / 2
@@ -229,19 +224,19 @@ def _add_harm(runs: list[Row], alone: list[Row]) -> None:
 
 
 def _cell(rows: list[Row]) -> Row:
-    """Combines all runs of one side against another into one row."""
+    """Combines all runs of one side against another side into one row."""
     cell: Row = {key: rows[0][key] for key in KEYS} | medians(rows, MEDIANS)
-    # A side against itself has two rows per run.
+    # A side that competes with itself has two rows per run.
     cell["runs"] = len({row["digest"] for row in rows})
     shares, share = [row["share"] for row in rows if row["share"] is not None], cell["share"]
     cell |= {"share_least": min(shares, default=None), "share_most": max(shares, default=None)}
-    # The median of ratios could exceed 1 for both sides, so use the ratio of medians.
+    # The median of the ratios could exceed 1 for both sides. Therefore the ratio of the medians is used.
     cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
     for column in INTERVALS:
         cell |= _interval(rows, column)
     joined = [row for row in rows if not row["first"]]
     for column in ("converged_s", "settled_s"):
-        # Without convergence the time is infinite.
+        # If the flows do not converge, the time counts as infinite.
         times = sorted(math.inf if row[column] is None else row[column] for row in joined)
         middle = median(times) if times else math.inf
         cell[column] = middle if math.isfinite(middle) else None
@@ -251,7 +246,7 @@ def _cell(rows: list[Row]) -> Row:
 
 
 def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
-    """The mean over both orders of arrival, with equal weights, and its 95 % half-width.
+    """Returns the mean over both orders of arrival, with equal weights, and its 95 % half-width.
 
     The half-width is `None` if each order has only one run. If a side competes with itself, the mean of a run's two
     rows is one observation.
@@ -262,14 +257,14 @@ def _interval(rows: list[Row], column: str) -> dict[str, float | None]:
     if itself:
         strata = [[metrics.mean_interval(values).mean for values in strata]]
     interval = metrics.stratified_interval(strata)
-    # A side has a mean share of 50 % against itself by definition.
+    # If a side competes with itself, its mean share is 50 % by definition.
     reach = math.nan if itself and column == "share" else interval.half_width
     name = INTERVALS[column].format
     return {name("_mean"): known(interval.mean), name("_ci95"): known(reach)}
 
 
 def _exponent(cell: Row, other: Row) -> float | None:
-    """The exponent of RTT unfairness, from mean RTTs with queueing; `None` if undefined."""
+    """Returns the exponent of RTT unfairness, computed from mean RTTs including queueing; `None` if undefined."""
     rates, rtts = ([side[column] for side in (cell, other)] for column in ("goodput_bps", "rtt_mean_ms"))
     if cell["cc"] != other["cc"] or cell["rtt_ms"] == other["rtt_ms"] or not all(rates) or not all(rtts):
         return None

@@ -1,4 +1,4 @@
-"""Goodput, RTT and retransmissions of flows over part of a run, and their shares over time."""
+"""Computes goodput, RTT and retransmissions of flows over part of a run, and their shares over time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def means(run: Run, flows: Sequence[str], start_s: float, stop_s: float) -> Mean
 
 
 def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
-    """The harm of other flows to rate, delay and loss, from 0 to 1; `None` without a measurement."""
+    """Returns the harm of other flows to rate, delay and loss, from 0 to 1; `None` if not measured."""
     rate = alone.goodput_bps
     return {
         "harm_rate": metrics.harm_to_rate(rate, in_company.goodput_bps) if rate > 0 else None,
@@ -47,25 +47,25 @@ def harms(alone: Means, in_company: Means) -> dict[str, float | None]:
 
 
 def known(value: float) -> float | None:
-    """Returns the value for a table: `None` instead of NaN."""
+    """Returns the value for a table, with `None` instead of NaN."""
     return None if math.isnan(value) else value
 
 
 def shares(run: Run, sides: Sequence[Sequence[str]], start_s: float, window_s: float) -> tuple[Floats, Floats]:
-    """Times from `start_s`, and at each the side's share of the bytes of the preceding averaging period."""
+    """Returns times from `start_s` on, and each side's share of the bytes in the averaging period before each time."""
     columns: list[Floats] = []
     time: Floats = np.empty(0)
     for flows in sides:
         curves = [series.flow_column(run, flow, "delivered_bytes") for flow in flows]
         time = max((curve.time_s for curve in curves), key=len) if not len(time) else time
-        # A flow has no rows before it begins.
+        # A flow has no rows before it starts.
         delivered = [np.interp(time, curve.time_s, curve.value, left=0.0) for curve in curves if len(curve.value)]
         columns.append(np.sum(delivered, axis=0) if delivered else np.zeros_like(time))
     return metrics.shares_over_time(time, np.column_stack(columns), start_s, float(time[-1]), window_s)
 
 
 def share_window_s(rtt_s: float, interval_s: float) -> float:
-    """Averaging period of shares in seconds, longer than one sawtooth of the window."""
+    """Returns the averaging period of shares in seconds. It is longer than one sawtooth of the window."""
     return max(5.0, 10 * rtt_s, 2 * interval_s)
 
 
@@ -74,7 +74,7 @@ def _harm_to_cost(alone: float, in_company: float) -> float | None:
 
 
 def _segment_bytes(run: Run, flows: Sequence[str]) -> float:
-    """Mean payload per data packet in bytes."""
+    """Returns the mean payload per data packet, in bytes."""
     rows = [row for row in run.flows.rows() if row["name"] in flows]
     packets = sum(row["data_segments_out"] or 0 for row in rows)
     return sum(row["sent_bytes"] or 0 for row in rows) / packets if packets else 1.0

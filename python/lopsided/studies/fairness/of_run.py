@@ -1,8 +1,8 @@
-"""The fairness of any run: goodput, fair rate and harm per group of flows.
+"""Measures the fairness of any run: goodput, fair rate and harm per group of flows.
 
-Flows with the same `group` count as one; `count` also makes a group. A flow's fair rate is its max-min share on the
-links of its data, without ACKs. Harm is relative to the same run without the other groups. Flows count as always
-sending, even if their application pauses or ends.
+Flows with the same `group` count as one; the copies that `count` creates are also a group. A flow's fair rate is its
+max-min share of the links that its data crosses. ACKs are not counted. Harm is relative to the same run without the
+other groups. A flow counts as sending all the time, even if its application pauses or ends.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def of_run(
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fairness:
-    """Measures the fairness between a run's groups. `None` means the scenario's `[fairness]`, or the default.
+    """Measures the fairness between a run's groups. For `None`, the value of the scenario's `[fairness]` is used, or
+    the default.
 
     Raises UsageError if the run has no samples, or if the warm-up leaves no time in which all flows are active.
     """
@@ -100,7 +101,7 @@ def of_run(
 
 
 def fair_rates(scenario: Scenario) -> Any:
-    """Each flow's max-min fair rate in bit/s on the wire; infinite without a rate on its path."""
+    """Returns each flow's max-min fair rate in bit/s on the wire; infinite if no link on its path has a rate."""
     places = [
         (link["name"], direction, link[direction]["rate_bps"])
         for link in scenario.resolved["links"]
@@ -113,7 +114,7 @@ def fair_rates(scenario: Scenario) -> Any:
 
 
 def _groups(run: Run, goodput: Any, fair: Any, start: float, stop: float) -> list[dict[str, Any]]:
-    """One row per group, without harm."""
+    """Returns one row per group, without the harm."""
     flows = list(run.flows.rows())
     rows: list[dict[str, Any]] = []
     for group in dict.fromkeys(flow["group"] for flow in flows):
@@ -145,9 +146,9 @@ def _add_harm(
     workers: int | None,
     progress: Callable[[float], object] | None,
 ) -> None:
-    """Runs each group alone, and adds that run's metrics and the harm."""
+    """Runs each group alone, and adds the metrics of that run and the harm to the rows."""
     if len(groups) == 1:
-        return  # The group is alone already: no other group can harm it.
+        return  # A single group has no other group that could harm it.
     in_company = [Means(row["goodput_bps"], _number(row["rtt_ms"]), _number(row["retransmit_ratio"])) for row in groups]
     members = {row["group"]: run.flows.to_polars().filter(group=row["group"])["name"].to_list() for row in groups}
     jobs = [Job(run.scenario.only(members[row["group"]]), run.seed) for row in groups]

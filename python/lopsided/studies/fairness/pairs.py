@@ -1,8 +1,8 @@
-"""Pairs of sides at one bottleneck, and their scenarios.
+"""Builds pairs of sides at one bottleneck, and their scenarios.
 
-A side is a number of flows from one host with one congestion control and RTT (the delay of the host's link). Both sides
-share one line's queue. The second side must take bandwidth from the first, so each pair runs in both orders, unless the
-sides are equal.
+A side is a number of flows from one host with one congestion control and one RTT. The delay of the host's link
+determines the RTT. Both sides share the queue of one line. The second side must take bandwidth from the first, so each
+pair runs in both orders, unless the sides are equal.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Contender:
 
     @property
     def flow(self) -> dict[str, str]:
-        """Congestion control and transport of the side's flows."""
+        """Returns the congestion control and the transport of the side's flows."""
         return {
             "cc": self.cc.removeprefix(_QUIC),
             "transport": "quic" if self.cc.startswith(_QUIC) else "tcp",
@@ -62,17 +62,18 @@ class Bottleneck:
     up_bps: int
     direction: Direction
     buffer: str
-    """Queue limit per direction: `50 packets`, `64 kB`, or a multiple of the BDP at the sides' mean RTT."""
+    """Queue limit per direction: `50 packets`, `64 kB`, or a multiple of the BDP at the mean RTT of the sides."""
     flows: int
     """Number of flows on each side."""
     stack: str
     socket_buffer: str | None
-    """Socket buffer of all hosts. `None`: four times the capacity of line and queue, so that it never limits."""
+    """Socket buffer of all hosts. `None` means four times the capacity of line and queue, so that the buffer never
+    limits a flow."""
     lead_s: float
-    """Seconds for which the first side runs alone."""
+    """Seconds for which the first side runs alone before the second side starts."""
     both_s: float
     warmup_s: float
-    """Seconds with both sides that the means exclude."""
+    """Seconds after the second start that the means exclude."""
 
     @classmethod
     def of(cls, asked: FairnessOptions) -> Bottleneck:
@@ -95,7 +96,7 @@ class Bottleneck:
 
     @property
     def rate_bps(self) -> int:
-        """The data direction's rate in bit/s."""
+        """The rate of the data's direction in bit/s."""
         return self.down_bps if self.direction == "down" else self.up_bps
 
     @property
@@ -130,14 +131,14 @@ class Bottleneck:
     ) -> Scenario:
         """Returns a scenario in which these sides start in the given order. A single side starts immediately.
 
-        `queue_rtt_ms` is the RTT that sizes a queue given in BDPs (B = RTT C); default: the mean RTT of the sides.
-        Raises UsageError if the scenario is invalid.
+        `queue_rtt_ms` is the RTT with which a queue size in BDPs is computed (B = RTT C); default: the mean RTT of the
+        sides. Raises UsageError if the scenario is invalid.
         """
         mean_ms = sum(side.rtt_ms for side in sides) / len(sides) if queue_rtt_ms is None else queue_rtt_ms
         try:
             return Scenario.build(self._tables(sides, mean_ms), "fairness", controllers=controllers)
         except ScenarioError as error:
-            # The user has not seen this scenario, so its line number is omitted.
+            # The user has not seen this scenario, so the error omits its line number.
             raise UsageError("; ".join(filter(None, (error.message, error.help)))) from None
 
     def _tables(self, sides: Sequence[Contender], mean_ms: float) -> Tables:
@@ -169,7 +170,7 @@ class Bottleneck:
         }
 
     def queue_limit(self, rate_bps: int, mean_rtt_ms: float) -> units.QueueLimit:
-        """Returns a direction's queue limit. A multiple of the BDP becomes bytes, at least two full packets.
+        """Returns a direction's queue limit. A multiple of the BDP is converted to bytes, at least two full packets.
 
         Raises UsageError if the text is not a buffer size.
         """
@@ -185,7 +186,8 @@ class Bottleneck:
         return units.QueueLimit(max(2 * FULL_PACKET, round(octets)), "B")
 
     def _ample_bytes(self, rtt_ms: float, mean_rtt_ms: float) -> int:
-        """Four times the most bytes in flight, because Linux's buffers also count packet overhead."""
+        """Returns four times the maximum number of bytes in flight, because Linux's buffers also count the overhead of
+        packets."""
         queue = self.queue_limit(self.rate_bps, mean_rtt_ms)
         pipe = metrics.bandwidth_delay_product_bytes(self.rate_bps, rtt_ms / 1e3)
         return max(1 << 20, int(4 * (pipe + queue.count * (FULL_PACKET if queue.unit == "packets" else 1))))
@@ -194,8 +196,8 @@ class Bottleneck:
 def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[tuple[Contender, Contender]]:
     """Returns a study's pairs, each once, in the order of `ccs` and `rtts_ms`.
 
-    - `inter`: every two controls, also equal ones, at equal RTTs.
-    - `intra`: every control against itself at every two different RTTs.
+    - `inter`: every two congestion controls at equal RTTs, including a control with itself. - `intra`: every congestion
+    control against itself at every two different RTTs.
     - `usual`: both. `full`: every side against every side.
 
     Raises UsageError if the kind is unknown or there are no pairs.
@@ -205,7 +207,7 @@ def pairs_of(ccs: Sequence[str], rtts_ms: Sequence[float], kind: Kind) -> list[t
     _check_sides(ccs, rtts_ms)
     check_count(len(ccs) * len(rtts_ms))
     sides = [Contender(cc, rtt) for cc in ccs for rtt in rtts_ms]
-    # More pairs than `MOST_RUNS` are rejected: each needs a run.
+    # More pairs than `MOST_RUNS` are rejected, because each pair needs at least one run.
     every = itertools.combinations_with_replacement(sides, 2)
     found = list(itertools.islice((pair for pair in every if _wanted(*pair, kind)), MOST_RUNS + 1))
     check_count(len(found))
@@ -233,14 +235,14 @@ def _check_sides(ccs: Sequence[str], rtts_ms: Sequence[float]) -> None:
 
 @dataclass(frozen=True)
 class Meeting:
-    """A pair in one order of arrival."""
+    """A pair of sides in one order of arrival."""
 
     first: Contender
     second: Contender
 
 
 def pair_orders(pair: tuple[Contender, Contender], lead_s: float) -> Iterator[Meeting]:
-    """A pair's orders of arrival: one if the sides are equal or start together, else two."""
+    """Returns the orders of arrival of a pair: one order if the sides are equal or start together, else two."""
     first, second = pair
     yield Meeting(first, second)
     if first != second and lead_s > 0:
@@ -248,5 +250,5 @@ def pair_orders(pair: tuple[Contender, Contender], lead_s: float) -> Iterator[Me
 
 
 def _half(milliseconds: float) -> str:
-    """Half of a time for a scenario, exact to 1 ns."""
+    """Returns half of a time for a scenario, exact to 1 ns."""
     return f"{round(milliseconds * 5e5)} ns"

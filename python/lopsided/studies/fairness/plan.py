@@ -1,4 +1,4 @@
-"""The runs of a fairness study: pairs in both orders, and each side alone."""
+"""Plans the runs of a fairness study: pairs in both orders, and each side alone."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class HeatMapGrid:
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of a study. `len(plan)` is their number."""
+    """The runs of a study. `len(plan)` is the number of runs."""
 
     pairs: tuple[tuple[Contender, Contender], ...]
     options: FairnessOptions
     controllers: Controllers | None = None
-    """User-defined congestion controls, as for `Scenario`."""
+    """User-defined congestion controls, as for `Scenario.load`."""
     bottleneck: Bottleneck = field(init=False)
     within: float = field(init=False)
     hold_s: float = field(init=False)
     together: tuple[Meeting, ...] = field(init=False)
     alone: tuple[tuple[Contender, float], ...] = field(init=False)
-    """Sides that run alone, each with the RTT of its queue's BDP: a pair's mean RTT."""
+    """Sides that run alone, each with the RTT from which the size of its queue is computed: the mean RTT of a pair."""
 
     def __post_init__(self) -> None:
         bottleneck = Bottleneck.of(self.options)
@@ -65,7 +65,7 @@ class Plan:
 
     @property
     def repeat(self) -> int:
-        """Number of seeds per order of arrival."""
+        """The number of seeds per order of arrival."""
         return self.options.repeat
 
     def __len__(self) -> int:
@@ -76,12 +76,12 @@ class Plan:
         return "1 run" if len(self) == 1 else f"{len(self):,} runs"
 
     def check(self) -> None:
-        """Raises before the first run if a scenario is invalid."""
+        """Raises an error before the first run if a scenario is invalid."""
         for cc in self.ccs:
             self.scenario(Contender(cc, self.rtts_ms[0]))
 
     def scenario(self, *sides: Contender, queue_rtt_ms: float | None = None) -> Scenario:
-        """Returns the scenario of the sides at the bottleneck."""
+        """Returns a scenario with these sides at the bottleneck."""
         return self.bottleneck.scenario(*sides, queue_rtt_ms=queue_rtt_ms, controllers=self.controllers)
 
     @property
@@ -94,7 +94,8 @@ class Plan:
         return sorted({side.rtt_ms for pair in self.pairs for side in pair})
 
     def squares(self) -> list[list[HeatMapGrid]]:
-        """The grids of heat maps: control against control, then RTT against RTT."""
+        """Returns the grids of the heat maps: first congestion control against congestion control, then RTT against
+        RTT."""
         if self.options.pairs == "full":
             sides = tuple(Contender(cc, rtt) for cc in self.ccs for rtt in self.rtts_ms)
             if len(self.ccs) == 1:

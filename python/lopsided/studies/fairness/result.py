@@ -15,7 +15,7 @@ from lopsided.studies.fairness.plan import HeatMapGrid, Plan
 from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
-"""Columns that identify a cell: its side, and the competitor."""
+"""Columns that identify a cell: its side, and the competing side."""
 _MOST_ROWS, _MOST_PAIRS, _MOST_COLUMNS = 400, 30, 14
 _CELLS = (
     "Medians over both orders of arrival and all seeds, then means (both orders have equal weight) and half the width "
@@ -31,15 +31,15 @@ _MEANING = (
     "RTT\N{MODIFIER LETTER SMALL A}, queueing counted."
 )
 _EVEN = (0.4, 0.6)
-"""Shares of the goodput that count as near 50 %."""
+"""Range of goodput shares that count as near 50 %."""
 
 
 @dataclass(frozen=True)
 class Matrix(Study):
     """The result of a fairness study; `docs/fairness.md` explains the columns.
 
-    `cells` has one row per side and competitor: medians, means and 95 % intervals. `runs` has one row per side and run,
-    `alone` one per side alone.
+    `cells` has one row per side and competing side: medians, means and 95 % intervals. `runs` has one row per side and
+    run, and `alone` has one row per run of a side alone.
     """
 
     kind: ClassVar[str] = "fairness"
@@ -65,7 +65,7 @@ class Matrix(Study):
     world: str
 
     def values(self, metric: str) -> dict[tuple[Contender, Contender], float | None]:
-        """Returns a metric per pair (side, competitor). Raises UsageError if it is unknown."""
+        """Returns a metric for each pair (side, competing side). Raises UsageError if the metric is unknown."""
         if metric not in self.cells.columns:
             raise UsageError(f"no metric called {metric!r}; there are {', '.join(self.cells.columns[len(KEYS) :])}")
         return {
@@ -148,14 +148,14 @@ class Matrix(Study):
 
 
 def verdict(matrix: Matrix) -> list[str]:
-    """Sentences on the least and most even pairs, and on the cost of a longer RTT."""
+    """Returns sentences on the least and most even pairs, and on the cost of a longer RTT."""
     cells = [row for row in matrix.cells.rows() if row["share"] is not None]
     between = [row for row in cells if row["cc"] != row["against_cc"]]
     return [*_taken(between, len(matrix.study.rtts_ms) > 1), *_own_kind(cells), *_far(cells)]
 
 
 def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
-    """A sentence about the most uneven and the most even pair of different controls."""
+    """Yields sentences about the most uneven and the most even pair of different congestion controls."""
     if not cells:
         return
     worst = max(cells, key=lambda row: row["share"])
@@ -181,7 +181,7 @@ def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
 
 
 def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
-    """Controls whose own flows share unevenly at equal RTTs (Jain's index)."""
+    """Yields sentences about congestion controls whose own flows share unevenly at equal RTTs (Jain's index)."""
     uneven = [
         row
         for row in cells
@@ -200,7 +200,7 @@ def _span(row: Row) -> str:
 
 
 def _far(cells: Sequence[Row]) -> Iterator[str]:
-    """A sentence about the share of the flow with the shorter RTT, for one control."""
+    """Yields sentences about the share of the flow with the shorter RTT, for one congestion control."""
     unequal = [row for row in cells if row["cc"] == row["against_cc"] and row["rtt_ms"] < row["against_rtt_ms"]]
     if not unequal:
         return
@@ -239,7 +239,7 @@ def _style(share: float | None) -> str:
 
 
 def _pairs(matrix: Matrix) -> View:
-    """One row per pair. If there are many pairs, only the least fair pairs are shown."""
+    """Returns a table with one row per pair. If there are many pairs, only the least fair pairs are shown."""
     cells = {
         (Contender(row["cc"], row["rtt_ms"]), Contender(row["against_cc"], row["against_rtt_ms"])): row
         for row in matrix.cells.rows()
@@ -272,7 +272,7 @@ def _pairs(matrix: Matrix) -> View:
 
 
 def _mean_share(cell: dict[str, Any], text: Callable[[str, dict[str, Any]], str]) -> tuple[str, str]:
-    """The mean share with its 95 % half-width, as text."""
+    """Returns the mean share with its 95 % half-width, as text."""
     return text("share_mean", cell), "–" if cell["share_ci95"] is None else f"± {text('share_ci95', cell)}"
 
 

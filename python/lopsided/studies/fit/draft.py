@@ -1,4 +1,4 @@
-"""First estimates of the line's parameters, from the metrics of `lopsided analyze`."""
+"""Estimates starting values for the line's parameters, from the metrics of `lopsided analyze`."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ from lopsided.studies.fit.statistics import Flow, flows
 MOST_FLOWS = 12
 """Maximum number of flows in the fitted scenario. The flows with the least data are omitted."""
 LEAST_SHARE = 0.02
-"""Minimum amount of data of a kept flow, as a fraction of the largest flow's data."""
+"""A flow is fitted only if it carried at least this fraction of the largest flow's data."""
 APPLICATION = 0.1
 """The drafted scenario includes pauses if the application limits the flow for at least this fraction of the time."""
 WINDOW = 0.1
 """The drafted scenario limits the receive window if that window limits the flow for at least this fraction of the
 time."""
 CONTRADICTED = 1.15
-"""A busy line's measured rate is discarded if data arrived faster by this factor."""
+"""If data arrived faster than a busy line's measured rate by this factor, the measured rate is discarded."""
 OUTAGE_S = 0.5
-"""Shortest outage in seconds. A shorter silence can be a timeout."""
+"""Shortest period in seconds that counts as an outage. A shorter silence can be a timeout."""
 LOSSY = 0.002
-"""Fraction of lost packets from which random loss is tried."""
+"""If at least this fraction of packets is lost, the fit also tries random loss."""
 
 
 def chosen_flows(capture: Capture, number: int | None) -> list[Flow]:
-    """Returns the flows to fit: one by its number in `analyze`, or all with `LEAST_SHARE` of the largest flow's data.
+    """Returns the flows to fit: the flow with this number in `analyze`, or all flows with at least `LEAST_SHARE` of the
+    largest flow's data.
 
-    Raises UsageError if there are none.
+    Raises UsageError if there is no such flow.
     """
     found = flows(capture)
     if number is not None:
@@ -65,7 +66,8 @@ def chosen_flows(capture: Capture, number: int | None) -> list[Flow]:
 
 
 def client_of(of_flows: Sequence[Flow]) -> str:
-    """Returns the subscriber's address: the only private one, or else the receiver of the most data."""
+    """Returns the subscriber's address: the private address if there is only one, or else the receiver of the most
+    data."""
     row = of_flows[0].row
     ends = [row["to"], row["from"]]
     private = [end for end in ends if _is_private(end)]
@@ -89,7 +91,7 @@ def place_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> str:
 
 
 def ways_of(of_flows: Sequence[Flow], client: str) -> list[Way]:
-    """Returns each flow's direction. `down` means towards the client."""
+    """Returns each flow's direction. The direction `down` is towards the client."""
     inside, outside = {client}, set[str]()
     found: list[Way] = []
     for flow in of_flows:
@@ -119,7 +121,8 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
     for flow, way in zip(of_flows, ways, strict=True):
         opposite = [other for other, of in zip(of_flows, ways, strict=True) if of != way]
         for begin, end in _outages(flow):
-            # ACKs of opposite flows use this direction. If they arrive, the silence is a timeout, not an outage.
+            # ACKs of opposite flows cross the same direction. If such ACKs arrive, the silence is a timeout and not an
+            # outage.
             if any(_acked_between(other, begin, end) for other in opposite):
                 continue
             if not any(begin < until and since < end for since, until in outages.get(way, [])):
@@ -140,9 +143,9 @@ def draft_of(of_flows: Sequence[Flow], ways: Sequence[Way]) -> Draft:
 
 
 def with_log(draft: Draft, of_flows: Sequence[Flow], log: Log) -> Draft:
-    """Returns the draft with a log's rates and shortest RTT, for values that the capture does not show.
+    """Returns the draft with rates and the shortest RTT from a log, for values that the capture does not show.
 
-    Rates from the capture are kept. RTTs count only if measured to an endpoint of the flows.
+    Rates from the capture are kept. An RTT counts only if the log measured it to an endpoint of the flows.
     """
     ways, notes = dict(draft.ways), list(draft.notes)
     for way, rate in log.rate_bps.items():
@@ -184,14 +187,14 @@ def with_queues(draft: Draft, observed: Mapping[Way, Observed]) -> Draft:
 
 
 def _acked_between(flow: Flow, begin_s: float, end_s: float) -> bool:
-    """True if a flow's data was acknowledged in the period."""
+    """Returns true if data of a flow was acknowledged in the period."""
     times, width = flow.bins["time_s"], flow.bins["width_s"]
     inside = (times >= begin_s) & (times + width <= end_s)
     return bool(flow.bins["acked_bytes"][inside].any())
 
 
 def _outages(flow: Flow) -> list[tuple[float, float]]:
-    """Periods in seconds in which no data arrived although the timer retransmitted.
+    """Returns the periods in seconds in which no data arrived although the timer caused retransmissions.
 
     An outage ends between the last lost and the first delivered retransmission.
     """
@@ -237,7 +240,7 @@ def _directions(of_flows: Sequence[Flow], ways: Sequence[Way]) -> dict[Way, Dire
     known = {way: each.rate_bps for way, each in found.items() if each.rate_bps > 0}
     for way, each in found.items():
         if not each.rate_bps > 0:
-            # Only ACKs use this direction. The rate must not limit them.
+            # Only ACKs cross this direction, so the assumed rate must not limit them.
             rate = max(4 * _ack_load(of_flows, ways, way), max(known.values(), default=1e7) / 8)
             found[way] = replace(each, rate_bps=rate, rate_known=False, loaded=False)
     return found
@@ -248,12 +251,13 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
     of_acks: list[float] = [flow.row["ack_rate_bps"] for flow in acks if flow.row["ack_rate_bps"]]
     peak, most = _peaks(data)
     rates = of_data or of_acks
-    # A peak far above a busy line's rate disproves the rate. Smaller peaks come from ACKs after a recovery.
+    # If the peak is far above a busy line's measured rate, the measured rate must be wrong. A smaller excess is caused
+    # by ACKs after a recovery.
     known = bool(rates) and max(rates) * CONTRADICTED >= peak
     rate = max(rates, default=0.0)
     rate = rate if known else max(rate, peak)
     mixed = _mean_packet(data, acks)
-    # The buffer was measured in bytes of mixed packets; convert it to full packets.
+    # The buffer was measured in bytes of mixed packets, and is converted to full packets.
     buffers = [
         row["data_buffer_bytes"] * PACKET / mixed for row in (flow.row for flow in data) if row["data_buffer_bytes"]
     ]
@@ -279,7 +283,7 @@ def _direction(data: Sequence[Flow], acks: Sequence[Flow]) -> Direction:
 
 
 def _mean_packet(data: Sequence[Flow], acks: Sequence[Flow]) -> float:
-    """Mean packet size in bytes in a direction with data, including ACKs."""
+    """Returns the mean packet size in bytes in a direction with data, including ACKs."""
     octets = packets = 0.0
     for flow in data:
         size = min((flow.row["mss_bytes"] or 1460) + 40, PACKET)
@@ -295,10 +299,10 @@ def _mean_packet(data: Sequence[Flow], acks: Sequence[Flow]) -> float:
 
 
 def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
-    """The highest rate in bit/s of IP packets over at least 0.5 s, a lower bound for the line.
+    """Returns the highest rate in bit/s of IP packets over at least 0.5 s, which is a lower bound for the line's rate.
 
-    Near the sender, only ACKs show the delivery. An ACK that ends a recovery also covers earlier data. Intervals during
-    and after retransmissions are therefore left out if others remain.
+    In a capture near the sender, only ACKs show the delivery of data. An ACK that ends a recovery also covers earlier
+    data. Intervals during and after retransmissions are therefore left out, if other intervals remain.
     """
     known = [flow for flow in data if len(flow.bins["time_s"])]
     if not known:
@@ -317,7 +321,7 @@ def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
             np.add.at(doubtful, places, flow.bins["retransmitted_packets"])
     length = min(length, len(total))
     means = np.convolve(total, np.ones(length) / length, mode="valid")
-    # A recovery before these intervals can end in them.
+    # A recovery that began before these intervals may end in them.
     unsure = np.convolve(doubtful, np.ones(2 * length), mode="full")[length - 1 : length - 1 + len(means)] > 0
     sure = means[~unsure]
     low = np.quantile(sure, 0.9) if len(sure) >= 3 else np.median(means)
@@ -325,7 +329,7 @@ def _peaks(data: Sequence[Flow]) -> tuple[float, float]:
 
 
 def _ack_load(of_flows: Sequence[Flow], ways: Sequence[Way], way: Way) -> float:
-    """The highest rate in bit/s of ACKs in a direction."""
+    """Returns the highest rate in bit/s of ACKs in a direction."""
     loads = [
         float(np.max(flow.bins["acks"] / flow.bins["width_s"], initial=0.0)) * ACK * 8
         for flow, of in zip(of_flows, ways, strict=True)
@@ -338,7 +342,7 @@ def _traffic(number: int, flow: Flow, way: Way, begin_s: float, until_s: float) 
     row = flow.row
     start = row["start_s"] - begin_s
     if row["vantage"] != "sender":
-        # The SYN left its sender earlier.
+        # The SYN left its sender before it reached the capture point.
         start = max(start - (row["rtt_floor_ms"] or 0.0) / (2e3 if row["vantage"] == "receiver" else 4e3), 0.0)
     last_s = row["start_s"] + row["elapsed_s"]
     ended = row["ending"] != "open" or last_s < until_s - max(0.2, 3e-3 * (row["rtt_p95_ms"] or 0.0))
@@ -351,7 +355,7 @@ def _traffic(number: int, flow: Flow, way: Way, begin_s: float, until_s: float) 
 
 
 def _phases(flow: Flow) -> tuple[float, float] | None:
-    """Median seconds with and without data; `None` for fewer than 2 pauses."""
+    """Returns the median number of seconds with data and without data; `None` if there are fewer than 2 pauses."""
     row, bins = flow.row, flow.bins
     if (row["limited_application"] or 0.0) < APPLICATION:
         return None
@@ -394,7 +398,7 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
             flow.row["cc"] for flow, of in zip(of_flows, ways, strict=True) if of == way and flow.row["cc"] in CONTROLS
         ]
         controls[way] = said[0] if said else ""
-    # If only one sender's congestion control is known, the other gets the same.
+    # If the congestion control of only one sender is known, the other sender gets the same one.
     known = [name for name in controls.values() if name]
     for way in WAYS:
         controls[way] = controls[way] or (known[0] if known else "cubic")
@@ -402,7 +406,7 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
 
 
 def may_lose(draft: Draft, way: Way) -> bool:
-    """True if random loss is tried: packets were lost, perhaps not in a queue."""
+    """Returns true if the fit tries random loss: packets were lost, perhaps not in a queue."""
     seen = draft.ways[way]
     dropped_by_queue = seen.observed is not None and seen.observed.sure and seen.observed.discipline != "unknown"
     return seen.losses >= LOSSY and not dropped_by_queue
