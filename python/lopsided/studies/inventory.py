@@ -1,6 +1,6 @@
-"""All names that a scenario or a command accepts, with descriptions.
+"""Lists all names that a scenario or a command accepts, with descriptions.
 
-Most come from the native module through the JSON Schema.
+Most names come from the JSON Schema of the native module.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lopsided.errors import UsageError
 
 @dataclass(frozen=True)
 class Entry:
-    """A name; `text` has its description and, if there is one, the source."""
+    """A name. `text` has its description and, if there is one, its source."""
 
     name: str
     text: str = ""
@@ -42,7 +42,7 @@ ACK_POLICIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Group:
-    """All names of one kind; `use` shows their option."""
+    """All names of one kind. `use` shows the option or key that takes them."""
 
     name: str
     text: str
@@ -58,7 +58,7 @@ def check_preset(name: str) -> None:
 
 
 def groups() -> list[Group]:
-    """Returns all groups but the papers, whose package may not be imported here."""
+    """Returns all groups except the papers, because this module must not import their package."""
     found = [
         Group(
             "controls",
@@ -95,7 +95,7 @@ def groups() -> list[Group]:
 
 
 def _words(table: str, key: str) -> tuple[Entry, ...]:
-    """Returns a key's allowed values with descriptions."""
+    """Returns the values that a key allows, with descriptions."""
     tables = cast("Mapping[str, Any]", json.loads(_native.schema())["$defs"])
     found = cast("Mapping[str, Any]", tables.get(table, {}).get("properties", {}).get(key, {}))
     words = cast("list[str]", found.get("enum", []))

@@ -1,4 +1,4 @@
-"""Executes many runs, in threads if the world allows it, and yields each result at once."""
+"""Executes many runs, in threads if the world allows it, and yields each result when its run finishes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_RUNS = 1_000_000
-"""Maximum number of runs of a sweep or repetition, also for `[sweep]` in a scenario."""
+"""Maximum number of runs of a sweep or repetition, including the `[sweep]` table of a scenario."""
 Progress = Callable[[float], object]
 
 
@@ -30,7 +30,7 @@ _elsewhere: ContextVar[Runner | None] = ContextVar("_elsewhere", default=None)
 
 @contextmanager
 def elsewhere(runner: Runner) -> Generator[None]:
-    """Inside the block, `runner` executes all runs, for example on a cluster."""
+    """Lets `runner` execute all runs within the block, for example on a cluster."""
     before = _elsewhere.set(runner)
     try:
         yield
@@ -43,9 +43,9 @@ class Divided:
     """Marks runs that can be divided into shards. Their measurements must be plain JSON."""
 
     what: str
-    """Identifies what is measured, such as a search's goals."""
+    """Identifies the quantity that is measured, such as the goals of a search."""
     goes_on: bool = False
-    """True if later runs depend on these. Each shard then needs all measurements."""
+    """True if later runs depend on the results of these. Each shard then needs all measurements."""
 
 
 Kept = Callable[[Sequence[Job], Callable[[Sequence[int]], Iterator[tuple[int, Any]]], Divided], list[Any]]
@@ -54,10 +54,10 @@ _kept: ContextVar[Kept | None] = ContextVar("_kept", default=None)
 
 @contextmanager
 def kept_by(keep: Kept) -> Generator[None]:
-    """Inside the block, `keep` decides which divided runs this process executes.
+    """Lets `keep` decide within the block which divided runs this process executes.
 
-    `keep(jobs, made, divided)` returns each job's measurement. `made(numbers)` executes these runs and yields each
-    number with its measurement.
+    `keep(jobs, made, divided)` returns the measurement of each job. `made(numbers)` executes the runs with these
+    numbers, and yields each number with its measurement.
     """
     before = _kept.set(keep)
     try:
@@ -67,7 +67,8 @@ def kept_by(keep: Kept) -> Generator[None]:
 
 
 def part_of(progress: Progress | None, begun: float, share: float) -> Progress | None:
-    """Returns a progress function for a part that begins at `begun` and makes up `share`."""
+    """Returns a progress function for a part of the work. The part begins at the fraction `begun` and makes up `share`
+    of the work."""
     return None if progress is None else (lambda done: progress(begun + done * share))
 
 
@@ -80,10 +81,10 @@ def run_many(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[tuple[int, Run]]:
-    """Runs all jobs and yields each number and run as it finishes, so that few runs are in memory.
+    """Runs all jobs. When a job finishes, yields its number and its run, so that only a few runs are in memory.
 
-    `kernel` is the kernel of that world (default: the best available). `ours` are the hosts with the simulator's TCP in
-    the live world. Raises UsageError for an invalid number of workers.
+    `kernel` is the kernel for the kernel world (default: the best available). `ours` are the hosts that use the
+    simulator's TCP in the live world. Raises UsageError if the number of workers is invalid.
     """
     if workers is not None and not 1 <= workers <= MOST_THREADS:
         raise UsageError(f"cannot run on {workers} workers: must be from 1 to {MOST_THREADS:,}")
@@ -111,7 +112,7 @@ def run_jobs(
 ) -> list[T]:
     """Runs all jobs and returns `reduce(number, run)` of each in order.
 
-    `divided` allows shards (`studies.shards`).
+    With `divided`, shards can execute the runs (`studies.shards`).
     """
 
     def made(numbers: Sequence[int]) -> Iterator[tuple[int, T]]:
@@ -127,7 +128,8 @@ def run_jobs(
 
 
 def seeds(first: int, times: int) -> range:
-    """Returns `times` seeds. Raises UsageError if there are too many, or one exceeds 64 bits."""
+    """Returns `times` consecutive seeds. Raises UsageError if there are too many seeds, or if a seed exceeds 64
+    bits."""
     if times < 1:
         raise UsageError(f"cannot repeat a run {times} times")
     check_count(times)
@@ -144,7 +146,7 @@ def check_count(runs: int) -> None:
 
 
 def repeated(scenarios: Sequence[Scenario], first: int, times: int) -> list[Job]:
-    """Returns each scenario with `times` seeds from `first`. Raises UsageError for too many runs."""
+    """Returns each scenario with `times` seeds from `first`. Raises UsageError if there are too many runs."""
     of_seeds = seeds(first, times)
     check_count(len(scenarios) * times)
     return [Job(scenario, seed) for scenario in scenarios for seed in of_seeds]

@@ -1,7 +1,7 @@
-"""Names and defaults of options, shared by Python and the command line.
+"""Defines the names and defaults of options that Python and the command line share.
 
-Rates, times and shares are text with a unit, or numbers in bit/s, seconds and fractions of 1. A field's docstring is
-the option's help.
+Rates, times and shares are text with a unit, or numbers in bit/s, seconds and fractions of 1. The docstring of a field
+is also the help text of its option.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ACKPATH_REPEAT = 3
 FIT_TRIALS = 600
 """Default number of scenarios that `fit` simulates."""
 FIT_LEAST_TRIALS = 20
-"""Least number of scenarios that a fit must simulate."""
+"""Minimum number of scenarios that a fit simulates."""
 SWEEP_METRIC = "goodput"
 """The default metric of a sweep."""
 METRIC_COLUMNS = {
@@ -42,17 +42,17 @@ METRIC_COLUMNS = {
     "jain": "jain",
     "performance": "performance",
 }
-"""Columns of the metrics except goodput. A table's numeric columns are metrics too."""
+"""The column of each metric except goodput. The numeric columns of a table are metrics too."""
 METRICS = ("goodput", *METRIC_COLUMNS)
-"""Named metrics of a sweep."""
+"""The named metrics of a sweep."""
 CHECK_LINES_TRIED = ("adsl2plus-16-1", "docsis30-100-10", "lte-50-15", "wifi5-400-400")
 """Access lines on which `check` compares two builds."""
 CHECK_METRIC = "time"
 """The metric that `check` compares by default."""
 CHECK_REPEAT = 5
-"""Default number of pairs per line."""
+"""Default number of pairs of runs per line."""
 CHECK_MARGIN = 0.02
-"""Default margin, a fraction of the baseline's mean."""
+"""Default margin, as a fraction of the baseline's mean."""
 CHECK_LIMIT = "60s"
 """Default time limit of one run."""
 COMPARED_WORLDS = ("sim", "kernel")
@@ -60,7 +60,7 @@ COMPARED_WORLDS = ("sim", "kernel")
 COMPARED_RUNS = 3
 """Default number of runs per world."""
 PACKETS_APART_S = 100e-6
-"""Default tolerance in seconds for a packet's time since its SYN."""
+"""Default tolerance in seconds for the time of a packet since the SYN of its connection."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +89,13 @@ class FairnessOptions:
     warmup: str | float | None = None
     """Time at the start that the means exclude; default: 33 % of the duration."""
     lead: str | float = "10s"
-    """Time for which the first side runs alone; with 0s both start together."""
+    """Time for which the first side runs alone; with 0s both sides start together."""
     within: str | float = "20%"
     """Largest distance from the fair share at which a flow counts as converged."""
     hold: str | float = "5s"
     """Time for which the shares must stay within `--within` of the fair share."""
     harm: bool = True
-    """Also run each side by itself, and measure the harm that the other side does."""
+    """Run each side alone too, and measure the harm that the other side causes."""
     repeat: int = 2
     """Number of seeds for each order of arrival. Each pair runs in both orders."""
     seed: int = 1
@@ -107,13 +107,13 @@ class AqmOptions:
     """Options for comparing queue disciplines."""
 
     direction: Literal["both", "down", "up"] = "both"
-    """Directions in which the disciplines are placed, at the slowest link of each direction."""
+    """Directions in which the disciplines are used. They replace the queue of the slowest link in each direction."""
     link: str | None = None
-    """Place the disciplines at this link instead."""
+    """Link whose queue is replaced instead of that of the slowest link."""
     workload: str | None = None
     """Traffic instead of the scenario's flows: `rrul` (4 downloads, 4 uploads, pings, in four classes), `rrul_be` (all
     best effort), `home` (a download, an upload, pages, short transfers, a call) or `rpm`, `rpm_down`, `rpm_up` (of the
-    responsiveness draft: one more connection every 5 s)."""
+    responsiveness draft: another connection every 5 s)."""
     probe: bool = True
     """Send a small request every 0.5 s to measure responsiveness."""
     ecn: bool = False
@@ -138,7 +138,7 @@ class SizeOptions:
     """The downlink's buffer, such as 50p (packets) or 64kB; default: one bandwidth-delay product, at least 50
     packets."""
     target_delay: str | float | None = None
-    """Largest delay that a full uplink buffer may add, such as 100ms; limits the recommended buffer."""
+    """Largest delay that a full uplink buffer may add, such as 100ms; it limits the recommended buffer."""
     framing: str | None = None
     """The line's overhead per IP packet, such as `ethernet` or `pppoe-llcsnap`; default: the preset's or none."""
     cc: str = "reno"
@@ -158,5 +158,6 @@ class SizeOptions:
 
 
 def from_arguments(kind: type[T], arguments: Mapping[str, Any]) -> T:
-    """Returns options with the values of a function's arguments (`locals()`) that have the names of the fields."""
+    """Returns options from the arguments of a function (`locals()`). An argument with the name of a field gives the
+    field its value."""
     return kind(**{each.name: arguments[each.name] for each in fields(cast("Any", kind))})

@@ -7,14 +7,14 @@
     kept = packets.keep(Scenario.load("adsl.toml"), Path("kept/adsl"), seed=1)     # once, on Linux
     found = packets.against(Run.load("kept/adsl"))                                 # as often as the simulator changes
 
-At each host, the n-th packet of a connection and direction is compared with the n-th packet in the other run. Times and
-numbers count from the connection's first SYN. Packets differ if a field differs (`FIELDS`), or if their times differ by
-more than the tolerance.
+At each host, the n-th packet of a connection and direction is compared with the n-th packet of the same connection and
+direction in the other run. Times and numbers count from the connection's first SYN. Packets differ if a field differs
+(`FIELDS`), or if their times differ by more than the tolerance.
 
 The default tolerance is 0.1 ms. The kernel's clock and shapers cause errors of a few microseconds. A real difference
 shifts a packet by at least one transmission time, 0.12 ms at 100 Mbit/s.
 
-Left out: UDP, and connections of only one run, which are counted.
+Left out: UDP. Connections that exist in only one run are counted, but not compared.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ if TYPE_CHECKING:
     from lopsided.scenario import Scenario
 
 FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
-"""Compared fields of a packet; see `crates/trace/src/align.rs`."""
+"""The fields of a packet that are compared; see `crates/trace/src/align.rs`."""
 
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
-"""Packets printed before and after the divergence, packets drawn before it, and intervals of the drift table."""
+"""Number of packets that are printed before and after the divergence, number of packets that are drawn before it, and
+number of intervals in the table of the drift."""
 
 CAPTURES = "pcap"
-"""Subfolder of a run with the captures."""
+"""The subfolder of a run that contains the captures."""
 
 FINE_S = 0.02
 """Longest sampling interval in seconds, so that states close to a divergence are known."""
@@ -56,7 +57,7 @@ FINE_S = 0.02
 
 @dataclass(frozen=True)
 class Side:
-    """One of the runs, and its captures' folder."""
+    """One of the runs, and the folder of its captures."""
 
     name: str
     run: Run
@@ -75,9 +76,9 @@ class Divergence:
     sender: bool
     """True if the data's sender sent the packet."""
     number: int
-    """Packets that this host sent before on the connection."""
+    """Number of packets that this host sent on the connection before this packet."""
     packets: int
-    """Earlier TCP packets at the host in the first run."""
+    """Number of earlier TCP packets at the host in the first run."""
     fields: tuple[str, ...]
 
 
@@ -91,7 +92,7 @@ class AtHost:
     """True if this host sends the data."""
     connections: tuple[int, int]
     pairs: list[dict[str, Any]] = field(repr=False)
-    """`_native.align` of each connection."""
+    """The result of `_native.align` for each connection."""
     first: Divergence | None
     parted: Divergence | None
 
@@ -102,22 +103,22 @@ class AtHost:
 
     @property
     def packets(self) -> tuple[int, int]:
-        """The flow's packets at this host in each run."""
+        """The number of packets of the flow at this host, in each run."""
         return sum(pair["packets"][0] for pair in self.pairs), sum(pair["packets"][1] for pair in self.pairs)
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A divergence with the packets and states around it."""
+    """A divergence, with the packets around it and the states of both ends before it."""
 
     at: AtHost
     divergence: Divergence
     states: dict[str, dict[str, float | str | None]]
-    """Each run's last sample before the divergence: TCP_INFO, or the simulator's equivalent."""
+    """The last sample of each run before the divergence: TCP_INFO, or the simulator's equivalent."""
     context: list[dict[str, Any]]
     """Pairs of packets, up to the first pair that differs."""
     then: list[list[dict[str, Any]]]
-    """Each capture's packets from the divergence on."""
+    """The packets of each capture from the divergence on."""
     around: list[list[dict[str, Any]]]
     standing: list[dict[str, tuple[int, int]]]
     """Bytes sent and acknowledged before the divergence, per capture and end."""
@@ -136,7 +137,7 @@ class Packets:
     ignored: tuple[str, ...]
     found: tuple[AtHost, ...]
     totals: dict[str, tuple[int, int]]
-    """TCP packets in each run, by host."""
+    """Number of TCP packets in each run, by host."""
 
     @property
     def first(self) -> AtHost | None:
@@ -167,10 +168,10 @@ class Packets:
 
     @cached_property
     def chance(self) -> str | None:
-        """Returns a sentence on the random number behind the first difference, or `None`.
+        """Returns a sentence about the random number that may have caused the first difference, or `None`.
 
-        Worlds and seeds differ in random numbers. They explain a packet missing after random losses, and BBR's random
-        first phase of `probe bandwidth` (tcp_bbr.c, bbr_reset_probe_bw_mode).
+        Worlds and seeds use different random numbers. Therefore random losses can hit different packets. BBR also
+        chooses the first phase of `probe bandwidth` at random (tcp_bbr.c, bbr_reset_probe_bw_mode).
         """
         at = self.first
         if at is None or at.first is None or _share_draws(*(side.run for side in self.sides)):
@@ -209,7 +210,7 @@ class Packets:
 
 
 def compare(scenario: Scenario, worlds: Sequence[str] = COMPARED_WORLDS, **options: Any) -> Packets:
-    """Runs the scenario in two worlds and aligns the packets, with the options of `compare_arms`."""
+    """Runs the scenario in two worlds and aligns the packets. The options are those of `compare_arms`."""
     return compare_arms(in_worlds(scenario, worlds), **options)
 
 
@@ -225,7 +226,8 @@ def compare_arms(
 ) -> Packets:
     """Runs two arms once, with captures at the hosts, and aligns them.
 
-    `keep` stores the captures, a subfolder per arm. Raises UsageError unless there are two arms.
+    If `keep` is a folder, the captures are stored there, in one subfolder per arm. Raises UsageError unless there are
+    two arms.
     """
     check(tolerance_s, ignored)
     if len(arms) != 2:
@@ -249,7 +251,7 @@ def compare_arms(
 def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
     """Aligns the captures of two folders of `lopsided run --pcap hosts`.
 
-    Raises FolderError if one has no captures.
+    Raises FolderError if a folder has no captures.
     """
     sides: list[Side] = []
     for run in (one, other):
@@ -262,7 +264,8 @@ def of_folders(one: Run, other: Run, *, tolerance_s: float = PACKETS_APART_S, ig
 def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Packets:
     """Simulates a run folder's scenario with its seed, and aligns the result with its captures.
 
-    So the run on Linux happens only once. `rules` are options of `align`. Raises FolderError if the run was not saved.
+    A run on Linux can thus be compared with many versions of the simulator. `rules` are options of `align`. Raises
+    FolderError if the run was not saved.
     """
     if kept.folder is None:
         raise FolderError("a run that was not saved has no captures")
@@ -274,7 +277,8 @@ def against(kept: Run, *, progress: Progress | None = None, **rules: Any) -> Pac
 
 
 def against_all(folder: Path, *, progress: Progress | None = None, **rules: Any) -> dict[str, Packets]:
-    """Compares each run in a folder with a new simulation of its scenario, as `against` does; by the run's name."""
+    """Compares each run in a folder with a new simulation of its scenario, as `against` does. Returns the results by
+    the names of the runs."""
     kept = kept_in(folder)
     parts = [part_of(progress, number / len(kept), 1 / len(kept)) for number in range(len(kept))]
     return {path.name: against(Run.load(path), progress=part, **rules) for path, part in zip(kept, parts, strict=True)}
@@ -292,7 +296,7 @@ def keep(scenario: Scenario, folder: Path, *, seed: int, world: str = "kernel") 
 def kept_in(folder: Path) -> list[Path]:
     """Returns the run folders with captures inside a folder, or the folder itself.
 
-    Raises FolderError if there is none.
+    Raises FolderError if there is no such folder.
     """
     if (folder / CAPTURES).is_dir():
         return [folder]
@@ -303,7 +307,7 @@ def kept_in(folder: Path) -> list[Path]:
 
 
 def check(tolerance_s: float, ignored: Sequence[str]) -> None:
-    """Raises UsageError for a negative tolerance or an unknown field."""
+    """Raises UsageError if the tolerance is negative or a field is unknown."""
     if unknown := set(ignored) - set(FIELDS):
         raise UsageError(f"packets have no field {sorted(unknown)[0]!r}; there are {', '.join(FIELDS)}")
     if tolerance_s < 0:
@@ -313,7 +317,7 @@ def check(tolerance_s: float, ignored: Sequence[str]) -> None:
 def align(one: Side, other: Side, *, tolerance_s: float = PACKETS_APART_S, ignored: Sequence[str] = ()) -> Packets:
     """Aligns two runs' captures at their hosts, with flows matched by name.
 
-    Raises UsageError without a common TCP flow, and FolderError without captures.
+    Raises UsageError if the runs have no TCP flow in common, and FolderError if there are no captures.
     """
     check(tolerance_s, ignored)
     these = {listed.flow: listed for listed in captures.read_index(one.captures)}
@@ -392,14 +396,14 @@ def _share_draws(one: Run, other: Run) -> bool:
 
 
 DRAWING = ("red", "pie", "fq_pie", "choke", "docsis-pie", "dualpi2")
-"""Disciplines that drop at random."""
+"""Disciplines that drop packets at random."""
 CYCLES = 8
-"""BBR's random first phase explains only differences within this many smallest RTTs: the number of phases (tcp_bbr.c,
-CYCLE_LEN)."""
+"""BBR's random first phase explains a difference only within this number of smallest RTTs. It is the number of phases
+(tcp_bbr.c, CYCLE_LEN)."""
 
 
 def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
-    """Returns a sentence if one run lost a packet of both, on a path with random drops."""
+    """Returns a sentence if a packet of both runs was lost in only one of them, on a path with random drops."""
     if first.sender == at.sends:
         return None
     sent = next((one for one in found.found if one.flow == at.flow and one.host != at.host), None)
@@ -414,7 +418,7 @@ def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
 
 
 def _places_of_loss(run: Run) -> list[str]:
-    """Link directions with random loss."""
+    """Returns the link directions with random loss."""
     return [
         f"{link['name']}.{way}"
         for link in run.scenario.resolved["links"]
@@ -431,7 +435,7 @@ def _draws(queue: Mapping[str, Any]) -> bool:
 
 
 def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
-    """Returns a sentence if a simulated BBR flow chose its first phase shortly before."""
+    """Returns a sentence if a simulated BBR flow chose its first phase shortly before the difference."""
     run = next((side.run for side in sides if side.run.world == "sim"), None)
     flows = {} if run is None else {row["flow"]: row["name"] for row in run.flows.rows() if row["cc"] == "bbr"}
     if run is None or not flows:

@@ -1,11 +1,11 @@
-"""A measuring sender and its sink for real networks, modelled on merritt2010's appendices B and C.
+"""Measures real networks with a sender and a sink, modelled on merritt2010's appendices B and C.
 
-`serve` is the sink. `run` sends and receives bulk data, and returns each sender's sampled TCP_INFO and each receiver's
-bytes. Downloads are sent by the sink, so their log is fetched at the end. Either end may use the simulator's TCP
-(`Stack`, needs root). A connection begins with a line of JSON.
+`serve` is the sink. `run` sends and receives bulk data. It returns the sampled TCP_INFO of each sender, and the number
+of bytes that each receiver received. The sink sends the downloads, so `run` fetches their log at the end. Either end
+may use the simulator's TCP (`Stack`, needs root). A connection begins with a line of JSON.
 
-Left out: encryption and passwords, because sinks run for experiments on trusted networks, with limited duration,
-connections and memory.
+Left out: encryption and passwords. A sink is for experiments on trusted networks. It limits duration, connections and
+memory.
 """
 
 from __future__ import annotations
@@ -40,31 +40,32 @@ PATIENCE_S = 15.0
 """Seconds to wait for the peer's next message, and for a complete request."""
 
 _SILENCE_S = 30.0
-"""Seconds without data that end an upload. A line may stall for longer than `PATIENCE_S`."""
+"""Number of seconds without data after which an upload ends. A line may stall for longer than `PATIENCE_S`."""
 _LONGEST_LINE, _LONGEST_NAME = 4096, 64
 _MOST_SAMPLES = 20_000
 """Maximum number of samples per flow that the sink sends. Longer flows are sampled less often."""
 _MOST_KEPT = MOST_CONNECTIONS * _MOST_SAMPLES
-"""Maximum number of samples that the sink stores for clients. They take a few hundred MB."""
+"""Maximum number of samples that the sink stores for clients. These samples take a few hundred MB."""
 _REPORT_BYTES = _MOST_SAMPLES * 512
-"""Largest size of a flow's report, in bytes."""
+"""Maximum size of a flow's report, in bytes."""
 _REPORT_S = 120.0
 _SHORTEST_INTERVAL_S = 0.001
 _CHUNK = bytes(1 << 17)
 _RESET = struct.pack("ii", 1, 0)
 _LINGER_S = 10.0
-"""Seconds for the simulator's connections to close."""
+"""Seconds allowed for closing the connections of the simulator's TCP."""
 _BEGAN_S = time.time() - time.monotonic()
 
 
 def _wall_s() -> float:
-    """Wall-clock time of the process's start plus monotonic time: steps of the clock have no effect."""
+    """Returns the wall-clock time of the process's start plus the monotonic time since then, so that steps of the wall
+    clock have no effect."""
     return _BEGAN_S + time.monotonic()
 
 
 @dataclass(frozen=True)
 class Stack:
-    """This end's TCP: the kernel's, or the simulator's with a profile."""
+    """The TCP of this end: the kernel's TCP, or the simulator's TCP with a profile."""
 
     profile: str | None = None
     """Stack profile of the simulator's TCP, such as linux-6.1; `None` for the kernel's TCP."""
@@ -74,7 +75,7 @@ class Stack:
             raise UsageError(f"no TCP profile is called {self.profile!r}; there are {', '.join(_native.PROFILES)}")
 
     def check(self, cc: str | None) -> None:
-        """Raises UsageError if the simulator's TCP lacks the congestion control."""
+        """Raises UsageError if the simulator's TCP does not have the congestion control."""
         if self.profile is not None and cc is not None and cc not in _native.CONGESTION_CONTROLS:
             known = ", ".join(_native.CONGESTION_CONTROLS)
             raise UsageError(f"lopsided's TCP has no congestion control {cc!r}; it has {known}")
@@ -86,7 +87,8 @@ DEFAULT_CC = "cubic"
 
 @dataclass(frozen=True)
 class Flow:
-    """One connection: `up` to the sink, `down` from it. It ends after `duration_s`, or after `size` bytes if not 0."""
+    """One connection: `up` to the sink, `down` from the sink. It ends after `duration_s`, or after `size` bytes if
+    `size` is not 0."""
 
     name: str
     direction: str
@@ -108,12 +110,12 @@ class Sample:
     receive_window_bytes: int | None
     send_window_bytes: int | None
     bandwidth_window_bytes: int | None
-    """Delivery rate times RTT in bytes, like BSD's bandwidth-limited window."""
+    """Delivery rate times RTT in bytes, like the bandwidth-limited window of BSD."""
     throughput_bps: float
     """Bytes written so far, divided by the time since the first write, in bit/s."""
     retransmits: int
     state: str | None = None
-    """Congestion state, such as recovery; `None` from an older sink."""
+    """Congestion state, such as recovery; `None` if an older sink sent the sample."""
     in_flight_bytes: int | None = None
 
 
@@ -124,15 +126,15 @@ class Log:
     flow: Flow
     samples: list[Sample] = field(default_factory=list[Sample])
     received: int = 0
-    """Bytes that the receiving application read."""
+    """Number of bytes that the receiving application read."""
     seconds: float = 0.0
     """Seconds from the first to the last received byte."""
     port: int = 0
-    """Local port of an upload over the kernel's TCP; else 0."""
+    """Local port of an upload over the kernel's TCP; 0 for other flows."""
 
     @property
     def goodput_bps(self) -> float:
-        """Received bytes over receiving time, in bit/s."""
+        """Number of received bits divided by the receiving time, in bit/s."""
         return 8 * self.received / self.seconds if self.seconds > 0 else 0.0
 
 
@@ -144,7 +146,8 @@ def serve(
     stack: Stack = KERNEL,
     cc: str | None = None,
 ) -> None:
-    """Runs the sink until it is interrupted or `stop` is set. `cc` is the simulator's default."""
+    """Runs the sink until it is interrupted or `stop` is set. `cc` is the default congestion control of the simulator's
+    TCP."""
     stack.check(cc)
     sink = _Sink(note)
     listener = _Listener(address, port) if stack.profile is None else _OurListener(address, port, stack.profile, cc)
@@ -156,7 +159,7 @@ def serve(
             except (TimeoutError, BlockingIOError):
                 continue
             except OSError as error:
-                # No file descriptor is left.
+                # The process has no file descriptor left.
                 note(f"a connection was not accepted: {error.strerror or error}")
                 time.sleep(0.2)
                 continue
@@ -174,8 +177,8 @@ def run(
 ) -> list[Log]:
     """Runs flows against a sink and returns their logs in order.
 
-    `every_write` samples each write of 1,460 bytes, as merritt2010's program does; busy periods then weigh more. After
-    `_MOST_SAMPLES` rows, the interval applies again.
+    With `every_write`, each write of 1,460 bytes is sampled, as in merritt2010's program. Busy periods then weigh more.
+    After `_MOST_SAMPLES` rows, samples are taken at the interval again.
     """
     for flow in flows:
         stack.check(flow.cc)
@@ -216,7 +219,7 @@ def _run(way: _Way, flows: list[Flow], interval_s: float, every_write: bool) -> 
 
 
 def frame(logs: list[Log]) -> pl.DataFrame:
-    """Returns all samples as a table. Raises RunError without samples."""
+    """Returns all samples as a table. Raises RunError if there are no samples."""
     import polars as pl
 
     rows = [
@@ -230,16 +233,16 @@ def frame(logs: list[Log]) -> pl.DataFrame:
 
 
 THESIS_EPOCH_S = 1_267_500_000
-"""Seconds that the thesis's program subtracts from the clock (MER-M15)."""
+"""Number of seconds that the thesis's program subtracts from the clock (MER-M15)."""
 _THESIS_WRITE = 1460
 """Size of each write of the thesis's program, in bytes."""
 THESIS_COLUMNS = ("Time", "RTT", "RTT_Var", "SSTHRESH", "CWND", "Rcv_Wnd", "Snd_Wnd", "Snd_BW_Wnd", "Throughput")
 
 
 def thesis_lines(log: Log) -> list[str]:
-    """Returns the lines of appendix C's log, tab-separated.
+    """Returns the log's lines in the format of appendix C, separated by tabs.
 
-    Times count seconds since `THESIS_EPOCH_S`, RTTs microseconds, windows bytes, throughput bit/s.
+    Times are in seconds since `THESIS_EPOCH_S`, RTTs in microseconds, windows in bytes, and throughput in bit/s.
     """
     lines = ["\t".join(THESIS_COLUMNS)]
     for one in log.samples:
@@ -265,19 +268,19 @@ class _Connection(Protocol):
         ...
 
     def info(self) -> dict[str, Any]:
-        """Returns the state of the sender: TCP_INFO with units in the names."""
+        """Returns the state of the sender: TCP_INFO, with the unit in each name."""
         ...
 
     def close(self) -> None: ...
 
 
 class _Way(Protocol):
-    """Opens connections to the sink over one TCP."""
+    """Opens connections to the sink with one TCP implementation."""
 
     host: str
     port: int
     chooses: bool
-    """True if the request selects the download's congestion control."""
+    """True if the request can select the congestion control of a download."""
 
     def connect(self, cc: str | None, *, ours: bool = True) -> _Connection: ...
 
@@ -363,7 +366,7 @@ class _KernelWay:
 
 
 class _OurWay:
-    """Opens connections of the simulator's TCP. Reports use the kernel's."""
+    """Opens connections of the simulator's TCP. Reports are fetched over the kernel's TCP."""
 
     chooses = False
 
@@ -472,7 +475,7 @@ class _Sink:
         log = Log(flow)
         self._note(f"{peer}: {printable(flow.name)}, {flow.direction}")
         if flow.direction == "up":
-            # An idle client would occupy one of the few connections.
+            # The time is limited, because an idle client would occupy one of the few connections.
             _receive(connection, log, _SILENCE_S, flow.duration_s)
         else:
             _send(connection, log, _interval(wish.get("interval_s"), flow), bool(wish.get("every_write")))
@@ -484,7 +487,7 @@ class _Sink:
             flows = self._reports.setdefault(token, {})
             if len(flows) < MOST_CONNECTIONS or log.flow.name in flows:
                 flows[log.flow.name] = report
-            # Discard unfetched reports, oldest first; then this client's newest flows.
+            # Reports that were not fetched are discarded, oldest first; then the newest flows of this client.
             while len(self._reports) > MOST_CONNECTIONS or (len(self._reports) > 1 and self._samples() > _MOST_KEPT):
                 self._reports.pop(next(each for each in self._reports if each != token))
             while len(flows) > 1 and self._samples() > _MOST_KEPT:
@@ -531,12 +534,12 @@ def _wished(value: object) -> Flow:
 
 
 def _interval(value: object, flow: Flow) -> float:
-    """Returns an interval in seconds that gives at most `_MOST_SAMPLES` samples."""
+    """Returns a sampling interval in seconds that gives at most `_MOST_SAMPLES` samples."""
     return max(_number(value, "interval", _SHORTEST_INTERVAL_S, LONGEST_S), flow.duration_s / _MOST_SAMPLES)
 
 
 def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: bool) -> None:
-    """Runs one flow on the requesting side."""
+    """Runs one flow at the end that requested it."""
     flow = log.flow
     with closing(way.connect(flow.cc)) as connection:
         wished = flow if way.chooses else replace(flow, cc=None)
@@ -556,8 +559,8 @@ def _carry_out(way: _Way, token: str, log: Log, interval_s: float, every_write: 
 
 
 def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
-    """Fetches the sink's report: samples of downloads, byte counts of uploads."""
-    # The sink may see the end slightly later.
+    """Fetches the sink's report: samples of downloads, and byte counts of uploads."""
+    # The sink may notice the end of a flow slightly later.
     time.sleep(0.2)
     with closing(way.connect(None, ours=False)) as connection:
         _send_all(connection, json.dumps({"role": "report", "token": token}).encode() + b"\n")
@@ -572,7 +575,7 @@ def _fetch(way: _Way, token: str, logs: list[Log]) -> None:
 
 
 def _read_report(connection: _Connection, flows: int) -> bytes:
-    """Reads the sink's answer. Raises OSError if it is larger or slower than any valid report."""
+    """Reads the sink's answer. Raises OSError if the answer is larger or slower than a valid report can be."""
     most = _REPORT_BYTES * (1 + flows)
     until = time.monotonic() + _REPORT_S
     found = bytearray()
@@ -590,7 +593,7 @@ def _table(value: object, what: str) -> dict[str, object]:
 
 
 def _fill_in(log: Log, report: dict[str, object]) -> None:
-    """Validates the sink's report on a flow and adds it."""
+    """Validates the sink's report on a flow, and adds it to the flow's log."""
     if log.flow.direction == "up":
         log.received = int(_number(report.get("received"), "count of bytes", 0, 2**60))
         log.seconds = _number(report.get("seconds"), "time", 0, 2 * LONGEST_S)
@@ -599,7 +602,7 @@ def _fill_in(log: Log, report: dict[str, object]) -> None:
     if not isinstance(samples, list) or len(cast("list[object]", samples)) > _MOST_SAMPLES + 1:
         raise ValueError("the samples are not a list, or too many")
     names = {each.name for each in fields(Sample)}
-    # Older sinks lack these fields.
+    # Older sinks do not send these fields.
     needed = names - {"state", "in_flight_bytes"}
     log.samples = []
     for each in cast("list[object]", samples):
@@ -648,12 +651,12 @@ def _send(connection: _Connection, log: Log, interval_s: float, every_write: boo
         connection.shutdown_write()
         connection.recv(1, PATIENCE_S + flow.duration_s)
     else:
-        # A slow line could need minutes for the socket's data.
+        # On a slow line, the data in the socket could take minutes to be delivered.
         connection.abort()
 
 
 def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: float | None = None) -> None:
-    """Counts bytes until the sender ends, for at most `longest_s` plus `PATIENCE_S`."""
+    """Counts bytes until the sender ends the connection, for at most `longest_s` plus `PATIENCE_S`."""
     first = last = time.monotonic()
     until = None if longest_s is None else first + longest_s + PATIENCE_S
     try:
@@ -667,7 +670,7 @@ def _receive(connection: _Connection, log: Log, patience_s: float, longest_s: fl
 
 
 def _read_line(connection: _Connection) -> dict[str, Any]:
-    """Reads the first line byte by byte, because data follows. Raises ValueError after `PATIENCE_S`."""
+    """Reads the first line byte by byte, because data follows the line. Raises ValueError after `PATIENCE_S`."""
     line, until = b"", time.monotonic() + PATIENCE_S
     while not line.endswith(b"\n"):
         octet = connection.recv(1, max(1e-3, until - time.monotonic()))
@@ -692,8 +695,8 @@ def plan(
 ) -> list[Flow]:
     """Plans downloads and uploads that end together.
 
-    Uploads start `upload_after_s` after the downloads, flows of one direction `stagger_s` apart. Raises UsageError for
-    no flow, too many flows, or a start after the end.
+    Uploads start `upload_after_s` after the downloads. Flows of the same direction start `stagger_s` apart. Raises
+    UsageError if there is no flow, if there are too many flows, or if a flow would start after the end.
     """
     if down < 0 or up < 0 or down + up == 0 or down + up > MOST_CONNECTIONS // 2:
         raise UsageError(f"{down + up} flows: must be from 1 to {MOST_CONNECTIONS // 2}")
@@ -711,7 +714,7 @@ def plan(
 
 @dataclass(frozen=True)
 class Field:
-    """The field procedure of merritt2010 section 6.4: measurements, and the buffer of inequality 6.6."""
+    """The results of the field procedure of merritt2010 section 6.4: measurements, and the buffer by inequality 6.6."""
 
     rtt_ms: float
     max_cwnd_down_bytes: int
@@ -723,15 +726,15 @@ class Field:
 def field_procedure(
     host: str, *, port: int = PORT, up_bps: float | None, alone_s: float = 30.0, both_s: float = 30.0
 ) -> Field:
-    """Measures the RTT of a download alone, then the largest windows of a download and an upload in parallel.
+    """Measures the RTT of a download that runs alone, then the largest windows of a download and an upload in parallel.
 
-    By default, the upload's goodput counts as the uplink's rate. Raises RunError if a flow has no samples.
+    By default, the upload's goodput is taken as the uplink's rate. Raises RunError if a flow has no samples.
     """
     flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
     down, up = run(host, flows, port=port)
     if not down.samples or not up.samples:
         raise RunError("a flow gave no samples")
-    # The sink's clock may differ from this machine's.
+    # The sink's clock may differ from this machine's clock.
     joined = down.samples[0].time_s + alone_s - 1.0
     alone = [sample.rtt_us for sample in down.samples if sample.time_s < joined] or [down.samples[0].rtt_us]
     largest_down, largest_up = (max(one.cwnd_bytes for one in log.samples) for log in (down, up))

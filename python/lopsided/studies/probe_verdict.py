@@ -1,7 +1,7 @@
-"""Sentences on a probed line: the effect of load on the RTT, and of uploads on downloads.
+"""Writes sentences about a probed line: the effect of load on the RTT, and the effect of uploads on downloads.
 
-The idle RTT is the smallest of any sender: a probe's first segments find an empty queue. Senders cannot see whether the
-queue is on this line.
+The idle RTT is the smallest RTT of any sender, because the queue is empty when a probe's first segments arrive. A
+sender cannot measure whether the queue is on this line or elsewhere on the path.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONG_MS = 100.0
 _FELL = 0.8
 """A download counts as slowed if its rate with uploads is below this fraction of its rate without uploads."""
 _LEAST_S = 1.0
-"""Seconds that a comparison needs before and after the first upload's start."""
+"""Number of seconds that a comparison needs before and after the start of the first upload."""
 
 
 def verdict(logs: Sequence[Log]) -> list[str]:
@@ -52,7 +52,7 @@ def _round_trips(logs: Sequence[Log]) -> list[str]:
 
 
 def _downloads(logs: Sequence[Log]) -> list[str]:
-    """Compares each download before and after the first upload's start."""
+    """Compares each download before and after the start of the first upload."""
     starts = [log.flow.start_s for log in logs if log.flow.direction == "up"]
     begun = min((log.samples[0].time_s - log.flow.start_s for log in logs if log.samples), default=None)
     if not starts or begun is None:
@@ -63,7 +63,7 @@ def _downloads(logs: Sequence[Log]) -> list[str]:
         if log.flow.direction != "down" or not log.samples or joined - log.samples[0].time_s < _LEAST_S:
             continue
         first = log.samples[0].time_s
-        # Bytes written so far; see `Sample.throughput_bps`.
+        # The first value is the number of bytes written so far; see `Sample.throughput_bps`.
         sent = [(sample.time_s, sample.throughput_bps * (sample.time_s - first)) for sample in log.samples]
         alone = max((one for one in sent if one[0] <= joined), default=sent[0])
         end = sent[-1]

@@ -4,8 +4,8 @@
     fates = replay.replay(scenario, "link", "down", arrivals)
     [fate.left_ns for fate in fates]
 
-Packets arrive at their original times whatever was dropped, because no sender reacts. So two disciplines can be
-compared packet by packet, also with a router's.
+No sender reacts to drops, so packets arrive at their original times. Therefore two disciplines can be compared packet
+by packet. A discipline can also be compared with that of a router.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Arrival:
     at_ns: int
     octets: bytes
     flow: int = 0
-    """Flow number for the rules of a classifier."""
+    """Flow number that the rules of a classifier can use."""
 
 
 @dataclass(frozen=True)
 class Fate:
-    """A packet departed at `left_ns` as number `place`, or was dropped for `reason`."""
+    """The fate of a packet: it departed at `left_ns` as number `place`, or was dropped for `reason`."""
 
     left_ns: int | None = None
     place: int | None = None
@@ -55,7 +55,7 @@ def replay(
     """Replays packets, by arrival time, into one direction of a link.
 
     `instants` replaces the line's rate: one packet is dequeued at each of these times. With `credit_ns`, the line sends
-    the first packet of a busy period as if it had arrived that much earlier, as in the kernel world.
+    the first packet of a busy period as if it had arrived earlier by this time, as in the kernel world.
     """
     packets = [(arrival.at_ns, arrival.flow, arrival.octets) for arrival in arrivals]
     times = None if instants is None else list(instants)
@@ -66,6 +66,6 @@ def replay(
 
 
 def datagram(size: int, port: int, tos: int = 0) -> bytes:
-    """Returns a UDP packet's headers, with one port at both ends."""
+    """Returns the headers of a UDP packet that has the same port at both ends."""
     ip = struct.pack("!BBHHHBBHII", 0x45, tos, size, 0, 0x4000, 64, 17, 0, 0x0A000001, 0x0A000002)
     return ip + struct.pack("!HHHH", port, port, size - 20, 0)

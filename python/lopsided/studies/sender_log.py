@@ -1,7 +1,7 @@
-"""Sender logs of merritt2010's program, and the results of the scripts in its appendices.
+"""Reads the sender logs of merritt2010's program, and computes the results of the scripts in the appendices.
 
-All rows have the same weight, as in the scripts, so a log with one row per write weighs busy periods more. The formulas
-are those of `lopsided.metrics`. Left out: the scripts' files per buffer size.
+All rows have the same weight, as in the scripts. If a log has one row per write, busy periods therefore weigh more. The
+formulas are those of `lopsided.metrics`. Left out: the scripts' files per buffer size.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TIME, _RTT, _CWND = (THESIS_COLUMNS.index(name) for name in ("Time", "RTT", "CW
 
 @dataclass(frozen=True)
 class SenderLog:
-    """A log's columns: times in s, RTTs in microseconds, windows in bytes."""
+    """The columns of a log: times in s, RTTs in microseconds, windows in bytes."""
 
     path: Path
     time_s: Array
@@ -42,7 +42,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Figure:
-    """One result: name, appendix of its script, value and unit."""
+    """One result: its name, the appendix of its script, its value and its unit."""
 
     name: str
     appendix: str
@@ -95,8 +95,8 @@ def _is_number(cell: str) -> bool:
 def figures(download: SenderLog, upload: SenderLog | None, split_s: float | None, rates: Rates) -> list[Figure]:
     """Returns the results of all scripts, in the order of appendices E to J.
 
-    `split_s` splits the log, in seconds after its first row; default: the upload's first row. Without an upload there
-    is no split.
+    `split_s` is the time that splits the log, in seconds after its first row; default: the time of the upload's first
+    row. Without an upload, the log is not split.
     """
     begin = float(download.time_s[0])
     at = begin + split_s if split_s is not None else float(upload.time_s[0]) if upload is not None else None
@@ -174,7 +174,7 @@ def _both(download: SenderLog, upload: SenderLog, at: float | None, rates: Rates
 
 
 def write_bdp(log: SenderLog, rates: Rates, path: Path) -> None:
-    """Writes each row's time, window and BDP (appendix D). Raises UsageError without a rate."""
+    """Writes each row's time, window and BDP (appendix D). Raises UsageError if the rate is unknown."""
     if rates.down_bps is None:
         raise UsageError("the bandwidth-delay product needs the downlink's rate: --down 2.4M")
     products = log.rtt_us / 8e6 * rates.down_bps

@@ -1,8 +1,8 @@
-"""Runs a study on many machines without a scheduler: each executes a shard, and `merge` joins them.
+"""Runs a study on many machines without a scheduler: each machine executes a shard, and `merge` joins the shards.
 
 Shard i of n executes the runs i, i + n, i + 2n, ... and writes each measurement as a line of JSON to a shared folder.
-The merge repeats the study with these lines instead of runs, so tables and digests are as on one machine. A shard
-continues where its file ends.
+The merge repeats the study, but reads these lines instead of executing runs. Therefore tables and digests are the same
+as on one machine. An interrupted shard continues where its file ends.
 
 A study must use `run_jobs(..., divided=Divided(...))` with plain JSON measurements. If later runs depend on earlier
 results, as in a search, shards wait for each other after each stage.
@@ -32,12 +32,12 @@ from lopsided.worlds.base import Job
 MOST_SHARDS = 100_000
 _KIND = "lopsided shard 2"
 WAIT_S = 600.0
-"""Seconds without progress after which a shard stops waiting for others."""
+"""Number of seconds without progress after which a shard stops waiting for other shards."""
 _LOOKS_EVERY_S = 0.5
 _SHARD = re.compile(r"(?:(\d+|auto)/)?(\d+)")
 
 INDICES = {"SLURM_ARRAY_TASK_ID": 0, "JOB_COMPLETION_INDEX": 1}
-"""Environment variables with a task's number, and the offset to count from 1."""
+"""Environment variables that contain the number of a task, and the offset for counting from 1."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Shard:
     count: int
 
     def numbers(self, runs: int) -> range:
-        """The numbers of the runs that this shard executes, counted from 0."""
+        """Returns the numbers of the runs that this shard executes, counted from 0."""
         return range(self.number - 1, runs, self.count)
 
     def file(self, folder: Path) -> Path:
@@ -56,9 +56,9 @@ class Shard:
 
 
 def parse(text: str, environment: Mapping[str, str] = os.environ) -> Shard | int:
-    """Parses `3/64`, or a number of shards, or `auto/64`: SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX.
+    """Parses `3/64`, or `auto/64`. With `auto`, the number comes from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX.
 
-    Raises UsageError for other text.
+    Raises UsageError if the text is not a shard.
     """
     match = _SHARD.fullmatch(text.strip())
     if match is None:
@@ -84,35 +84,35 @@ def _from_environment(environment: Mapping[str, str]) -> int:
 
 
 class Finished(Exception):
-    """Raised after a shard's last run. Other shards execute the remaining runs."""
+    """This exception is raised after the last run of a shard. Other shards execute the remaining runs."""
 
     def __init__(self, made: int, found: int, runs: int) -> None:
         super().__init__(f"{made} of {runs} runs")
         self.made = made
-        """Runs made now."""
+        """Number of runs that were made now."""
         self.found = found
-        """Runs that the shard's file had before."""
+        """Number of runs that the shard's file already had."""
         self.runs = runs
         """Number of runs of the whole study."""
 
 
 class Behind(Exception):
-    """Raised if this shard needs unfinished runs of others."""
+    """This exception is raised if the shard needs runs that other shards have not finished."""
 
     def __init__(self, missing: Sequence[int], runs: int) -> None:
         super().__init__(f"shards {array_of(missing)} are behind")
         self.missing = missing
-        """Shards with missing runs."""
+        """The shards that have missing runs."""
         self.runs = runs
-        """Runs of this shard this time."""
+        """Number of runs that this shard has made in this call."""
 
 
 @contextmanager
 def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT_S) -> Generator[None]:
-    """Inside the block, a study executes only this shard's runs, then raises `Finished`.
+    """Lets a study in the block execute only the runs of this shard. Then the study raises `Finished`.
 
-    `command` is repeated by `merge`. Raises `Behind` if other shards make no progress for `wait_s` seconds, and
-    FolderError if the folder has another study's shards.
+    `merge` repeats `command`. Raises `Behind` if other shards make no progress for `wait_s` seconds, and FolderError if
+    the folder has shards of another study.
     """
     path = shard.file(folder)
     header = {"kind": _KIND, "lopsided": _native.__version__, "command": list(command), "shards": shard.count}
@@ -177,7 +177,7 @@ def _opened(path: Path, header: Mapping[str, Any]) -> Generator[BinaryIO]:
 
 
 def _of_all(folder: Path, number: int, stage: _Stage, count: int, wait_s: float, made: int) -> list[Any]:
-    """Returns all shards' measurements in a stage, and waits for running shards."""
+    """Returns the measurements of all shards in a stage. Waits for shards that are still running."""
     size, until = -1, math.inf
     while True:
         whole = read(folder)
@@ -196,10 +196,10 @@ def _of_all(folder: Path, number: int, stage: _Stage, count: int, wait_s: float,
 
 @dataclass(frozen=True)
 class _Stage:
-    """Runs that do not depend on each other."""
+    """A set of runs that do not depend on each other."""
 
     study: str
-    """Fingerprint of scenarios, seeds, version and measurement."""
+    """Fingerprint of the scenarios, the seeds, the version and the measurement."""
     runs: int
     measured: dict[int, Any]
 
@@ -220,9 +220,9 @@ class Whole:
     shards: int
     stages: list[_Stage]
     missing: tuple[int, ...]
-    """Shards with missing runs."""
+    """The shards that have missing runs."""
     size: int
-    """Total size in bytes."""
+    """Total size of the files in bytes."""
 
 
 def read(folder: Path) -> Whole:
@@ -257,9 +257,9 @@ def _lacking(stages: Sequence[_Stage], count: int) -> list[int]:
 
 @contextmanager
 def merged(whole: Whole) -> Generator[None]:
-    """Inside the block, a study uses the shards' measurements instead of runs.
+    """Lets a study in the block use the measurements of the shards instead of executing runs.
 
-    Raises FolderError for a different scenario or version, and `Behind` if runs are missing.
+    Raises FolderError if the scenario or the version differs, and `Behind` if runs are missing.
     """
     stages = iter(whole.stages)
 
@@ -316,7 +316,7 @@ def _line(value: Any) -> bytes:
 
 
 def _read(path: Path, octets: bytes) -> tuple[Part | None, int]:
-    """Returns a file's complete lines and their end; None without a complete first line."""
+    """Returns the complete lines of a file and the offset of their end; `None` if the first line is incomplete."""
     end = octets.rfind(b"\n") + 1
     if end == 0:
         return None, 0

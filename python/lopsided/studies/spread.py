@@ -1,4 +1,4 @@
-"""Means over seeds with 95 % intervals, in printed tables."""
+"""Formats means over seeds with their 95 % intervals for printed tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERVAL = Heading("95 %", "half width of the mean's 95 % interval (Student's t 
 ARROW = Heading("", "down: towards the client; up: away from it", numeric=False)
 ARROWS = {"down": "↓", "up": "↑"}
 ALIKE = "nothing in them is random; `--start-jitter 1s` varies the start times of flows"
-"""The printed reason instead of an interval if all digests are equal."""
+"""The reason that is printed instead of an interval if all digests are equal."""
 
 _WIDE = 0.5
 """Relative half-width above which a mean is uncertain."""
@@ -42,7 +42,7 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 
 def all_alike(digests: Iterable[str]) -> bool:
-    """True if all runs were identical: an interval would be meaningless."""
+    """Returns true if all runs were identical. An interval would then have no meaning."""
     return len(set(digests)) == 1
 
 

@@ -1,7 +1,7 @@
-"""Start times that vary with the seed, so that repeated runs differ.
+"""Varies start times with the seed, so that repeated runs differ.
 
-Without randomness, all seeds give the same run, and intervals are meaningless. Flows that start together are also
-synchronised, a special case. So repeated runs delay each flow by a short random time.
+If nothing in a scenario is random, all seeds give the same run, and intervals have no meaning. Flows that start
+together are also synchronised, which is a special case. Therefore repeated runs delay each flow by a short random time.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ USUAL_JITTER_S = 1.0
 _SHARE_OF_RUN = 0.05
 """Range of the random offset in short runs, as a fraction of the duration."""
 MOST_TRIALS = 24
-"""Scenarios of a study that are checked for randomness."""
+"""Maximum number of scenarios of a study that are checked for randomness."""
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Scenarios to repeat, and their random start offset's range in seconds."""
+    """Scenarios to repeat, and the range of their random start offset in seconds."""
 
     scenarios: list[Scenario]
     jitter_s: float | None = None
@@ -35,7 +35,7 @@ class Starts:
 
     @property
     def unasked_s(self) -> float | None:
-        """The default range in seconds; `None` if the user set it or starts do not vary."""
+        """The default range in seconds; `None` if the user set the range, or if starts do not vary."""
         return None if self.asked else self.jitter_s
 
     @property
@@ -46,7 +46,7 @@ class Starts:
 
 
 def varies(jitter_s: float | None) -> list[str]:
-    """Returns the sentence on a default range, if any, for verdicts."""
+    """Returns sentences about a default range, if one applies, for verdicts."""
     if not jitter_s:
         return []
     return [
@@ -59,8 +59,8 @@ def varied(
 ) -> Starts:
     """Returns scenarios whose flows start up to `jitter` later (a time; 0 for none).
 
-    `None` means a default, which applies if two seeds of a scenario give the same run. Starts vary in all scenarios or
-    in none. Raises UsageError for an invalid time.
+    `None` selects a default range, which applies if two seeds of a scenario give the same run. Starts vary in all
+    scenarios or in none. Raises UsageError if the time is invalid.
     """
     shortest_s = min(scenario.duration_s for scenario in scenarios)
     chosen_s = chosen(scenarios, shortest_s, repeat, jitter, workers)
@@ -76,9 +76,8 @@ def chosen(
     jitter: str | float | None = None,
     workers: int | None = None,
 ) -> float:
-    """Returns the range for `varied` in seconds; 0 for none. `scenarios` may be only the study's first few.
-
-    `shortest_s` is the shortest run. Raises UsageError for an invalid range.
+    """Returns the range for `varied` in seconds; 0 for none. `scenarios` may contain only the first few scenarios of
+    the study. `shortest_s` is the duration of the shortest run. Raises UsageError if the range is invalid.
     """
     if jitter is not None:
         wanted = units.parse_time(jitter)

@@ -1,7 +1,7 @@
-"""The base of all studies' results.
+"""The base class of the results of all studies.
 
 A subclass provides tables, sentences, figures and report blocks. Saving, reporting and printing is the same for all
-(`lopsided.views.study`, `lopsided.cli.study`).
+studies (`lopsided.views.study`, `lopsided.cli.study`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Headline:
-    """A part's title, with details in small print. Without a title, a console shows the details in bold."""
+    """A part's title, with details in small print. If there is no title, a console shows the details in bold."""
 
     title: str
     details: str = ""
@@ -47,7 +47,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Source:
-    """A text such as a scenario file: in full on a console, folded on a page."""
+    """A text such as a scenario file. A console shows all of it; on a page, it is folded."""
 
     name: str
     text: str
@@ -78,11 +78,11 @@ class Study:
     """The result of a study, as tables, sentences and figures."""
 
     kind: ClassVar[str]
-    """The command's name, also in the manifest."""
+    """The name of the study's command, which is also in the manifest."""
     figures: ClassVar[Mapping[str, str]] = {}
     """Titles of the figures, by `kind`."""
     footer: ClassVar[str] = ""
-    """The page's last line, which names the files with the numbers."""
+    """The last line of the page. It names the files with the numbers."""
 
     # --- defined by subclasses ----------------------------------------------------------------------------------------
 
@@ -101,11 +101,11 @@ class Study:
         return []
 
     def conditions(self) -> list[tuple[str, str]]:
-        """The report's conditions: world, duration, seeds, digest."""
+        """The conditions that the report states: world, duration, seeds, digest."""
         return []
 
     def identity(self) -> dict[str, Any]:
-        """The manifest's further entries: settings and digest."""
+        """Further entries of the manifest: settings and digest."""
         return {}
 
     def results(self) -> dict[str, Any]:
@@ -113,23 +113,23 @@ class Study:
         return {}
 
     def files(self) -> Mapping[str, Table | str]:
-        """A saved study's tables and texts, by file name."""
+        """The tables and texts of a saved study, by file name."""
         return {}
 
     def parts(self) -> Mapping[str, Study]:
-        """Inner studies, each saved in a subfolder with its name."""
+        """Inner studies. Each is saved in a subfolder with its name."""
         return {}
 
     def drawn(self) -> Iterable[str]:
-        """The saved kinds of figures."""
+        """The kinds of figures that are saved."""
         return self.figures
 
     def shown(self) -> Iterable[Block]:
-        """A console's blocks after the sentences."""
+        """The blocks that a console shows after the sentences."""
         return ()
 
     def page(self) -> Iterable[Block]:
-        """The report's blocks after sentences and conditions."""
+        """The blocks of the report after sentences and conditions."""
         return ()
 
     # --- common to all studies ----------------------------------------------------------------------------------------
@@ -148,15 +148,15 @@ class Study:
         return draw(self, kind) if kind and len(self.figures) > 1 else draw(self)
 
     def manifest(self) -> dict[str, Any]:
-        """The study's fingerprint: version, kind, settings and digest."""
+        """Returns the study's fingerprint: version, kind, settings and digest."""
         return {"lopsided": _native.__version__, "kind": self.kind, **self.identity()}
 
     def to_dict(self) -> dict[str, Any]:
-        """The manifest and results as plain values for JSON."""
+        """Returns the manifest and the results as plain values for JSON."""
         return {**self.manifest(), **self.results()}
 
     def report(self) -> str:
-        """The report as one self-contained HTML page."""
+        """Returns the report as one self-contained HTML page."""
         return filled_in("Study.report")(self)
 
     def save(self, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
@@ -188,7 +188,7 @@ class Study:
 
 
 def paragraphs(sentences: Iterable[str]) -> list[str]:
-    """Joins sentences to paragraphs, which an empty string separates."""
+    """Joins sentences to paragraphs. An empty string starts a new paragraph."""
     found: list[list[str]] = [[]]
     for sentence in sentences:
         if sentence:
@@ -199,5 +199,5 @@ def paragraphs(sentences: Iterable[str]) -> list[str]:
 
 
 def digest_of(digests: Iterable[str]) -> str:
-    """A study's digest, from its runs' digests in order."""
+    """Returns a study's digest, computed from the digests of its runs in order."""
     return hashlib.blake2b("".join(digests).encode(), digest_size=8).hexdigest()

@@ -1,7 +1,8 @@
 """The model of the line and its traffic.
 
-A `Draft` has flows, stacks and a starting value per parameter. A `Structure` chooses disciplines, congestion controls
-and random loss. Both, with the parameters' values, determine a scenario.
+A `Draft` has flows, stacks and a starting value per parameter. A `Structure` has the disciplines, the congestion
+controls and the directions with random loss. A draft, a structure and the values of the parameters determine a
+scenario.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ PACKET = 1500
 ACK = 52
 """Size in bytes of an ACK with timestamps."""
 BUSY_MS = 2.5
-"""Wait in ms below which the buffer's size stays unknown. Same as in `crates/capture`."""
+"""If packets wait less than this number of ms, the buffer's size stays unknown. `crates/capture` has the same value."""
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
 """Typical relative error and 95 % bound of `analyze`'s values (see `docs/analyze.md`)."""
 RATE_ERROR, BUFFER_ERROR = 0.003, 0.08
 """Relative half-widths of the 95 % intervals of values that the packets show directly (`queues.py`)."""
 LOGGED = 0.1
-"""Log standard deviation of a rate from another measurement's log."""
+"""Log standard deviation of a rate that comes from another measurement's log."""
 GUESSED = 0.4
 """Log standard deviation of a value that was not measured."""
 AQMS = ("codel", "fq_codel", "pie", "cake")
@@ -46,12 +47,13 @@ class Parameter:
     name: str
     start: float
     spread: float
-    """Standard deviation of the starting value's logarithm."""
+    """Standard deviation of the logarithm of the starting value."""
     unit: str
     measured: float = 0.0
-    """Half-width of the interval, in units of the spread, if only `analyze` measured the value; 0 if it did not."""
+    """Half-width of the interval, in units of the spread, if only `analyze` measured the value; 0 if `analyze` did not
+    measure it."""
     direct: bool = False
-    """True if the packets show the value. Its interval then needs no simulations."""
+    """True if the packets show the value directly. The interval then needs no simulations."""
 
     def value(self, position: float) -> float:
         """Returns the value at a position in units of the spread."""
@@ -60,7 +62,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Traffic:
-    """A flow of the scenario, as the capture shows it."""
+    """A flow of the scenario, with the properties that the capture shows."""
 
     name: str
     way: Way
@@ -101,7 +103,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Framing:
-    """Bytes that the line adds to an IP packet: a constant, then perhaps the rest of an ATM cell."""
+    """The bytes that the line adds to an IP packet: a constant, and for ATM the rest of the last cell."""
 
     overhead_bytes: int = 0
     cells: bool = False
@@ -113,44 +115,44 @@ class Framing:
 
     @property
     def keys(self) -> dict[str, Any]:
-        """The keys of the table `framing`."""
+        """Returns the keys of the table `framing`."""
         return {"overhead": f"{self.overhead_bytes} B", **({"cell_format": "atm"} if self.cells else {})}
 
 
 @dataclass(frozen=True)
 class Observed:
-    """One direction's queue as the packets show it, without simulation."""
+    """A queue of one direction, as measured from the packets without simulation."""
 
     rate_bps: float
-    """Rate in bit/s, framing included."""
+    """Rate in bit/s, including framing."""
     framing: Framing | None
-    """`None` if unknown. The rate then counts IP packets."""
+    """The framing; `None` if unknown. If it is unknown, the rate counts IP packets."""
     buffer_packets: int | None
-    """Packets that a drop-tail queue holds; `None` if unknown."""
+    """Number of packets that a drop-tail queue holds; `None` if unknown."""
     discipline: str
     """`drop_tail`, `aqm` or `unknown`."""
     burst_bytes: int | None
-    """Bucket of the line's shaper; `None` if the line has none."""
+    """Size of the shaper's bucket; `None` if the line has no bucket."""
     sure: bool
-    """True if the capture is before the queue, so that every packet was checked."""
+    """True if the capture was taken before the queue, so that every packet was checked."""
     error: float = RATE_ERROR
     """Relative 95 % half-width of the rate."""
 
 
 @dataclass(frozen=True)
 class Direction:
-    """A capture's findings on one direction."""
+    """The measurements of one direction in a capture."""
 
     rate_bps: float
     rate_known: bool
     peak_bps: float
-    """Highest delivery rate over 0.5 s. Late ACKs make it too high."""
+    """Highest delivery rate over 0.5 s. Late ACKs make this value too high."""
     buffer_bytes: float | None
-    """Drop-tail buffer in bytes of full packets; known only with losses."""
+    """Size of the drop-tail buffer in bytes of full packets. It is known only if packets were lost."""
     mixed: bool
     """True if ACKs share the queue with data."""
     mean_bytes: float
-    """Mean size in bytes of queued packets, including ACKs."""
+    """Mean size of the queued packets in bytes, including ACKs."""
     longest_wait_ms: float
     discipline: str
     losses: float
@@ -161,14 +163,14 @@ class Direction:
     logged: bool = False
     """True if the rate comes from another measurement's log."""
     observed: Observed | None = None
-    """The queue as the packets show it."""
+    """The queue, as measured from the packets."""
 
     @property
     def first_buffer_bytes(self) -> float:
         """Starting value of the buffer in bytes of full packets.
 
-        The longest wait limits the bytes. A full queue has more data than average, but also ACKs. The value is the
-        geometric mean of both extremes.
+        The longest wait gives an upper limit. A full queue contains more data than average, but it also contains ACKs.
+        The value is the geometric mean of the two extremes.
         """
         if self.observed and self.observed.buffer_packets:
             return float(self.observed.buffer_packets * PACKET)
@@ -189,9 +191,9 @@ class Draft:
     mtu_bytes: int
     ecn: bool
     begin_s: float = 0.0
-    """Time of the flows' first packet."""
+    """Time of the first packet of the flows."""
     notes: Sequence[str] = ()
-    """The draft's assumptions and omissions, as sentences."""
+    """The assumptions and omissions of the draft, as sentences."""
     outages: Mapping[Way, Sequence[tuple[float, float]]] = field(default_factory=dict[Way, Any])
 
     def parameters(self, structure: Structure) -> list[Parameter]:
@@ -199,7 +201,7 @@ class Draft:
         found: list[Parameter] = []
         for way in WAYS:
             seen = self.ways[way]
-            # Under random loss a flow can stay below the line's rate.
+            # If packets are lost at random, a flow may never reach the line's rate.
             rate = max(seen.rate_bps, seen.peak_bps) if structure.lossy[way] and not seen.rate_known else seen.rate_bps
             if seen.observed:
                 found.append(_direct(f"rate.{way}", rate, "bit/s", seen.observed.error))
@@ -214,7 +216,7 @@ class Draft:
                 known = seen.buffer_bytes is not None and not seen.mixed
                 error = BUFFER_MEASURED if known else None
                 if seen.observed and seen.observed.buffer_packets:
-                    # A small buffer's interval includes the neighbouring numbers of packets.
+                    # The interval of a small buffer includes the neighbouring numbers of packets.
                     bound = max(BUFFER_ERROR, 2 / seen.observed.buffer_packets)
                     found.append(_direct(f"buffer.{way}", seen.first_buffer_bytes, "B", bound))
                 else:
@@ -254,7 +256,7 @@ class Draft:
         return Scenario.build(tables, "fit")
 
     def framing(self, way: Way) -> Framing:
-        """A direction's framing; none unless the packets show it."""
+        """Returns the framing of a direction; no framing if the packets do not show it."""
         seen = self.ways[way].observed
         return seen.framing if seen and seen.framing else Framing()
 
@@ -283,12 +285,12 @@ class Draft:
 
 
 def _direct(name: str, start: float, unit: str, bound: float) -> Parameter:
-    """A parameter that the packets show directly, with the 95 % bound of its relative error."""
+    """Creates a parameter whose value the packets show directly, with the 95 % bound of its relative error."""
     return Parameter(name, start, bound / 2, unit, 2.0, direct=True)
 
 
 def _parameter(name: str, start: float, unit: str, error: tuple[float, float] | None) -> Parameter:
-    """A parameter with its measurement's spread and bound, or a guess's."""
+    """Creates a parameter with the spread and bound of its measurement, or with those of a guess."""
     if error is None:
         return Parameter(name, start, GUESSED, unit)
     spread, bound = error

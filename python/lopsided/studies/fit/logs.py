@@ -1,8 +1,8 @@
-"""Reads logs of Flent, irtt and cake-autorate from the line of a capture.
+"""Reads logs of Flent, irtt and cake-autorate that were written on the same line as a capture.
 
-A log provides the shortest RTT, and the rate of a direction without load in the capture. Formats: Flent's "The Data
-File Format"; the manual page irtt-client(1), "Output"; the headers in cake-autorate's log (`DATA_HEADER`,
-`LOAD_HEADER`).
+A log provides the shortest RTT, and the rate of a direction that has no load in the capture. The formats are described
+in Flent's "The Data File Format", in the section "Output" of the manual page irtt-client(1), and in the headers of
+cake-autorate's log (`DATA_HEADER`, `LOAD_HEADER`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from lopsided.errors import UsageError
 from lopsided.studies.fit.line import ACK, PACKET, Way
 
 MOST_BYTES = 64 << 20
-"""Largest log in bytes after decompression."""
+"""Largest size of a log in bytes, after decompression."""
 PAYLOAD = 1448
-"""Payload bytes of a full packet with timestamps. Test tools count them as throughput."""
+"""Payload of a full packet with timestamps, in bytes. Test tools report payload as throughput."""
 BUSY = 0.8
-"""Load of a shaper, relative to its rate, from which throughput counts as the line's rate."""
+"""If the load of a shaper is at least this fraction of its rate, the throughput counts as the line's rate."""
 LEAST_SAMPLES = 5
-"""Minimum number of samples from which a rate is computed."""
+"""Minimum number of samples for computing a rate."""
 _FLENT: Mapping[Way, str] = {"down": "download", "up": "upload"}
 _AUTORATE: Mapping[Way, str] = {"down": "DL", "up": "UL"}
 _FLOW = re.compile(r"TCP (?P<way>download|upload)(?P<rest>.*)")
@@ -37,7 +37,7 @@ _FLOW = re.compile(r"TCP (?P<way>download|upload)(?P<rest>.*)")
 
 @dataclass(frozen=True)
 class Log:
-    """A log's findings on the line."""
+    """The values that a log provides about the line."""
 
     kind: str
     """`Flent`, `irtt` or `cake-autorate`."""
@@ -46,13 +46,13 @@ class Log:
     floor_ms: float | None
     """Shortest RTT to the host, in ms."""
     host: str
-    """Address or name of the RTT's far end; empty if unknown."""
+    """Address or name of the far end to which the RTT was measured; empty if unknown."""
 
 
 def read_log(path: Path) -> Log:
     """Reads a log, plain or compressed with gzip.
 
-    Raises UsageError if the file cannot be read, is too large, or is of an unknown kind.
+    Raises UsageError if the file cannot be read, is too large, or has an unknown format.
     """
     text = _text(path)
     if text.lstrip()[:1] == "{":
@@ -90,7 +90,7 @@ def _flent(path: Path, found: Mapping[str, Any]) -> Log:
             for key, values in found["results"].items()
             if (match := _FLOW.fullmatch(str(key))) and match["way"] == name
         }
-        # Flent stores the sum next to the flows, and counters under names with `::`.
+        # Flent stores the sum next to the flows, and counters under names that contain `::`.
         single = {key: each for key, each in series.items() if re.fullmatch(r"(::\d+)?|(?!avg|sum)[^:]*", key)}
         total = [_typical(each) for each in ([series["sum"]] if "sum" in series else single.values())]
         known = [each for each in total if each is not None]
@@ -98,7 +98,7 @@ def _flent(path: Path, found: Mapping[str, Any]) -> Log:
             goodput[way] = 1e6 * sum(known)
     rates: dict[Way, float] = {way: each * PACKET / PAYLOAD for way, each in goodput.items()}
     if len(goodput) == 2:
-        # One direction's ACKs load the other: one per two packets (RFC 9293, section 3.8.6.3).
+        # The ACKs of one direction load the other direction, with one ACK per two packets (RFC 9293, section 3.8.6.3).
         down, up = goodput["down"], goodput["up"]
         rates = {"down": rates["down"] + _acks(up), "up": rates["up"] + _acks(down)}
     pings = [_numbers(values) for key, values in found["results"].items() if str(key).startswith("Ping (ms)")]
@@ -133,7 +133,7 @@ def _cake_autorate(path: Path, text: str) -> Log:
     rates: dict[Way, float] = {
         way: 1e3 * float(np.median(each)) for way, each in achieved.items() if len(each) >= LEAST_SAMPLES
     }
-    # These RTTs are to reflectors on other paths.
+    # These RTTs were measured to reflectors, whose paths differ.
     return _checked(path, Log("cake-autorate", rates, None, ""))
 
 
@@ -165,7 +165,7 @@ def _numbers(values: Any) -> list[float]:
 
 
 def _typical(values: list[float]) -> float | None:
-    """Returns the median while a flow ran, without slow start and idle time."""
+    """Returns the median over the time in which a flow was running, without slow start and idle time."""
     most = float(np.quantile(values, 0.95)) if len(values) >= LEAST_SAMPLES else 0.0
     busy = [value for value in values if value >= most / 2]
     return float(np.median(busy)) if most > 0 else None

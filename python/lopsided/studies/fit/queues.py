@@ -1,11 +1,12 @@
 """Measures a line's rate, framing and buffer from the packets of a capture near one end.
 
-Behind the line, packets are seen to leave the queue. The gap before a packet that waited is its transmission time. Gaps
-before packets of several sizes give rate and framing. In front of the line, packets are seen to enter, and ACK
-timestamps (RFC 7323) show their arrival. The measured rate is the one that agrees best.
+A capture behind the line shows when packets leave the queue. If a packet waited, the gap before it is its transmission
+time. The gaps before packets of several sizes give the rate and the framing. A capture in front of the line shows when
+packets enter the queue. Timestamps of ACKs (RFC 7323) show when they arrive. The result is the rate that agrees best
+with these arrivals.
 
-Data and ACKs of both directions count, so two-way traffic does not disturb. No assumption about TCP is needed. Left
-out: captures in the middle, without timestamps, or with merged packets.
+The module uses data and ACKs of both directions, so two-way traffic causes no errors. It makes no assumption about TCP.
+Left out: captures in the middle of the path, captures without timestamps, and captures with merged packets.
 """
 
 from __future__ import annotations
@@ -30,58 +31,56 @@ if TYPE_CHECKING:
     Flags: TypeAlias = NDArray[np.bool_]
 
 MOST_PACKETS = 300_000
-"""TCP packets used from the start of a capture."""
+"""Maximum number of TCP packets that are used, from the start of a capture."""
 TICK_S = 1e-3
 """Resolution of timestamps of Linux, BSD and Windows in seconds."""
 CLOCK = 2.0
-"""Factor by which a usable timestamp clock may seem faster or slower than `TICK_S`.
-
-A queue that fills makes the clock seem slower.
+"""A timestamp clock is used if it seems faster or slower than `TICK_S` by at most this factor. While a queue fills, the
+clock seems slower.
 """
 LARGEST = 1600
 """Size in bytes of the largest plausible IP packet. Larger packets were merged by a network card."""
 LEAST_GAPS = 20
-"""Minimum number of gaps with a packet size. Sizes with fewer gaps are not used."""
+"""Minimum number of gaps per packet size. Packet sizes with fewer gaps are not used."""
 LEAST_ACKS = 100
-"""Minimum number of ACKs from which arrivals are inferred."""
+"""Minimum number of ACKs for inferring arrivals."""
 WINDOW_S = 0.5
 """Seconds per window of the first rate estimate."""
 CAP_S = 0.02
-"""Largest counted difference of arrivals in seconds, so that a few delayed ACKs do not matter."""
+"""A difference between arrival times counts at most this many seconds, so that a few delayed ACKs do not matter."""
 AGREE_S = 4e-3
-"""Mean difference of arrivals in seconds up to which they agree."""
+"""If the mean difference of arrival times is at most this many seconds, they agree."""
 MOST_OVERHEAD = 60
 """Largest plausible framing in bytes per packet."""
 SURE_BYTES = 0.25
-"""Largest standard error, in bytes, of a known framing."""
+"""If the standard error of the framing, in bytes, is larger, the framing stays unknown."""
 CELL, CELL_PAYLOAD = 53, 48
 """Size in bytes of an ATM cell and of its payload (ITU-T I.361)."""
 MOST_AHEAD = 1.2
-"""Full packets ahead of the rate from which a line has a shaper with a bucket."""
+"""If packets are ahead of the rate by at least this number of full packets, the line has a shaper with a bucket."""
 OFTEN_AHEAD = 5
-"""Packets that must leave early."""
+"""Minimum number of packets that must leave early for this conclusion."""
 BUCKETS = (3_000, 6_000, 12_000, 24_000)
-"""Buckets in bytes to try in front of the line if the other direction shows none."""
+"""Bucket sizes in bytes that are tried in front of the line, if the other direction shows no bucket."""
 BETTER = 0.8
-"""Largest mean difference of an accepted bucket, relative to no bucket."""
+"""A bucket is accepted if its mean difference is at most this fraction of the mean difference without a bucket."""
 LEAST_DROPS = 3
-"""Minimum number of drops from which a discipline is inferred."""
+"""Minimum number of drops for inferring a discipline."""
 ALIKE = 0.1
-"""Relative difference up to which queue lengths count as equal."""
+"""Largest relative difference at which queue lengths count as equal."""
 OFTEN = 0.3
-"""Minimum fraction of drops at which the queue was full, if the queue is drop-tail."""
+"""A queue is drop-tail only if it was full at this fraction of the drops, or more."""
 WAITED = 0.9
-"""Minimum fraction of drops at which packets waited, if the queue is an AQM."""
+"""A queue is an AQM only if packets waited at this fraction of the drops, or more."""
 SAME_DROPS, OTHER_DROPS = 0.5, 1.0
-"""Packets treated differently by a simulated drop-tail queue, per drop.
-
-The real queue is drop-tail up to the first number, and not above the second.
+"""Number of packets, per drop, that a simulated drop-tail queue treats differently from the real queue. Up to the first
+number, the real queue is drop-tail. Above the second number, it is not.
 """
 
 
 @dataclass(frozen=True)
 class _Log:
-    """TCP packets across the line, by time."""
+    """The TCP packets that crossed the line, in order of time."""
 
     time_s: Floats
     size_bytes: Floats
@@ -98,10 +97,10 @@ class _Log:
 
 
 def observed(path: str | Path, clients: Collection[str], servers: Collection[str], place: str) -> dict[Way, Observed]:
-    """Returns each direction's queue, if the capture shows it.
+    """Returns the queue of each direction, as far as the capture shows it.
 
-    `clients` and `servers` are the addresses on both sides. `place` is where the capture was taken: `server`, `client`
-    or `link`.
+    `clients` and `servers` are the addresses on both sides. `place` is the place of the capture: `server`, `client` or
+    `link`.
     """
     if place == "link":
         return {}
@@ -136,9 +135,9 @@ def _read(path: str | Path, clients: Collection[str], servers: Collection[str]) 
     used = (is_down | (inside[source] & outside[target])) & (column["is_syn"] == 0)
     if not used.any() or column["size_bytes"][used].max() > LARGEST:
         return None
-    # One number for both directions of a connection.
+    # Both directions of a connection get the same number.
     connection = np.minimum(source, target) * len(ends) + np.maximum(source, target)
-    # TSval wraps at 32 bits, so count from each direction's first timestamp.
+    # TSval wraps at 32 bits, so values are relative to the first timestamp of each direction.
     stamp = np.full(len(source), np.nan)
     for one in np.unique(connection[used] * 2 + is_down[used]):
         mine = used & (connection * 2 + is_down == one) & ~np.isnan(column["timestamp"])
@@ -164,13 +163,13 @@ def _read(path: str | Path, clients: Collection[str], servers: Collection[str]) 
 
 
 def _behind(log: _Log) -> Observed | None:
-    """Measures a direction from packets behind the line."""
+    """Measures a direction from packets that were captured behind the line."""
     log = log.of(~np.isnan(log.stamp_s))
     if len(log.time_s) < LEAST_GAPS:
         return None
     entered, is_fifo = _entries(log)
     entered += float(np.min(log.time_s - entered))
-    # A packet that entered before its predecessor left has waited.
+    # A packet has waited if it entered the queue before the previous packet left.
     waited = entered[1:] < log.time_s[:-1] - 2 * TICK_S
     sizes, gaps, errors = _gaps(log.size_bytes[1:][waited], np.diff(log.time_s)[waited])
     if not len(sizes):
@@ -180,11 +179,11 @@ def _behind(log: _Log) -> Observed | None:
     rate = float((framing or Framing()).on_wire(sizes[largest]) * 8 / gaps[largest])
     octets = (framing or Framing()).on_wire(log.size_bytes)
     burst = _burst(log.time_s, octets, rate)
-    # The packet with the smallest delay did not wait.
+    # The packet with the smallest delay has not waited.
     transmission = octets * 8 / rate if burst is None else 0.0
     entered += float(np.min(log.time_s - transmission - entered))
     places = np.arange(len(entered))
-    # Counts the packet itself and the one in transmission.
+    # The length includes the packet itself and the packet in transmission.
     length = places + 1 - np.searchsorted(log.time_s, entered, side="right")
     lengths = _lengths_at_holes(log, length) if is_fifo else np.zeros(0)
     discipline, buffer = _left_discipline(lengths, length, transmitting=burst is None)
@@ -194,8 +193,9 @@ def _behind(log: _Log) -> Observed | None:
 def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool) -> tuple[str, int | None]:
     """Returns `drop_tail`, `aqm` or `unknown`, and the buffer of a drop-tail queue in packets.
 
-    A drop-tail queue is full at each drop, and never longer. The buffer excludes the packet in transmission, which a
-    shaper with a bucket lacks. Around lost retransmissions, neighbours in sequence did not enter together.
+    A drop-tail queue is full at each drop, and is never longer. The buffer excludes the packet in transmission; a
+    shaper with a bucket has no such packet. If a retransmission is lost, the neighbours in sequence space did not enter
+    the queue at the same time.
     """
     if len(at_drops) < LEAST_DROPS:
         return "unknown", None
@@ -208,10 +208,10 @@ def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool)
 
 
 def _entries(log: _Log) -> tuple[Floats, bool]:
-    """Returns the times at which packets entered, on one clock, and true if the queue keeps their order.
+    """Returns the times at which packets entered the queue, on one clock, and true if the queue preserves their order.
 
-    Each connection has its own offset. Two successive packets of different connections entered in order, which bounds
-    the difference of their offsets.
+    Each connection's timestamps have their own offset. Two successive packets of different connections entered the
+    queue in this order, which bounds the difference of their offsets.
     """
     entered = log.stamp_s.copy()
     numbers, counts = np.unique(log.connection, return_counts=True)
@@ -228,7 +228,7 @@ def _entries(log: _Log) -> tuple[Floats, bool]:
                 entered[mine] += (low + high) / 2
                 continue
             is_fifo = False
-        # Without a known order, assume that each connection found the queue empty once.
+        # If the order is not known, the function assumes that each connection found the queue empty once.
         entered[mine] += float(
             np.min((log.time_s - log.stamp_s)[mine]) - np.min((log.time_s - log.stamp_s)[log.connection == base])
         )
@@ -236,36 +236,37 @@ def _entries(log: _Log) -> tuple[Floats, bool]:
 
 
 def _burst(left: Floats, octets: Floats, rate: float) -> int | None:
-    """Returns a shaper's bucket in bytes: the most bytes by which any period exceeds the rate.
+    """Returns the size of a shaper's bucket: the largest number of bytes by which any period exceeds the rate.
 
-    `None` without a bucket: a line then exceeds its rate by one packet at most.
+    Returns `None` if there is no bucket. A line without a bucket exceeds its rate by at most one packet.
     """
     sums, passed = np.cumsum(octets), left * rate / 8
     least = sums - octets - passed
-    # The minimum is over 256 packets. Over more, a small error of the rate looks like a bucket.
+    # The minimum covers 256 packets. Over more packets, a small error of the rate would look like a bucket.
     for step in 2 ** np.arange(8):
         least[step:] = np.minimum(least[step:], least[:-step])
     ahead = sums - passed - least
-    # A late capture of one packet makes the packets behind it seem early, so ignore the largest values.
+    # If one packet is captured late, the packets after it seem early. Therefore the largest values are ignored.
     most = float(np.sort(ahead)[-min(OFTEN_AHEAD, len(ahead))])
     return round(most) if most >= MOST_AHEAD * float(octets.max()) else None
 
 
 def _gaps(sizes: Floats, gaps: Floats) -> tuple[Floats, Floats, Floats]:
-    """Returns packet sizes with enough gaps, and each median gap with its standard error."""
+    """Returns the packet sizes that have enough gaps, and for each size the median gap and its standard error."""
     found: list[tuple[float, float, float]] = []
     for size in np.unique(sizes):
         of_size = gaps[sizes == size]
         if len(of_size) >= LEAST_GAPS:
             middle = float(np.median(of_size))
-            # Normal distribution: 1 sigma = 1.48 median deviations; the median's error is 1.25 times the mean's.
+            # For a normal distribution, 1 sigma is 1.48 median deviations, and the error of the median is 1.25 times
+            # that of the mean.
             error = 1.25 * 1.48 * float(np.median(np.abs(of_size - middle))) / np.sqrt(len(of_size))
             found.append((float(size), middle, float(error)))
     return tuple(np.array(column) for column in zip(*found, strict=True)) if found else (np.zeros(0),) * 3  # pyright: ignore[reportReturnType]
 
 
 def _framing(sizes: Floats, gaps: Floats, errors: Floats) -> Framing | None:
-    """Returns the framing from packets of several sizes, or `None`."""
+    """Returns the framing, computed from packets of several sizes, or `None`."""
     if np.ptp(sizes) < LARGEST / 4:
         return None
     weights = 1 / np.maximum(errors, 1e-9)
@@ -276,7 +277,7 @@ def _framing(sizes: Floats, gaps: Floats, errors: Floats) -> Framing | None:
     whole = round(overhead)
     residuals = np.abs((sizes + whole) * slope - gaps) / slope
     linear = float(np.max(residuals))
-    # Real framings add whole bytes, or fill whole cells.
+    # Real framings add whole bytes, or fill up whole cells.
     if abs(overhead - whole) <= SURE_BYTES and 0 <= whole <= MOST_OVERHEAD and linear <= 1.0:
         return Framing(whole)
     found: tuple[float, int] | None = None
@@ -292,7 +293,8 @@ def _framing(sizes: Floats, gaps: Floats, errors: Floats) -> Framing | None:
 def _lengths_at_holes(log: _Log, length: Integers) -> Floats:
     """Returns the queue length in packets at each dropped data packet.
 
-    The drop is between the entries of the packets around the hole in sequence.
+    A hole in sequence space marks a drop. The time of the drop is between the times at which the packets around the
+    hole entered.
     """
     found: list[float] = []
     for number in np.unique(log.connection):
@@ -314,9 +316,10 @@ def _unwrapped(seq: Integers) -> Integers:
 
 
 def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collection[int | None]) -> Observed | None:
-    """Measures a direction from packets in front of the line.
+    """Measures a direction from packets that were captured in front of the line.
 
-    Timestamps are too coarse for framing and bucket, so those of the other direction and usual buckets are tried.
+    Timestamps are too coarse to measure the framing and the bucket. Therefore the function tries the framing and the
+    bucket of the other direction, and usual bucket sizes.
     """
     data, back = log.of(log.is_down == is_down), log.of(log.is_down != is_down)
     if not (data.payload_bytes > 0).any():
@@ -331,7 +334,7 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
         for burst in dict.fromkeys(bursts):
             octets = np.where(dropped, 0.0, framing.on_wire(data.size_bytes))
             found = _agreeing_rate(data.time_s, octets, burst or 0, places, stamps, numbers)
-            # A guessed bucket must clearly differ.
+            # A guessed bucket is accepted only if it is clearly better.
             share = BETTER if burst in BUCKETS and len(bursts) > 2 else 1.0
             if found is not None and (best is None or found[1] < share * best[0]):
                 best = (found[1], found[0], framing, burst)
@@ -339,14 +342,14 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
         return None
     apart, rate, framing, burst = best
     octets, burst_s = framing.on_wire(data.size_bytes), (burst or 0) * 8 / rate
-    # Unacknowledged data may have been dropped without a retransmission.
+    # Data that was never acknowledged may have been dropped without being retransmitted.
     judged = (data.payload_bytes > 0) & (np.arange(len(dropped)) <= places.max())
     discipline, limit = _entered_discipline(data.time_s, octets * 8 / rate, burst_s, judged, dropped & judged)
     if limit is not None:
         # Dropped ACKs are visible only in the simulated queue.
         passed = np.where(dropped | _drops(data.time_s, octets * 8 / rate, burst_s, limit), 0.0, octets)
         rate, apart = _agreeing_rate(data.time_s, passed, burst or 0, places, stamps, numbers) or (rate, apart)
-    # A bucket's shaper has no packet in transmission.
+    # A shaper with a bucket has no packet in transmission.
     buffer = None if limit is None else limit - int(burst is None)
     error = RATE_ERROR * max(apart / TICK_S, 2.0)
     return Observed(rate, framing if of_other else None, buffer, discipline, burst, sure=True, error=error)
@@ -355,7 +358,7 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
 def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
     """Returns two values:
 
-    - a flag per packet, true if its data was sent again and the packet therefore counts as dropped;
+    - a flag per packet. It is true if the packet's data was sent again, so that the packet counts as dropped;
     - the packets' indices, by connection and end sequence number.
     """
     dropped = np.zeros(len(data.time_s), dtype=bool)
@@ -370,10 +373,10 @@ def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
 
 
 def _arrivals(data: _Log, back: _Log, ends: Mapping[tuple[int, int], list[int]]) -> tuple[Integers, Floats, Integers]:
-    """Returns packets whose arrival an ACK shows: indices, ACK timestamps, and connections.
+    """Returns the packets whose arrival is shown by an ACK: their indices, the ACKs' timestamps, and the connections.
 
-    Only ACKs of at most two packets without retransmission count. Receivers send these at once (RFC 9293, section
-    3.8.6.3).
+    An ACK counts only if it acknowledges at most two packets and none of them was retransmitted. Receivers send such
+    ACKs immediately (RFC 9293, section 3.8.6.3).
     """
     found: list[tuple[int, float, int]] = []
     before: dict[int, int] = {}
@@ -390,10 +393,10 @@ def _arrivals(data: _Log, back: _Log, ends: Mapping[tuple[int, int], list[int]])
 
 
 def _departures(entered: Floats, transmission: Floats, burst_s: float = 0.0) -> Floats:
-    """Returns departures from a first-in first-out queue (Lindley's recursion).
+    """Returns the departure times from a first-in first-out queue (Lindley's recursion).
 
-    Transmission begins when a packet has entered and its predecessor has left. A bucket allows departures up to
-    `burst_s` earlier.
+    The transmission of a packet begins when it has entered and the previous packet has left. With a bucket, departures
+    can be up to `burst_s` earlier.
     """
     busy = np.cumsum(transmission)
     left = busy + np.maximum.accumulate(entered - (busy - transmission))
@@ -403,9 +406,9 @@ def _departures(entered: Floats, transmission: Floats, burst_s: float = 0.0) -> 
 def _agreeing_rate(
     entered: Floats, octets: Floats, burst: int, places: Integers, stamps: Floats, numbers: Integers
 ) -> tuple[float, float] | None:
-    """Returns the rate in bit/s that agrees best with measured arrivals, and the mean difference in seconds.
+    """Returns the rate in bit/s that agrees best with the measured arrivals, and the mean difference in seconds.
 
-    `None` if no rate agrees.
+    Returns `None` if no rate agrees.
     """
     rate = _first_rate(octets, places, stamps, numbers)
     if rate is None:
@@ -427,18 +430,18 @@ def _agreeing_rate(
             rate, least = float(rates[int(np.argmin(found))]), min(found)
         return least, rate
 
-    # A queue that was busy for long gives an exact first estimate, and only close rates agree. With short busy times,
-    # the estimate is up to 15 % too low.
+    # If the queue was busy for a long time, the first estimate is exact, and only rates near it agree. If busy times
+    # are short, the estimate is up to 15 % too low.
     fine = ((0.002, 41), (0.0002, 21))
     least, rate = min(closest(rate, ((0.03, 61), *fine)), closest(rate, ((0.15, 41), (0.008, 17), *fine)))
-    # If the queue was nearly always empty, all rates agree.
+    # If the queue was almost always empty, every rate agrees.
     if least > AGREE_S or min(apart(rate * 0.98), apart(rate * 1.02)) < 1.2 * least + TICK_S / 10:
         return None
     return rate, least
 
 
 def _first_rate(octets: Floats, places: Integers, stamps: Floats, numbers: Integers) -> float | None:
-    """Returns the highest rate of arriving data over half a second, or `None`."""
+    """Returns the highest rate at which data arrived over half a second, or `None`."""
     sums = np.cumsum(octets)
     rates: list[Floats] = []
     for number in np.unique(numbers):
@@ -455,10 +458,10 @@ def _first_rate(octets: Floats, places: Integers, stamps: Floats, numbers: Integ
 def _entered_discipline(
     entered: Floats, transmission: Floats, burst_s: float, judged: Flags, dropped: Flags
 ) -> tuple[str, int | None]:
-    """Returns `drop_tail`, `aqm` or `unknown`, and a drop-tail queue's size, with the packet in transmission.
+    """Returns `drop_tail`, `aqm` or `unknown`, and the size of a drop-tail queue, including the packet in transmission.
 
-    A drop-tail queue with these arrivals drops the same data. It is simulated, because dropped ACKs are invisible and
-    its length cannot be counted.
+    The function simulates a drop-tail queue with these arrivals. If the real queue is drop-tail, it drops the same
+    data. Its length cannot be counted in the capture, because dropped ACKs are invisible.
     """
     if dropped.sum() < LEAST_DROPS:
         return "unknown", None
@@ -473,13 +476,13 @@ def _entered_discipline(
     share = wrong[best] / dropped.sum()
     if share <= SAME_DROPS:
         return "drop_tail", best
-    # An AQM drops while packets wait. Random loss also hits an empty queue.
+    # An AQM drops packets while others wait. Random loss also drops packets when the queue is empty.
     waited = float(np.mean(lengths >= 2)) >= WAITED
     return ("aqm" if share > OTHER_DROPS and waited else "unknown"), None
 
 
 def _drops(entered: Floats, transmission: Floats, burst_s: float, limit: int) -> Flags:
-    """Returns the drops of a drop-tail queue of `limit` packets, including one in transmission."""
+    """Returns the drops of a drop-tail queue of `limit` packets, including the packet in transmission."""
     leaving: deque[float] = deque()
     found = np.zeros(len(entered), dtype=bool)
     last = 0.0

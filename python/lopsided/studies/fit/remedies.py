@@ -1,4 +1,4 @@
-"""The effect of each remedy on the fitted line."""
+"""Measures the effect of each remedy on the fitted line."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ REPEAT = 3
 """Number of seeds per remedy."""
 LINK = "link"
 ACKS = ("cake_filter", "acks_first", "few_acks")
-"""Remedies for ACKs: one for routers, one for modems, one for TCP."""
+"""Remedies for ACKs: one for routers, one for modems, and one for TCP."""
 QUEUES = ("fq_codel", "cake", "pie")
 ALIKE = 0.03
-"""Relative change below which nothing changed."""
+"""If the relative change is smaller, nothing has changed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Arm:
 
 
 def arms(scenario: Scenario, loaded: Sequence[Way]) -> list[Arm]:
-    """Returns the unchanged scenario, and one per remedy for a loaded direction."""
+    """Returns the unchanged scenario, and one scenario per remedy for a loaded direction."""
     found = [Arm("none", "the line as it is", scenario)]
     links = scenario.resolved["links"]
     line = next(each for each in links if each["name"] == LINK)
@@ -84,9 +84,9 @@ def remedies(
 ) -> Table:
     """Runs the scenario with each remedy and returns a table, best first.
 
-    The order is goodput over delay (the power of Kleinrock 1979), relative to the unchanged line.
+    Remedies are ordered by goodput divided by delay (the power of Kleinrock 1979), relative to the unchanged line.
     """
-    # Resolved links and flows have names for settings.
+    # In a resolved scenario, links and flows have names that settings can refer to.
     resolved = Scenario.from_text(scenario.to_toml(), scenario.name)
     starts = varied([resolved], REPEAT, workers=workers)
     chosen = arms(starts.scenarios[0], loaded)

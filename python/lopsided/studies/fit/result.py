@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SCENARIO = "fit.toml"
 CLEAR = 1.0
-"""Largest distance at which simulated packets count as close."""
+"""Largest distance at which the simulated packets count as close to the captured packets."""
 _NAMES = {
     "rate.down": "rate down",
     "rate.up": "rate up",
@@ -57,16 +57,16 @@ class Fit(Study):
     parameters: Table
     """Value and 95 % interval of each parameter."""
     choices: Table
-    """The tried disciplines and congestion controls, each with its smallest distance."""
+    """The disciplines and congestion controls that were tried, each with its smallest distance."""
     timeline: Table
     """Measured and fitted goodput, RTT and bytes in flight over time."""
     trials: Table
-    """All simulated scenarios."""
+    """All scenarios that were simulated."""
     remedies: Table
-    """The effect of each remedy, if any was tried."""
+    """The effect of each remedy, if remedies were tried."""
     seed: int
     notes: Sequence[str] = ()
-    """The fit's assumptions and omissions."""
+    """The assumptions and omissions of the fit."""
     complete: bool = True
     """False if the fit was interrupted."""
 
@@ -84,7 +84,7 @@ class Fit(Study):
         return self.scenario.source[0]
 
     def value(self, parameter: str) -> Row:
-        """Returns a parameter's row, such as `rate.down`. Raises KeyError if there is none."""
+        """Returns the row of a parameter such as `rate.down`. Raises KeyError if there is no such parameter."""
         for row in self.parameters.rows():
             if row["parameter"] == parameter:
                 return row

@@ -1,9 +1,9 @@
-"""Searches for a line's structure and parameters, in three stages:
+"""Searches for a line's structure and parameters in three stages:
 
 1. Queue disciplines, congestion controls and random loss are tried per direction. If data and ACKs share a queue, the
-   buffers are scanned first.
-2. CMA-ES (Hansen 2016) refines the parameters of the best structures. These are then compared with the best
-   parameters.
+  search scans the buffers first.
+2. CMA-ES (Hansen 2016) refines the parameters of the best structures. Then all these structures are compared with the
+  best parameters.
 3. Trials around the best one are sampled. A linear regression on their statistics gives intervals (Beaumont et al.
    2002, approximate Bayesian computation).
 """
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 USUAL = ("cubic", "bbr")
-"""Congestion controls to try with every discipline."""
+"""Congestion controls that are tried with every discipline."""
 KEPT = 6
-"""Structures that are compared again with nearby parameters."""
+"""Number of structures that are compared again with nearby parameters."""
 NUDGES = (0.3, -0.3, 0.1, -0.1)
 """Offsets for this comparison, in units of the spread."""
 NEIGHBOURS = 4
-"""Nearest trials whose scores count when the best is chosen."""
+"""When the best trial is chosen, the scores of this number of nearest trials count too."""
 FINALISTS = 6
-"""Structures whose parameters are refined."""
+"""Number of structures whose parameters are refined."""
 TRIED = 2
-"""Disciplines that are tried with every congestion control."""
+"""Number of disciplines that are tried with every congestion control."""
 FURTHER = 2.5
 CLOSE = 1.5
-"""Largest distance of a kept structure, relative to the best."""
+"""A structure is kept if its distance is at most this multiple of the best distance."""
 SCAN = 13
-"""Values for the scan of an unknown rate."""
+"""Number of values in the scan of an unknown rate."""
 BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
-"""Positions for the scan of buffers, in units of the spread, if flows run in both directions."""
+"""Positions in the scan of buffers, in units of the spread, if flows run in both directions."""
 CALM = 0.3
-"""Score below which a trial is not close by chance."""
+"""If a trial's score is lower, the trial is not close by chance."""
 ROUND = 3
-"""CMA-ES generations between decisions to drop structures."""
+"""Number of CMA-ES generations between decisions to drop structures."""
 AROUND = 0.2
-"""Fraction of the trials for samples around the best."""
+"""Fraction of the trials that samples the parameters around the best trial."""
 RADII = (1.0, 0.5, 0.25)
 """Distances of these samples from the best trial, in units of the spread."""
 LEAST_SAMPLES = 8
@@ -58,14 +58,14 @@ POPULATION = 8
 BOUND = 4.0
 """Largest distance from a starting value, in units of the spread."""
 SHOWN = 0.5
-"""Explained fraction of the variance below which a parameter is unknown."""
+"""If the statistics explain a smaller fraction of the variance, the parameter is unknown."""
 WIDTH = 1.96
-"""Half-width of a 95 % interval in standard deviations."""
+"""Half-width of a 95 % interval, in standard deviations."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A fitted value and its 95 % bounds (`None` if unbounded)."""
+    """A fitted value and its 95 % bounds. A bound is `None` if it is unknown."""
 
     parameter: Parameter
     value: float
@@ -85,7 +85,7 @@ class _Arm:
     structure: Structure
     optimiser: CMA
     score: float = float("inf")
-    """Mean score of the last generation's better half. A single trial can be close by chance."""
+    """Mean score of the better half of the last generation. A single trial can be close by chance."""
 
 
 @dataclass
@@ -95,23 +95,24 @@ class Search:
     trials: int
     seed: int
     _begins: dict[str, float] = field(default_factory=dict[str, float])
-    """Starting positions shared by all structures, by parameter; default 0."""
+    """Starting positions that all structures share, by parameter; default: 0."""
     _settled: str | None = None
-    """Key of the closest structure on average over several trials; `None` without such a comparison."""
+    """Key of the structure that is closest on average over several trials; `None` if structures were not compared in
+    this way."""
 
     _final: Trial | None = None
-    """At the end: the best trial with unknown parameters at their starting values."""
+    """The best trial after the search, with unknown parameters at their starting values."""
 
     def distances(self, choice: str) -> dict[str, float]:
-        """Returns the smallest distance of a trial with each candidate for a choice. `queue.down` has the candidates
-        `fifo`, `codel`, ..."""
+        """Returns the smallest distance of a trial for each candidate of a choice. For example, the choice `queue.down`
+        has the candidates `fifo`, `codel`, ..."""
         return _closest(self.runner.made, choice)
 
     def best(self) -> Trial | None:
         """The best trial so far.
 
-        With interacting directions, small changes decide which packets are lost, so a trial can be close by chance. The
-        mean score of the nearest trials therefore counts as much as its own.
+        If the directions interact, small changes decide which packets are lost, so a trial can be close by chance.
+        Therefore the mean score of the nearest trials counts as much as the trial's own score.
         """
         if self._final is not None:
             return self._final
@@ -163,14 +164,15 @@ class Search:
     def _scan_buffers(self, ways: Sequence[Way]) -> None:
         """Sets the starting positions of the buffers, first in one direction and then in the other direction.
 
-        A buffer with data and ACKs can be far from its guess, and hides the right structure.
+        If data and ACKs share a buffer, its size can be far from the guess. A wrong buffer then hides the right
+        structure.
         """
         guesses = list(dict.fromkeys([*(self.structure.controls[way] for way in ways), *USUAL]))
         base = self.structure
         for way in ways:
             base = base.with_queue(way, "fifo")
         structures = [base.with_control("down", name).with_control("up", name) for name in guesses]
-        # The last direction first: the slow uplink, which carries the download's ACKs, matters most.
+        # The slow uplink is scanned first. It matters most, because it carries the download's ACKs.
         for way in reversed(ways):
             name = f"buffer.{way}"
             seen = self.runner.draft.ways[way]
@@ -185,7 +187,7 @@ class Search:
                 self._begins[name] = BUFFERS[best // len(structures)]
 
     def _of_ways(self, base: Structure, ways: Sequence[Way]) -> list[Structure]:
-        """Tries the same disciplines and controls in all given directions, and returns the best structures."""
+        """Tries the same disciplines and congestion controls in all given directions. Returns the best structures."""
 
         def changed(queue: str, control: str, *, lossy: bool = False) -> Structure:
             found = base
@@ -206,7 +208,7 @@ class Search:
         return sorted(self._ranked(tried)[:KEPT], key=self._mean)
 
     def _ranked(self, structures: Sequence[Structure]) -> list[Structure]:
-        """Returns the structures by their distance at starting values."""
+        """Returns the structures in the order of their distance at the starting values."""
         distinct = list({each.key: each for each in structures}.values())
         made = self.runner.run([(each, self._start(each)) for each in distinct])
         order = sorted(range(len(distinct)), key=lambda number: made[number].score)
@@ -221,9 +223,9 @@ class Search:
         return [self._begins.get(each.name, 0.0) for each in self.runner.draft.parameters(structure)]
 
     def _mean(self, structure: Structure, places: Sequence[float] | None = None) -> float:
-        """Returns the mean distance at the given and at nearby positions. Default: the starting values.
+        """Returns the mean distance at the given positions (default: the starting values) and at nearby positions.
 
-        Each change decides which packets are lost, so a single run can be close by chance.
+        Each small change decides which packets are lost, so a single run can be close by chance.
         """
         places = list(places or self._start(structure))
         signs = np.where(np.arange(len(places)) % 2, -1.0, 1.0)
@@ -235,8 +237,8 @@ class Search:
     def _scanned(self, structures: Sequence[Structure]) -> list[list[float]]:
         """Returns starting positions for each structure.
 
-        If only ACKs use a direction, its rate can be far from the guess, and all high rates have the same effect. The
-        best structure therefore scans the whole range.
+        If a direction carries only ACKs, its rate can be far from the guess, and all high rates have the same effect.
+        Therefore the whole range is scanned with the best structure.
         """
         best = structures[0]
         guesses = {
@@ -278,8 +280,8 @@ class Search:
         self._settled = min(means, key=lambda key: means[key])
 
     def _converted(self, best: Trial, structure: Structure) -> list[float]:
-        """Converts a trial's parameter values to search positions in another structure. Parameters that the trial lacks
-        keep the starting values of `structure`."""
+        """Converts a trial's parameter values to search positions in another structure. If a parameter does not occur
+        in the trial, it keeps the starting value of `structure`."""
         values = self.runner.values(best.structure, best.positions)
         found: list[float] = []
         for each, start in self._started(structure):
@@ -293,7 +295,7 @@ class Search:
         return CMA(mean=middle, sigma=0.7, bounds=bounds, seed=self.seed % 2**32, population_size=POPULATION)
 
     def _refine(self, arms: list[_Arm]) -> None:
-        """Minimises the distance of each structure, and drops those that fall behind."""
+        """Minimises the distance of each structure. Structures that are much worse than the best are dropped."""
         end = int(self.trials * (1 - AROUND))
         while arms and len(self.runner.made) + POPULATION * len(arms) <= end:
             for _ in range(ROUND):
@@ -312,9 +314,10 @@ class Search:
             arm.score = float(np.mean(sorted(scores)[: POPULATION // 2]))
 
     def _around(self, best: Trial, trials: int) -> None:
-        """Samples around the best trial, and moves to where a regression predicts the capture's statistics.
+        """Samples parameters around the best trial. Then moves to the position at which a regression predicts the
+        statistics of the capture.
 
-        The regression is linear, so one step covers only part of the distance.
+        The regression is linear, so a step covers only part of the distance.
         """
         rng = np.random.default_rng(self.seed)
         for number, radius in enumerate(RADII):
@@ -330,9 +333,10 @@ class Search:
                 best = step
 
     def _reset_unknown(self) -> None:
-        """Resets undetermined parameters to their starting values, if the packets stay close.
+        """Resets parameters that the packets do not determine to their starting values, if the packets stay close.
 
-        The search moves them at random. A far too low rate for ACKs would spoil predictions.
+        The search changes such parameters at random. For example, a rate for ACKs that is much too low would spoil
+        predictions.
         """
         best = self.best()
         if best is None or not np.isfinite(best.distance):
@@ -346,7 +350,7 @@ class Search:
     # --- intervals ----------------------------------------------------------------------------------------------------
 
     def intervals(self, best: Trial) -> list[Interval]:
-        """Returns the best structure's parameters with intervals."""
+        """Returns the parameters of the best structure with their intervals."""
         found: list[Interval] = []
         samples = self._samples(best)
         for parameter, at, sample in zip(
@@ -406,7 +410,7 @@ def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _E
     for ridge in np.geomspace(1e-3, 1e4, 15):
         shrink = singular**2 / (singular**2 + ridge)
         fitted = left @ (shrink * (left.T @ target))
-        # Each trial's leave-one-out error.
+        # This is the leave-one-out error of each trial.
         leverage = np.sum(left**2 * shrink, axis=1) + 1 / len(target)
         left_out = (target - fitted) / np.maximum(1 - leverage, 0.05)
         deviation = math.sqrt(float(left_out @ left_out) / len(left_out))
@@ -417,7 +421,7 @@ def _regressed(apart: NDArray[np.float64], positions: NDArray[np.float64]) -> _E
 
 
 def _closest(trials: Sequence[Trial], key: str) -> dict[str, float]:
-    """Returns the smallest distance of a trial with each candidate for a choice, closest candidate first."""
+    """Returns the smallest distance of a trial for each candidate of a choice, closest candidate first."""
     kind, _, way = key.partition(".")
     found: dict[str, float] = {}
     for trial in trials:

@@ -1,6 +1,6 @@
-"""Statistics of a capture's flows over time, and the distance between two captures.
+"""Computes statistics of a capture's flows over time, and the distance between two captures.
 
-Each statistic is divided by its tolerance, the typical difference of two runs on one line.
+Each statistic is divided by its tolerance, which is the typical difference between two runs on the same line.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from lopsided.studies.analyze import Capture
 
 Key: TypeAlias = tuple[str, int, str, int]
-"""A flow: address and port of its sender, then of its receiver."""
+"""Identifies a flow: the address and port of its sender, then those of its receiver."""
 Series: TypeAlias = "Mapping[str, NDArray[np.float64]]"
-"""Metrics over time, by column of `lopsided analyze`'s timeline."""
+"""Metrics over time, by column of the timeline of `lopsided analyze`."""
 
 COLUMNS = (
     "time_s", "width_s", "sent_bytes", "acked_bytes", "retransmitted_packets", "acks", "rtt_mean_ms", "rtt_max_ms",
@@ -29,15 +29,15 @@ COLUMNS = (
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 SHARE = 0.03
-"""Tolerance: absolute for fractions, relative for times and amounts."""
+"""Tolerance: absolute for fractions, and relative for times and amounts."""
 WAIT_SHARE = 0.05
-"""Relative tolerance of queueing times, on top of the RTT's."""
+"""Relative tolerance of queueing times, in addition to that of the RTT."""
 LEAST_MS = 0.5
 """Minimum tolerance in ms, because TCP timestamps count milliseconds (RFC 7323)."""
 FAR = 4.0
-"""Difference from which a statistic counts linearly, not squared."""
+"""If the difference of a statistic is larger, it counts linearly instead of squared."""
 MOST = 24.0
-"""Upper limit of a difference, also for a missing statistic."""
+"""Upper limit of a difference. A missing statistic gets this value too."""
 LAGS = (1, 2, 4, 8)
 """Lags in intervals at which the RTT's autocorrelation shows its sawtooth."""
 
@@ -84,7 +84,7 @@ class Measure:
         whole = flow.bins["rtt_mean_ms"]
         whole = whole[~np.isnan(whole)]
         return cls(
-            # The RTT of the whole path: near the receiver, the receiver's own part is short.
+            # This is the RTT of the whole path. Near the receiver, the receiver's own part would be too short.
             rtt_ms=float(np.median(whole)) if len(whole) else max(_or(row["rtt_p50_ms"], 1.0), 1.0),
             duration_s=max(_or(row["sending_s"], 0.1), 0.1),
             data_bytes=max(_or(row["acked_bytes"], 1.0), 1.0),
@@ -92,7 +92,8 @@ class Measure:
         )
 
     def of_flow(self, flow: Flow) -> dict[str, float]:
-        """Returns a flow's statistics by name, in tolerances; NaN if the flow does not show one."""
+        """Returns a flow's statistics by name, in units of the tolerances; NaN for a statistic that the flow does not
+        show."""
         row, bins = flow.row, flow.bins
         found: dict[str, float] = {
             "goodput": _log(row["goodput_bps"]) / 0.02,
@@ -128,7 +129,7 @@ class Measure:
         return found
 
     def _progress(self, bins: Series) -> dict[str, float]:
-        """Fraction of the data acknowledged by each of five times."""
+        """Returns the fraction of the data that is acknowledged at each of five times."""
         if not len(bins["time_s"]):
             return {}
         times = bins["time_s"] + bins["width_s"] - bins["time_s"][0]
@@ -138,7 +139,7 @@ class Measure:
 
 
 def distance(observed: Mapping[str, float], simulated: Mapping[str, float]) -> float:
-    """Returns the mean pseudo-Huber distance, so that no single statistic dominates."""
+    """Returns the mean pseudo-Huber distance. With this distance, no single statistic dominates."""
     found: list[float] = []
     for name, value in observed.items():
         if np.isnan(value):
@@ -172,9 +173,9 @@ def _sawtooth(rtt_ms: NDArray[np.float64]) -> dict[str, float]:
 
 
 def _times(ms: Any, share: float, least_ms: float) -> Any:
-    """Returns times in tolerances: `share` of each time plus `least_ms`.
+    """Returns times in units of their tolerances. A tolerance is `share` of the time plus `least_ms`.
 
-    The scale is logarithmic, because two-way traffic makes the longest RTT 50 times the median.
+    The scale is logarithmic, because with two-way traffic the longest RTT can be 50 times the median.
     """
     return np.log1p(share * ms / least_ms) / share
 
@@ -189,11 +190,11 @@ def _log(value: Any) -> float:
 
 
 def _root(count: Any) -> float:
-    # A Poisson count's square root has a standard deviation of 0.5.
+    # The square root of a Poisson count has a standard deviation of 0.5.
     return 2.0 * float(np.sqrt(_or(count, 0.0)))
 
 
 def weights(of_flows: Sequence[Flow]) -> NDArray[np.float64]:
-    """Returns each flow's weight: the square root of its fraction of the data."""
+    """Returns the weight of each flow: the square root of its fraction of the data."""
     roots = np.sqrt([max(_or(flow.row["acked_bytes"], 0.0), 1.0) for flow in of_flows])
     return np.asarray(roots / roots.sum())

@@ -1,12 +1,12 @@
-"""Finds the scenario whose simulated packets are closest to those of a capture.
+"""Finds the scenario whose simulated packets are most similar to those of a capture.
 
     found = lop.fit("capture.pcapng")
     found.scenario            # run it, change it, or write it with `to_toml`
     found.parameters          # value and 95 % interval of rates, RTT, buffers and losses
     found.save("line")        # fit.toml, tables and report.html
 
-`lopsided analyze` provides the starting values. The search analyses simulated packets like the capture and minimises
-the distance.
+`lopsided analyze` provides the starting values. The search analyses the simulated packets in the same way as the
+capture, and minimises the distance between both.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.trials import Trial
 
 _SEARCH_SHARE = 0.9
-"""Progress at the end of the search."""
+"""Progress of the whole fit when the search ends."""
 
 
 class Fitter:
@@ -84,7 +84,7 @@ class Fitter:
         if self.source != STANDARD_INPUT:
             sides: dict[Way, set[str]] = {"down": set(), "up": set()}
             for each, way in zip(of_flows, ways, strict=True):
-                # `down` leads to the client.
+                # The direction `down` leads to the client.
                 sides[way].add(each.row["to"])
                 sides["up" if way == "down" else "down"].add(each.row["from"])
             self.draft = with_queues(self.draft, observed(self.source, sides["down"], sides["up"], place))
@@ -121,11 +121,11 @@ class Fitter:
 
     @property
     def begun(self) -> bool:
-        """True if a trial has run, so that a result exists."""
+        """True if at least one trial has run, so that a result exists."""
         return self.search.best() is not None
 
     def result(self) -> Fit:
-        """Returns the result so far, after at least one trial."""
+        """Returns the result so far. At least one trial must have run."""
         best = self.search.best()
         assert best is not None
         scenario = self.runner.scenario(best)
@@ -145,7 +145,7 @@ class Fitter:
 
     def _parameters(self, best: Trial) -> list[Row]:
         found: list[Row] = []
-        # A distant scenario cannot produce the capture's packets, so its intervals are invalid.
+        # A scenario at a large distance cannot produce the capture's packets, so its intervals are invalid.
         close = best.distance <= CLEAR
         logged = {f"rate.{way}" for way in WAYS if self.draft.ways[way].logged}
         for each in self.search.intervals(best):
@@ -168,7 +168,7 @@ class Fitter:
                     "explained": max(each.explained, 0.0),
                 }
             )
-        # A queue that never filled has no parameter, but needs a row.
+        # A queue that was never full has no parameter, but the table needs a row for it.
         for way in WAYS:
             if best.structure.queues[way] == "fifo" and not self.draft.ways[way].loaded:
                 found.append({"parameter": f"buffer.{way}", "unit": "B", "status": "unknown", "explained": 0.0})
@@ -231,7 +231,7 @@ def fit(
     log: str | Path | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fit:
-    """Finds the scenario whose simulated packets are closest to a capture's.
+    """Finds the scenario whose simulated packets are most similar to those of a capture.
 
     Parameters
     ----------
@@ -239,20 +239,16 @@ def fit(
         A pcap or pcapng file, as for `analyze`.
     other
         A second capture of the same flows at another point, with the same weight.
-    flow
-        Fit only the direction with this number in `analyze`. Default: at most 12 flows, each with at least 2 % of the
-        largest flow's data.
+    flow The number of a direction in `analyze`, if only this direction is fitted. Default: at most 12 flows, each with
+        at least 2 % of the largest flow's data.
     trials
         Number of scenarios that are simulated.
-    remedies
-        Also try remedies on the fitted line.
-    seed
-        Seed of search and simulations. It determines the result on any number of workers.
+    remedies True to try remedies on the fitted line too. seed Seed of the search and the simulations. The result for a
+    seed does not depend on the number of workers.
     workers
         Number of threads; default: the number of cores.
-    log
-        A log of another measurement at the subscriber's side: a data file of Flent, irtt's JSON, or a log of
-        cake-autorate. It provides the rate of a direction without load in the capture.
+    log A log of another measurement at the subscriber's side: a data file of Flent, irtt's JSON, or a log of
+        cake-autorate. The log provides the rate of a direction that has no load in the capture.
     progress
         Called with the completed fraction of the work, 0 to 1.
 
@@ -262,17 +258,15 @@ def fit(
         The scenario, and values with 95 % intervals: rates in bit/s of IP packets, times in ms, buffers in bytes.
         Undetermined values are marked as unknown.
 
-    Raises
-    ------
-    UsageError
-        If a file is no capture or known log, if no data was acknowledged, or for an invalid number of trials.
+    Raises ------ UsageError If a file is not a capture or a known log, if no data was acknowledged, or if the number of
+    trials is invalid.
     """
     fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)
     return fitter.run(progress, remedies=remedies)
 
 
 def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) -> View:
-    """Returns the second capture's flows in the first's order."""
+    """Returns the flows of the second capture in the order of the first."""
     found = {flow.key: flow for flow in flows(analyze(other))}
     same = [found.get(flow.key) for flow in of_flows]
     known = [flow for flow in same if flow is not None]
@@ -284,12 +278,12 @@ def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) ->
 
 
 def _rated(choice: str, best: Trial, distances: dict[str, float]) -> list[Row]:
-    """A choice's rows. A name is possible if its distance is near the smallest."""
+    """Returns the rows of a choice. A candidate is possible if its distance is near the smallest distance."""
     kind, _, way = choice.partition(".")
     chosen = (best.structure.queues if kind == "queue" else best.structure.controls)[way]  # pyright: ignore[reportArgumentType]
     found: list[Row] = []
     for name, distance in sorted(distances.items(), key=lambda each: (each[0] != chosen, each[1])):
-        # A distant fit distinguishes less, so more names are possible.
+        # A fit with a large distance distinguishes candidates less well, so more candidates are possible.
         near = distance <= best.distance * (1.1 if best.distance <= CLEAR else CLOSE) + 0.02
         status = "best" if name == chosen else "possible" if near else "rejected"
         found.append({"choice": choice, "name": name, "distance": distance, "status": status})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.line import Draft, Structure
 
 PULL = 0.001
-"""Weight of the distance from the starting values, for undetermined parameters only."""
+"""Weight of the distance from the starting values. It matters only for parameters that the packets do not determine."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class View:
     """One capture: its place in the scenario, and its flows with their statistics."""
 
     place: str
-    """Where the capture was taken: `server`, `client` or `link`."""
+    """The place of the capture: `server`, `client` or `link`."""
     flows: Sequence[Flow | None]
-    """The flows in the draft's order; `None` if this capture lacks one."""
+    """The flows in the order of the draft; `None` for a flow that this capture does not have."""
     measures: Sequence[Measure]
     observed: Sequence[Mapping[str, float]]
 
@@ -59,13 +59,13 @@ class Trial:
 
     @property
     def score(self) -> float:
-        """The distance plus the weighted distance from the starting values, which the search minimises."""
+        """The value that the search minimises: the distance plus the weighted distance from the starting values."""
         return self.distance + PULL * float(np.sum(np.square(self.positions)))
 
 
 @dataclass
 class Runner:
-    """Runs trials on threads. Results do not depend on their number."""
+    """Runs trials on threads. The results do not depend on the number of threads."""
 
     draft: Draft
     views: Sequence[View]
@@ -80,7 +80,7 @@ class Runner:
     )
 
     def values(self, structure: Structure, positions: Sequence[float]) -> dict[str, float]:
-        """Returns the parameters' values at these positions."""
+        """Returns the values of the parameters at these positions."""
         parameters = self.draft.parameters(structure)
         return {each.name: each.value(place) for each, place in zip(parameters, positions, strict=True)}
 
@@ -88,7 +88,7 @@ class Runner:
         return self.draft.scenario(trial.structure, self.values(trial.structure, trial.positions))
 
     def run(self, wanted: Sequence[tuple[Structure, Sequence[float]]]) -> list[Trial]:
-        """Runs scenarios and returns their trials in order. None is simulated twice."""
+        """Runs scenarios and returns their trials in order. No scenario is simulated twice."""
         keys = [(structure.key, tuple(float(place) for place in positions)) for structure, positions in wanted]
         missing = {key: each for key, each in zip(keys, wanted, strict=True) if key not in self._known}
         with ThreadPoolExecutor(self.workers) as pool:
@@ -110,7 +110,7 @@ class Runner:
             scenario = self.draft.scenario(structure, self.values(structure, positions), sampled=False)
             seen = self.seen(scenario)
         except LopsidedError:
-            # Infinite distance, for example of rejected values, which the search then avoids.
+            # An infinite distance, for example for values that a scenario rejects. The search then avoids these values.
             return float("inf"), np.full(1, np.nan)
         total, apart = 0.0, list[np.ndarray]()
         for view, found in zip(self.views, seen, strict=True):
@@ -126,7 +126,7 @@ class Runner:
         return total, np.concatenate(apart)
 
     def seen(self, scenario: Scenario) -> list[list[Flow | None]]:
-        """Runs a scenario and returns its flows as captures at each place show them."""
+        """Runs a scenario. Returns its flows as a capture at each place would show them."""
         with tempfile.TemporaryDirectory(prefix="lopsided-fit-") as folder:
             places = {view.place for view in self.views}
             points = [point for point, of in (("links", {"link"}), ("hosts", {"server", "client"})) if places & of]
@@ -137,7 +137,8 @@ class Runner:
 
 
 def in_order(capture: Capture, wanted: Sequence[tuple[str, int]]) -> list[Flow | None]:
-    """Returns a capture's flows by receiver; of several, the one with the most data first."""
+    """Returns a capture's flows in the order of the given receivers. If a receiver has several flows, the flow with the
+    most data comes first."""
     found = flows(capture)
     receivers = [(flow.row["to"], flow.row["to_port"]) for flow in found]
     return [found[receivers.index(each)] if each in receivers else None for each in wanted]

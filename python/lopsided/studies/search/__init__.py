@@ -1,4 +1,4 @@
-"""Searches for the best settings under constraints: call `search`."""
+"""Searches for the best settings under constraints. Most callers need only `search`."""
 
 from __future__ import annotations
 

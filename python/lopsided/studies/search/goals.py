@@ -1,8 +1,8 @@
-"""The metrics of a search: goals, and limits to satisfy.
+"""Defines the metrics of a search: goals, and limits to satisfy.
 
 `goodput.download` is for one flow, `goodput.down` for all downloads, `goodput` for all flows. A name is a metric of
-`sweep` or a numeric column of `flows`. Columns of `links` need link and direction: `sojourn_p95_ms.link.up`. Over
-several flows, rates and counts are summed, others averaged.
+`sweep` or a numeric column of `flows`. A column of `links` needs a link and a direction: `sojourn_p95_ms.link.up`. For
+several flows, rates and counts are summed, and other metrics are averaged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SIGNS = re.compile(r"\s*([^<>=\s][^<>=]*?)\s*(<=|>=|<|>)\s*([^<>=].*?)\s*")
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of a run: a column, for some flows or one link."""
+    """A number that is measured in a run: a column, for some flows or for one link."""
 
     text: str
     table: Literal["flows", "links", "run"]
@@ -51,7 +51,7 @@ class Metric:
 
     @classmethod
     def of(cls, text: str, scenario: Scenario) -> Metric:
-        """Parses a metric. Raises UsageError without such a flow or link."""
+        """Parses a metric. Raises UsageError if there is no such flow or link."""
         name, _, whose = (part.strip() for part in text.strip().partition("."))
         flows, links = run_tables()["flows"], run_tables()["links"]
         if name in _OF_RUNS:
@@ -73,7 +73,7 @@ class Metric:
         raise UsageError(f"no metric {name!r}; {meant}")
 
     def of_run(self, run: Run) -> float | None:
-        """The metric's value in a run; `None`, for example, if a transfer is incomplete."""
+        """Returns the value of the metric in a run; `None`, for example, if a transfer is incomplete."""
         if self.table == "run":
             together = sweeps.together_goodput(run)
             if self.column == "performance":
@@ -133,7 +133,7 @@ class Limit:
 
     @classmethod
     def of(cls, text: str, scenario: Scenario) -> Limit:
-        """Parses a constraint such as `loss.upload < 2 %`. Raises UsageError for other text."""
+        """Parses a constraint such as `loss.upload < 2 %`. Raises UsageError if the text is not a constraint."""
         found = _SIGNS.fullmatch(text)
         if not found:
             raise UsageError(
@@ -144,10 +144,10 @@ class Limit:
         return cls(metric, found[2], _bound(metric, found[3], text), " ".join(text.split()))
 
     def excess(self, value: float) -> float:
-        """Relative violation of the bound; at most 0 if it is satisfied."""
+        """Returns the relative violation of the bound; at most 0 if the bound is satisfied."""
         beyond = value - self.bound if "<" in self.sign else self.bound - value
         beyond /= abs(self.bound) or 1.0
-        # Only `<=` and `>=` allow the bound itself.
+        # Only `<=` and `>=` include the bound itself.
         return math.ulp(1.0) if beyond == 0 and "=" not in self.sign else beyond
 
     def kept(self, value: float) -> bool:
@@ -158,7 +158,8 @@ class Limit:
 
 
 def goals_of(scenario: Scenario, maximise: Sequence[str], minimise: Sequence[str]) -> tuple[Goal, ...]:
-    """Returns the metrics to maximise, then those to minimise. Raises UsageError without any, or for an invalid one."""
+    """Returns the metrics to maximise, then the metrics to minimise. Raises UsageError if there is no metric, or if one
+    is invalid."""
     found = [
         Goal(Metric.of(text, scenario), up) for texts, up in ((maximise, True), (minimise, False)) for text in texts
     ]

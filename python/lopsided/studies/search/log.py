@@ -1,7 +1,8 @@
 """Stores finished runs, so that an interrupted search can continue.
 
-A hidden folder next to the result has `runs.parquet`, replaced atomically after each batch. The result is written at
-the end or at an interruption. A fingerprint covers scenario, keys, goals and limits, but not the number of trials.
+A hidden folder next to the result contains `runs.parquet`, which is replaced atomically after each batch. The result is
+written at the end of the search, or when the search is interrupted. A fingerprint identifies the search. It covers
+scenario, keys, goals and limits, but not the number of trials.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ RUNS = "runs.parquet"
 
 @dataclass(frozen=True)
 class Kept:
-    """The finished runs, and whether the folder may be replaced."""
+    """The finished runs. A flag says whether the folder may be replaced."""
 
     runs: int
     replace: bool
@@ -38,7 +39,8 @@ class Kept:
 def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generator[Kept]:
     """Stores finished runs next to `place` while the block runs.
 
-    Raises FolderError if `place` has anything but this search. `overwrite` also allows another search.
+    Raises FolderError if `place` contains anything except this search. With `overwrite`, another search may be
+    replaced.
     """
     mark = searcher.fingerprint()
     there = _mark_of(place) == mark
@@ -59,27 +61,27 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
         try:
             yield Kept(len(searcher.done), overwrite or there)
         finally:
-            # Without a result folder, the runs stay hidden.
+            # If there is no result folder, the hidden folder stays.
             if not searcher.done or _mark_of(place) == mark:
                 shutil.rmtree(beside, ignore_errors=True)
-                # `rmdir` keeps folders that are not empty.
+                # `rmdir` does not remove a folder that has files.
                 with suppress(OSError):
                     for parent in missing:
                         parent.rmdir()
 
 
 def hidden(place: Path) -> Path:
-    """The folder of finished runs before the result is written."""
+    """Returns the folder of finished runs that exists before the result is written."""
     return place.parent / f".{place.name}.lopsided-search"
 
 
 def write_runs(folder: Path, searcher: Searcher) -> None:
-    """Writes finished runs into an unfinished result folder."""
+    """Writes the finished runs into a result folder that is being written."""
     _frame(searcher, searcher.done).write_parquet(folder / RUNS)
 
 
 def _mark_of(folder: Path) -> str | None:
-    """Returns the fingerprint of a folder's search, if any."""
+    """Returns the fingerprint of the search in a folder, if there is one."""
     try:
         manifest = json.loads((folder / folders.MANIFEST).read_text(encoding="utf-8"))
         return str(manifest["fingerprint"]) if manifest["kind"] == "search" else None

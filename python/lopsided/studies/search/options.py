@@ -1,9 +1,10 @@
-"""The options of a search, for Python and the command line."""
+"""Defines the options of a search, for Python and the command line."""
 
 from __future__ import annotations
 
 TRIALS = 100
 """Default number of trials."""
 BATCH = 8
-"""Trials per batch. Larger batches use more workers; smaller ones learn from more results."""
+"""Number of trials per batch. Larger batches use more workers. With smaller batches, each proposal is based on more
+results."""
 MOST_TRIALS = 100_000

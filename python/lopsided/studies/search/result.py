@@ -47,7 +47,7 @@ Settings = tuple[tuple[str, str], ...]
 
 
 class Done(NamedTuple):
-    """A finished run: digest, and the value of each metric."""
+    """A finished run: its digest, and the value of each metric."""
 
     digest: str
     values: tuple[float | None, ...]
@@ -68,14 +68,14 @@ class Trial:
     checks: list[Done] = field(default_factory=list[Done])
     """Runs with seeds that the search itself did not use."""
     refused: str = ""
-    """Why the scenario rejects the settings; empty if not."""
+    """The reason why the scenario rejects the settings; empty if it accepts them."""
 
     def interval(self, metric: int, *, checked: bool = False) -> Interval:
-        """The metric's mean over the seeds with its 95 % interval."""
+        """Returns the metric's mean over the seeds with its 95 % interval."""
         return mean_interval(run.values[metric] for run in (self.checks if checked else self.runs))
 
     def mean(self, metric: int) -> float | None:
-        """The metric's mean; `None` if a run has no value."""
+        """Returns the metric's mean; `None` if a run has no value."""
         values = [run.values[metric] for run in self.runs]
         if not values or any(value is None for value in values):
             return None
@@ -83,7 +83,7 @@ class Trial:
 
 
 class Search(Study):
-    """The result of a search: `trials`, the `front`, and the `best` if there is one goal."""
+    """The result of a search: `trials`, the `front`, and, if there is only one goal, the `best` trial."""
 
     kind: ClassVar[str] = "search"
     figures: ClassVar[Mapping[str, str]] = FIGURES
@@ -110,10 +110,10 @@ class Search(Study):
         self.goals = tuple(goals)
         self.limits = tuple(limits)
         self.asked = asked
-        """Requested number of trials."""
+        """The requested number of trials."""
         self.repeat = repeat
         self.start_jitter_s = start_jitter_s
-        """Range of the added random start offset in seconds; `None` without one."""
+        """Range of the added random start offset in seconds; `None` if no offset was added."""
         self.whole = whole
         """True if every combination was tried."""
         self.baseline, *self.tried = trials
@@ -121,12 +121,12 @@ class Search(Study):
 
     @property
     def metrics(self) -> list[Metric]:
-        """The metrics of goals, then of other limits."""
+        """The metrics of the goals, then the metrics of other limits."""
         return metrics_of(self.goals, self.limits)
 
     @cached_property
     def front(self) -> list[Trial]:
-        """The Pareto front within all limits, by the first goal."""
+        """The trials of the Pareto front that satisfy all limits, sorted by the first goal."""
         fit = [trial for trial in self.tried if self.keeps(trial)]
         found = [one for one in fit if not any(self._betters(other, one) for other in fit)]
         first = self.goals[0]
@@ -134,42 +134,42 @@ class Search(Study):
 
     @property
     def best(self) -> Trial | None:
-        """The best trial by the first goal, within the limits."""
+        """The best trial by the first goal among the trials that satisfy the limits."""
         return self.front[0] if self.front else None
 
     @property
     def nearest(self) -> Trial | None:
-        """The trial with the smallest violation."""
+        """The trial that violates the limits least."""
         known = [trial for trial in self.tried if trial.runs and None not in self.means(trial)]
         return min(known, key=lambda trial: sum(max(0.0, each) for each in self.excesses(trial)), default=None)
 
     def keeps(self, trial: Trial) -> bool:
-        """True if a trial has every value and satisfies every limit."""
+        """Returns true if a trial has every value and satisfies every limit."""
         return bool(trial.runs) and None not in self.means(trial) and all(each <= 0 for each in self.excesses(trial))
 
     def means(self, trial: Trial) -> list[float | None]:
-        """Each metric's mean over the seeds."""
+        """Returns the mean of each metric over the seeds."""
         return [trial.mean(number) for number in range(len(self.metrics))]
 
     def value(self, trial: Trial, goal: int) -> float:
-        """Mean of a goal's metric; NaN without a value."""
+        """Returns the mean of a goal's metric; NaN if it has no value."""
         mean = trial.mean(goal)
         return math.nan if mean is None else mean
 
     def excesses(self, trial: Trial) -> list[float]:
-        """Relative violation of each limit."""
+        """Returns the relative violation of each limit."""
         means = dict(zip((metric.text for metric in self.metrics), self.means(trial), strict=True))
         return [limit.excess(or_else(means[limit.metric.text], math.inf)) for limit in self.limits]
 
     def _betters(self, one: Trial, other: Trial) -> bool:
         pairs = [(goal, self.value(one, number), self.value(other, number)) for number, goal in enumerate(self.goals)]
         if all(a == b for _, a, b in pairs):
-            # The first of equal trials counts.
+            # If trials are equal, the first one counts.
             return one.number < other.number
         return not any(goal.better(b, a) for goal, a, b in pairs)
 
     def scenario_of(self, trial: Trial | int) -> Scenario:
-        """Returns a trial's scenario. Raises UsageError without such a trial."""
+        """Returns the scenario of a trial. Raises UsageError if there is no such trial."""
         found = trial if isinstance(trial, Trial) else next((t for t in self.tried if t.number == trial), None)
         if found is None:
             raise UsageError(f"there is no trial {trial}; there are {len(self.tried)}, numbered from 1")
@@ -218,7 +218,7 @@ class Search(Study):
         )
 
     def _setting_columns(self) -> dict[str, tuple[str, dict[str, float | int | str]]]:
-        """Returns each key's column, and its entry per value."""
+        """Returns the column of each key, and the entry for each value."""
         found: dict[str, tuple[str, dict[str, float | int | str]]] = {}
         for key in self.space.keys:
             labels = list(dict.fromkeys(trial.labels[key.key] for trial in self.tried if key.key in trial.labels))
@@ -277,7 +277,7 @@ class Search(Study):
         return {"scenario.toml": self.scenario.to_toml(), **tables, **scenarios}
 
     def best_files(self) -> dict[str, int]:
-        """Returns scenario files and trial numbers: the best trial for one goal, else the front."""
+        """Returns scenario files and trial numbers: of the best trial for a single goal, else of the front."""
         if len(self.goals) == 1:
             return {} if self.best is None else {"best.toml": self.best.number}
         digits = len(str(len(self.tried)))
@@ -290,7 +290,7 @@ class Search(Study):
         """Plots `front` (goals against each other), `progress` (best value over trials) or `settings` (first goal over
         each key).
 
-        Default: the front for several goals, else the progress. Raises UsageError without any value.
+        The default is `front` for several goals, else `progress`. Raises UsageError if no trial has a value.
         """
         return super().plot(kind or ("front" if len(self.goals) > 1 else "progress"))
 
@@ -338,12 +338,12 @@ def answer(found: Search) -> list[str]:
 
 
 def settings(trial: Trial) -> str:
-    """A trial's settings, in words."""
+    """Describes a trial's settings in words."""
     return ", ".join(f"{key} {label}" for key, label in trial.labels.items())
 
 
 def best(found: Search) -> View:
-    """The unchanged scenario, and the front or (for one goal) the best trials."""
+    """Returns a table of the unchanged scenario, and of the front or (for one goal) the best trials."""
     trials = found.front[:_MOST]
     more = f"and {len(found.front) - _MOST} more on the front" if len(found.front) > _MOST else ""
     if len(found.goals) == 1:
@@ -354,7 +354,7 @@ def best(found: Search) -> View:
 
 
 def ranked(found: Search) -> list[Trial]:
-    """Trials within the limits, by the first goal."""
+    """Returns the trials that satisfy the limits, sorted by the first goal."""
     sign = -1 if found.goals[0].maximise else 1
     return sorted((t for t in found.tried if found.keeps(t)), key=lambda t: (sign * found.value(t, 0), t.number))
 
@@ -469,7 +469,7 @@ def _setting(key: str, name: str, values: Iterable[float | int | str]) -> Column
 
 
 def metrics_of(goals: Sequence[Goal], limits: Sequence[Limit]) -> list[Metric]:
-    """The metrics of goals, then of other limits."""
+    """Returns the metrics of the goals, then the metrics of other limits."""
     found = {each.metric.text: each.metric for each in (*goals, *limits)}
     return list(found.values())
 

@@ -1,15 +1,14 @@
-"""The search space: scenario keys and their values.
+"""Defines the search space: scenario keys and their values.
 
-Values have a sweep axis's syntax, or one of these forms:
+Values have the syntax of a sweep's axis, or one of these forms:
 
     link.up.queue.kind=fifo|codel|fq_codel    one of these values; commas work too
     link.up.queue.limit=5..100 packets        any value in between; integers if the key takes only integers
     link.up.queue.limit=5..100:5 packets      a value of the grid
     link.up.rate=100..10000:log kbit/s        any value in between, with equal weight for each decade
 
-Keys that a chosen kind lacks, such as a `fifo`'s target, are omitted.
-
-Left out: other dependencies between keys. Rejected settings are reported without a run.
+If a chosen kind does not have a key, such as the target of a `fifo`, the key is omitted. Other dependencies between
+keys are not handled: if a scenario rejects settings, they are reported without a run.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ if TYPE_CHECKING:
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*(?::\s*(log|{_NUMBER}))?\s*([^0-9\s].*?)?\s*")
 _DIGITS = 4
-"""Significant digits of values from a range."""
+"""Number of significant digits of values from a range."""
 _MOST_CHOICES = 1000
 _NOT_HERE = re.compile(r"`[^`]+` belongs to ")
-"""Matches the error for a key that the chosen kind lacks."""
+"""Matches the error message for a key that the chosen kind does not have."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A key with a list of values, each with one or more settings."""
+    """A key with a list of values. Each value consists of one or more settings."""
 
     key: str
     arms: tuple[sweeps.Arm, ...]
@@ -52,7 +51,7 @@ class Choice:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """Empty, because a list has no ends."""
+        """An empty result, because a list has no ends."""
         return ()
 
     @property
@@ -60,14 +59,14 @@ class Choice:
         return " | ".join(self.labels)
 
     def suggest(self, trial: Any) -> str:
-        """Returns the value that Optuna's trial takes."""
+        """Returns the value that Optuna's trial chooses."""
         return trial.suggest_categorical(self.key, self.labels)
 
     def settings(self, label: str) -> Mapping[str, str]:
         return next(arm.settings for arm in self.arms if arm.label == label)
 
     def of_finite(self) -> list[str]:
-        """Every value."""
+        """Returns every value."""
         return self.labels
 
     def parameter(self, label: str) -> Any:
@@ -77,7 +76,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Range:
-    """A key with numbers from `first` to `last`: integers, a grid, or any."""
+    """A key with numbers from `first` to `last`: integers, the values of a grid, or any numbers."""
 
     key: str
     first: float
@@ -89,14 +88,14 @@ class Range:
 
     @property
     def size(self) -> int | None:
-        """Number of values; `None` if continuous."""
+        """The number of values; `None` for a continuous range."""
         if self.step is not None:
             return math.floor((self.last - self.first) / self.step + 1e-9) + 1
         return round(self.last - self.first) + 1 if self.whole else None
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The range's ends, beyond which better values may exist."""
+        """The ends of the range. Better values may exist beyond them."""
         return self.of(self.first), self.of(self.last)
 
     @property
@@ -115,7 +114,7 @@ class Range:
         return {self.key: label}
 
     def of_finite(self) -> list[str]:
-        """Every value of a finite range."""
+        """Returns every value of a finite range."""
         step = self.step or 1.0
         return [self.of(self.first + number * step) for number in range(self.size or 0)]
 
@@ -136,13 +135,13 @@ class Range:
 
 @dataclass(frozen=True)
 class Space:
-    """The keys to search, those with lists first, because others may depend on them."""
+    """The keys to search. Keys with lists come first, because other keys may depend on them."""
 
     keys: tuple[Choice | Range, ...]
 
     @classmethod
     def of(cls, over: Mapping[str, str | Iterable[Any]], scenario: Scenario) -> Space:
-        """Parses a search space. Raises if a value is invalid in every combination."""
+        """Parses a search space. Raises an error if a value is invalid in every combination."""
         if not over:
             raise UsageError(
                 "nothing to search over: name a key and its values, such as link.up.queue.limit=5..100 packets"
@@ -156,14 +155,14 @@ class Space:
 
     @property
     def size(self) -> int | None:
-        """Largest number of combinations; `None` if continuous."""
+        """The largest number of combinations; `None` if a range is continuous."""
         sizes = [key.size for key in self.keys]
         return math.prod(size for size in sizes if size is not None) if None not in sizes else None
 
     def chosen(self, trial: Any, scenario: Scenario) -> tuple[dict[str, str], dict[str, str]]:
-        """Returns a trial's labels and settings, without keys that the chosen kinds lack.
+        """Returns a trial's labels and settings, without keys that the chosen kinds do not have.
 
-        Raises ScenarioError if the scenario rejects them.
+        Raises ScenarioError if the scenario rejects the settings.
         """
         labels: dict[str, str] = {}
         settings: dict[str, str] = {}
@@ -177,7 +176,7 @@ class Space:
 
 
 def _applies(scenario: Scenario, settings: Mapping[str, str]) -> bool:
-    """True if the last setting's key exists, given the settings before it."""
+    """Returns true if the key of the last setting exists, given the settings before it."""
     try:
         scenario.with_(**settings)
     except ScenarioError as error:
@@ -239,7 +238,7 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[str, str]]:
-    """Returns combinations in which each listed value occurs.
+    """Returns combinations such that each listed value occurs in one of them.
 
     Raises the scenario's error if a value is invalid in every combination.
     """
@@ -251,7 +250,7 @@ def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[st
             if not fitting:
                 scenario.with_(**{**met[0], **arm.settings})
             grown += fitting
-        # Earlier choices exclude this key.
+        # The choices made so far exclude this key.
         met = [*grown, *(each for each in met if not any(each.items() <= both.items() for both in grown))]
         met = met[:_MOST_CHOICES]
     return met
@@ -266,7 +265,7 @@ def _stands(scenario: Scenario, settings: Mapping[str, str]) -> bool:
 
 
 def _fitted(key: Range, scenario: Scenario, met: Sequence[dict[str, str]]) -> Range:
-    """Returns the range, as integers if its key requires them. Both ends are checked with every choice."""
+    """Returns the range, with integers if its key requires integers. Both ends are checked with every choice."""
     places = [each for each in met if _applies(scenario, {**each, key.key: key.of(key.first)})] or list(met[:1])
     for value in (key.first, key.last):
         if not any(_stands(scenario, {**each, key.key: key.of(value)}) for each in places):

@@ -1,11 +1,12 @@
-"""A search: simulates the trials that Optuna proposes on all cores, and returns the best.
+"""Searches for the best settings: simulates the trials that Optuna proposes, on all cores.
 
-Optuna's Tree-structured Parzen Estimator proposes one batch at a time, so that results do not depend on the workers. If
-combinations are fewer than trials, all are simulated. A trial's result is the mean over `repeat` seeds, the same for
-all trials. The best trials are repeated with other seeds, because the best of many is partly luck.
+Optuna's Tree-structured Parzen Estimator proposes one batch of trials at a time, so that results do not depend on the
+number of workers. If there are fewer combinations than trials, all combinations are simulated. The result of a trial is
+the mean over `repeat` seeds, which are the same for all trials. The best of many trials is partly lucky. Therefore the
+best trials are repeated with other seeds.
 
-Every finished run is logged. A repeated search makes the same proposals and simulates only missing runs. So a search
-can continue, and be extended. Left out: pruning of unpromising runs.
+Every finished run is stored. If a search is repeated, it makes the same proposals and simulates only the missing runs.
+Therefore an interrupted search can continue, and a search can be extended. Unpromising runs are not stopped early.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 CHECKED = 20
-"""Best trials that are repeated with other seeds."""
+"""Maximum number of the best trials that are repeated with other seeds."""
 _LEAST_CHECKS = 3
 _ASKS = 50
-"""Known proposals in a row after which the space is exhausted."""
+"""If Optuna proposes this number of known trials in a row, the space is exhausted."""
 
 
 @dataclass
@@ -67,7 +68,7 @@ class Searcher:
             raise UsageError(f"cannot repeat a run {self.repeat} times")
         if self.trials > MOST_TRIALS or self.trials * self.repeat > MOST_RUNS:
             raise UsageError(f"{self.trials:,} trials were requested; at most {MOST_TRIALS:,} are made")
-        # The search's seeds, then those of the check.
+        # The first seeds are for the search, the others for the check of the best trials.
         self._seeds = seeds(self.scenario.seed, self.repeat + max(self.repeat, _LEAST_CHECKS))
         self._found = [Trial(0, {}, {})]
         self._tried: dict[Settings, Trial] = {}
@@ -79,7 +80,7 @@ class Searcher:
         return metrics_of(self.goals, self.limits)
 
     def fingerprint(self) -> str:
-        """Identifies the search, whatever the number of trials."""
+        """A hash that identifies the search. It does not depend on the number of trials."""
         said = [
             self.scenario.to_toml(),
             self.scenario.seed,
@@ -125,14 +126,14 @@ class Searcher:
             progress(1.0)
 
     def _without_values(self) -> None:
-        """Raises if no trial has a value."""
+        """Raises an error if no trial has a value."""
         runs = [trial for trial in self._found if trial.runs]
         for number, metric in enumerate(self.metrics):
             if len(runs) > self.batch // 2 and all(trial.mean(number) is None for trial in runs):
                 raise UsageError(f"{metric.text} has no value in any of {len(runs)} trials: choose another metric")
 
     def _batches(self) -> Iterable[list[Trial]]:
-        """Yields batches. Optuna gets each batch's results after its runs."""
+        """Yields batches of trials. Optuna gets the results of a batch after its runs."""
         if (size := self.space.size) is not None and size <= self.trials:
             yield from _in_batches(self._all(), self.batch)
             self._whole = True
@@ -155,7 +156,7 @@ class Searcher:
                 return
 
     def _proposed(self, study: Any, asked: list[tuple[Any, Trial | None]]) -> Trial | None:
-        """Returns the next new trial; `None` if Optuna proposes none."""
+        """Returns the next new trial; `None` if Optuna proposes no new trial."""
         for _ in range(_ASKS):
             proposal = study.ask()
             labels, settings, refused = self._chosen(proposal)
@@ -216,7 +217,7 @@ class Searcher:
         *,
         checks: bool = False,
     ) -> None:
-        """Simulates missing runs, and adds all runs to their trials."""
+        """Simulates the runs that are missing, and adds all runs to their trials."""
         wanted = [(trial, seed) for trial in trials for seed in of_seeds]
         missing = [(trial, seed) for trial, seed in wanted if (_key(trial.settings), seed) not in self.done]
         jobs = [Job(self.scenario.with_(**trial.settings), seed) for trial, seed in missing]
@@ -226,7 +227,7 @@ class Searcher:
         def reduce(number: int, run: Run) -> Done:
             trial, seed = missing[number]
             found = Done(run.digest, tuple(metric.of_run(run) for metric in self.metrics))
-            # An interrupted search keeps this run.
+            # The run is stored immediately, so that an interrupted search keeps it.
             self.done[_key(trial.settings), seed] = found
             return found
 
@@ -259,7 +260,7 @@ def search(
     are, for example, `goodput.download`, `rtt.down` and `sojourn_p95_ms.link.up`. A constraint such as `loss.upload <
     2 %` applies to the mean over the seeds. The same seed gives the same result on any number of workers.
 
-    Raises UsageError if an argument is invalid, or without Optuna (`pip install 'lopsided[search]'`).
+    Raises UsageError if an argument is invalid, or if Optuna is not installed (`pip install 'lopsided[search]'`).
     """
     if seed is not None:
         scenario = scenario.with_(**{"scenario.seed": seed})
@@ -278,7 +279,7 @@ def prepared(
     **rest: Any,
 ) -> Searcher:
     """Prepares a search. Raises UsageError if an argument is invalid."""
-    # The check uses several seeds in any case.
+    # The check of the best trials uses several seeds in any case.
     starts = varied([scenario], _LEAST_CHECKS)
     (scenario,) = starts.scenarios
     goals = goals_of(scenario, _listed(maximise), _listed(minimise))
@@ -306,7 +307,7 @@ def _in_batches(trials: Iterable[Trial], size: int) -> Iterable[list[Trial]]:
 
 
 def _optuna() -> Any:
-    """Optuna has no complete types."""
+    """Imports Optuna, which has no complete type annotations."""
     try:
         found = importlib.import_module("optuna")
     except ImportError:

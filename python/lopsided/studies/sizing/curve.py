@@ -1,4 +1,4 @@
-"""The runs of all buffer sizes, and the recommendations of sweep and model."""
+"""Runs all buffer sizes, and computes the recommendations of the sweep and of the model."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCE = 0.05
-"""Relative distance from the best performance up to which a buffer is good."""
+"""A buffer is good if its performance is at most this relative distance below the best performance."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """The buffer by inequality 6.6, rounded down: where the estimate equals the configured size (figure 6.2).
+    """The buffer by inequality 6.6, rounded down: the size at which the estimate equals the configured size (figure
+    6.2).
 
-    `packets` is `None` if there is none. The windows are those of the closest tested buffer.
+    `packets` is `None` if there is no such size. The windows are those of the closest tested buffer.
     """
 
     packets: int | None
@@ -41,7 +42,8 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """The buffer by the sweep. `knee_packets` is the largest before performance falls, `falls` is true if it falls."""
+    """The buffer by the sweep. `knee_packets` is the largest buffer before performance falls. `falls` is true if
+    performance falls."""
 
     best_packets: int
     best_performance: float
@@ -62,7 +64,7 @@ class Curve:
     progress: Progress | None
 
     def whole(self, sizes: Sequence[int]) -> list[Row]:
-        """Runs field procedure and sweep separately, for every buffer and seed."""
+        """Runs the field procedure and the sweep separately, for every buffer and seed."""
         field = self.line.scenario(FIELD_ALONE_S, FIELD_BOTH_S)
         swept = self.line.scenario(self.plan.alone_s, self.plan.both_s)
         due = [
@@ -80,7 +82,7 @@ class Curve:
         return run_jobs(jobs, reduce, workers=self.workers, progress=self.progress)
 
     def estimate(self, sizes: Sequence[int], *, chosen: bool) -> list[Row]:
-        """Simulates a coarse grid, a finer one around the knee, then more seeds until runs agree.
+        """Simulates a coarse grid and a finer grid around the knee, then more seeds until the runs agree.
 
         Sizes that the user chose are simulated exactly.
         """
@@ -123,13 +125,13 @@ def _key(packets: int, repetition: int, run: Run) -> Row:
 
 
 def _spaced(sizes: Sequence[int], count: int) -> list[int]:
-    """Returns at most `count` sizes, with the first and the last."""
+    """Returns at most `count` sizes, including the first and the last."""
     places = np.linspace(0, len(sizes) - 1, min(count, len(sizes)))
     return sorted({sizes[round(float(place))] for place in places})
 
 
 def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """True if more seeds would hardly move the knee."""
+    """Returns true if more seeds would hardly change the knee."""
     curve = curve_of(rows)
     tried = [row["buffer_packets"] for row in curve]
     place = tried.index(measured(curve).knee_packets)
@@ -143,7 +145,7 @@ def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _field_row(run: Run) -> Row:
-    """The field procedure's measurements (MER-M23) and estimate."""
+    """Returns the measurements of the field procedure (MER-M23) and the estimate."""
     flows = {row["name"]: row for row in run.flows.rows()}
     start, stop = series.both_active(run)
     rtt_ms = series.rtt_between(run, "download", 0.0, start)
@@ -185,7 +187,7 @@ _FIELD_COLUMNS = (
 
 
 def curve_of(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """One row per buffer: medians over the seeds."""
+    """Returns one row per buffer, with medians over the seeds."""
     curve: list[Row] = []
     for packets in sorted({row["buffer_packets"] for row in rows}):
         here = [row for row in rows if row["buffer_packets"] == packets]

@@ -1,8 +1,8 @@
-"""Compares queue disciplines, configured for a line, under a household's traffic.
+"""Compares queue disciplines that are configured for a line, under the traffic of a household.
 
-Settings follow the manual pages. CoDel's target is at least the time of 1.5 full packets, and PIE's that of 2. The
-interval is at least the RTT. CAKE derives its settings from its shaper at the line's rate. Left out: priorities by DSCP
-beyond the defaults.
+The settings follow the manual pages. CoDel's target is at least the time of 1.5 full packets, and PIE's that of 2. The
+interval is at least the RTT. CAKE derives its settings from the rate of its shaper, which is the line's rate. Left out:
+priorities by DSCP beyond the defaults.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from lopsided.studies.jobs import Progress
 
 UNMANAGED_PACKETS = 1000
-"""An unmanaged queue's limit in packets, as in Linux's FIFO."""
+"""Limit of an unmanaged queue in packets, as in Linux's FIFO."""
 KEPT_GOODPUT = 0.8
-"""Minimum use of the line by an acceptable candidate, relative to the candidate that uses it best."""
+"""A candidate is acceptable if it uses the line at least this well, relative to the candidate that uses it best."""
 
 _FRAME_BYTES = 1514
 _LONGEST_FRAME_MS = 10_000.0
-"""A full packet's sending time in ms from which nothing can be configured: times are at most one minute."""
+"""If sending a full packet takes at least this number of ms, no discipline can be configured, because times are at most
+one minute."""
 _SETTLED = ("codel", "fq_codel", "pie", "fq_pie", "cake")
 """Disciplines whose settings depend on the line."""
 
@@ -43,7 +44,7 @@ class Advice:
 
     recommended: str
     settings: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]]
-    """Each candidate's queues, downlink and uplink."""
+    """The queues of each candidate: downlink and uplink."""
     candidates: Table
     digest: str
 
@@ -67,7 +68,7 @@ def advise(
     workers: int | None,
     progress: Progress | None,
 ) -> Advice:
-    """Compares the candidates. `buffers` are the FIFO limits, downlink and uplink."""
+    """Compares the candidates. `buffers` are the FIFO limits for downlink and uplink."""
     settings = {name: _settings(name, rates_bps, rtt_s, buffers) for name in dict.fromkeys(names)}
     arms = [Discipline(name, setting_text(down), setting_text(up)) for name, (down, up) in settings.items()]
     found = aqm(scenario, arms, workload="home", repeat=repeat, seed=seed, workers=workers, progress=progress)
@@ -97,7 +98,7 @@ def _worst(*values: float | None) -> float | None:
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The discipline with the fastest pages, among those that use the line well."""
+    """Returns the discipline with the fastest pages among those that use the line well."""
     most = max(row["use"] for row in rows)
     worth = [row for row in rows if row["use"] >= KEPT_GOODPUT * most]
     return min(worth, key=lambda row: row["page_s"] if row["page_s"] is not None else float("inf"))["queue"]

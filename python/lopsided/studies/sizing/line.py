@@ -1,4 +1,4 @@
-"""The access line to size, and the buffer sizes to test."""
+"""Describes the access line to size, and the buffer sizes to test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKET_BYTES = int(metrics.FULL_PACKET_BYTES)
 
 @dataclass(frozen=True)
 class Line:
-    """The access line to size. `rtt_s` excludes queueing."""
+    """The access line to size. `rtt_s` does not include queueing."""
 
     down_bps: int
     up_bps: int
@@ -30,9 +30,9 @@ class Line:
     cc: str
     stack: str
     preset: str | None
-    """The preset with the line's medium and framing."""
+    """The preset that defines the line's medium and framing."""
     framing: str | None = None
-    """The line's framing, by name."""
+    """The name of the line's framing."""
 
     @cached_property
     def framings(self) -> tuple[Any, Any]:
@@ -42,15 +42,16 @@ class Line:
 
     @property
     def wire_s(self) -> float:
-        """Seconds per full packet on the uplink."""
+        """Transmission time of a full packet on the uplink, in seconds."""
         return device_configs.Shaped(self.up_bps, self.framings[1]).wire_bytes * 8 / self.up_bps
 
     def packets_within(self, delay_s: float) -> int:
-        """The largest buffer in full packets that drains within `delay_s`, at least one."""
+        """Returns the largest buffer in full packets that drains within `delay_s`, at least one packet."""
         return max(1, math.floor(delay_s / self.wire_s + 1e-9))
 
     def scenario(self, alone_s: float, both_s: float) -> Scenario:
-        """A download alone, or with an upload. The seed delays each start by up to 1 s."""
+        """Returns a scenario with a download that runs alone, or with an upload. The seed delays each start by up to 1
+        s."""
         jitter_s = min(1.0, (alone_s + both_s) / 10)
         down, up = (
             {"rate": f"{rate} bit/s", "queue": {"kind": "fifo", "limit": limit}}
@@ -97,7 +98,7 @@ def line_of(
 
 
 def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
-    """A preset's rates, if any, and RTT."""
+    """Returns the rates of a preset, if it has rates, and its RTT."""
     link = _preset_link(name)
     return link["down"]["rate_bps"], link["up"]["rate_bps"], link["down"]["delay_s"] + link["up"]["delay_s"]
 
@@ -109,9 +110,10 @@ def _preset_link(name: str) -> Any:
 
 
 def default_sizes(line: Line, count: int = 14) -> list[int]:
-    """Buffer sizes to test, denser at small sizes, up to twice the model's bound and at least 50 packets.
+    """Returns buffer sizes to test. They are denser at small sizes, and end at twice the model's bound, but at least at
+    50 packets.
 
-    The download's window is at most its BDP plus its buffer. Half of this bounds inequality 6.6.
+    The download's window is at most its BDP plus its buffer. Half of this window is a bound for inequality 6.6.
     """
     pipe = metrics.bandwidth_delay_product_bytes(line.down_bps, line.rtt_s)
     queue = line.queue_down.count * (PACKET_BYTES if line.queue_down.unit == "packets" else 1)
@@ -122,7 +124,7 @@ def default_sizes(line: Line, count: int = 14) -> list[int]:
 
 
 def round_size(size: float) -> int:
-    """Rounds a size: integers below 20, then multiples of 5, 10, ..."""
+    """Rounds a size: to an integer below 20, then to multiples of 5, 10, ..."""
     if size < 20:
         return round(size)
     grain = 5 * 10 ** max(0, math.floor(math.log10(size)) - 1)

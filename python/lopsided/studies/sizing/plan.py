@@ -1,8 +1,8 @@
-"""Plans the runs for sizing: the whole procedure if it is quick, else shorter runs with fewer buffers.
+"""Plans the runs for sizing: the whole procedure if it is fast, else shorter runs with fewer buffers.
 
-Work is counted in packets, whose CPU time hardly depends on the line. A slow procedure becomes a coarse grid, then a
-finer one around the knee, with seeds until runs agree. On fast lines a run is shorter than a window's cycle, so the
-answer is an estimate.
+Work is measured in packets, because the CPU time per packet hardly depends on the line. If the procedure would be slow,
+a coarse grid and a finer grid around the knee replace it, with seeds until the runs agree. On fast lines, a run is
+shorter than a cycle of the window, so the result is an estimate.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ ALONE_S, BOTH_S = 30.0, 120.0
 """Durations in seconds of the two parts of a whole run: the download alone, then both flows."""
 
 BUDGET_PACKETS = 12_000_000
-"""Maximum number of packets to simulate, which take a few seconds on two cores."""
+"""Maximum number of packets to simulate. They take a few seconds on two cores."""
 _ADVICE_SHARE = 0.4
-"""Fraction of the packets for comparing disciplines."""
+"""Fraction of the packets that is used for comparing disciplines."""
 _COARSE, _FINE = 6, 4
 _SHORTEST_S = 3.0
 _ALONE_SHARE = 0.3
@@ -30,20 +30,20 @@ class Plan:
     """The planned runs for a line."""
 
     whole: bool
-    """True if every buffer runs with every seed."""
+    """True if every buffer is simulated with every seed."""
     alone_s: float
     both_s: float
     repeat: int
     coarse: int
-    """Buffers in the coarse grid, and again around the knee."""
+    """Number of buffers in the coarse grid. The grid around the knee has the same number."""
     fine: int
     advice_s: float
     advice_repeat: int
     packets: float
-    """Approximate number of packets with all seeds."""
+    """Approximate number of packets, with all seeds."""
 
     def seconds(self, cores: int) -> float:
-        """Approximate wall-clock seconds."""
+        """Returns the approximate wall-clock time in seconds."""
         return self.packets * _PACKET_S / max(1, cores)
 
     @property
@@ -70,7 +70,7 @@ def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, c
         return Plan(True, ALONE_S, BOTH_S, repeat, sizes, 0, BOTH_S, advice, of_curve + of_advice)
     coarse, fine = min(_COARSE, sizes), _FINE if sizes > _COARSE else 0
     budget = BUDGET_PACKETS * (1 - _ADVICE_SHARE if candidates else 1)
-    # Flows need dozens of RTTs to show their behaviour.
+    # A run must last dozens of RTTs to show how the flows behave.
     shortest = _SHORTEST_S + 60 * rtt_s
     seeds, length = _split(budget, packets_per_second * (coarse + fine), min(repeat, 3), shortest, ALONE_S + BOTH_S)
     left = BUDGET_PACKETS * _ADVICE_SHARE
@@ -81,7 +81,7 @@ def plan_for(packets_per_second: float, rtt_s: float, sizes: int, repeat: int, c
 
 
 def _split(packets: float, per_second: float, most: int, shortest: float, longest: float) -> tuple[int, float]:
-    """Returns the seeds and duration for a number of packets. Seeds are reduced first."""
+    """Returns the number of seeds and the duration for a number of packets. The number of seeds is reduced first."""
     for seeds in range(most, 0, -1):
         length = packets / (per_second * seeds)
         if length >= 2 * shortest or (seeds == 1 and length >= shortest):

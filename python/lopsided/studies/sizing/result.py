@@ -24,7 +24,7 @@ from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 @dataclass(frozen=True)
 class Sizing(Study):
-    """The result. `curve` has one row per buffer, with medians, `runs` one per run."""
+    """The result of sizing. `curve` has one row per buffer, with medians. `runs` has one row per run."""
 
     kind: ClassVar[str] = "size"
     figures: ClassVar[Mapping[str, str]] = {"curve": "Performance against the uplink buffer"}
@@ -35,9 +35,11 @@ class Sizing(Study):
 
     line: Line
     model: Model
-    """The model's buffer by the largest windows of a whole run, as in the thesis. Slow start often overshoots."""
+    """The buffer by the model, from the largest windows of a whole run, as in the thesis. Slow start often
+    overshoots."""
     model_both: Model
-    """The model's buffer by the largest windows while both flows run. This period excludes slow start's overshoot."""
+    """The buffer by the model, from the largest windows while both flows run. This period excludes the overshoot of
+    slow start."""
     measured: Measured
     curve: Table
     runs: Table
@@ -45,17 +47,17 @@ class Sizing(Study):
     both_s: float
     digest: str
     advice: Advice | None = None
-    """The best discipline for the line, if any were compared."""
+    """The best discipline for the line, if disciplines were compared."""
     plan: Plan | None = None
     """The number of planned runs, and their simulated time."""
     interface: str = USUAL_INTERFACE
-    """Linux interface towards the line, in `configs`."""
+    """The Linux interface towards the line, which `configs` uses."""
     target_delay_s: float | None = None
-    """The user's upper bound for a full buffer's delay in seconds, if any."""
+    """The user's upper limit for the delay of a full buffer, in seconds; `None` if there is no limit."""
 
     @property
     def target_packets(self) -> int | None:
-        """The largest buffer in packets within the target delay, at least one."""
+        """The largest buffer in packets that satisfies the target delay, at least one packet."""
         return None if self.target_delay_s is None else self.line.packets_within(self.target_delay_s)
 
     @property
@@ -65,24 +67,24 @@ class Sizing(Study):
 
     @property
     def assumed(self) -> str:
-        """The recommendation's assumptions, as a paragraph."""
+        """The assumptions of the recommendation, as a paragraph."""
         return _assumed(self)
 
     @property
     def rule_of_thumb_packets(self) -> float:
-        """The rule of thumb B = RTT C in packets (merritt2010 eq 2.2), with the propagation RTT."""
+        """The buffer in packets by the rule of thumb B = RTT C (merritt2010 eq 2.2), with the propagation RTT."""
         return metrics.one_bdp_buffer_packets(self.line.up_bps, self.line.rtt_s)
 
     def many_flows_packets(self, flows: int) -> float:
-        """The rule for many flows B = RTT C / sqrt(N) in packets (merritt2010 eq 2.3)."""
+        """Returns the buffer in packets by the rule for many flows, B = RTT C / sqrt(N) (merritt2010 eq 2.3)."""
         return metrics.many_flow_buffer_packets(self.line.up_bps, self.line.rtt_s, flows)
 
     def drain_s(self, packets: float) -> float:
-        """Seconds in which a full buffer of `packets` drains into the uplink."""
+        """Returns the seconds in which a full buffer of `packets` drains into the uplink."""
         return packets * self.line.wire_s
 
     def performance_at(self, packets: float | None) -> float | None:
-        """Interpolated median performance at a buffer; `None` outside the tested sizes."""
+        """Returns the interpolated median performance at a buffer; `None` outside of the tested sizes."""
         tried = self.curve.numbers("buffer_packets")
         if packets is None or not tried[0] <= packets <= tried[-1]:
             return None
@@ -106,13 +108,14 @@ class Sizing(Study):
 
     @property
     def shaped_bps(self) -> tuple[int, int]:
-        """Shaper rates in bit/s, downlink and uplink: below the line's, in Ethernet frames."""
+        """The rates of the shapers in bit/s for downlink and uplink. They are below the line's rates and count Ethernet
+        frames."""
         down, up = self._shaped
         return down.frames_bps, up.frames_bps
 
     @property
     def why(self) -> str:
-        """The reason, as a paragraph with this line's numbers."""
+        """The reason for the recommendation, as a paragraph with this line's numbers."""
         return _why(self)
 
     @property
@@ -264,7 +267,7 @@ def _limit(model: Model) -> str:
 
 
 def _felt(advice: Advice) -> str:
-    """Delays of calls and pages, with the current and the recommended queue."""
+    """Describes the delays of calls and pages with the current and with the recommended queue."""
     rows = {row["queue"]: row for row in advice.candidates.rows()}
     now = rows.get("unmanaged") or rows.get("fifo")
     then = rows[advice.recommended]
@@ -278,12 +281,12 @@ def _felt(advice: Advice) -> str:
 
 
 def _under(queue: str) -> str:
-    """Names a discipline in a sentence on its delay."""
+    """Returns a queue's name in the form that a sentence about its delay needs."""
     return "in an unmanaged queue" if queue == "unmanaged" else f"with {queue}"
 
 
 def _answer(found: Sizing) -> str:
-    """The recommended buffer and its delay, as a sentence."""
+    """Returns a sentence with the recommended buffer and its delay."""
     full = units.millis(found.drain_s(found.packets) * 1e3)
     said = f"Set the uplink buffer to {found.packets} packets: {full} when full."
     if found.target_delay_s is None or found.target_packets is None:
@@ -309,7 +312,7 @@ def _advised(queue: str) -> str:
 
 
 def _answers(found: Sizing) -> View:
-    """Each rule's buffer, with delay and performance."""
+    """Returns a table with the buffer of each rule, its delay and its performance."""
     measured, model = found.measured, found.model
     rows: list[list[str]] = []
 

@@ -2,8 +2,8 @@
 
 The model is inequality 6.6 of merritt2010. The thesis's field procedure (section 6.4) measures its inputs: a download
 alone for 30 s gives the RTT, then 30 s with an upload give both largest windows. Each configured buffer leads to an
-estimate; the answer is the one that equals its estimate (figure 6.2). The sweep measures the min-normalised goodput
-(equation 1.2) over the same buffers. Left out: more flows, and other traffic than bulk.
+estimate. The result is the buffer that equals its own estimate (figure 6.2). The sweep measures the min-normalised
+goodput (equation 1.2) over the same buffers. Left out: more than two flows, and traffic other than bulk transfers.
 
 `disciplines` finds the best queue discipline.
 """
@@ -30,7 +30,7 @@ from lopsided.studies.study import digest_of
 
 _ADVICE_SEEDS = 3
 _CURVE_SHARE = 0.8
-"""Fraction of the progress for the buffers."""
+"""Fraction of the progress that the runs of the buffers make up."""
 
 
 def size(
@@ -55,7 +55,7 @@ def size(
 ) -> Sizing:
     """Finds the uplink buffer and the queue discipline for a line: `size("2.4M", "196k", "200ms")`.
 
-    On fast lines, runs are shorter and buffers fewer (`lopsided.studies.sizing.plan`).
+    On fast lines, runs are shorter and fewer buffers are tried (`lopsided.studies.sizing.plan`).
 
     Parameters
     ----------
@@ -76,10 +76,7 @@ def size(
     preset, queue_down, target_delay, framing, cc, stack, repeat, seed, interface
         As in `SizeOptions` and `lopsided size`.
 
-    Raises
-    ------
-    UsageError
-        For an invalid line, delay or size.
+    Raises ------ UsageError If the line, the delay or a size is invalid.
     """
     asked = from_arguments(SizeOptions, locals())
     device_configs.checked_interface(asked.interface)
@@ -91,7 +88,7 @@ def size(
         raise UsageError(f"no buffer keeps a target delay of {target_s:g} s: write --target-delay 100ms")
     given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
     if target_s is not None and given is None:
-        # Simulated, so that the performance at the target delay is not interpolated.
+        # This size is simulated too, so that the performance at the target delay is not interpolated.
         sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")

@@ -1,8 +1,8 @@
-"""The scores of Cloudflare's Aggregated Internet Measurement (AIM).
+"""Computes the scores of Cloudflare's Aggregated Internet Measurement (AIM).
 
-The scenario sends datagrams both ways as pings, in three equal phases: idle, downloads, uploads. A check's time span is
-the idle phase. The scales are those of the open speed test (cloudflare/speedtest, `internalConfig`). Left out: the
-classification of several tests together.
+The scenario sends datagrams both ways as pings, in three equal phases: idle, downloads, uploads. The time span of a
+check is the idle phase. The scales are those of the open speed test (cloudflare/speedtest, `internalConfig`). Left out:
+the classification of several tests together.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PINGS = ("ping-down", "ping-up")
 
 
 def points(use: str, metrics: Mapping[str, float]) -> int:
-    """The points for one use, at least 0."""
+    """Returns the points for one use, at least 0."""
     return max(0, sum(_scaled(name, metrics[name]) for name in USES[use]))
 
 
@@ -46,7 +46,7 @@ def _scaled(name: str, value: float) -> int:
 
 
 def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
-    """Idle and loaded latency, jitter, loss of the pings, download rate."""
+    """Returns idle and loaded latency, jitter, the loss of the pings, and the download rate."""
     length = idle[1] - idle[0]
     loads = [(idle[1], idle[1] + length), (idle[1] + length, idle[1] + 2 * length)]
     latency = _latency(run, idle)
@@ -63,12 +63,12 @@ def metrics(run: Run, idle: tuple[float, float]) -> dict[str, float]:
 
 
 def _latency(run: Run, span: tuple[float, float]) -> float:
-    """Sum of both directions' mean delays in ms."""
+    """Returns the sum of the mean delays of both directions in ms."""
     return sum(series.rtt_between(run, name, *span) for name in PINGS)
 
 
 def _jitter(run: Run, span: tuple[float, float]) -> float:
-    """Mean difference of consecutive ping samples in ms."""
+    """Returns the mean difference of consecutive ping samples in ms."""
     found = 0.0
     for name in PINGS:
         curve = series.rtt(run, name)

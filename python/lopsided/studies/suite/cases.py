@@ -11,7 +11,7 @@
                         chosen with a result in view (it is shown and not judged); none without a threshold
     [[left_out]]        section, title and reason of what cannot be simulated
 
-Your own suite is such a folder, named by its path.
+To use your own suite, pass the path of such a folder.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One number to measure in a run, and its bounds."""
+    """A number to measure in a run, and its bounds."""
 
     measure: str
     of: tuple[str, ...] = ()
-    """Name prefixes of the measured flows; default: the flows under test."""
+    """Prefixes of the names of the measured flows; default: the flows under test."""
     since_s: float = 0.0
     until_s: float | None = None
     """End of the time span in seconds; default: the end of the run."""
@@ -79,7 +79,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOut:
-    """A test case that cannot be simulated."""
+    """A part of the source that cannot be simulated."""
 
     section: str
     title: str
@@ -100,8 +100,8 @@ class SuiteSpec:
     left_out: tuple[LeftOut, ...] = ()
 
     def chosen(self, keys: tuple[str, ...]) -> tuple[Case, ...]:
-        """Returns the cases with these keys, or all. `8.2` includes 8.2.1 and 8.2.6-1. Raises UsageError for an unknown
-        key."""
+        """Returns the cases with these keys, or all. `8.2` includes 8.2.1 and 8.2.6-1. Raises UsageError if a key is
+        unknown."""
         found: list[Case] = []
         for key in keys:
             under = [each for each in self.case if f"{each.key}.".replace("-", ".").startswith(_below(key))]
@@ -184,7 +184,7 @@ def _check(table: dict[str, Any], where: str) -> Check:
 
 
 def _made(kind: type[T], table: Mapping[str, Any], where: str) -> T:
-    """Builds a dataclass from a TOML table, lists as tuples. Raises for unknown and missing keys."""
+    """Builds a dataclass from a TOML table. Lists become tuples. Raises an error if a key is unknown or missing."""
     known = fields(cast("Any", kind))
     names = [each.name for each in known]
     if unknown := [key for key in table if key not in names]:

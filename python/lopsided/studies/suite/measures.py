@@ -1,4 +1,4 @@
-"""The numbers that suites judge, each from one run.
+"""Computes the numbers that suites judge. Each number comes from one run.
 
 A check names a measure, flows and a time span. The sampling interval (`[record] interval`) limits the resolution.
 """
@@ -31,12 +31,12 @@ _HOLD_S = 1.0
 """Seconds for which `settle_s` requires a delay below the level."""
 _WINDOW_S = 0.2
 _REACHED = 4
-"""Consecutive samples that `reach_s` requires, so that one burst does not count."""
+"""Number of consecutive samples that `reach_s` requires, so that a single burst does not count."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A check's part of a run: flows, time span and bottleneck."""
+    """The part of a run that a check uses: flows, time span and bottleneck."""
 
     run: Run
     check: Check
@@ -47,7 +47,7 @@ class View:
 
     @cached_property
     def span(self) -> tuple[float, float]:
-        """Start and end in seconds."""
+        """Start and end of the time span in seconds."""
         end = self.run.scenario.duration_s if self.check.until_s is None else self.check.until_s
         return self.check.since_s, end
 
@@ -60,11 +60,11 @@ class View:
         return [row for row in self.run.flows.rows() if row["name"] in self.flows]
 
     def goodputs(self, names: Sequence[str] | None = None) -> list[float]:
-        """Each flow's goodput in bit/s."""
+        """Returns each flow's goodput in bit/s."""
         return [series.goodput_between(self.run, name, *self.span) for name in names or self.flows]
 
     def samples(self, column: str) -> tuple[Floats, Floats]:
-        """Times and values of a sampled column in the time span."""
+        """Returns times and values of a sampled column in the time span."""
         curves = [series.flow_column(self.run, name, column) for name in self.flows]
         none: Floats = np.empty(0)
         time = np.concatenate([none, *(curve.time_s for curve in curves)])
@@ -73,17 +73,17 @@ class View:
         return time[within], value[within]
 
     def queue(self, column: str) -> tuple[Floats, Floats]:
-        """Times and values of a queue column in the time span."""
+        """Returns times and values of a queue column in the time span."""
         curve = series.queue_column(self.run, self.link, self.way, column)
         within = (curve.time_s > self.span[0]) & (curve.time_s <= self.span[1] + 1e-9)
         return curve.time_s[within], curve.value[within]
 
     def grown(self, column: str) -> float:
-        """Increase of a queue counter in the time span."""
+        """Returns the increase of a queue counter in the time span."""
         return series.queue_column(self.run, self.link, self.way, column).growth(*self.span)
 
     def sojourns(self) -> tuple[Floats, Floats]:
-        """Mean sojourn time in ms and number of packets, for each sampling interval."""
+        """Returns the mean sojourn time in ms and the number of packets, for each sampling interval."""
         curve = series.queue_column(self.run, self.link, self.way, "sojourn_mean_ms")
         sent = series.queue_column(self.run, self.link, self.way, "sent_packets")
         packets = np.diff(sent.value, prepend=0.0)
@@ -91,7 +91,7 @@ class View:
         return curve.value[within], packets[within]
 
     def phases(self) -> pl.DataFrame:
-        """The congestion control states entered in the time span, in order."""
+        """Returns the congestion control states that were entered in the time span, in order."""
         import polars as pl
 
         told = self.run.tcp_events.to_polars()
@@ -109,7 +109,7 @@ def _goodput(view: View) -> float:
 
 
 def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Total goodput in bins of 200 ms, ns-3's sampling interval."""
+    """Returns a function for the total goodput in bins of 200 ms, which is ns-3's sampling interval."""
 
     def measure(view: View) -> float | None:
         curves = [series.goodput(view.run, name, _WINDOW_S) for name in view.flows]
@@ -121,7 +121,8 @@ def _goodputs_by_window(pick: Callable[[Floats], Any]) -> Callable[[View], float
 
 
 def _dctcp_alpha(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """DCTCP's estimate alpha of the marked fraction (RFC 8257, section 3.3), from the bottleneck's counters.
+    """Returns a function for DCTCP's estimate alpha of the marked fraction (RFC 8257, section 3.3), from the
+    bottleneck's counters.
 
     Once per RTT, alpha moves by 1/16 of the distance towards the fraction that was marked in this RTT.
     """
@@ -159,7 +160,7 @@ def _jain(view: View) -> float | None:
 
 
 def _least_share(view: View) -> float | None:
-    """The slowest flow's goodput, relative to an equal share."""
+    """Returns the slowest flow's goodput, relative to an equal share."""
     rates = view.goodputs()
     return min(rates) * len(rates) / sum(rates) if sum(rates) else 0.0
 
@@ -201,7 +202,7 @@ def _rtt_mean(view: View) -> float | None:
 
 
 def _completion(view: View) -> float | None:
-    """The slowest completion in seconds; `None` if a transfer is incomplete."""
+    """Returns the slowest completion time in seconds; `None` if a transfer is incomplete."""
     rows = view.rows()
     if not rows or any(not row["transfers"] for row in rows):
         return None
@@ -233,14 +234,14 @@ def _extreme(column: str, pick: Callable[[Floats], Any], scale: float = 1.0) -> 
 
 
 def _sent_rate(view: View) -> float:
-    """Sending rate in bit/s, with retransmissions."""
+    """Returns the sending rate in bit/s, including retransmissions."""
     since, until = view.span
     total = sum(series.flow_column(view.run, name, "sent_bytes").growth(*view.span) for name in view.flows)
     return total * 8 / (until - since)
 
 
 def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | None]:
-    """Bytes in flight, relative to bottleneck rate times shortest RTT."""
+    """Returns a function for the bytes in flight, relative to the bottleneck's rate times the shortest RTT."""
 
     def measure(view: View) -> float | None:
         _, value = view.samples("in_flight_bytes")
@@ -254,7 +255,7 @@ def _in_flight_bdp(pick: Callable[[Floats], Any]) -> Callable[[View], float | No
 
 
 def _reach(view: View) -> float | None:
-    """Seconds until the goodput reaches the level, if ever."""
+    """Returns the seconds until the goodput reaches the level; `None` if it never does."""
     curves = [series.flow_column(view.run, name, "delivered_bytes") for name in view.flows]
     time = curves[0].time_s
     total = sum(np.interp(time, curve.time_s, curve.value) for curve in curves)
@@ -268,7 +269,7 @@ def _reach(view: View) -> float | None:
 
 
 def _settle(view: View) -> float | None:
-    """Seconds until the delay stays below the level, if ever."""
+    """Returns the seconds until the delay stays below the level; `None` if it never does."""
     time, value = view.queue("sojourn_max_ms")
     below = np.isnan(value) | (value <= (view.check.level or 0.0))
     for place in range(len(time)):
@@ -279,7 +280,7 @@ def _settle(view: View) -> float | None:
 
 
 def _states_in_order(view: View) -> float:
-    """Fraction of the named states entered in order."""
+    """Returns the fraction of the named states that were entered in order."""
     met, wanted = 0, view.check.states
     for state in view.phases()["to"].to_list():
         if met < len(wanted) and state.startswith(wanted[met]):
@@ -292,7 +293,7 @@ def _entered(view: View) -> float:
 
 
 def _longest_state(view: View) -> float | None:
-    """Longest uninterrupted seconds in one of the states."""
+    """Returns the longest uninterrupted time in one of the states, in seconds."""
     phases = view.phases()
     times = [*phases["time_s"].to_list(), view.span[1]]
     stays = [
@@ -304,7 +305,7 @@ def _longest_state(view: View) -> float | None:
 
 
 def _first_state(view: View) -> float | None:
-    """Seconds until one of the states is entered, if ever."""
+    """Returns the seconds until one of the states is entered; `None` if none is entered."""
     phases = view.phases()
     for time, state in phases.select("time_s", "to").iter_rows():
         if state.startswith(view.check.states):
@@ -324,7 +325,7 @@ _Function = Callable[[View], "float | None"]
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of a run: unit, description and function."""
+    """A number that can be measured in a run: unit, description and function."""
 
     unit: Unit
     text: str

@@ -28,7 +28,7 @@ Verdict = Literal["pass", "fail", "no threshold"]
 
 @dataclass(frozen=True)
 class SuiteResult(Study):
-    """The result of a suite. `checks` has one row per check, case and line."""
+    """The result of a suite. The table `checks` has one row per check, case and line."""
 
     kind: ClassVar[str] = "suite"
     footer: ClassVar[str] = (
@@ -47,7 +47,7 @@ class SuiteResult(Study):
     seed: int
     checks: Table
     runs: Mapping[tuple[str, str], Run]
-    """First-seed runs of the first few cases and lines."""
+    """The runs with the first seed, for the first few cases and lines."""
     digest: str
 
     @property
@@ -57,7 +57,7 @@ class SuiteResult(Study):
 
     @cached_property
     def _verdicts(self) -> Mapping[tuple[str, str], Verdict]:
-        """The verdict per case and line. One failed check fails the case."""
+        """Returns the verdict for each case and line. If one check fails, the case fails."""
         found: dict[tuple[str, str], set[str]] = {}
         for row in self.checks.rows():
             found.setdefault((row["case"], row["line"]), set()).add(row["verdict"])
@@ -67,7 +67,7 @@ class SuiteResult(Study):
         }
 
     def verdict(self, case: str, line: str) -> Verdict | None:
-        """The verdict on a case; `None` if it was not run on the line."""
+        """Returns the verdict on a case; `None` if the case was not run on the line."""
         return self._verdicts.get((case, line))
 
     @property
@@ -77,7 +77,7 @@ class SuiteResult(Study):
 
     @property
     def tested(self) -> str:
-        """The tested congestion control and discipline, such as `bbr3` or `cubic, fq_codel`."""
+        """The congestion control and the discipline that were tested, such as `bbr3` or `cubic, fq_codel`."""
         return ", ".join(name for name in (self.cc, self.queue) if name) + (
             " over QUIC" if self.transport == "quic" else ""
         )
@@ -181,7 +181,7 @@ def _cases(count: int) -> str:
 
 
 def checks(found: SuiteResult, line: str) -> View:
-    """Every check on one line."""
+    """Returns a table of every check on one line."""
     rows = _one_digest_per_run([row for row in found.checks.rows() if row["line"] == line])
     columns = [name for name in _COLUMNS if name != "line" and (name != "of" or any(row["of"] for row in rows))]
     plain = view(found.checks, columns, rows=rows, keys=1, most=len(rows))
@@ -202,14 +202,14 @@ def _one_digest_per_run(rows: list[Row]) -> list[Row]:
 
 
 def grid(found: SuiteResult) -> View:
-    """Verdicts, cases by lines."""
+    """Returns a table of verdicts, with cases as rows and lines as columns."""
     headings = words("case", *found.lines)
     rows = [[case.key, *(_MARKS[found.verdict(case.key, line)] for line in found.lines)] for case in found.cases]
     return View(headings, rows, keys=1)
 
 
 def left_out(parts: Sequence[LeftOut]) -> View:
-    """The source's parts that cannot be simulated, with reasons."""
+    """Returns a table of the parts of the source that cannot be simulated, with reasons."""
     headings = words("section", "left out", "because")
     return View(headings, [[part.section, part.title, part.reason] for part in parts], keys=1)
 

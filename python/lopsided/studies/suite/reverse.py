@@ -1,8 +1,8 @@
 """Runs a case on lines with a narrow reverse path, idle or loaded, with all or fewer ACKs.
 
-The sources define no such lines, so these are ours. The bottleneck has 10, 25 or 50 times the reverse rate. The reverse
-direction has a FIFO of 200 ms (at least 10 full packets) and, if loaded, one CUBIC upload. ACKs are thinned to one in
-four (`ack_thinning`), or filtered like CAKE does (`ack_filter`, rule `conservative`).
+The sources of the suites define no such lines, so this project defines them. The bottleneck has 10, 25 or 50 times the
+reverse rate. The reverse direction has a FIFO of 200 ms (at least 10 full packets) and, if loaded, one CUBIC upload.
+ACKs are thinned to one in four (`ack_thinning`), or filtered like CAKE does (`ack_filter`, rule `conservative`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Remedy = Literal["", "thinned", "filter"]
 RATIOS = (10, 25, 50)
 REMEDIES: tuple[Remedy, ...] = ("", "thinned", "filter")
 LOAD = "reverse-load"
-"""Name of the loading flow."""
+"""Name of the flow that loads the reverse path."""
 _WAIT_S = 0.2
 _LEAST_BYTES = 15_000
 
@@ -30,7 +30,7 @@ FORWARD = "as in the source"
 
 @dataclass(frozen=True)
 class Line:
-    """A reverse path: the ratio of the rates, its load, and its remedy for ACKs."""
+    """A reverse path: the ratio of the rates, the load, and the remedy for ACKs."""
 
     ratio: int
     loaded: bool
@@ -49,7 +49,8 @@ LINES = tuple(Line(ratio, loaded, remedy) for ratio in RATIOS for loaded in (Fal
 def lines(chosen: str | None) -> tuple[Line, ...]:
     """Returns the reverse paths whose names contain every word, such as `"25:1 loaded"`.
 
-    Empty text selects all, `plain` those that keep all ACKs. Raises UsageError if none matches.
+    An empty text selects all reverse paths. The word `plain` selects those that keep all ACKs. Raises UsageError if no
+    reverse path matches.
     """
     words = (chosen or "").replace(",", " ").split()
     found = tuple(line for line in LINES if all(_fits(line, word) for word in words))
@@ -71,7 +72,7 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
     rates = next(each for each in scenario.resolved["links"] if each["name"] == link)
     direction = cast("Mapping[str, Any]", rates[way])
     access: Mapping[str, Any] = direction["access"] or {}
-    # The highest value of a varying rate counts.
+    # If the rate varies, its highest value is used.
     rate = max(float(each["rate_bps"] or 0) for each in [direction, *access.get("steps", [])])
     if not rate:
         raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: so no reverse path can be narrower")
@@ -90,7 +91,7 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
 
 
 def _load(scenario: Scenario, link: str, way: str) -> dict[str, Any]:
-    """An upload between the ends of the bottleneck's first flow."""
+    """Returns an upload between the ends of the first flow through the bottleneck."""
     for flow in scenario.resolved["flows"]:
         if (link, way) in scenario.paths[flow["name"]]:
             return {"name": LOAD, "from": flow["to"], "to": flow["from"], "stack": {"cc": "cubic"}}

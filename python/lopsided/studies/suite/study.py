@@ -4,8 +4,8 @@
     found.checks            # a row for each number: expected, measured, verdict
     found.failed            # the cases with a check that fails
 
-A tested congestion control runs in the flows whose names begin with `test`, a tested discipline at each bottleneck.
-Numbers are medians over the seeds.
+A tested congestion control runs in the flows whose names begin with `test`. A tested discipline is the queue of each
+bottleneck. Numbers are medians over the seeds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_KEPT = 60
 
 @dataclass(frozen=True)
 class _Planned:
-    """A case on one line, with its baseline run, if any."""
+    """A case on one line, and its baseline run if it has one."""
 
     case: Case
     line: str
@@ -69,12 +69,8 @@ def suite(
 ) -> SuiteResult:
     """Runs the cases of a suite: `suite("rfc9743", cc="bbr3", line="25:1 loaded")`.
 
-    Parameters
-    ----------
-    name
-        One of `names()`, or a folder.
-    cc
-        The congestion control of the tested flows, built-in or one of `controllers`. Default: that of the suite.
+    Parameters ---------- name The name of a suite, one of `names()`, or the path of a suite's folder. cc The congestion
+    control of the tested flows, built-in or one of `controllers`; default: that of the suite.
     queue
         The queue discipline at the bottleneck. Default: that of the suite.
     cases
@@ -118,7 +114,7 @@ def suite(
     ]
 
     kept: dict[tuple[str, str], Run] = {}
-    # All flows are measured if a discipline is tested.
+    # If a discipline is tested, all flows are measured.
     tested = UNDER_TEST if spec.subject == "control" else ""
 
     def reduce(job: int, run: Run) -> tuple[str, list[float | None]]:
@@ -150,7 +146,7 @@ def suite(
 
 
 def _check_measures(spec: SuiteSpec) -> None:
-    """Raises UsageError for an unknown measure."""
+    """Raises UsageError if a measure is unknown."""
     for case in spec.case:
         for check in case.check:
             if check.measure not in MEASURES:
@@ -209,7 +205,7 @@ def _plan(
 
 
 def _tested(scenario: Scenario, prefix: str, cc: str | None, transport: str) -> Scenario:
-    """Sets congestion control and transport of the flows under test."""
+    """Sets the congestion control and the transport of the flows under test."""
     flows = scenario.resolved["flows"]
     groups = dict.fromkeys(flow["group"] for flow in flows if flow["name"].startswith(prefix))
     settings: dict[str, Any] = {}
@@ -254,14 +250,14 @@ def _rows(
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = list(values)
-    # A median without the failed seeds would hide the failure.
+    # A median that leaves out the failed seeds would hide the failure.
     return None if None in known else float(median(value for value in known if value is not None))
 
 
 def judged(check: Check, value: float | None) -> Verdict:
     """True if the value is within the bounds. A missing value fails.
 
-    A fitted threshold is not judged: it was chosen with a result in view.
+    A fitted threshold is not judged, because it was chosen when the result was already known.
     """
     if check.origin in ("", "fitted"):
         return "no threshold"
@@ -277,7 +273,7 @@ def said(check: Check, value: float | None) -> str:
 
 
 def expected(check: Check) -> str:
-    """Formats the bounds with measure and time span."""
+    """Formats the bounds, with the measure and the time span."""
     low, high = check.at_least, check.at_most
     bounds = "no threshold"
     if low is not None and high is not None:

@@ -1,4 +1,4 @@
-"""A sweep's axes: values of settings, and column names."""
+"""Parses the axes of a sweep: settings with their values, and column names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Arm:
-    """A value of an axis: its label and settings."""
+    """A value of an axis: its label and its settings."""
 
     label: str
     settings: Mapping[str, str]
@@ -31,7 +31,7 @@ Axes = Mapping[str, str | Iterable[Any]]
 
 
 def axes_of(scenario: Scenario) -> tuple[dict[str, list[Arm]], int]:
-    """The axes of `[sweep]`, and the repetitions."""
+    """Returns the axes of the scenario's `[sweep]`, and the number of repetitions."""
     axes, repeat = scenario.native.axes()
     return {name: [Arm(label, dict(settings)) for label, settings in arms] for name, arms in axes}, repeat
 
@@ -48,7 +48,7 @@ class Grid:
     def of(cls, scenario: Scenario, axes: Axes | None, repeat: int | None) -> Self:
         """Returns the grid of `axes`, or else of the scenario's `[sweep]`.
 
-        Raises UsageError without axes, without repetitions, or for too many runs or seeds.
+        Raises UsageError if there are no axes or no repetitions, or if there are too many runs or seeds.
         """
         found, file_repeat = axes_of(scenario)
         if axes is not None:
@@ -87,7 +87,7 @@ class Grid:
 def arms_of(name: str, values: str | Iterable[Any]) -> list[Arm]:
     """Returns an axis's arms from `5..50:5 packets`, `a,b,c`, or a list of values or dictionaries.
 
-    Raises UsageError without values.
+    Raises UsageError if there are no values.
     """
     if isinstance(values, str):
         _, arms = _native.axis(f"{name}={values}")
@@ -111,7 +111,8 @@ _QUANTITY = re.compile(r"\s*([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)\s*([^0-9\
 
 
 def axis_column(setting: str, values: Sequence[str]) -> tuple[str, dict[str, float | int | str]]:
-    """Returns an axis's column name, and the entry per value: a number if all units are equal, else text."""
+    """Returns the name of an axis's column, and the entry for each value: a number if all units are equal, else
+    text."""
     matches = [_QUANTITY.fullmatch(value) for value in values]
     units = {match[2] or "" for match in matches if match}
     if not all(matches) or len(units) != 1:
@@ -131,7 +132,7 @@ _WITH_UNIT = re.compile(
 def axis_setting(column: str) -> tuple[str, str]:
     """Returns the setting and unit of an axis's column; `""` without a unit.
 
-    In column names, underscores replace characters of the unit that are not letters.
+    In a column's name, an underscore replaces each character of the unit that is not a letter.
     """
     found = _WITH_UNIT.fullmatch(column)
     if not found:
@@ -140,7 +141,7 @@ def axis_setting(column: str) -> tuple[str, str]:
 
 
 def axis_label(column: str) -> str:
-    """The heading of an axis, such as `link.up.queue.limit (packets)`."""
+    """Returns the heading of an axis, such as `link.up.queue.limit (packets)`."""
     setting, unit = axis_setting(column)
     return f"{setting} ({unit})" if unit else setting
 
@@ -163,7 +164,7 @@ _WAYS = {"up": "uplink ", "down": "downlink "}
 
 
 def axis_words(column: str) -> str:
-    """The label of an axis in a figure, such as `uplink buffer (packets)`."""
+    """Returns the label of an axis in a figure, such as `uplink buffer (packets)`."""
     setting, unit = axis_setting(column)
     where = next((_WAYS[part] for part in setting.split(".") if part in _WAYS), "")
     end = next((end for end in sorted(_WORDS, key=len, reverse=True) if f".{setting}".endswith(f".{end}")), None)

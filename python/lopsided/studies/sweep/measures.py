@@ -1,4 +1,4 @@
-"""A run's metrics in a sweep, per flow and together."""
+"""Computes the metrics of a run in a sweep, per flow and for the whole run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def flow_rows(run: Run) -> list[Row]:
-    """A run's flows, with two columns on the period in which all are active.
+    """Returns a run's flows, with two additional columns.
 
-    `goodput_overlap_bps` is the goodput in this period; null without one. `performance` is the smaller of two ratios,
-    download goodput over downlink rate and upload goodput over uplink rate; null unless both directions have flows.
+    `goodput_overlap_bps` is the goodput in the period in which all flows are active; null if there is no such period.
+    `performance` is the smaller of two ratios in this period: download goodput to downlink rate, and upload goodput to
+    uplink rate. It is null unless both directions have flows.
     """
     rows = list(run.flows.rows())
     together = together_goodput(run)
@@ -30,7 +31,7 @@ def flow_rows(run: Run) -> list[Row]:
 
 
 def together_goodput(run: Run) -> dict[str, float] | None:
-    """Each flow's goodput in bit/s while all are active; `None` without such a period."""
+    """Returns each flow's goodput in bit/s while all flows are active; `None` if there is no such period."""
     if len(run.samples) == 0:
         return None
     try:
@@ -41,7 +42,7 @@ def together_goodput(run: Run) -> dict[str, float] | None:
 
 
 def performance_of(run: Run, goodput_bps: Mapping[str, float]) -> float | None:
-    """Performance (merritt2010 eq 1.2): the smaller ratio of a direction's goodput to its rate."""
+    """Returns the performance (merritt2010 eq 1.2): the smaller ratio of a direction's goodput to its rate."""
     down_bps, up_bps = run.scenario.link_rate_bps("down"), run.scenario.link_rate_bps("up")
     totals = {"down": 0.0, "up": 0.0}
     directions = dict(zip(run.flows.values("name"), run.flows.values("direction"), strict=True))

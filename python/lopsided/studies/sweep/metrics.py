@@ -1,4 +1,4 @@
-"""A sweep's metrics: names, columns, and computed columns."""
+"""Defines the metrics of a sweep: names, columns, and computed columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MADE = {
 
 
 def check_metric(metric: str) -> None:
-    """Raises UsageError before the first run for an unknown metric."""
+    """Raises UsageError if a metric is unknown, before the first run."""
     columns = [column.name for column in SWEEP.columns if column.kind != "text"]
     if metric not in METRICS and metric not in columns:
         said = f"; there are {', '.join(METRICS)}, and the table's columns"
@@ -56,7 +56,7 @@ def measured_by(table: Table, metric: str) -> tuple[Table, Column]:
 def goodput_column(table: Table) -> str:
     """Returns the goodput column: while all flows are active, or else over each flow's lifetime.
 
-    Raises UsageError without either.
+    Raises UsageError if the table has neither.
     """
     if "goodput_bps" not in table.columns or "name" not in table.columns:
         raise UsageError("this sweep has its own measure; draw from its table")

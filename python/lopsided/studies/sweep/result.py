@@ -50,9 +50,9 @@ class Sweep(Table, Study):
         super().__init__(Rows(rows), SWEEP)
         self.scenario = scenario
         self.starts = starts or Starts([scenario])
-        """The flows' random start offset."""
+        """The random start offset of the flows."""
         self.metric = metric
-        """The metric of sentences, table and report."""
+        """The metric that sentences, table and report use."""
         self.world = world
 
     def _repr_html_(self) -> str:
@@ -122,7 +122,8 @@ class Sweep(Table, Study):
         yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
 
     def means(self, most: int = _MOST_ARMS) -> View:
-        """One row per arm and flow with means: the metric with its 95 % interval, then goodput, RTT and performance."""
+        """Returns a table with one row per arm and flow: the metric with its 95 % interval, then means of goodput, RTT
+        and performance."""
         axes = self.axes
         table, first = measured_by(self, self.metric)
         goodput = goodput_column(table)
@@ -170,7 +171,7 @@ class Sweep(Table, Study):
         heat_map: bool = False,
         column: Literal["single", "double"] | None = None,
     ) -> Figure:
-        """Plots a metric over the axes. With two axes, each value of the second has a line with a 95 % band.
+        """Plots a metric over the axes. With two axes, each value of the second axis has a line with a 95 % band.
 
         Parameters
         ----------
@@ -180,18 +181,14 @@ class Sweep(Table, Study):
             True to plot the distribution over the seeds instead.
         heat_map
             True to plot two axes as a heat map instead of lines.
-        column
-            True for journal columns: smaller letters, no title.
+        column `single` or `double` for a figure in a journal's column: smaller letters, no title.
 
         Returns
         -------
         Figure
             Save it with `savefig("figure.pdf")`.
 
-        Raises
-        ------
-        UsageError
-            For more than two axes without `cdf`, and for a metric that no flow has.
+        Raises ------ UsageError If there are more than two axes and `cdf` is false, or if no flow has the metric.
         """
         return filled_in("Sweep.plot")(self, self.scenario, metric, cdf=cdf, heat_map=heat_map, column=column)
 

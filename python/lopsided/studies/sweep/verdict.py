@@ -1,6 +1,6 @@
-"""The sentences of a sweep: the best and worst settings, and each flow's best.
+"""Writes the sentences of a sweep: the best and worst settings, and the best setting for each flow.
 
-Other metrics than goodput get their lowest and highest settings.
+For metrics other than goodput, the sentences name the settings with the lowest and the highest value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lopsided.data.table import Table
 
 _ALIKE = 0.02
-"""Relative difference below which means are equal."""
+"""Means count as equal if their relative difference is smaller."""
 _MOST_FLOWS = 3
 _WORDS = {
     "rtt_mean_ms": "mean round trip",
@@ -33,7 +33,7 @@ _WORDS = {
 
 
 def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
-    """Returns sentences about means; none for a single arm."""
+    """Returns sentences about means. If there is only one arm, there are no sentences."""
     axes = axis_columns(table)
     rows = list(table.rows())
     if not axes or len({tuple(row[axis] for axis in axes) for row in rows}) < 2:
@@ -45,7 +45,7 @@ def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
 
 
 def _means(rows: Iterable[Row], keys: Sequence[str], columns: Sequence[str]) -> list[Row]:
-    """One row per combination of keys, with means of the columns; `None` without a value."""
+    """Returns one row per combination of keys, with means of the columns; `None` if a column has no value."""
     return [
         {**dict(zip(keys, key, strict=True)), **{column: mean(row[column] for row in group) for column in columns}}
         for key, group in grouped(rows, keys).items()
@@ -53,7 +53,7 @@ def _means(rows: Iterable[Row], keys: Sequence[str], columns: Sequence[str]) -> 
 
 
 def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) -> list[str]:
-    """Settings with the lowest and highest metric, per flow or for the run."""
+    """Yields sentences about the settings with the lowest and highest metric, per flow or for the run."""
     of_run = metric in OF_RUN
     means = [
         row for row in _means(rows, axes if of_run else [*axes, "name"], [column.name]) if row[column.name] is not None
@@ -85,7 +85,7 @@ def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) ->
 
 
 def _of_goodput(rows: list[Row], goodput: str, axes: list[str]) -> list[str]:
-    """Sentences on the performance, and on each flow's share."""
+    """Yields sentences about the performance, and about each flow's share."""
     means = _means(rows, [*axes, "name"], [goodput, "rtt_mean_ms", "performance"])
     said: list[str] = []
     once = {tuple(row[axis] for axis in axes): row for row in reversed(means)}
