@@ -264,16 +264,16 @@ def load(path: Path) -> dict[str, list[Seen]]:
 HEAD = """\
 # CAKE's ACK filter: simulator and Linux
 
-Made by `python -m reference.fidelity.ack_filter`; do not edit. This page compares the two ACK filters of `cake` in
-Linux 6.1, `ack-filter` (conservative) and `ack-filter-aggressive`, with the simulator's `ack_filter`, which wraps
-`cake` and has the same two rules. Linux runs in virtual time.
+Made by `python -m reference.fidelity.ack_filter`; do not edit. `cake` in Linux 6.1 has two ACK filters:
+`ack-filter` (conservative) and `ack-filter-aggressive`. This page compares them with the simulator's `ack_filter`. It
+wraps `cake` and has the same two rules. Linux runs in virtual time.
 
 {promised}
 ## The same ACKs are removed
 
 For 4 s, the ACKs of a 10 Mbit/s download and an upload share an uplink of 300 kbit/s, so that ACKs are queued. Packets
 are captured before and after Linux's `cake`. The simulator's `cake` then receives the same packets with the same
-options at the same times, and dequeues a packet each time a packet left `cake` on Linux. Packets that are still queued
+options at the same times. It dequeues a packet each time a packet left `cake` on Linux. Packets that are still queued
 at the end are left out. The recording is `docs/fidelity/ack-filter.xz`; tests compare the simulator with it.
 
 | rule | packets | ACKs | gone on Linux | here | ACKs with the same fate | data at the same place |
@@ -283,7 +283,7 @@ at the end are left out. The recording is `docs/fidelity/ack-filter.xz`; tests c
 WHOLE = """
 ## Whole runs
 
-A download and an upload with CUBIC run on a line with an RTT of 30 ms, and `cake` shapes the uplink to the rate of the
+A download and an upload with CUBIC run on a line with an RTT of 30 ms. `cake` shapes the uplink to the rate of the
 line. Values are medians over at most {seeds} seeds in each world, with their ranges in brackets. *ACKs per segment* is
 the number of ACKs that the filter forwarded, divided by the number of segments of the download. Bounds: goodput 3 %,
 ACKs 5 %. Values beyond a bound are **bold**. Cells within all bounds: {within} of {cells}.

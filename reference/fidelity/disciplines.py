@@ -272,9 +272,9 @@ def _text(name: str, value: float) -> str:
 
 _TOGETHER = """\
 A single cell has few seeds. Therefore this table combines all cells of each discipline that uses random numbers. It
-shows the difference between the means of Linux and of the simulator, averaged over the cells, and the same difference
-in standard errors (the sum over the cells divided by the square root of the number of cells). A value beyond both the
-bound and 3 standard errors is **bold**.
+shows the difference between the means of Linux and of the simulator, averaged over the cells. Brackets contain the same
+difference in standard errors: the sum over the cells, divided by the square root of their number. A value beyond both
+the bound and 3 standard errors is **bold**.
 """
 _COLUMNS = (
     "queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off"

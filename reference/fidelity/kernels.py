@@ -295,9 +295,9 @@ def page(known: Records, found: Sequence[Change]) -> list[str]:
         f"{' and '.join(sources) or 'not measured'}. Linux ran {len(runs)} times, for {len(CELLS)} cells.",
         "Values are means over Linux's seeds; goodput is in Mbit/s, times are in ms. A change of more than",
         f"{percent(BOUND)} is **bold**. The last column shows the change between the profiles minus the change between",
-        "the kernels, in per cent, with the standard",
-        f"error of this difference (from the spread of the simulator's {len(SIM_SEEDS)} seeds). [TCP",
-        "stacks](../stacks.md#linux-61-and-612) lists all changes between the two kernels.",
+        "the kernels, in per cent. The standard error of this difference follows from the spread of the simulator's",
+        f"{len(SIM_SEEDS)} seeds. [TCP stacks](../stacks.md#linux-61-and-612) lists all changes between the two",
+        "kernels.",
         "",
         *promises.rows([promise]),
         *section(

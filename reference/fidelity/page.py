@@ -46,15 +46,15 @@ median.
 - Traffic: Reno with SACK. A download starts within the first second, and an upload joins after 19 to 20 s. Values cover
   the time from 22 s to 110 s. The round-trip time of each packet is measured in a capture at the sender.
 - Bounds: {bounds}. Values beyond them are **bold**.
-- Other pages: [every congestion control on seven lines](fidelity/variants.md); [Google's packetdrill
-  suite](fidelity/packetdrill.md), whose scripts contain single packets and Linux's replies to them; [the profile
-  `freebsd-7` compared with FreeBSD's own TCP](fidelity/freebsd.md).
+- Other pages: [every congestion control on seven lines](fidelity/variants.md); [the profile `freebsd-7` compared with
+  FreeBSD's own TCP](fidelity/freebsd.md); [Google's packetdrill suite](fidelity/packetdrill.md). Its scripts contain
+  single packets and Linux's replies.
 """
 
 
 _LOCK = """\
 If serialization and round-trip times are multiples of each other, a drop-tail queue can lock in phase with the
-flows. It then always drops packets of the same flow, and microseconds decide which flow that is (Floyd and Jacobson,
+flows. It then always drops packets of the same flow. Microseconds decide which flow that is (Floyd and Jacobson,
 On Traffic Phase Effects in Packet-Switched Gateways, 1992). This happens at 3000/100 kbit/s (where a packet takes 4
 ms or 120 ms) and in the cell with unequal RTTs. Therefore, for this table, each seed changes rates and delays by up
 to {variation} %, equally in both worlds. Values are medians over the seeds."""

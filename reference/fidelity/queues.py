@@ -389,7 +389,7 @@ def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
 HEAD = """\
 # Queue disciplines and Linux, packet by packet
 
-Six flows of datagrams arrive at the queue of a {line} line; from the first to the fourth second, their total rate
+Six flows of datagrams arrive at the queue of a {line} line. From the first to the fourth second, their total rate
 exceeds the rate of the line. In the kernel world, the packets are captured before and after Linux's discipline. The
 simulator's discipline then receives the same packets at the same times (`reference/fidelity/queues.py`,
 `lopsided.studies.replay`).
@@ -421,7 +421,7 @@ deviations of the simulator's mean.
 TAIL = """
 ## Limits of the comparison
 
-- The serializer in the kernel world sends the first packet of a busy period 2 µs early, and the next link delays this
+- The serializer in the kernel world sends the first packet of a busy period 2 µs early. The next link delays this
   packet by 2 µs to compensate. The line in the simulator does the same. For disciplines that delay packets, times
   differ because the kernel rounds times (to 64 ns) and tokens.
 - If an arrival and a departure fall within one rounding step, either of the two may come first. This is rare; the table
@@ -451,8 +451,8 @@ TAIL = """
   | 24 ms | 176 | 12 to 14 |
 
 - The datagrams do not react to drops and marks. `lopsided compare` compares whole TCP runs over these queues.
-- This page does not compare `gred`, `police` and other disciplines of Linux that have no counterpart in the simulator,
-  nor `ared`, `wred`, `wfq` and `cbwfq`, which Linux does not have.
+- This page does not compare `gred`, `police` and other disciplines of Linux that have no counterpart in the simulator.
+  Neither does it compare `ared`, `wred`, `wfq` and `cbwfq`, which Linux does not have.
 """
 
 

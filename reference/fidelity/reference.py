@@ -90,8 +90,8 @@ def shown(found: Mapping[int, Mapping[str, Value]]) -> str:
     lines = section(
         "An independent measurement: 2400/196 kbit/s",
         "A download has the line to itself for 60 s; then an upload joins. The table shows the means over the\n"
-        f"following {TOGETHER_S:.0f} s for four runs on Linux 6.1 and for {len(SEEDS)} simulator seeds, with the\n"
-        "standard deviation between runs in brackets. Goodput is in kbit/s (here rates include the Ethernet header),\n"
+        f"following {TOGETHER_S:.0f} s for four runs on Linux 6.1 and for {len(SEEDS)} simulator seeds. Brackets\n"
+        "contain the standard deviation between runs. Goodput is in kbit/s (here rates include the Ethernet header),\n"
         "and round-trip times are in ms. The results of Linux are in `docs/fidelity/reference.csv`.",
         table(f"buffer | {heads}", map(tuple, map(columns, found))),
     )

@@ -36,12 +36,12 @@ Lines, traffic and the measured period are the same in both worlds.
   line is built and checked.
 - *Alone*: one download.
 - *With other traffic*: after 1/3 of the run, a Reno download starts; on asymmetric lines, a Reno upload also starts.
-  Each of these flows ends when it has transferred the data that half of the rate of its direction can carry in 1/3 of
-  the run. Therefore the tested flow is alone at first, then shares the line, and finally takes the free capacity again.
+  Each of these flows transfers as much data as half of the rate of its direction can carry in 1/3 of the run.
+  Therefore the tested flow is alone at first, then shares the line, and finally takes the free capacity again.
   On asymmetric lines, its ACKs also wait behind the upload's data.
 - Goodput and mean RTT (measured for each packet in captures) are those of the tested flow over the whole run, including
   slow start. If a cell has several runs with different start times, the page shows their median.
-- Bounds: the median error is at most {goodput_bound:.0f} % in goodput and {rtt_bound:.0f} % in mean RTT, and the 95th
+- Bounds: the median error is at most {goodput_bound:.0f} % in goodput and {rtt_bound:.0f} % in mean RTT. The 95th
   percentile of the errors is at most {tail_bound:.0f} %. Values beyond a bound are **bold**.
 """
 

@@ -68,7 +68,6 @@ GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
 
 CONFIG = Path(__file__).with_name("time-travel.config")
 BUILD_PACKAGES = ("flex", "bison", "bc", "libelf-dev", "xz-utils", "make", "gcc")
-PACKAGES = (f"linux-source-{DEFAULT}", *BUILD_PACKAGES)
 TOOLS = {"xz-utils": "xz"}
 """Programs whose name differs from their package's name. The package `libelf-dev` has no program."""
 
@@ -158,7 +157,7 @@ def build(
     progress: Progress, source: Path | None = None, jobs: int | None = None, series: str | None = None
 ) -> TimeTravelKernel:
     """Builds the kernel into the cache at low priority. The build takes a few minutes on two cores."""
-    _require_tools()
+    _require_tools(series)
     tarball = source or find_source(series)
     cache = cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
@@ -179,10 +178,14 @@ def find_source(series: str | None = None) -> Path:
     found = of_series if series else of_series or installed
     if found:
         return found[-1]
-    packages = (f"linux-source-{series or DEFAULT}", *BUILD_PACKAGES)
     raise KernelUnavailable(
-        f"no source of Linux {series or DEFAULT} in /usr/src: run `apt-get install {' '.join(packages)}`"
+        f"no source of Linux {series or DEFAULT} in /usr/src: run `apt-get install {' '.join(packages(series))}`"
     )
+
+
+def packages(series: str | None = None) -> tuple[str, ...]:
+    """Returns the Debian packages that a build of a series needs. The source is the first."""
+    return (f"linux-source-{series or DEFAULT}", *BUILD_PACKAGES)
 
 
 def missing_packages() -> list[str]:
@@ -196,10 +199,10 @@ def missing_packages() -> list[str]:
     return [package for package in BUILD_PACKAGES if not is_there(package)]
 
 
-def _require_tools() -> None:
+def _require_tools(series: str | None) -> None:
     missing = missing_packages()
     if missing:
-        raise KernelUnavailable(f"missing {', '.join(missing)}: run `apt-get install {' '.join(PACKAGES)}`")
+        raise KernelUnavailable(f"missing {', '.join(missing)}: run `apt-get install {' '.join(packages(series))}`")
 
 
 def _unpack(source: Path, scratch: Path, progress: Progress) -> Path:

@@ -61,7 +61,7 @@ def _virtual_time() -> list[Finding]:
     try:
         source = str(build.find_source())
     except KernelUnavailable:
-        source, missing = "none here", [build.PACKAGES[0], *missing]
+        source, missing = "none here", [build.packages()[0], *missing]
     remedy = (
         f"`apt-get install {' '.join(missing)}`, then `lopsided kernel build`" if missing else "`lopsided kernel build`"
     )
