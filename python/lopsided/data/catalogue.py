@@ -1,6 +1,6 @@
 """Declares all tables and columns: name, unit, heading and meaning.
 
-The declarations are in `crates/sim/src/results.rs` for the tables of a run, and in `study_tables.py` for the tables of
+The declarations are in `crates/sim/src/results.rs` for the tables of a run, and in `study_tables.csv` for the tables of
 studies. Files, printed tables, reports and `docs/results.md` use these declarations.
 """
 
