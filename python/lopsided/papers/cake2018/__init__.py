@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from lopsided.papers.cake2018 import setup
 from lopsided.papers.cake2018.claims import CLAIMS
-from lopsided.papers.cake2018.coverage import COVERAGE
 from lopsided.papers.cake2018.figures import FIGURES
+from lopsided.papers.framework.coverage import load
 from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import KeyResult, Paper
@@ -65,7 +65,7 @@ PAPER = Paper(
     experiments=(setup.HOSTS, setup.MARKED, setup.REAL_TIME, setup.FILTERED, setup.UPLINK, setup.OVERHEAD),
     figures=FIGURES,
     claims=CLAIMS,
-    coverage=COVERAGE,
+    coverage=load(__file__),
     key_results=KEY_RESULTS,
     repeat=3,
     varied=("tins", "real-time", "filters"),

@@ -1,22 +1,29 @@
 """Rules that assign each published value a counterpart: a measured value, a statement, or a reason for having neither.
 
-Values that a figure compares or a statement judges need no rule. A paper adds rules for the others:
+Values that a figure compares or a statement judges need no rule. `coverage.toml` in the folder of a paper has rules for
+the others:
 
-    COVERAGE = (
-        measured("total_packets", lambda m, row: packets(m, row), needs=("combos",)),
-        judged("utilisation", by="alone-fills-the-link"),
-        nothing("offset", "the clocks of simulated hosts agree"),
-    )
+    rules = [
+      { metrics = "rtt", column = ["night", "rtt_ms"], at = { aqm = "pie" }, where = "Section 5" },
+      { metrics = "total_packets", read = "packets", args = ["up"], needs = ["combos"], row = { test = "1" } },
+      { metrics = "ratio", value = 0.25 },
+      { metrics = "utilisation", by = "alone-fills-the-link" },
+      { metrics = "offset", reason = "the clocks of simulated hosts agree" },
+    ]
 
+`column` is an experiment and its measured column, at the setting with the labels `at`. `read` is a function that `load`
+gets, and `args` its further arguments. `scale` multiplies measured values.
 The first matching rule with a result applies. The kinds `setting` and `cited` need no counterpart.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lopsided.papers.framework.measurements import Spread
 
@@ -61,16 +68,6 @@ def measured(
     return Rule(tuple(metrics.split()), where, conditions, needs, read, remark=remark)
 
 
-def constant(value: float) -> Reader:
-    """Returns a reader of a number that the settings alone decide."""
-    return lambda _m, _row: value
-
-
-def column(experiment: str, name: str, scale: float = 1.0, **labels: Label) -> Reader:
-    """Returns a reader of a measured column at the setting with these labels, times `scale`."""
-    return lambda m, _row: m.value(experiment, name, **labels).map(lambda each: each * scale)
-
-
 def judged(metrics: str, *, by: str, where: str = "", **conditions: str) -> Rule:
     """Returns a rule for published words, which the statement with the key `by` judges."""
     return Rule(tuple(metrics.split()), where, conditions, by=by)
@@ -79,6 +76,58 @@ def judged(metrics: str, *, by: str, where: str = "", **conditions: str) -> Rule
 def nothing(metrics: str, reason: str, *, where: str = "", **conditions: str) -> Rule:
     """Returns a rule for published values without a counterpart."""
     return Rule(tuple(metrics.split()), where, conditions, reason=reason)
+
+
+def load(module: str, *readers: Callable[..., Spread | float | None], **numbers: float) -> tuple[Rule, ...]:
+    """Reads `coverage.toml` next to a module (its `__file__`).
+
+    Parameters
+    ----------
+    module
+        The path of the module.
+    readers
+        The functions that rules name by `read`.
+    numbers
+        The numbers that rules name by `value`, because settings decide them.
+    """
+    known = {each.__name__: each for each in readers}
+    rules = tomllib.loads((Path(module).parent / "coverage.toml").read_text(encoding="utf-8"))["rules"]
+    return tuple(_rule(known, numbers, **rule) for rule in rules)
+
+
+def _rule(
+    readers: Mapping[str, Callable[..., Spread | float | None]],
+    numbers: Mapping[str, float],
+    *,
+    metrics: str,
+    column: tuple[str, str] | None = None,
+    at: Mapping[str, Label] | None = None,
+    read: str = "",
+    args: Sequence[Any] = (),
+    value: str | float | None = None,
+    scale: float = 1.0,
+    needs: Sequence[str] = (),
+    row: Mapping[str, str] | None = None,
+    **texts: str,
+) -> Rule:
+    reader: Reader | None = None
+    if column is not None:
+        needs = needs or column[:1]
+        reader = _scaled(lambda m, _row: m.value(*column, **(at or {})), scale)
+    elif value is not None:
+        constant = numbers[value] if isinstance(value, str) else value
+        reader = lambda _m, _row: constant  # noqa: E731
+    elif read:
+        reader = _scaled(lambda m, row: readers[read](m, row, *args), scale)
+    return Rule(tuple(metrics.split()), conditions=row or {}, needs=tuple(needs), read=reader, **texts)
+
+
+def _scaled(read: Reader, scale: float) -> Reader:
+    def scaled(m: Measurements, row: PublishedValue) -> Spread | float | None:
+        found = read(m, row)
+        return found.map(lambda each: each * scale) if isinstance(found, Spread) else found and found * scale
+
+    return scaled
 
 
 def number_of(row: PublishedValue) -> float:

@@ -7,11 +7,11 @@ in merritt2010, section 2.6. Lines, buffers, hosts and the expression for the th
 
 from __future__ import annotations
 
+from lopsided.papers.framework.coverage import load
 from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import KeyResult, Paper
 from lopsided.papers.heusse2011.claims import CLAIMS, value
-from lopsided.papers.heusse2011.coverage import COVERAGE
 from lopsided.papers.heusse2011.figures import FIGURES
 from lopsided.papers.heusse2011.setup import ACKS, DOWNLINK_BUFFER, MIDDLE, REMEDIES, STEEP, SWEEP, AccessLine
 
@@ -50,7 +50,7 @@ PAPER = Paper(
     experiments=(SWEEP, ACKS, REMEDIES),
     figures=FIGURES,
     claims=CLAIMS,
-    coverage=COVERAGE,
+    coverage=load(__file__),
     key_results=tuple(
         _ratio(line, size, unit) for line in (MIDDLE, STEEP) for size in (17, 50) for unit in ("bytes", "packets")
     ),

@@ -8,12 +8,12 @@ buffers, hosts and the expressions for the utilisation are ours.
 
 from __future__ import annotations
 
+from lopsided.papers.framework.coverage import load
 from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import KeyResult, Paper
 from lopsided.papers.lakshman2000 import setup
 from lopsided.papers.lakshman2000.claims import CLAIMS, utilisation
-from lopsided.papers.lakshman2000.coverage import COVERAGE
 from lopsided.papers.lakshman2000.figures import FIGURES
 
 
@@ -50,7 +50,7 @@ PAPER = Paper(
     experiments=(setup.REGIMES, setup.FRONT, setup.LOSS, setup.SHARED, setup.TWO_WAY),
     figures=FIGURES,
     claims=CLAIMS,
-    coverage=COVERAGE,
+    coverage=load(__file__),
     key_results=KEY_RESULTS,
     repeat=3,
     varied=("regimes",),

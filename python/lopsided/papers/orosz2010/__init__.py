@@ -6,15 +6,15 @@ letter by label: ORO-E01 is experiment 1, ORO-M03 mechanism 3, ORO-A08 gap or er
 
 from __future__ import annotations
 
+from lopsided.papers.framework.coverage import load
 from lopsided.papers.framework.folder import files_beside
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Paper
 from lopsided.papers.orosz2010 import setup
 from lopsided.papers.orosz2010.claims import CLAIMS
-from lopsided.papers.orosz2010.coverage import COVERAGE
 from lopsided.papers.orosz2010.figures import FIGURES
 from lopsided.papers.orosz2010.key_results import KEY_RESULTS
-from lopsided.papers.orosz2010.setup import OTHERS, VEGAS
+from lopsided.papers.orosz2010.setup import DOWN_BPS, OTHERS, VEGAS
 from lopsided.papers.orosz2010.shared import mean_over, value
 
 
@@ -39,7 +39,7 @@ PAPER = Paper(
     experiments=(setup.PHASED, setup.BUFFERED, setup.WINDOWED, setup.RATIOS, setup.ACKS, setup.MODERN),
     figures=FIGURES,
     claims=CLAIMS,
-    coverage=COVERAGE,
+    coverage=load(__file__, down_kb=DOWN_BPS / 8e3),
     key_results=KEY_RESULTS,
     repeat=5,
     varied=("phases",),
