@@ -1,4 +1,4 @@
-"""Published studies, and the commands that repeat them and compare the results.
+"""Reproduces published studies and compares the results.
 
 A paper is a package in this folder, named by first author and year. A new paper needs:
 

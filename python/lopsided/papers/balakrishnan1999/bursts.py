@@ -1,4 +1,4 @@
-"""Figures 20 and 21 in simulation: the implementation's throughput over `maxburst` and over segments per ACK.
+"""Simulates figures 20 and 21: the throughput of the implementation against `maxburst`, and against segments per ACK.
 
 Both ends run the simulator's TCP; `live.py` runs the same experiments on real packets.
 """
@@ -21,7 +21,8 @@ SCENARIO = "implemented-one-way.toml"
 
 
 def _sender(burst: int) -> Overrides:
-    """Sender adaptation as in figure 19. cwnd grows once per two acknowledged segments, even if one ACK covers more."""
+    """Returns the settings of sender adaptation as in figure 19. cwnd grows once per two acknowledged segments, even if
+    one ACK covers more segments."""
     limit = {} if burst == NO_LIMIT else {"stack.max_burst": str(burst)}
     return {**limit, "stack.abc_half": "true"}
 
@@ -73,7 +74,7 @@ def _by_delay(m: Measurements) -> Iterable[Line]:
 
 
 def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares figure 20 with the given experiment and with runs in which a Linux kernel receives the data."""
+    """Compares figure 20 with an experiment, and with runs in which a Linux kernel receives the data."""
     where, remark = "Section 9.1.1 / Figure 20", f"the least that reaches {ENOUGH:.0%} of the best"
     least = partial(least_that_is_enough, m, label="maxburst")
     printed = m.published.find(where, "maxburst", case="recommended value, low")
@@ -86,7 +87,7 @@ def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel
 
 
 def delay_comparisons(m: Measurements, experiment: str = DELAY_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares figure 21 with the given experiment and with a run in which a Linux kernel sends the data."""
+    """Compares figure 21 with an experiment, and with a run in which a Linux kernel sends the data."""
     remark = f"the least that reaches {ENOUGH:.0%} of the best"
     printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
     for burst in (4, 6):

@@ -1,4 +1,5 @@
-"""The paper's statements and how each is judged. Statements that give only numbers are rows of `printed.py`."""
+"""The statements of the paper and the functions that judge them. Statements that give only numbers are rows of
+`printed.py`."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ def _reno(m: Measurements, line: str, column: str = "throughput_bps") -> Spread:
 
 
 def _bound_of_a_window(m: Measurements) -> Measured:
-    """Upper bound of the download's throughput (section 7.1.3): one window of data per upload packet."""
+    """Returns an upper bound of the download's throughput (section 7.1.3): one window of data per upload packet."""
     return mbit("the bound of a window for each packet", metrics.blocked_window_bps(100e3, 1000, 28.8e3))
 
 

@@ -72,7 +72,7 @@ def _window(m: Measurements, scheme: Scheme) -> Iterable[Line]:
 
 
 def _printed_window(m: Measurements, scheme: Scheme) -> Iterable[tuple[float, str]]:
-    """Yields a horizontal line at the mean congestion window from table 1."""
+    """Returns a horizontal line at the mean congestion window from table 1."""
     if 1 in scheme.tables:
         yield printed.table_1(scheme)[1].printed(m).number, style.INK
 
@@ -110,7 +110,7 @@ def _sequences(m: Measurements, scheme: Scheme, flow: str, scale: float) -> Iter
 
 
 def beside_an_upload(title: str, place: str, scheme: Scheme) -> Plot:
-    """Returns the plot of the acknowledged bytes of both flows over time."""
+    """Returns a plot of the acknowledged bytes of both flows over time."""
     return Plot(
         title,
         f"{scheme.title}: return line of 28.8 kbit/s, compressed; the upload starts between 5 s and 10 s ({place})",
@@ -261,7 +261,7 @@ def _losses(m: Measurements) -> Iterable[float]:
 
 
 def measured_sequence(title: str, place: str, flow: str, unit: str) -> Plot:
-    """Returns the plot of one flow's acknowledged bytes. Dotted lines mark the upload's retransmissions."""
+    """Returns a plot of one flow's acknowledged bytes. Dotted lines mark the upload's retransmissions."""
     return Plot(
         title,
         f"Between hosts of BSD/OS ({place}); dotted: the upload retransmits",

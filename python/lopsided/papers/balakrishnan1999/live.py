@@ -1,10 +1,11 @@
-"""The measurements of section 9 on real packets.
+"""Repeats the measurements of section 9 with real packets.
 
 **With the simulator's TCP at both ends**, every packet crosses this machine's kernel before and after the line. Figures
 20 to 22 are complete. ACC follows section 8.2.
 
 **With the kernel at one end**, only remedies at the other end can be tested: sender adaptation, and ACK filtering,
-which is part of the line. ACC changes both ends, so only its receiver is tested: one ACK per `max_delay` segments.
+which is part of the line. ACC changes both ends, so the kernel is tested only with the receiver of ACC: one ACK per
+`max_delay` segments.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ FIGURE_21 = bursts.FIGURE_21.but(
 
 
 def _bars(m: Measurements, column: str, scale: float) -> Iterable[Line]:
-    """Two bars per scheme: the simulator's TCP at both ends, and the kernel's client."""
+    """Returns two bars per scheme: one for the simulator's TCP at both ends, and one for the kernel's client."""
     for experiment, schemes, aside in ((TWO_WAY_BOTH, SCHEMES, -0.2), (TWO_WAY, KERNELS, 0.2)):
         for scheme in schemes:
             median, low, high = (value * scale for value in m.value(experiment.key, column, scheme=scheme.key))

@@ -1,7 +1,7 @@
-"""Metrics of one run.
+"""Measures one run.
 
-Throughput counts whole packets of 1,000 bytes, as in the paper's simulator. Windows are in packets. Two flows are
-measured only while both are active.
+Throughput counts whole packets of 1,000 bytes, as in the paper's simulator. Windows are in packets. If there are two
+flows, they are measured only while both are active.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def two_way(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
-    """Goodputs in bit/s from the first data of the last flow until the first flow ends."""
+    """Returns the goodputs in bit/s from the first data of the last flow until the first flow ends."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     begin = _all_send_from(run, names)
     end = min(flows[name]["stop_s"] for name in names)
@@ -95,10 +95,10 @@ def _while_all_are_active(run: Run, names: tuple[str, ...]) -> list[float]:
 
 
 def _all_send_from(run: Run, names: tuple[str, ...]) -> float:
-    """Time in seconds at which the last flow sends its first byte."""
+    """Returns the time in seconds at which the last flow sends its first byte."""
     samples = run.samples
     flow, time, sends = samples["flow"].to_numpy(), samples["time_s"].to_numpy(), (samples["sent_bytes"] > 0).to_numpy()
-    # `start_s` may be the time of the handshake, so the first data counts.
+    # `start_s` may be the time of the handshake. Therefore the first data segment is used.
     first = [time[sends & (flow == row["flow"])] for row in run.flows.rows() if row["name"] in names]
     return float(max(times.min() for times in first if len(times)))
 
@@ -166,7 +166,7 @@ def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
     begin, end = flow["start_s"], flow["start_s"] + flow["active_s"]
     within = (trace.time_s >= begin) & (trace.time_s <= end)
     time, acked = trace.time_s[within], trace.acked_bytes[within]
-    # Start and end count as progress, so that pauses there are counted too.
+    # The start and the end count as progress, so that pauses at the start and the end are counted too.
     moves = np.concatenate(([begin], time[1:][np.diff(acked) > 0], [end]))
     pauses = np.diff(moves)
     return {

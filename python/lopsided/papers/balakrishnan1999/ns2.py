@@ -1,8 +1,8 @@
 """Compares this simulator with the authors' own ns-2 classes.
 
-The compared cells are those that Debian's ns-2 runs correctly: Reno, ACK filtering without sender adaptation, and the
-two-way transfer. Tables 1 and A use recorded results for the others, because marks on ACKs and the burst timer have no
-effect in ns-2.35. `reference/fidelity/authors.py` ran those cells with a repaired ns-2.
+The comparison has the experiments that Debian's ns-2 runs correctly: Reno, ACK filtering without sender adaptation, and
+the two-way transfer. For the others, tables 1 and A use recorded results, because marks on ACKs and the burst timer
+have no effect in ns-2.35. `reference/fidelity/authors.py` ran those cells with a repaired ns-2.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Row = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its name, the ns-2 options of each run, and this simulator's results."""
+    """One experiment of the comparison: its name, the ns-2 options of each run, and this simulator's results."""
 
     case: str
     scheme: str
@@ -43,7 +43,7 @@ class Cell:
 
 
 def table_n(m: Measurements) -> Artifact:
-    """Returns the table of all cells, with this simulator's results and those of the installed ns-2."""
+    """Returns the table of all experiments, with this simulator's results and those of the installed ns-2."""
     cells = [*_one_way(m), *_lossy(m), _two_way(m)]
     program = shutil.which("ns")
     theirs: list[Row] = [{} for _ in cells]
@@ -125,12 +125,13 @@ def run(program: str, settings: Mapping[str, object]) -> Row:
 
 
 def filtered(found: Mapping[str, float], scheme: str) -> float:
-    """Returns the number of filtered ACKs, including ACKs still in the queue: ns-2 has no event for a filtered ACK."""
+    """Returns the number of filtered ACKs, including the ACKs that are still in the queue, because ns-2 has no event
+    for a filtered ACK."""
     return found["arrived"] - found["dropped"] - found["delivered"] if scheme.startswith("af") else 0.0
 
 
 def _mean(rows: list[Row]) -> Row:
-    """The mean over the runs. Runs that lock the upload out are left out and reported as a fraction."""
+    """Returns the mean over the runs. Runs that lock the upload out are left out, and their fraction is reported."""
     locked = [row for row in rows if row.get("up_kbit/s", np.inf) * 1e3 < LOCKED_OUT_BPS]
     others = [row for row in rows if row not in locked]
     mean = {name: float(np.mean([row[name] for row in others])) for name in (others or rows)[0]}

@@ -1,4 +1,5 @@
-"""The published numbers of tables 1 to 6 and figures 6, 8, 13, 14 and 22, each with its measured counterpart."""
+"""Lists the published numbers of tables 1 to 6 and figures 6, 8, 13, 14 and 22. Each has a function that measures its
+counterpart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section 9's measurements of a download in parallel with an upload, and its eight statements.
+"""Defines section 9's measurements of a download in parallel with an upload, and its eight statements.
 
 ACC follows section 8.2. The receiver uses the sender's window (`acc_peerwin`). One ACK covers at most 8 segments, and
 each window has at least 5 ACKs. AF runs on the emulated line of section 8.1, 28 kbit/s and 80 ms.
@@ -45,7 +45,7 @@ from lopsided.papers.framework.rows import Row, measured
 
 SCHEMES = (RENO, RENO_FIRST, ACC_SA, ACC_SA_FIRST, AF_SA, AF_SA_FIRST)
 MAX_DELAY = 8
-"""Segments per ACK, at most, under ACC with an upload (section 9.1.3)."""
+"""Maximum number of segments per ACK under ACC with an upload (section 9.1.3)."""
 
 PRINTED = (
     ("Reno, FIFO", RENO, "forward"),
@@ -70,7 +70,8 @@ def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SC
 
 
 def adapted(burst: int) -> Overrides:
-    """Sender adaptation at the download's sender only, with the window growth of figure 19."""
+    """Returns settings with sender adaptation at the download's sender only, and with the window growth of figure
+    19."""
     limit = {} if burst == NO_LIMIT else {"flow.forward.sender_stack.max_burst": str(burst)}
     return {**limit, "flow.forward.sender_stack.abc_half": "true"}
 
@@ -127,8 +128,8 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
         "section 9.1.1, figure 20",
     )
     def throughput_rises_with_maxburst(m: Measurements) -> Verdict:
-        """Throughput with a maxburst of 4 is 3.2 to 4.8 times that with 1: "almost linearly" is read as 4 times within
-        20 %."""
+        """With a maxburst of 4, the throughput is 3.2 to 4.8 times as high as with 1. "Almost linearly" is interpreted
+        as 4 times, within 20 %."""
         verdicts: list[Verdict] = []
         for scheme in (AF_SA, ACC_SA):
             four, one = (mbit(f"{scheme.title}, maxburst {burst}", at_burst(m, scheme, burst)) for burst in (4, 1))

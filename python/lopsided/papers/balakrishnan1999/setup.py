@@ -1,7 +1,7 @@
 """The paper's networks, protocols and loads, and the experiments on them (sections 4 to 9).
 
 A remedy is a set of scenario keys, so it can be combined with every network. An experiment without random numbers runs
-once. An experiment that is sensitive to small changes runs once per return-line delay.
+once. If it is sensitive to small changes, it runs once for each of several delays of the return line.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Line:
 
     @property
     def overrides(self) -> Overrides:
-        """Scenario keys of the line. The LANs compress headers too: in the authors' simulator an ACK has one size on
-        all links."""
+        """The scenario keys of the line. The LANs compress headers too, because in the authors' simulator an ACK has
+        the same size on all links."""
         fixed = f'{{ scheme = "fixed", octets = {COMPRESSED_BYTES} }}'
         compression = fixed if self.ack_bytes == COMPRESSED_BYTES else "none"
         places = {f"{link}.up.header_compression": compression for link in ("link", "lan")}
@@ -64,13 +64,14 @@ class Scheme:
     filtered: bool = False
     acks_first: bool = False
     marked: bool = False
-    """ACC: RED marks ACKs, and the receiver then sends fewer ACKs."""
+    """True for ACC: RED marks ACKs, and the receiver then sends fewer ACKs."""
     adapted: bool = False
-    """SA: the window grows by acknowledged bytes, and the sender sends bursts of at most `MAX_BURST` segments."""
+    """True for SA: the window grows by acknowledged bytes, and the sender sends bursts of at most `MAX_BURST`
+    segments."""
     reconstructed: bool = False
-    """AR: ACKs are reconstructed after the return line."""
+    """True for AR: ACKs are reconstructed after the return line."""
     forced: bool = False
-    """True if RED drops above its upper threshold, as in the authors' code. In the text it marks until the queue is
+    """True if RED drops above its upper threshold, as in the authors' code. In the text, RED marks until the queue is
     full."""
     spared: bool = False
     """True if RED marks only data, so that ACC has no effect (section 7.1.3)."""
@@ -78,8 +79,8 @@ class Scheme:
     def queue(self, limit: int, acks_alone: bool = False) -> str:
         """Returns the queue discipline before the return line, as TOML.
 
-        The authors' drop-tail queues hold one packet less than their limit. A full queue drops an arriving ACK before
-        the filter can remove an older one.
+        The drop-tail queues of the authors hold one packet less than their limit. If the queue is full, an arriving ACK
+        is dropped before the filter can remove an older ACK.
 
         Parameters
         ----------
@@ -122,7 +123,7 @@ class Scheme:
 
 MAX_BURST = 4
 EVERY_OCTET = "1000"
-"""Limit of byte counting (RFC 3465's L), so high that an ACK for s segments always counts as s segments."""
+"""Limit of byte counting (RFC 3465's L). It is so high that an ACK for s segments always counts as s segments."""
 
 RED = (
     '{{ kind = "red", limit = "{limit} packets", {thresholds}, weight = 0.01, '
@@ -131,7 +132,7 @@ RED = (
 )
 """RED as in the authors' example scripts, except for `harddrop`.
 
-Section 7.1.1: "mark packets (acks) and drop packets when the queue is full". The scripts drop above the upper
+Section 7.1.1: "mark packets (acks) and drop packets when the queue is full". In the scripts, RED drops above the upper
 threshold.
 """
 
@@ -186,7 +187,8 @@ TWO_WAY_SCHEMES: tuple[Scheme, ...] = (
 """Schemes of table 3, and the case of section 7.1.3."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
-"""Delays of the return line in ms, one run each. Case B uses no random numbers, so repeating a run changes nothing."""
+"""Delays of the return line in ms. Each delay has one run. Case B uses no random numbers, so repeating a run would
+change nothing."""
 
 SERIES = range(5)
 """The paper has 10 runs for most cells. A cell with 50 runs is repeated once per series."""
@@ -393,10 +395,10 @@ EXPERIMENTS = (
 """The experiments of sections 4 to 7."""
 
 IMPLEMENTED_QUEUE = 33
-"""Limit of the implementation's queues in packets. They hold one packet less."""
+"""Limit of the implementation's queues in packets. The queues hold one packet less."""
 
 NO_LIMIT = 12
-"""Axis position of a sender without `maxburst`, right of the largest value."""
+"""Position of a sender without `maxburst` on the axis, to the right of the largest value."""
 BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
 DELAYS = (2, 4, 8, 16)
 

@@ -22,17 +22,18 @@ INKS = {
 }
 
 ENOUGH = 0.95
-"""Fraction of the best throughput from which a setting counts as sufficient."""
+"""A setting counts as sufficient if it reaches this fraction of the best throughput."""
 
 
 def least_that_is_enough(m: Measurements, experiment: str, label: str, **where: Label) -> float:
-    """Returns the least value of the setting `label` that reaches `ENOUGH` of the best throughput."""
+    """Returns the smallest value of the setting `label` that reaches `ENOUGH` of the best throughput."""
     curve = m.curve(experiment, "throughput_bps", label, **where)
     return float(np.asarray(curve.x)[np.flatnonzero(curve.median >= ENOUGH * np.max(curve.median))[0]])
 
 
 LOCKED_OUT_BPS = 500.0
-"""Rate in bit/s below which an upload counts as locked out. It sends one or two packets in 40 s."""
+"""If an upload's rate in bit/s is lower, the upload counts as locked out. Such an upload sends one or two packets in 40
+s."""
 
 
 def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:
@@ -49,8 +50,8 @@ def ack_limit_bps(line: Line, segments_per_ack: float = 1) -> float:
 def two_way(m: Measurements, scheme: Scheme, column: str, *, locked: bool | None = None) -> Spread:
     """Returns a column's spread over the runs of a scheme in table 3.
 
-    `locked` selects the runs that lock the upload out (true), the others (false), or all (`None`). The spread is NaN if
-    there is no such run.
+    `locked` selects the runs that lock the upload out (true), the other runs (false), or all runs (`None`). The spread
+    is NaN if there is no such run.
     """
     rows = m.runs("two-way")
     found = rows.filter(rows["scheme"] == scheme.key)

@@ -35,7 +35,7 @@ from lopsided.papers.framework.tables import Columns, compare, table
 from lopsided.scenario import Scenario
 
 AUTHORS_CODE = Path(__file__).parent / "authors-code.csv"
-"""Results of the authors' ns-2.35 classes for the cells with one flow, averaged over each cell's runs."""
+"""Results of the authors' ns-2.35 classes for the experiments with one flow, averaged over the runs."""
 
 
 DURATION_S = 50.0
@@ -43,7 +43,7 @@ DURATION_S = 50.0
 
 
 def authors(case: str, line: str, scheme: Scheme) -> dict[str, float] | None:
-    """Returns the authors' recorded row for a cell; `None` if the cell was not run."""
+    """Returns the authors' recorded result for a case, line and scheme; `None` if there is none."""
     known = pl.read_csv(AUTHORS_CODE, comment_prefix="#")
     if scheme.marked and not scheme.forced:
         return None
@@ -218,7 +218,7 @@ def table_5(m: Measurements) -> Artifact:
 def table_6(m: Measurements) -> Artifact:
     """Returns table 6: throughput of all connections over one hop (BAL-E09).
 
-    The published deviations do not agree with any interpretation of the text (BAL-A14).
+    The published standard deviations do not agree with any interpretation of the text (BAL-A14).
     """
     columns: Columns[int] = {"connections": lambda number: number}
     schemes = [scheme for scheme in RADIO_SCHEMES if 6 in scheme.tables]

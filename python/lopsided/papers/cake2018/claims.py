@@ -1,6 +1,6 @@
-"""The paper's statements and how each is judged.
+"""The statements of the paper and the functions that judge them.
 
-These thresholds are ours and were fixed before the first run:
+The following thresholds are our own. They were fixed before the first run:
 
 - a flow's share of the link in figure 3 is within 2.5 percentage points of the computed share;
 - "equal" means within 5 %;
@@ -9,7 +9,8 @@ These thresholds are ours and were fixed before the first run:
 - latency counts as low below 50 ms of added delay;
 - a de-prioritised flow gets at most 40 % of an equal share, and at least half of its tin's guarantee;
 - round trips of probes are within 5 ms of those in the authors' data;
-- with overhead compensation, packets wait in the modem at most 20 ms, and less than 10 % of the time without it.
+- with overhead compensation, packets wait in the modem for at most 20 ms, and for less than 10 % of the time without
+  compensation.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ ours = Statements(("uplinks",), "ours")
 
 
 def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up")) -> list[Measured]:
-    """Goodputs of the flows per DSCP mark, with the authors' data."""
+    """Returns the goodputs of the flows by DSCP mark, with the authors' data."""
     return [
         mbit(
             f"{way}load {mark} under {queue}",
@@ -275,7 +276,7 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
     "Shaping with overhead compensation keeps the queue out of a modem that cannot be upgraded.", "abstract"
 )
 def compensation_moves_the_queue(m: Measurements) -> Verdict:
-    """If CAKE counts ATM cells, packets wait in the modem at most 20 ms, and less than 10 % of the time without
+    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms, and for less than 10 % of the time without
     counting."""
     plain, counted = (
         number(f"wait in the modem with framing {framing}", m.value("overhead", "modem_ms", framing=framing), "ms")

@@ -1,4 +1,4 @@
-"""Figures 3 to 6, as far as their contents are known, and a figure of ours that varies the uplink rate."""
+"""Draws figures 3 to 6, as far as their contents are known, and a figure of our own that varies the uplink rate."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false

@@ -1,4 +1,4 @@
-"""Metrics of one run. The first seconds, in which the flows start, are left out."""
+"""Measures one run. The first seconds, in which the flows start, are left out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SETTLED_S = 20.0
 
 
 def _goodputs(run: Run, t0_s: float = WARM_UP_S) -> dict[str, float]:
-    """Goodput of each flow in bit/s from `t0_s` to the end."""
+    """Returns the goodput of each flow in bit/s from `t0_s` to the end."""
     rows = list(run.flows.rows())
     end = max(float(row["stop_s"]) for row in rows)
     traces = traces_of(run, [row["name"] for row in rows])

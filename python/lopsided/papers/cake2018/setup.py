@@ -1,4 +1,5 @@
-"""The experiments of figures 3, 5 and 6, of the authors' data set, and one on overhead compensation.
+"""Defines the experiments of figures 3, 5 and 6, those of the authors' data set, and an experiment on overhead
+compensation.
 
 Flows, marks and rates are from a replication (see `__init__`) and from the authors' data set. Comments in the scenario
 files mark assumed settings.
@@ -19,11 +20,11 @@ TINS = {"cake": "besteffort", "cake_diff3": "diffserv3", "cake_diff4": "diffserv
 
 FILTERS = ("none", "conservative", "aggressive")
 UPLINKS = (0.3, 0.5, 1.0, 2.0, 3.0)
-"""Uplink rates in Mbit/s; the downlink has 30 Mbit/s."""
+"""Uplink rates in Mbit/s. The downlink's rate is 30 Mbit/s."""
 
 
 def _both(name: str) -> dict[str, str]:
-    """Scenario keys for the same queue, shaped to 10 Mbit/s, in both directions."""
+    """Returns the scenario keys for the same queue, shaped to 10 Mbit/s, in both directions."""
     if name == "fq_codel":
         return {}
     queue = f'{{ kind = "cake", bandwidth = "10 Mbit/s", tins = "{TINS[name]}", framing = "ethernet" }}'

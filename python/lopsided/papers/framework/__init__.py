@@ -1,1 +1,1 @@
-"""Common parts of all papers: the model of a paper, and how experiments are run, judged, drawn and written."""
+"""The parts that all papers share: the model of a paper, and the code that runs, judges, draws and writes."""

@@ -1,4 +1,4 @@
-"""Settings that a paper does not give: `assumptions.toml` has one table per assumption.
+"""Reads the settings that a paper does not state: `assumptions.toml` has one table per assumption.
 
     [framing]
     parameter = "what the printed rates count"
@@ -26,10 +26,7 @@ from lopsided.papers.framework.model import Assumption, Variant
 def load(paper: Path) -> tuple[Assumption, ...]:
     """Reads `assumptions.toml` from the paper's folder.
 
-    Raises
-    ------
-    ValueError
-        If a table lacks a text or has an unknown key. The message names the table.
+    Raises ------ ValueError If a text is missing in a table, or if a key is unknown. The message names the table.
     """
     path = paper / "assumptions.toml"
     tables = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Functions that judge claims. Each builds the criterion, numbers, verdict and reason from the same values.
+"""Judges claims. Each function builds the criterion, the numbers, the verdict and the reason from the same values.
 
     rises("variation", m.curve("sweep", "variation", "buffer_packets"))
     all_of(at_least(90, rates), agree_within(0.05, rates))
@@ -24,14 +24,14 @@ from lopsided.papers.framework.model import Claim, Measured, Origin, Verdict
 from lopsided.papers.framework.published import PublishedValue
 
 POINTS = 10.0
-"""Largest difference in percentage points at which a measured percentage is near the published one."""
+"""A measured percentage is near the published one if it differs by at most this number of percentage points."""
 
 SHARE = 0.15
-"""Largest relative difference at which other quantities are near. Reading a noisy logarithmic plot has about this
-error."""
+"""Other quantities are near if their relative difference is at most this fraction. A value read from a noisy
+logarithmic plot has about this error."""
 
 MORE = 1.1
-"""Ratio from which one quantity counts as more than another."""
+"""One quantity counts as more than another if their ratio is at least this high."""
 
 
 Check: TypeAlias = Callable[[Measurements], Verdict]
@@ -41,8 +41,8 @@ Numbers: TypeAlias = Callable[[Measurements], Iterable[Measured]]
 def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
     """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
 
-    For example, "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. Ranges that share no end with the
-    statement's range are ignored, because they describe another quantity.
+    For example, "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. A range that has no end in common with
+    the statement's range is ignored, because it describes another quantity.
     """
     said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
     judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
@@ -65,7 +65,7 @@ def key_of(check: Callable[..., Verdict]) -> str:
 
 @dataclass(frozen=True)
 class Statements:
-    """Decorator that turns a function into a claim: `@of_paper(statement, where)`.
+    """A decorator that turns a function into a claim: `@of_paper(statement, where)`.
 
     The function's name becomes the claim's key.
 
@@ -114,7 +114,7 @@ class Statements:
         why: str = "",
         notes: tuple[str, ...] = (),
     ) -> Claim:
-        """Returns the claim that every measured number is near its published counterpart (see `near`).
+        """Returns the claim that every measured number is near its published value (see `near`).
 
         `why` is added to the reason for a failure. `notes` are always shown.
         """
@@ -161,7 +161,7 @@ def kilobytes(name: str, value: Spread | float, published: PublishedValue | None
 
 
 def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
-    """Holds if each number is near its published counterpart; numbers without one are ignored.
+    """Holds if each number is near its published value. Numbers without a published value are ignored.
 
     A percentage is near within `POINTS` and a factor of 2, other quantities within the fraction `SHARE`. `printed`
     converts from the published to the measured unit.
@@ -179,7 +179,7 @@ def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
 
 
 def within(tolerance: float, numbers: Iterable[Measured]) -> Verdict:
-    """Holds if each number is within `tolerance` of its published counterpart, in the number's unit."""
+    """Holds if each number is within `tolerance` of its published value, in the unit of the number."""
     numbers = tuple(numbers)
     unit = next((each.unit for each in numbers if each.published is not None), "")
     rule = f"within {tolerance:g} {unit} of print"
@@ -226,7 +226,7 @@ def _bounded(numbers: Iterable[Measured], bound: str, fits: Callable[[float], bo
 
 
 def agree_within(share: float, numbers: Iterable[Measured], name: str = "greatest difference") -> Verdict:
-    """Holds if the least and the greatest number differ by less than the fraction `share`."""
+    """Holds if the smallest and the largest number differ by less than the fraction `share`."""
     numbers = tuple(numbers)
     values = [each.value for each in numbers]
     difference = number(name, (max(values) - min(values)) / max(values), "percent", scale=100)
@@ -235,7 +235,7 @@ def agree_within(share: float, numbers: Iterable[Measured], name: str = "greates
 
 
 def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
-    """Holds if each number is more than `by` times the next."""
+    """Holds if each number is more than `by` times the next number."""
     numbers = tuple(numbers)
     holds = all(one.value > by * other.value for one, other in pairwise(numbers))
     margin = f"at least {by:g} times" if by != 1 else "more than"
@@ -244,7 +244,7 @@ def ordered(numbers: Iterable[Measured], by: float = MORE) -> Verdict:
 
 
 def ratio(name: str, one: Measured, other: Measured, *, above: float = -np.inf, below: float = np.inf) -> Verdict:
-    """Holds if `one / other` is above `above` and below `below`. The verdict lists both numbers and their ratio."""
+    """Holds if `one / other` is above `above` and below `below`. The verdict lists both numbers and the ratio."""
     found = number(name, one.value / other.value if other.value else np.copysign(np.inf, one.value))
     bounds = [f"{word} {bound:g}" for word, bound in (("above", above), ("below", below)) if np.isfinite(bound)]
     reason = f"{name} is {text.number(found.value)} ({text.named(one)}; {text.named(other)})"
@@ -304,7 +304,7 @@ def proportional(
 def all_of(*verdicts: Verdict) -> Verdict:
     """Holds if all verdicts hold. The reason names the verdicts that fail."""
     failing = [each for each in verdicts if not each.holds]
-    # Verdicts may share criteria, numbers and notes, so each is listed once.
+    # Several verdicts may have the same criteria, numbers and notes, so each is listed once.
     return Verdict(
         not failing,
         "; ".join(dict.fromkeys(each.criterion for each in verdicts if each.criterion)),
@@ -315,7 +315,7 @@ def all_of(*verdicts: Verdict) -> Verdict:
 
 
 def _joined(reasons: Iterable[str]) -> str:
-    """Joins reasons with semicolons, or as sentences if one reason has several."""
+    """Joins reasons with semicolons, or as sentences if a reason consists of several sentences."""
     reasons = tuple(reasons)
     if not any(". " in each for each in reasons):
         return "; ".join(reasons)

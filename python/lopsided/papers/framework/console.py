@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.reproduction import ClaimOutcome, Entry, Reproduction
 
 _NAMED = 6
-"""Number of unexpected verdicts that are named. The report lists all."""
+"""Maximum number of unexpected verdicts that are named. The report lists all of them."""
 
 HEADINGS = {
     "paper": "The paper's statements",
@@ -29,11 +29,11 @@ HEADINGS = {
     "fitted": "Fitted: a setting was chosen with the printed numbers in view",
     "ours": "Our own measures and explanations",
 }
-"""Headings of the statements by origin, in report order."""
+"""Headings of the statements by origin, in the order of the report."""
 
 
 def show(reproduction: Reproduction, console: Console, report: Path, *, in_full: bool) -> None:
-    """Prints the summary, and before it every claim and comparison if `in_full`."""
+    """Prints the summary. With `in_full`, prints every claim and comparison before the summary."""
     if in_full:
         comparisons = [each for _, artifact in reproduction.artifacts for each in artifact.comparisons]
         if comparisons:

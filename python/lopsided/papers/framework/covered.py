@@ -33,18 +33,18 @@ class Entry:
     state: State
     measured: Spread | None = None
     source: str = ""
-    """The figure, statement or experiments that the measured value comes from."""
+    """The figure, statement or experiments from which the measured value comes."""
     remark: str = ""
     reason: str = ""
 
     @property
     def is_result(self) -> bool:
-        """True if the value is a result of the paper, not a setting or a citation."""
+        """True if the value is a result of the paper, and not a setting or a citation."""
         return self.published.kind in RESULTS
 
     @property
     def is_beside(self) -> bool:
-        """True if the published value has a measured value or a judged statement."""
+        """True if the published value has a measured value or a judged statement as its counterpart."""
         return self.state in ("measured", "judged")
 
     @property
@@ -134,7 +134,7 @@ def _key(row: PublishedValue) -> tuple[object, ...]:
 
 def _compared(artifacts: Iterable[tuple[Figure, Artifact]]) -> dict[tuple[object, ...], tuple[Spread, str, str]]:
     values: dict[tuple[object, ...], tuple[Spread, str, str]] = {}
-    # `setdefault`: the first figure that compares a value is its source.
+    # `setdefault` keeps the first figure that compares a value as its source.
     for figure, artifact in artifacts:
         for each in artifact.comparisons:
             if math.isfinite(each.measured):
@@ -162,16 +162,10 @@ class Counts:
     ----------
     results
         Published results.
-    beside
-        Results with a measured value or a judged statement.
-    without
-        Results with neither, for a recorded reason.
-    missing
-        Results with neither, and without a reason.
-    values, near
-        Count of measured numbers, and of those within `NEAR` of the published value.
-    bounds, kept
-        Count of measured published bounds, and of those that the measurement satisfies.
+    beside Results that have a measured value or a judged statement. without Results that have neither, for a recorded
+    reason. missing Results that have neither, without a reason. values, near Number of measured values, and number of
+    those that are within `NEAR` of the published value. bounds, kept Number of published bounds that were measured, and
+    number of those that the measurement satisfies.
     """
 
     results: int

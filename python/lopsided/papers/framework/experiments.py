@@ -1,8 +1,8 @@
 """Runs a paper's experiments and measures every run.
 
-All runs go to the simulator in one call, which keeps its workers busy. Repetition r has the same seed in every case, so
-that settings see the same random numbers. Complete runs are kept only for `keep` and the first repetition; other runs
-leave one row each, so that memory hardly grows.
+All runs are passed to the simulator in one call, which keeps its workers busy. Repetition r has the same seed in every
+case, so that all settings use the same random numbers. Complete runs are kept only for the first repetition of
+experiments with `keep`. Other runs leave only one row, so that memory hardly grows.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def run_experiments(
         if repetition < times[experiment.key]
     ]
     scenarios = _scenarios(paper, due, overrides or {})
-    # `seeds` raises if a seed exceeds 64 bits.
+    # `seeds` raises an error if a seed exceeds 64 bits.
     first_seeds = {number: seeds(number + seed - 1, repetitions)[0] for number in {each.seed for each in scenarios}}
     # Cases with the same scenario and seed share one run.
     sharing: dict[tuple[str, int, frozenset[str]], list[int]] = {}

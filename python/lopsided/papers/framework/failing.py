@@ -1,4 +1,4 @@
-"""Reasons why statements fail. A paper with failing statements has them in `failing.toml`:
+"""Reads the reasons why statements fail. A paper with failing statements has these reasons in `failing.toml`:
 
     [causes]
     print = "the printed 86 % exceed what the line carries beside all ACKs"
@@ -7,7 +7,7 @@
     cause = "ours"
     needs = "the upload's retransmissions found room in the queue as often as its first packets do"
 
-`causes` explains each cause that occurs. `needs` is the condition under which the statement would hold.
+The table `causes` explains each cause that occurs. `needs` is the condition under which the statement would hold.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CAUSES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Failing:
-    """Why a statement fails (a key of `CAUSES`), and the condition under which it would hold."""
+    """The cause of a failing statement (a key of `CAUSES`), and the condition under which the statement would hold."""
 
     cause: str
     needs: str
@@ -45,10 +45,7 @@ class Causes:
 def load(paper: Path) -> Causes:
     """Reads `failing.toml` from the paper's folder. A paper without the file has no causes.
 
-    Raises
-    ------
-    ValueError
-        If a table has an unknown cause or lacks `needs`. The message names the table.
+    Raises ------ ValueError If a table has an unknown cause or no `needs`. The message names the table.
     """
     path = paper / "failing.toml"
     if not path.exists():

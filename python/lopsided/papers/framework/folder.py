@@ -21,7 +21,8 @@ class Files(TypedDict):
 
 
 def files_beside(module: str) -> Files:
-    """Returns the folder of a module (its `__file__`), with the assumptions, causes and choices in hindsight in it."""
+    """Returns the folder of a module (its `__file__`), and the assumptions, causes and choices in hindsight from that
+    folder."""
     folder = Path(module).parent
     choices: list[str] = []
     if (path := folder / "hindsight.toml").exists():

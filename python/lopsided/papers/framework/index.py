@@ -1,4 +1,5 @@
-"""One page for all studies: each study's result, number of statements that hold, figures and run time."""
+"""Writes one page about all studies: the result, the number of statements that hold, the figures and the run time of
+each study."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """A measured column over the varied setting, in ascending order."""
+    """A measured column as a function of the varied setting, in ascending order."""
 
     x: Array
     median: Array
@@ -71,7 +71,8 @@ class Curve:
         return cls(curves[0].x, *ends)
 
     def against(self, x: Array) -> Curve:
-        """Returns the curve over another quantity. `x` has its value for each setting, in ascending order."""
+        """Returns the curve as a function of another quantity. `x` has the value of this quantity for each setting, in
+        ascending order."""
         order = np.argsort(x)
         return Curve(x[order], self.median[order], self.low[order], self.high[order])
 
@@ -81,12 +82,12 @@ class Curve:
 
     @property
     def first(self) -> float:
-        """The median at the least setting."""
+        """The median at the smallest setting."""
         return float(self.median[0])
 
     @property
     def last(self) -> float:
-        """The median at the greatest setting."""
+        """The median at the largest setting."""
         return float(self.median[-1])
 
     @property
@@ -134,7 +135,7 @@ class Measurements:
 
     @property
     def repetitions(self) -> tuple[int, ...]:
-        """Repetitions that were run, counted from 0."""
+        """The repetitions that were run, counted from 0."""
         return self.repetitions_of(self._rows)
 
     def repetitions_of(self, experiments: Iterable[str]) -> tuple[int, ...]:
@@ -166,7 +167,7 @@ class Measurements:
         rows = self._rows[experiment]
         labels = self._labels[experiment]
         values = [name for name in rows.columns if name not in (*labels, *_IDENTITY)]
-        # polars skips nulls, but not NaN. A repetition without a value must not affect the others.
+        # polars skips nulls, but not NaN. If a repetition has no value, this must not affect the other repetitions.
         return rows.group_by(labels, maintain_order=True).agg(
             *(pl.col(name).fill_nan(None).median() for name in values),
             *(pl.col(name).fill_nan(None).min().alias(f"{name}_low") for name in values),
@@ -190,12 +191,12 @@ class Measurements:
         return Spread(*(math.nan if row[column + end] is None else float(row[column + end]) for end in _ENDS))
 
     def curve(self, experiment: str, column: str, over: str, **labels: Label) -> Curve:
-        """Returns a column over the label `over`, for the cases with these labels."""
+        """Returns a column as a function of the label `over`, for the cases with these labels."""
         key = (experiment, column, over, frozenset(labels.items()))
         if key not in self._curves:
             rows = sorted(self._where(experiment, labels), key=lambda row: row[over])
             found = [[row[name] for row in rows] for name in (over, *_with_ends(column))]
-            # numpy turns `None` (not measured) into NaN.
+            # numpy converts `None` (not measured) to NaN.
             self._curves[key] = Curve(*(np.array(values, dtype=np.float64) for values in found))
         return self._curves[key]
 
@@ -210,10 +211,11 @@ class Measurements:
         return self._runs[experiment, frozenset(labels.items())]
 
     def repetition(self, repetition: int) -> Measurements:
-        """Returns one repetition's measurements. An experiment without this repetition uses another one."""
+        """Returns the measurements of one repetition. If an experiment does not have this repetition, another one is
+        used."""
         import polars as pl
 
-        # Only the first repetition's complete runs are kept.
+        # Complete runs are kept only for the first repetition.
         rows = {key: frame.filter(pl.col("repetition") == _nth(frame, repetition)) for key, frame in self._rows.items()}
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
@@ -238,7 +240,7 @@ class Measurements:
 
 
 def _nth(rows: pl.DataFrame, repetition: int) -> int:
-    """The given repetition, or another if the experiment has fewer."""
+    """Returns the number of this repetition, or of another one if the experiment has fewer repetitions."""
     there = sorted(rows["repetition"].unique().to_list())
     return repetition if repetition in there else there[repetition % len(there)]
 

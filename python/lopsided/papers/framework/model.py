@@ -1,7 +1,7 @@
 """The parts of a paper: published values, experiments, figures, claims and assumptions.
 
 A paper is a package next to this folder. Its `PAPER` declares experiments (scenario files with overrides), and the
-figures and claims that use their results. All papers share the code that runs, compares and reports.
+figures and claims that use the results. All papers share the code that runs, compares and reports.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Overrides: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Case:
-    """One setting of an experiment: a scenario file, overridden keys, and the labels of its row."""
+    """One setting of an experiment: a scenario file, the keys to override, and the labels of its row."""
 
     scenario: str
     overrides: Overrides
@@ -70,12 +70,12 @@ class Experiment:
     usual: int | None = None
     """Default number of repetitions; the paper's number if `None`.
 
-    It is smaller if no statement needs the experiment or if random numbers hardly matter. It is larger if a verdict
-    varies between seeds.
+    The number is smaller if no statement needs the experiment, or if random numbers hardly matter. It is larger if a
+    verdict depends on the seed.
     """
     only_in_full: bool = False
-    """True if no statement and no published number needs the experiment. It runs with `--full`, or for one of its
-    figures."""
+    """True if no statement and no published number needs the experiment. The experiment runs with `--full`, or if one
+    of its figures is requested."""
 
     @property
     def at_full_length(self) -> Experiment:
@@ -90,7 +90,8 @@ class Experiment:
         return replace(self, cases=cases)
 
     def repetitions(self, asked: int, *, usual: bool) -> int:
-        """Returns the number of repetitions. The user requests `asked`; the paper's own number is `usual`."""
+        """Returns the number of repetitions: `asked`, or with `usual` the experiment's own default number if it has
+        one."""
         wanted = self.usual if usual and self.usual is not None else asked
         return wanted if self.most is None else min(wanted, self.most)
 
@@ -139,7 +140,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Measured:
-    """One measured number of a verdict, and its published counterpart, if any."""
+    """One measured number of a verdict, and its published value, if there is one."""
 
     name: str
     value: float
@@ -189,7 +190,7 @@ Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement of the paper, in our words, and the function that judges it.
+    """A statement of the paper in our own words, and the function that judges it.
 
     If a statement has several interpretations, each is a claim with the same statement, and `reading` names the
     interpretation.
@@ -201,7 +202,8 @@ class Claim:
     needs: tuple[str, ...]
     check: Callable[[Measurements], Verdict]
     known_not_to_hold: bool = False
-    """The recorded verdict. Reports flag a claim whose verdict differs from the recorded one."""
+    """True if the claim failed when its verdict was recorded. Reports flag a claim whose verdict differs from the
+    recorded one."""
     origin: Origin = "paper"
     reading: str = ""
 
@@ -232,8 +234,8 @@ class Variant:
 class Assumption:
     """A setting that the paper does not state: the assumed value, the reason, and alternatives.
 
-    `experiments` are repeated under the variants (default: `Paper.varied`). `fits` names the statements whose printed
-    numbers determined the value; their origin is `fitted`.
+    The experiments in `experiments` are repeated under the variants (default: `Paper.varied`). `fits` names the
+    statements whose printed numbers determined the value. The origin of these statements is `fitted`.
     """
 
     key: str
@@ -259,14 +261,9 @@ class KeyResult:
 class Paper:
     """One paper, ready to be reproduced.
 
-    Attributes
-    ----------
-    repeat
-        Default number of repetitions. Figures over time show the first.
-    varied
-        Experiments that are repeated under every variant. Key results read only these.
-    paired
-        Number of variants that are also run in pairs. Those that change the most verdicts are chosen.
+    Attributes ---------- repeat Default number of repetitions. Figures over time show the first repetition. varied
+    Experiments that are repeated under every variant. Key results read only these experiments. paired Number of
+    variants that also run in pairs. The variants that change the most verdicts are chosen.
     answer
         Returns the study's result in at most two sentences.
     answer_needs
@@ -290,9 +287,9 @@ class Paper:
     answer: Callable[[Measurements], str] | None = None
     answer_needs: tuple[str, ...] = ()
     coverage: tuple[Rule, ...] = ()
-    """Counterparts of the published values that no figure and no statement compares."""
+    """Rules for the published values that no figure and no statement compares."""
     causes: Causes = field(default_factory=Causes)
-    """Why statements fail."""
+    """The reasons why statements fail."""
     hindsight: tuple[str, ...] = ()
     """Choices that were made after results had been seen, one sentence each."""
     world: str = "sim"
@@ -302,12 +299,13 @@ class Paper:
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     """Experiments by chapter. Chapters can be run separately."""
     left_to_full: tuple[Claim, ...] = ()
-    """Statements that only `--full` judges; set by `by_default`."""
+    """Statements that only `--full` judges. `by_default` sets this field."""
     drawn_in_full: tuple[Figure, ...] = ()
-    """Figures that `--full` or `--figure` draws; set by `by_default`."""
+    """Figures that only `--full` or `--figure` draws. `by_default` sets this field."""
 
     def only(self, chapter: str) -> Paper:
-        """Returns the study with the figures and claims of one chapter; raises KeyError for an unknown chapter."""
+        """Returns the study with only the figures and claims of one chapter. Raises KeyError if the chapter is
+        unknown."""
         experiments = set(self.chapters[chapter])
         answered = set(self.answer_needs) <= experiments
         return replace(
@@ -323,7 +321,7 @@ class Paper:
 
     @property
     def by_default(self) -> Paper:
-        """The study without experiments that are `only_in_full`, and without their figures and statements."""
+        """Returns the study without experiments that are `only_in_full`, and without their figures and statements."""
         left = {each.key for each in self.experiments if each.only_in_full}
         return replace(
             self,
@@ -333,7 +331,7 @@ class Paper:
             assumptions=tuple(
                 replace(each, experiments=tuple(key for key in each.experiments if key not in left))
                 for each in self.assumptions
-                # An assumption without `experiments` varies those of the paper.
+                # An assumption without `experiments` varies the experiments of the paper.
                 if not each.experiments or not left.issuperset(each.experiments)
             ),
             left_to_full=tuple(each for each in self.claims if not left.isdisjoint(each.needs)),
@@ -355,7 +353,7 @@ class Paper:
     def figure(self, number: str) -> Figure | None:
         """Returns a figure or table by number ("5.1") or name ("table 6.2", "figure-5.1"); `None` if unknown."""
         wanted = " ".join(re.sub(r"^fig\b\.?", "figure", number.strip().lower().replace("-", " ")).split())
-        # Reversed, so that the first of two figures with the same number wins.
+        # The figures are reversed, so that the first of two figures with the same number is found.
         figures = self.figures[::-1]
         names = {each.name.lower().replace("-", " "): each for each in figures}
         numbers = {each.number.lower().replace("-", " "): each for each in figures}

@@ -30,7 +30,7 @@ def write(reproduction: Reproduction, folder: Path) -> Path:
     """Writes report.html, the summaries, and every figure's data (CSV) and drawing (SVG).
 
     An earlier report in this folder is replaced. A single requested figure, and figures in the journal-column style,
-    are also written as PDF, which takes 5 times as long.
+    are also written as PDF. Writing a PDF takes 5 times as long.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def _comparison(each: Comparison) -> dict[str, str]:
 
 
 def _groups(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """The claims by origin. Failing claims come first, sorted by cause."""
+    """Returns the claims by origin. Failing claims come first, sorted by cause."""
     causes = reproduction.paper.causes
 
     def rank(outcome: ClaimOutcome) -> tuple[bool, int]:
@@ -287,7 +287,7 @@ def _base(outcome: Any) -> dict[str, str]:
 
 
 def _variants(reproduction: Reproduction) -> list[dict[str, Any]]:
-    """Rows of the sensitivity table: single variants first, then pairs."""
+    """Returns the rows of the sensitivity table: first single variants, then pairs."""
     return [
         {
             "pair": len(each.varied) > 1,

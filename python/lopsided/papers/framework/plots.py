@@ -81,14 +81,14 @@ class Line:
 
 
 def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
-    """Returns the mark of a published value: a hollow diamond."""
+    """Returns the mark for a published value: a hollow diamond."""
     return Line([x], [y], ink, look="points", mark="D", size=8, hollow=True, label=label)
 
 
 def side_by_side(
     places: Sequence[float], groups: Sequence[tuple[str, str, Sequence[Spread]]], scale: float = 1.0, width: float = 0.8
 ) -> Iterable[Line]:
-    """Yields bars side by side at each place: one per group `(title, ink, values)`, with its range.
+    """Yields bars side by side at each place. Each group `(title, ink, values)` has one bar, with its range.
 
     The bars at one place have the total width `width`.
     """
@@ -110,9 +110,9 @@ def _none(_m: Measurements) -> Iterable[Line]:
 class Panel:
     """One panel: its axis, lines and limits.
 
-    By default the axis runs from 0, or from a negative least value, to just above the greatest value. `levels` are
-    horizontal lines `(y, ink)`, `uprights` positions of vertical lines. `legend` is the position and the number of
-    columns.
+    By default the axis runs from 0 (or from the smallest value, if negative) to just above the largest value. `levels`
+    are horizontal lines `(y, ink)`. `uprights` are the positions of vertical lines. `legend` is the position and the
+    number of columns.
     """
 
     y: str
@@ -144,7 +144,7 @@ class Plot:
     comparisons: Callable[[Measurements], Iterable[Comparison]] | None = None
     data: Callable[[Measurements], pl.DataFrame] | None = None
     axis: str = field(default="x")
-    """The column name of the axis in the figure's data."""
+    """The name of the axis's column in the figure's data."""
 
     def but(self, **changes: Any) -> Plot:
         return replace(self, **changes)
@@ -223,7 +223,7 @@ def _draw_line(axes: Axes, line: Line) -> None:
     if line.hollow:
         look |= {"markerfacecolor": "none", "markeredgewidth": 1.6}
     elif line.mark in "_x+" and line.mark:
-        # These markers have no face, so the edge needs the width.
+        # These markers are not filled, so their edge must be wide.
         look |= {"markeredgewidth": 2.2}
     look |= {"linestyle": ""} if line.look == "points" else {"linestyle": line.style, "linewidth": line.width}
     if line.look == "step":
@@ -236,7 +236,7 @@ def _numbers(values: ArrayLike | None) -> Array:
 
 
 def _caption(axes: Axes, text: str) -> None:
-    """Writes a line of text above a panel, which shrinks by the text's height."""
+    """Writes a line of text above a panel. The panel shrinks by the height of the text."""
     box = axes.get_position()
     room = _CAPTION_IN / style.figure_of(axes).get_figheight()
     axes.set_position((box.x0, box.y0, box.width, box.height - room))
@@ -246,7 +246,7 @@ def _caption(axes: Axes, text: str) -> None:
 
 
 def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
-    """Joins the lines that have a column name, on the axis."""
+    """Joins the lines that have a column name into one table, by the values of the axis."""
     frames: list[pl.DataFrame] = []
     for line in lines:
         if not line.column:
@@ -258,7 +258,7 @@ def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
 
 
 def provenance_of(m: Measurements, experiment: str, *, bands: bool) -> str:
-    """Returns the small print on an experiment: runs per point, and digest."""
+    """Returns the small print about an experiment: the number of runs per point, and the digest."""
     runs = max(m.table(experiment)["runs"].to_list(), default=0)
     range_of = ", band: their range" if bands else ""
     spread = f"median of {runs} runs per point{range_of}" if runs > 1 else "one run per point"

@@ -1,8 +1,8 @@
-"""The published values of a paper: `published.csv` has one row per number.
+"""Reads the published values of a paper: `published.csv` has one row per number.
 
 Every file has the columns `where` (table, figure or section), `metric`, `value`, `unit`, `qualifier`, `kind`, `note`.
-Further columns are conditions that the paper varies, such as a buffer size. A condition with an empty cell does not
-apply. `where`, the conditions and `metric` identify a row.
+Further columns are conditions that the paper varies, such as a buffer size. If the cell of a condition is empty, the
+condition does not apply. `where`, the conditions and `metric` identify a row.
 
 - `qualifier`: `eq` as printed; `approx`; `lt`, `le`, `gt`, `ge` bounds; `lo`, `hi` the two ends of a printed range.
 - `kind`: `result` of the paper's measurements or simulations; `setting`; `computed` by arithmetic in the paper; `cited`
@@ -44,7 +44,7 @@ class PublishedValue:
         return float(self.value.replace(",", ""))
 
     def __str__(self) -> str:
-        """Returns the value as printed, with its qualifier and unit, for a table cell."""
+        """Returns the value for a table cell as the paper prints it, with its qualifier and unit."""
         unit = {"fraction": "", "ratio": "", "text": "", "": "", "h:mm:ss": "", "percent": " %"}.get(
             self.unit, f" {self.unit}"
         )

@@ -3,8 +3,8 @@
 A number is covered if a measured or published value of the verdict rounds to it, as a fraction or in percent. Names of
 settings and the criterion cover numbers too. A signed number needs a value with the same sign.
 
-Quantities in words count: `twice`, `half`, `two minutes`. References to parts of a paper, names of lines (2400/196) and
-profiles (linux-2.6), and labels (R2, MER-A16) do not count.
+Quantities in words, such as `twice`, `half` or `two minutes`, are checked too. References to parts of a paper, names of
+lines (2400/196) and profiles (linux-2.6), and labels (R2, MER-A16) are not checked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FURTHER = re.compile(
     r"|scripts)\s+[A-Z]?\d[\w.-]*(?:(?:,| and| to| or)\s+[A-Z]?\d[\w.-]*)+",
     re.IGNORECASE,
 )
-"""Only a plural noun starts a list: in `phase 2, 30 packets wait` the 30 is a quantity."""
+"""Only a plural noun starts a list. In `phase 2, 30 packets wait`, the number 30 is a quantity."""
 _NAME = re.compile(r"\b\w*[A-Za-z]\w*[-/.]?\w*\d[\w./-]*|\b\d+(?:\.\d+)?/\d+(?:\.\d+)?\b")
 _NUMBER = re.compile(r"(?:(?<![\w.])[-+])?\d[\d,]*(?:\.\d+)?")
 _WORDS = {
@@ -44,11 +44,11 @@ _WORD = re.compile(
     r"hours?|times|points|per cent|packets|segments|round trips|octets)\b))\b",
     re.IGNORECASE,
 )
-"""Words that express a quantity. Counts of things, such as `three links`, do not match."""
+"""Words that express a quantity. Numbers of things, such as `three links`, do not match."""
 
 
 def unexplained(verdict: Verdict) -> list[str]:
-    """Returns the numbers in the reason and the notes that the verdict's data does not contain."""
+    """Returns the numbers in the reason and the notes that are not in the verdict's data."""
     known = list(_known(verdict))
     found: list[str] = []
     for sentence in (verdict.reason, *verdict.notes):
@@ -76,7 +76,7 @@ def _number(token: str) -> float:
 
 
 def _covered(token: str, known: Iterable[float]) -> bool:
-    # A value matches if it rounds to the digits in the text. A quantity in words must match exactly.
+    # A value matches if it rounds to the digits in the text. For a quantity in words, the value must match exactly.
     digits = 0.0 if token.lower() in _WORDS else 0.5 * 10.0 ** -len(token.partition(".")[2])
     wanted, signed = _number(token), token[0] in "+-"
     return any(

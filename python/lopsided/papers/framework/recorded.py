@@ -2,8 +2,8 @@
 
     python -m lopsided.papers.framework.recorded PAPER EXPERIMENT [LABEL ...]
 
-runs the labelled cases, or all cases, in the kernel world (docs/kernel.md) with the first seed. It rewrites
-`linux-EXPERIMENT.csv` after each case. The kernel is a current one, not that of the paper's year.
+runs the cases with these labels (default: all cases) in the kernel world (docs/kernel.md) with the first seed. It
+rewrites `linux-EXPERIMENT.csv` after each case. The kernel is a current one, and not that of the paper's year.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def read(paper: Path, experiment: str) -> pl.DataFrame:
 
 
 def record(paper: Paper, experiment: Experiment, only: list[str]) -> None:
-    """Runs the cases of an experiment and writes each into the record.
+    """Runs the cases of an experiment and writes each result into the record.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def check(folder: Path) -> None:
 
 
 def _files(folder: Path) -> set[Path] | None:
-    """The files of the report in this folder; `None` if there is no report."""
+    """Returns the files of the report in this folder; `None` if there is no report."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         known = {Path(name) for name in manifest["files"]} if manifest["kind"] == KIND else None

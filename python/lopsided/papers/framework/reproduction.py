@@ -19,14 +19,14 @@ Progress = Callable[[str, float], object]
 
 @dataclass(frozen=True)
 class ClaimOutcome:
-    """The verdict on a claim by the medians, and the number of repetitions in which it holds."""
+    """The verdict on a claim, judged by the medians, and the number of repetitions in which the claim holds."""
 
     claim: Claim
     verdict: Verdict
     held_in: int
     repetitions: int
     recorded: bool = True
-    """True if the recorded verdict applies: the runs use the paper's own seeds."""
+    """True if the recorded verdict applies, because the runs use the paper's own seeds."""
 
     @property
     def surprising(self) -> bool:
@@ -39,13 +39,13 @@ class ClaimOutcome:
 
     @property
     def is_toss(self) -> bool:
-        """True if at least 25 % of the seeds contradict the others."""
+        """True if at least 25 % of the seeds contradict the other seeds."""
         return min(self.held_in, self.repetitions - self.held_in) >= self.repetitions / 4
 
 
 @dataclass(frozen=True)
 class Move:
-    """A claim whose verdict changes under a variant, and the new verdict.
+    """A claim whose verdict changes under a variant, with the new verdict.
 
     `steady` is true if all seeds agree under the assumed values.
     """
@@ -60,11 +60,11 @@ class Move:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The changed results under one variant or a pair of variants."""
+    """The results that change under one variant or under a pair of variants."""
 
     varied: tuple[tuple[Assumption, Variant], ...]
     results: Mapping[str, float]
-    """Key results under the variant, by key."""
+    """The key results under the variant, by key."""
     moves: tuple[Move, ...]
     together: tuple[Move, ...] = ()
     """The verdicts that change only if both variants of a pair apply."""
@@ -147,7 +147,7 @@ class Failure:
 
     @property
     def count(self) -> str:
-        """Number of statements, as text with the noun."""
+        """The number of statements as text, with the noun."""
         return f"{len(self.claims)} statement{'s' if len(self.claims) != 1 else ''}"
 
 
@@ -178,14 +178,15 @@ class Entry:
 
 
 def held_in_short(outcomes: Sequence[ClaimOutcome]) -> str:
-    """Returns the number of statements that hold, per interpretation."""
+    """Returns the number of statements that hold, for each interpretation."""
     read = _by_reading(outcomes).values()
     numbers = " or ".join(dict.fromkeys(str(_held(judged)) for judged in read))
     return f"{numbers} of {' or '.join(dict.fromkeys(str(len(judged)) for judged in read))}"
 
 
 def _by_reading(outcomes: Sequence[ClaimOutcome]) -> dict[str, list[ClaimOutcome]]:
-    """The statements by interpretation. Every group includes the statements that have only one."""
+    """Returns the statements by interpretation. Every group includes the statements that have only one
+    interpretation."""
     readings = list(dict.fromkeys(each.claim.reading for each in outcomes if each.claim.reading)) or [""]
     return {reading: [each for each in outcomes if each.claim.reading in ("", reading)] for reading in readings}
 
@@ -199,7 +200,7 @@ def left_to_live(paper: Paper) -> int:
 
 
 def is_toss(outcome: ClaimOutcome) -> bool:
-    """Returns true if at least 25 % of more than 3 seeds contradict the verdict of the medians."""
+    """Returns true if there are more than 3 seeds and at least 25 % of them contradict the verdict of the medians."""
     return not outcome.unanimous and outcome.repetitions > 3 and outcome.is_toss
 
 
@@ -232,8 +233,8 @@ def _opening(found: Reproduction) -> list[str]:
 def by_cause(found: Reproduction) -> dict[str, list[str]]:
     """Returns the keys of the failing statements by cause, in the order of `CAUSES`.
 
-    Statements without a recorded cause come last, under `""`. If a statement has several interpretations, the first
-    decides.
+    Statements without a recorded cause come last, under the key `""`. If a statement has several interpretations, the
+    first one determines the cause.
     """
     failing: dict[str, list[str]] = {}
     seen: set[str] = set()
@@ -250,7 +251,8 @@ def by_cause(found: Reproduction) -> dict[str, list[str]]:
 
 
 def _of_paper(outcomes: Sequence[ClaimOutcome]) -> list[str]:
-    """Returns one line per interpretation: the statements that hold, and those whose verdict depends on the seed."""
+    """Returns one line per interpretation: the number of statements that hold, and the number of statements whose
+    verdict depends on the seed."""
     found: list[str] = []
     for reading, judged in _by_reading(outcomes).items():
         by = f" if read as {reading}" if reading else ""
@@ -298,7 +300,7 @@ def run(
     on_record: bool = True,
     progress: Progress = lambda _what, _share: None,
 ) -> Reproduction:
-    """Runs the needed experiments and judges the claims. `drawn` adds the figures.
+    """Runs the experiments that are needed, and judges the claims. The function `drawn` adds the figures.
 
     Parameters
     ----------
@@ -317,9 +319,8 @@ def run(
         Number of seeds for each setting.
     seed
         First seed; 1 if `None`.
-    on_record
-        False if the recorded verdicts do not belong to these experiments, for example at full length. They apply only
-        to the paper's own repetitions from seed 1.
+    on_record False if the recorded verdicts do not belong to these experiments, for example at full length. Recorded
+        verdicts apply only to the paper's own number of repetitions from seed 1.
     progress
         Called with the current activity and its completed fraction, from 0 to 1.
     """
@@ -395,7 +396,8 @@ def again(reproduction: Reproduction) -> str:
 
 
 def drawn(found: Reproduction, figures: Iterable[Figure]) -> Reproduction:
-    """Returns the reproduction with these figures drawn. A complete one also gets the coverage of published values."""
+    """Returns the reproduction with these figures drawn. If the reproduction is complete, the coverage of published
+    values is added."""
     whole = replace(found, artifacts=tuple((figure, figure.make(found.measurements)) for figure in figures))
     complete = len(whole.artifacts) == len(found.paper.figures) and bool(found.claims)
     return (
@@ -414,7 +416,7 @@ def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) ->
 
     `recorded` is true if the recorded verdicts apply to these seeds.
     """
-    # Built once for all claims: a repetition caches its rows and curves.
+    # These objects are built once for all claims, because a repetition caches its rows and curves.
     single = {repetition: m.repetition(repetition) for repetition in m.repetitions}
     outcomes: list[ClaimOutcome] = []
     for claim in claims:
@@ -437,13 +439,14 @@ def _vary(
     seed: int,
     progress: Progress,
 ) -> tuple[Sensitivity, ...]:
-    """Runs each variant, then pairs. Unchanged experiments keep their values from `assumed`."""
+    """Runs each variant, then pairs of variants. Experiments that a variant does not change keep their values from
+    `assumed`."""
     alone = [((assumption, variant),) for assumption in paper.assumptions for variant in assumption.variants]
     total = len(alone) + paper.paired * (paper.paired - 1) // 2
 
     def under(varied: tuple[tuple[Assumption, Variant], ...], number: int) -> Sensitivity:
         progress("assumptions", number / total)
-        # Scenarios of other experiments may lack a variant's keys.
+        # The scenarios of other experiments may not have the keys of a variant.
         variants: dict[str, list[Variant]] = {}
         for assumption, variant in varied:
             for key in assumption.experiments or paper.varied:
@@ -458,7 +461,7 @@ def _vary(
     found = [under(varied, number) for number, varied in enumerate(alone)]
     for number, (one, other) in enumerate(_pairs(found, paper.paired)):
         both = under((*one.varied, *other.varied), len(alone) + number)
-        # A pair reports only verdicts that neither variant changes by itself.
+        # A pair reports only verdicts that neither of its variants changes alone.
         known = {(move.claim.key, move.holds_now) for move in (*one.moves, *other.moves)}
         together = tuple(move for move in both.moves if (move.claim.key, move.holds_now) not in known)
         found.append(Sensitivity(both.varied, both.results, both.moves, together))
@@ -474,7 +477,8 @@ def _moves(judged: Iterable[ClaimOutcome], m: Measurements) -> tuple[Move, ...]:
 
 
 def _pairs(alone: Sequence[Sensitivity], most: int) -> list[tuple[Sensitivity, Sensitivity]]:
-    """Pairs of the variants that change the most verdicts. Both must differ in assumption and keys."""
+    """Returns pairs of the variants that change the most verdicts. The two variants of a pair must differ in assumption
+    and keys."""
     ranked = sorted(alone, key=lambda each: sum(move.steady for move in each.moves), reverse=True)
     strongest: list[Sensitivity] = []
     for each in ranked:

@@ -1,6 +1,6 @@
-"""Rows of tables, each with a published number and the function that measures its counterpart.
+"""Rows of tables. Each row has a published number and a function that measures its counterpart.
 
-Figures show the rows as comparisons. `near_print` judges statements by them:
+Figures show the rows as comparisons. `near_print` uses rows to judge statements:
 
     RATES = [Row(f"{hops} hops", partial(rate, hops=hops), "Table 5", "throughput", {"hops": hops}) for hops in HOPS]
     Artifact(data, comparisons=compared(RATES, m))
@@ -23,10 +23,7 @@ from lopsided.papers.framework.tables import compare
 class Row:
     """A measured number and the published number to compare it with.
 
-    Attributes
-    ----------
-    name
-        Names the measured number in a statement.
+    Attributes ---------- name Name of the measured number in a statement.
     read
         Returns the measured value. `scale` converts it to the published unit.
     where, metric, conditions

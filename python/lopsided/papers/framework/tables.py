@@ -23,14 +23,14 @@ Columns: TypeAlias = dict[str, Callable[[Row], object]]
 def table(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], object]]) -> pl.DataFrame:
     """Returns a frame with one row for each of `rows` and one column per heading.
 
-    A spread is shown as its median, NaN as an empty cell.
+    A spread is shown as its median, and NaN as an empty cell.
     """
     found = [{heading: _cell(read(row)) for heading, read in columns.items()} for row in rows]
     return pl.DataFrame(found, infer_schema_length=None).fill_nan(None)
 
 
 def shown(experiment: str, *columns: str) -> Callable[[Measurements], Artifact]:
-    """Returns a table of an experiment's settings, with these columns or all."""
+    """Returns a table of an experiment's settings, with these columns or with all columns."""
 
     def make(m: Measurements) -> Artifact:
         found = m.table(experiment)

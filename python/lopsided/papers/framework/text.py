@@ -17,7 +17,8 @@ _UNWRITTEN = ("", "fraction", "ratio")
 
 
 def number(value: float, significant: int = 3) -> str:
-    """Formats a number with significant digits, without rounding before the decimal point; NaN becomes an en dash."""
+    """Formats a number with this number of significant digits. Digits before the decimal point are never rounded. NaN
+    becomes an en dash."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
@@ -41,7 +42,7 @@ def plain(value: float) -> str:
 def with_unit(value: float, unit: str) -> str:
     """Formats a number and its unit. Fractions and ratios have no unit.
 
-    A whole number without a unit is a count, which has no decimals.
+    A whole number without a unit is a count and gets no decimals.
     """
     if not unit and float(value).is_integer():
         return f"{value:,.0f}"
@@ -65,7 +66,7 @@ def listed(numbers: Iterable[Measured]) -> str:
 
 
 def measured(one: Measured) -> str:
-    """Formats a number of a verdict, and its published counterpart, if any."""
+    """Formats a number of a verdict, and its published value, if there is one."""
     text = f"{one.name}: {value(one)}"
     return f"{text} (printed {one.published})" if one.published else text
 
@@ -102,7 +103,7 @@ def comparison_measured(comparison: Comparison) -> str:
 
 
 def ratio_to_print(published: PublishedValue, measured: float) -> str:
-    """Formats measured over published value; for a published bound, `kept` or `not kept`."""
+    """Formats the measured value divided by the published value; for a published bound, `kept` or `not kept`."""
     printed = number_of(published)
     if not math.isfinite(printed) or not math.isfinite(measured):
         return ""
@@ -113,7 +114,7 @@ def ratio_to_print(published: PublishedValue, measured: float) -> str:
 
 
 def leaves_spread(value: float, outcome: KeyOutcome) -> bool:
-    """Returns true if a key result leaves the range over the seeds by more than 1 %."""
+    """Returns true if a key result is outside of the range over the seeds by more than 1 %."""
     if math.isfinite(value) != math.isfinite(outcome.value):
         return True
     margin = abs(outcome.value) * 0.01

@@ -64,7 +64,7 @@ class Trace:
     def ack_compression(self, t0_s: float, t1_s: float, rate_bps: float | None) -> metrics.AckCompression:
         """Measures the flow's ACK compression between two times, excluding loss recovery.
 
-        `rate_bps` is the rate of the line that clocks the ACKs, or `None`.
+        `rate_bps` is the rate of the line that determines the spacing of the ACKs, or `None`.
         """
         inside = (self.time_s >= t0_s) & (self.time_s <= t1_s)
         return metrics.ack_compression(
@@ -75,7 +75,7 @@ class Trace:
 def traces_of(run: Run, names: Iterable[str]) -> dict[str, Trace]:
     numbers = {row["name"]: row["flow"] for row in run.flows.rows()}
     samples = run.samples
-    # For small tables, a polars query takes longer than numpy.
+    # For small tables, numpy is faster than a polars query.
     flow = samples.numbers("flow")
     recovering = samples.among("state", ("recovery", "loss"))
     columns = {column: samples.numbers(column) for column in _COLUMNS}

@@ -2,7 +2,7 @@
 
 - RDRA downloads over several connections that together get the bandwidth share of one.
 - FWP is a Wi-Fi protocol in which the application repairs losses.
-- ASQM, a queue discipline, measures the delay of a whole link, so it detects queues below IP.
+- ASQM is a queue discipline that measures the delay of a whole link, so it detects queues below IP.
 - BDP limits each flow's queue to the flow's own bandwidth-delay product.
 
 Comments cite parts of the dissertation by label: HAV-E17 is experiment 17, HAV-M31 mechanism 31, HAV-A15 gap or error
@@ -26,7 +26,7 @@ from lopsided.papers.havey2015.shared import value
 
 
 def answer(m: Measurements) -> str:
-    """Summarises the benefit of sensing queues below IP, and of BDP on long paths."""
+    """Summarises the benefit of measuring queues below IP, and of BDP on long paths."""
     asqm, codel = (value(m, "evening", "rtt_p90_ms", aqm, 100).median for aqm in ("asqm", "codel"))
     bdp, other = (value(m, "delays", "throughput_bps", aqm, 500).median / 1e6 for aqm in ("bdp", "codel"))
     return (

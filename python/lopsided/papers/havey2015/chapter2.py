@@ -1,4 +1,4 @@
-"""Chapter 2, throughput and bandwidth shares: parallel TCP and RDRA (HAV-E01 to HAV-E03, E07 to E09).
+"""Reproduces chapter 2, throughput and bandwidth shares: parallel TCP and RDRA (HAV-E01 to HAV-E03, E07 to E09).
 
 `rdra` is the dissertation's algorithm: CUBIC's equations 2.2 and 2.3 set the window, each hole counts as congestion,
 and equation 2.4 controls the streams. `rdra-queued` is our variant: it follows RFC 9438, and a hole counts only if
@@ -247,7 +247,7 @@ def robust_with_streams(m: Measurements) -> Verdict:
 
 @of_few("Below 0.1 % loss four streams give most of what eight give.", "section 2.3.1, figure 2.3")
 def four_suffice(m: Measurements) -> Verdict:
-    """At 0.05 % loss, 4 streams gain at least 50 % of the goodput that 8 streams gain over one."""
+    """At 0.05 % loss, the gain of 4 streams over one stream is at least 50 % of the gain of 8 streams."""
     one, four, eight = (_streams(m, streams, 0.0005, "parallel-little") for streams in FEW)
     gain = Measured(
         "gain of four, of the gain of eight", 100 * (four.value - one.value) / (eight.value - one.value), "%"
@@ -273,7 +273,7 @@ def singles_are_fair(m: Measurements) -> Verdict:
     origin="fitted",
 )
 def clock_half(m: Measurements) -> Verdict:
-    """The mean RTT is at least 500 ms with a window that fills the path and half of the queue."""
+    """If the window fills the path and half of the queue, the mean RTT is at least 500 ms."""
     return at_least(500, [number("mean round trip", m.value("clock", "rtt_mean_ms", load="half"), "ms")])
 
 
@@ -294,7 +294,7 @@ def equal_without_loss(m: Measurements) -> Verdict:
 
 @of_receivers("As loss grows RDRA keeps nearly twice the throughput.", "section 2.4.5, figure 2.11", fails=True)
 def twice_under_loss(m: Measurements) -> Verdict:
-    """At 1 % and 3 % loss, RDRA's goodput is more than 1.6 times that of one connection in the same setting."""
+    """At 1 % and 3 % loss, RDRA's goodput is more than 1.6 times the goodput of one connection in the same setting."""
     verdicts = (
         ratio(
             f"RDRA to one connection at {100 * loss:g} %",
@@ -329,7 +329,8 @@ def queue_is_used(m: Measurements) -> Verdict:
 
 @of_lossy("If loss limits, RDRA that looks for a queue has more than twice one connection's throughput.", "ours")
 def queued_twice(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 and 3 % loss, the variant gets more than twice the goodput of one connection."""
+    """Alone on a line of 10 Mbit/s at 1 % and 3 % loss, the variant gets more than twice the goodput of one
+    connection."""
     return all_of(
         *(
             ratio(
@@ -345,7 +346,8 @@ def queued_twice(m: Measurements) -> Verdict:
 
 @of_lossy("If loss limits, RDRA as printed has less throughput than one connection.", "ours")
 def printed_is_less(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 % loss, RDRA gets less goodput than one connection, contrary to figure 2.11."""
+    """Alone on a line of 10 Mbit/s at 1 % loss, RDRA gets less goodput than one connection. This contradicts figure
+    2.11."""
     return ratio("RDRA to one connection", _alone(m, "rdra", 0.01), _alone(m, "single", 0.01), below=1.0)
 
 
@@ -360,14 +362,15 @@ def queued_is_fair(m: Measurements) -> Verdict:
 
 @of_lossy("Streams of one connection, as in HTTP/2, withstand loss no better than one connection.", "ours")
 def multiplexing_is_one(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s at 1 % loss, a connection with several streams is within 25 % of a connection with one."""
+    """Alone on a line of 10 Mbit/s at 1 % loss, the goodput of a connection with several streams is within 25 % of that
+    of a connection with one stream."""
     one, many = _alone(m, "single", 0.01), _alone(m, "multiplexed", 0.01)
     return ratio("streams of one connection to one connection", many, one, above=0.8, below=1.25)
 
 
 @of_lossy("BBR ignores single losses: it keeps 90 % of the line at 1 % loss.", "ours")
 def bbr_withstands(m: Measurements) -> Verdict:
-    """Alone on 10 Mbit/s, BBR with loss keeps more than 90 % of its throughput without loss."""
+    """Alone on a line of 10 Mbit/s, BBR's throughput with loss is more than 90 % of its throughput without loss."""
     return ratio("at 1 % to none", _alone(m, "bbr", 0.01), _alone(m, "bbr", 0.0), above=0.9)
 
 
@@ -395,7 +398,7 @@ EQUATION_LOSSES = tuple(loss for loss in LOSSES if loss)
 
 
 def _equation(_m: Measurements) -> Line:
-    """Equation 2.1 for an RTT of 100 ms: the throughput of a loss-limited Reno connection."""
+    """Returns equation 2.1 for an RTT of 100 ms: the throughput of a loss-limited Reno connection."""
     found = [metrics.padhye_throughput_bps(1448, 0.1, loss) * 1e-6 for loss in EQUATION_LOSSES]
     return Line(EQUATION_LOSSES, found, style.MUTED, style=":", label="equation 2.1", column="equation_2_1_mbps")
 

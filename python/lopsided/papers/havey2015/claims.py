@@ -1,7 +1,7 @@
-"""The dissertation's statements of chapters 4 to 6 and how each is judged.
+"""The statements of chapters 4 to 6 and the functions that judge them.
 
-Three criteria are ours. "Unaffected" means within 25 %. The RTT "passes 1 s" if 10 % of the packets have more. It is
-"well controlled" if 90 % of the packets are within 100 ms of the base RTT.
+Three criteria are our own. "Unaffected" means within 25 %. The RTT "passes 1 s" if 10 % of the packets have an RTT
+above 1 s. It is "well controlled" if the RTT of 90 % of the packets is within 100 ms of the base RTT.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def delay_above_the_knee(m: Measurements) -> Verdict:
     )
 
 
-# The longest wait is the time to drain a full queue of 12,500 bytes.
+# The longest wait is the time in which a full queue of 12,500 bytes drains.
 DELAY_AT_THE_KNEE = of_knee.near_print(
     "delay-at-the-knee",
     "At the knee the delay is 100 ms.",
@@ -168,7 +168,7 @@ def asqm_within_50_ms(m: Measurements) -> Verdict:
 def _throughputs(
     experiment: str, where: str, item: str, aqms: Iterable[str] = CHAPTER_5
 ) -> Callable[[Measurements], list[Measured]]:
-    """Returns a reader of the mean throughput after slow start at each RTT, with its published value."""
+    """Returns a function that reads the mean throughput after slow start at each RTT, with its published value."""
 
     def read(m: Measurements) -> list[Measured]:
         printed = m.published.find(where, "throughput", item=item)
@@ -204,7 +204,8 @@ EVENING_THROUGHPUT = of_evening.near_print(
     fails=True,
 )
 def evening_is_variable(m: Measurements) -> Verdict:
-    """The coefficient of variation of throughput in bins of 1 s is higher under CoDel and PIE than under ASQM."""
+    """The coefficient of variation of the throughput in bins of 1 s is higher under CoDel and under PIE than under
+    ASQM."""
     return all_of(
         *(
             ratio(
@@ -224,7 +225,7 @@ def evening_is_variable(m: Measurements) -> Verdict:
 
 @of_night("ASQM gives slightly more throughput than CoDel and PIE.", "section 5.4.1, figure 5.8", fails=True)
 def asqm_gives_more(m: Measurements) -> Verdict:
-    """ASQM's mean throughput is higher than CoDel's and PIE's at each RTT."""
+    """At each RTT, ASQM's mean throughput is higher than CoDel's and PIE's."""
     return all_of(
         *(
             ratio(
@@ -289,7 +290,8 @@ def cable_asqm(m: Measurements) -> Verdict:
     "about section 5.4.2",
 )
 def cable_others(m: Measurements) -> Verdict:
-    """An RTT above 1 s has at least 10 % of the packets at peak hours, and fewer than 10 % at night."""
+    """At peak hours, at least 10 % of the packets have an RTT above 1 s. At night, fewer than 10 % of the packets
+    do."""
     peak, night = (
         [said(m, each, "rtt_p90_ms", aqm, rtt, "ms", what=f", {each} (90 %)") for aqm in others for rtt in EVENING_RTTS]
         for each, others in (("cable-peak", ("codel", "pie")), ("cable-night", ("codel", "pie")))
@@ -385,7 +387,7 @@ def overshoots_at_100(m: Measurements) -> Verdict:
 
 @of_delays("At 250 ms less than 10 % of BDP's packets are below 12 Mbit/s.", "section 6.4, figure 6.4")
 def bdp_at_250(m: Measurements) -> Verdict:
-    """The percentage of packets in bins below 12 Mbit/s, including slow start, is at most the published one."""
+    """The percentage of packets in bins below 12 Mbit/s, including slow start, is at most the published percentage."""
     printed = m.published.find("Section 6.4 / Figure 6.4", "share_of_packets_below_12_mbps")
     return at_most(printed.number, [said(m, "delays", "share_below_12_mbps", "bdp", 250, "percent", 100)])
 
@@ -517,7 +519,7 @@ def _alone(m: Measurements, aqm: str, rtt: int, published: PublishedValue | None
     return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, ", alone (50 %)", published)
 
 
-# The continuous transfer runs alone. Neither discipline affects a single flow.
+# The continuous transfer runs alone, and neither discipline affects a single flow.
 LIMIT_IS_OF_ONE_FLOW = of_one.near_print(
     "limit-is-of-one-flow",
     "The printed limit of TCP at 750 ms is that of one flow with a window of 1 MB.",

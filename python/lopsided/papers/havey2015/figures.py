@@ -1,4 +1,4 @@
-"""The dissertation's CDFs of RTT and throughput, figure 4.1, and results of the published formulas."""
+"""Draws the dissertation's CDFs of RTT and throughput, figure 4.1, and results of the published formulas."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _data(m: Measurements, experiment: str, column: str, unit: str) -> pl.DataFr
 
 
 def _printed_ranges(m: Measurements, peak: bool) -> Iterable[Line]:
-    """Marks the published RTT ranges: the low end at 1 % of the packets, the high end at 90 % (peak hours: 99 %)."""
+    """Marks the published RTT ranges: the low end at 1 % of the packets, the high end at 90 % (99 % at peak hours)."""
     names = {name: key for key, name in NAMES.items()}
     for row in m.published:
         aqm = names.get(row.conditions.get("aqm", ""))
@@ -201,7 +201,7 @@ def _at(rtt: int) -> Plot:
 
 
 def _alone_table(m: Measurements) -> Artifact:
-    """Runs with a single flow, compared with section 6.4."""
+    """Returns a table of runs with a single flow, compared with section 6.4."""
     frame = m.table("alone").select(
         "aqm", "rtt_ms", "throughput_bps", "throughput_p25_bps", "throughput_p50_bps", "rtt_p90_ms", "drops"
     )
@@ -214,7 +214,7 @@ OVERSHOOTS = (("pie", "PIE"), ("codel", "CoDel"), ("ared", "ARED"))
 
 
 def _borrowing_table(m: Measurements) -> Artifact:
-    """Throughputs if modems may borrow bandwidth, with the published short-term throughputs."""
+    """Returns a table of throughputs if modems may borrow bandwidth, with the published short-term throughputs."""
     columns = ("throughput_p50_bps", "throughput_p95_bps", "throughput_p99_bps", "throughput_bps", "rtt_p90_ms")
     where = "Section 6.4 / Figure 6.3"
     compared = tuple(
@@ -243,7 +243,7 @@ def _rtts_of(aqm: str) -> Plot:
 
 
 def _evening_table(m: Measurements) -> Artifact:
-    """RTTs at night and in the evening: published ranges, and the 90th and 99th percentiles."""
+    """Returns a table of RTTs at night and in the evening: published ranges, and the 90th and 99th percentiles."""
     return Artifact(_of_hours(m, HOURS, ("night-up", "evening-up")), comparisons=tuple(_ranges(m)))
 
 

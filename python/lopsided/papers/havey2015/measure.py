@@ -1,7 +1,7 @@
-"""Metrics of one run: quantiles of RTT and throughput over packets, as in the dissertation's CDFs.
+"""Measures one run: quantiles of RTT and throughput over packets, as in the dissertation's CDFs.
 
 RTTs are means of the continuous transfers over 100 ms. Throughput is the rate of IP bytes to a modem's home, in bins of
-1 s. A quantile weights each bin by its number of packets. All modems are pooled, with their slow starts.
+1 s. A quantile weights each bin by its number of packets. The values of all modems are pooled and include slow start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PERCENTILES = (1, *range(5, 100, 5), 99)
 
 BIN_S = 1.0
 SETTLED_S = 30.0
-"""Time in seconds from which the throughput "after slow start" is measured."""
+"""Start of the measurement of throughput "after slow start", in seconds."""
 
 SENSING_OCTETS = 28
 
@@ -69,7 +69,8 @@ def modems(run: Run, case: Case) -> Mapping[str, float]:
 
 
 def _round_trips(run: Run) -> tuple[Array, Array]:
-    """Mean RTT of the continuous transfers, and number of timed packets, per short interval."""
+    """Returns the mean RTT of the continuous transfers, and the number of packets with a measured RTT, per short
+    interval."""
     names = [row["name"] for row in run.flows.rows() if row["group"].startswith("continuous")]
     means: list[Array] = []
     counts: list[Array] = []
@@ -81,9 +82,10 @@ def _round_trips(run: Run) -> tuple[Array, Array]:
 
 
 def _throughputs(run: Run) -> list[tuple[Array, Array]]:
-    """Throughput of IP bytes on each modem's last link: the ends of the bins in seconds, and the rates in bit/s."""
+    """Returns the throughput of IP bytes on each modem's last link: the ends of the bins in seconds, and the rates in
+    bit/s."""
     names = {str(name) for name in run.queues["link"].unique()}
-    # A download's last link leads to the home, an upload's to the provider.
+    # The last link of a download leads to the home, and that of an upload leads to the provider.
     direction, prefix = ("down", "home") if "home1" in names else ("up", "isp")
     found: list[tuple[Array, Array]] = []
     for name in sorted(each for each in names if each.startswith(prefix) and each[len(prefix) :].isdigit()):
@@ -96,14 +98,15 @@ def _throughputs(run: Run) -> list[tuple[Array, Array]]:
 
 
 def _quantiles(values: Array, weights: Array) -> Array:
-    """Weighted quantiles at `PERCENTILES`."""
+    """Returns weighted quantiles at `PERCENTILES`."""
     order = np.argsort(values)
     share = np.cumsum(weights[order]) / weights.sum()
     return values[order][np.minimum(np.searchsorted(share, np.array(PERCENTILES) / 100), len(order) - 1)]
 
 
 def _sensing_share(run: Run) -> float:
-    """Sensing packets as a fraction of all bytes that the limiters sent; NaN without sensing."""
+    """Returns the fraction of sensing packets in all bytes that the limiters sent; NaN if there are no sensing
+    packets."""
     senses = run.parts["quantity"] == "sensing_sent_packets"
     if not senses.any():
         return math.nan

@@ -1,8 +1,9 @@
-"""The networks, disciplines and experiments of chapters 4 to 6 (HAV-E16 to HAV-E26).
+"""Defines the networks, disciplines and experiments of chapters 4 to 6 (HAV-E16 to HAV-E26).
 
-Each modem's limiter sends 16 Mbit/s and contains the tested discipline. The channel has 48 Mbit/s at night, enough for
-three modems, so only one is simulated. In the evening three modems share 21 Mbit/s. The experiments `cable-*` have
-chapter 5's whole network: a CMTS and three modems on one channel, with requests, grants and token buckets.
+Each modem's limiter sends 16 Mbit/s and contains the tested discipline. At night, the channel has 48 Mbit/s, which is
+enough for three modems. Therefore only one modem is simulated. In the evening, three modems share 21 Mbit/s. The
+experiments `cable-*` simulate the whole network of chapter 5: a CMTS and three modems on one channel, with requests,
+grants and token buckets.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ CHAPTER_5: dict[str, str] = {
     "codel": '{ kind = "codel", limit = "1000 packets" }',
     "pie": '{ kind = "pie", limit = "1000 packets", target = "20 ms", tupdate = "30 ms" }',
 }
-"""CoDel uses its defaults (section 5.4.1). PIE's settings are those of chapter 6, because chapter 5 states none."""
+"""CoDel uses its defaults (section 5.4.1). PIE's settings are those of chapter 6, because chapter 5 does not state
+any."""
 
 CHAPTER_6: dict[str, str] = {
     "bdp": '{ kind = "bdp", far_end = "stage" }',
@@ -43,7 +45,7 @@ TWO_MINUTES = Variant("two minutes", {"scenario.duration": "120 s"}, {"59.9 s": 
 MINUTE: Overrides = {"scenario.duration": "60 s"}
 """Duration of runs whose verdicts are the same after one minute and after two.
 
-`delays` keeps two minutes, because its share of packets in slow start depends on the duration.
+The experiment `delays` keeps two minutes, because its share of packets in slow start depends on the duration.
 """
 
 NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
@@ -134,7 +136,7 @@ READINGS = {
     "smoothing as printed": ', smoothing = "printed"',
     "base delay kept": ', base_delay = "keep"',
 }
-"""Readings of the published formulas. ASQM has no `bound`."""
+"""Interpretations of the published formulas. ASQM has no `bound`."""
 
 READINGS_5 = _of_modems(
     "readings-5",
@@ -149,7 +151,8 @@ READINGS_5 = _of_modems(
 
 
 def _token_bucket(direction: str, queue: str, committed: int = 8, peak: int = 16) -> Overrides:
-    """HTB with a committed and a peak rate in Mbit/s per modem: in the CMTS, or in each modem for uploads."""
+    """Returns HTB with a committed rate and a peak rate in Mbit/s per modem. HTB runs in the CMTS, or for uploads in
+    each modem."""
     leaf = f'{{ rate = "{committed} Mbit/s", ceil = "{peak} Mbit/s", parent = 0, queue = {queue} }}'
     if direction == "up":
         tree = f'{{ kind = "htb", overhead = "14 B", classes = [{{ rate = "16 Mbit/s" }}, {leaf}] }}'
@@ -161,7 +164,7 @@ def _token_bucket(direction: str, queue: str, committed: int = 8, peak: int = 16
 
 
 def _shared(scenario: str, direction: str, when: str, aqm: str, rtt: int, limiters: Overrides) -> Case:
-    """A case with three modems on one channel, whose rate is that of the time of day `when`."""
+    """Returns a case with three modems on one channel. The channel's rate is that of the time of day `when`."""
     far = {f"topology.link.far{modem}.rtt": f"{rtt} ms" for modem in (1, 2, 3)}
     overrides = {f"topology.medium.channel.{direction}": CHANNEL[when], **far, **limiters, **MINUTE}
     return Case(scenario, overrides, {"aqm": aqm, "rtt_ms": rtt})
@@ -234,7 +237,8 @@ WIDE = _of_modems(
 
 
 def _modem_of(aqm: str, mbps: int) -> Case:
-    """A case with 100 ms base RTT and another modem rate. The channel carries three such modems."""
+    """Returns a case with a base RTT of 100 ms and another modem rate. The channel is fast enough for three such
+    modems."""
     rates = {"modem1": mbps, "channel": 3 * mbps}
     overrides = {f"topology.link.{link}.down.rate": f"{rate} Mbit/s" for link, rate in rates.items()}
     case = _case("modem.toml", aqm, ALL[aqm], 100, "down", setting=f"modems of {mbps} Mbit/s")

@@ -1,8 +1,8 @@
-"""Chapter 2 over time (HAV-E04 to HAV-E06), and on a mesh (HAV-E10).
+"""Reproduces the parts of chapter 2 that vary over time (HAV-E04 to HAV-E06), and those on a mesh (HAV-E10).
 
-Over time, three pairs are compared: holes at the receiver with window reductions at the sender, the receiver's window
+Three pairs are compared over time: holes at the receiver with window reductions at the sender, the receiver's window
 with its equation, and the requested data with this window. For the mesh, two throughputs are published but no loss
-rate. The first throughput determines the loss rate, and the second tests it.
+rate. The first throughput determines the loss rate, and the second tests this loss rate.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 SEEN_S = 0.2
-"""Largest time in seconds between a hole and the sender's window reduction if they coincide.
-
-This is half an RTT plus the transmission time of 3 packets at 2 Mbit/s.
+"""A hole and the sender's window reduction coincide if they are at most this many seconds apart. The time is half an
+RTT plus the transmission time of 3 packets at 2 Mbit/s.
 """
 APART_S = 1.2
-"""Time in seconds below which holes belong to one event: the RTT with a full queue."""
+"""Holes belong to one event if they are less than this many seconds apart. The time is the RTT with a full queue."""
 BEGUN_S = 5.0
 """Time in seconds at which the window of equation 2.2 has left its initial phase."""
 MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)
@@ -54,7 +53,7 @@ INKS = {"single": style.INK, "rdra": style.RED, "rdra-queued": style.DOWN[0], "g
 
 
 def _holes(run: Run) -> list[float]:
-    """Times at which the receiver detected a hole after an RTT without holes."""
+    """Returns the times at which the receiver detected a hole after an RTT without holes."""
     times: list[float] = []
     count, open_hole = 0, False
     for row in run.fetches.rows():
@@ -71,13 +70,13 @@ def _holes(run: Run) -> list[float]:
 
 
 def _back_offs(run: Run) -> list[float]:
-    """Times of the sender's window reductions, by fast retransmit or timeout."""
+    """Returns the times of the sender's window reductions, by fast retransmit or timeout."""
     rows = run.tcp_events.rows()
     return [float(row["time_s"]) for row in rows if row["event"] == "cwnd_reduced"]
 
 
 def detection(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures how closely receiver holes coincide with sender window reductions."""
+    """Measures how closely holes at the receiver coincide with window reductions at the sender."""
     holes, backs = _holes(run), _back_offs(run)
     before = [back - max((hole for hole in holes if hole <= back), default=-math.inf) for back in backs]
     after = [min((back for back in backs if back >= hole), default=math.inf) - hole for hole in holes]
@@ -91,7 +90,7 @@ def detection(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _controller(run: Run) -> tuple[Array, Array, Array]:
-    """Time in seconds, window and requested bytes after each step of the controller."""
+    """Returns the time in seconds, the window and the requested bytes after each step of the controller."""
     rows = list(run.fetches.rows())
     time, window, requested = (
         np.array([float(row[name]) for row in rows]) for name in ("time_s", "window_bytes", "requested_bytes")
@@ -100,7 +99,8 @@ def _controller(run: Run) -> tuple[Array, Array, Array]:
 
 
 def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
-    """Yields, per congestion event, the times since the event, the windows until the next, and the window before it.
+    """Yields for each congestion event: the times since the event, the windows until the next event, and the window
+    before the event.
 
     Windows are in segments.
     """
@@ -115,13 +115,14 @@ def _epochs(run: Run) -> Iterator[tuple[Array, Array, float]]:
 
 
 def control(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures how far the window deviates from equation 2.2, and requested data from the window."""
+    """Measures how far the window deviates from equation 2.2, and how far the requested data deviates from the
+    window."""
     time, window, requested = _controller(run)
     whole = time > BEGUN_S
     lasted = np.diff(time, append=float(time[-1]))[whole]
     window, requested = window[whole], requested[whole]
     spare = 100 * (requested - window) / window
-    # Percentiles over time: a value's weight is its duration.
+    # The percentiles are taken over time: the weight of a value is its duration.
     order = np.argsort(spare)
     heavy = np.cumsum(lasted[order])
     low, half, high = (float(np.interp(share * float(heavy[-1]), heavy, spare[order])) for share in (0.05, 0.5, 0.95))
@@ -129,9 +130,10 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
     mean_requested = float(np.average(requested, weights=lasted))
     off: list[float] = [0.0]
     for since, windows, before in _epochs(run):
-        # Equation 2.3 with beta = 0.2 and C = 0.4: time until the cubic curve is back at the window before the event.
+        # Equation 2.3 with beta = 0.2 and C = 0.4 gives the time after which the cubic curve is back at the window
+        # before the event.
         k = (before * 0.2 / 0.4) ** (1 / 3)
-        # The window is constant for one RTT after an event, like a sender's in recovery.
+        # The window is constant for one RTT after an event, like the window of a sender in recovery.
         later = since > APART_S
         off += [float(each) for each in np.abs(windows[later] / (0.4 * (since[later] - k) ** 3 + before) - 1)]
     row = next(iter(run.flows.rows()))
@@ -215,7 +217,8 @@ of_mesh = Statements(("mesh",), "fitted")
     "Losses seen by the receiver line up with the sender's back-offs.", "section 2.4.1, figure 2.7", origin="fitted"
 )
 def detection_lines_up(m: Measurements) -> Verdict:
-    """90 % of the window reductions follow a hole within 200 ms, and 90 % of the holes precede one within 200 ms."""
+    """Within 200 ms, 90 % of the window reductions follow a hole, and 90 % of the holes are followed by a window
+    reduction."""
     found = [
         number(name, m.value("detection-trace", column, mode="single"), "%", scale=100)
         for name, column in (
@@ -265,7 +268,7 @@ def _spare(m: Measurements, quantile: str) -> Any:
 
 
 def _mesh_loss(m: Measurements) -> float:
-    """Loss rate at which one connection gets its published goodput, interpolated in logarithms."""
+    """Returns the loss rate at which one connection gets its published goodput, interpolated in logarithms."""
     single = m.curve("mesh", "goodput_bps", "loss", kind="single")
     return math.exp(float(np.interp(math.log(MESH_SINGLE_BPS), np.log(single.median[::-1]), np.log(single.x[::-1]))))
 
@@ -319,7 +322,7 @@ def _queue_line(m: Measurements) -> Iterable[Line]:
 
 
 def _drawn_control(m: Measurements) -> tuple[Array, Array, Array]:
-    """Time, window and requested data every 100 ms."""
+    """Returns the time, the window and the requested data every 100 ms."""
     time, window, requested = _controller(m.run("window-trace", kind="rdra"))
     at = np.searchsorted(time, np.arange(float(time[0]), float(time[-1]), 0.1), side="right") - 1
     return time[at], window[at], requested[at]

@@ -2,7 +2,7 @@
 
 A download and an upload share a line with a buffer at each end. Data and ACKs swing between the buffers like a
 pendulum, and the buffer sizes decide which flow gets more. Only two texts were available: the abstract, and a paragraph
-in merritt2010, section 2.6. Lines, buffers, hosts and the expression for the throughput ratio are ours.
+in merritt2010, section 2.6. Lines, buffers, hosts and the expression for the throughput ratio are our own.
 """
 
 from __future__ import annotations

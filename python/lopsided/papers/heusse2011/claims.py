@@ -1,10 +1,11 @@
-"""The abstract's statements and how each is judged.
+"""The statements of the abstract and the functions that judge them.
 
-The abstract has no numbers. Every threshold is ours and was fixed before the first run:
+The abstract has no numbers. All thresholds are our own and were fixed before the first run:
 
 - "almost never" means at most 5 % of the time, and "alternately" at least 10 % of the time on each side;
 - "little impact" means less than 20 % of the throughput;
-- an expression is confirmed if measurements are within 25 % in 75 % of the settings, and within a factor of 2 in all.
+- an expression is confirmed if the measurements are within 25 % in 75 % of the settings, and within a factor of 2 in
+  all settings.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def compression_costs_little(m: Measurements) -> Verdict:
 def never_both(m: Measurements) -> Verdict:
     """With byte buffers on every line, both buffers are at least half full for at most 5 % of the time.
 
-    The note judges the same for buffers that are at least 90 % full. We added it after the verdict was known.
+    The note applies the same criterion to buffers that are at least 90 % full. We added it after the verdict was known.
     """
 
     def both(column: str, words: str) -> list[Measured]:
@@ -206,7 +207,7 @@ def ratio_of_windows(m: Measurements) -> Verdict:
 def sizing_helps(m: Measurements) -> Verdict:
     """On both asymmetric lines, buffers that drain equally fast perform at 60 % or more.
 
-    That is at least 1.5 times the performance of equal buffers. Performance is data throughput relative to line rate,
+    This performance is at least 1.5 times that of equal buffers. Performance is data throughput relative to line rate,
     for the worse direction.
     """
 
@@ -261,7 +262,8 @@ def _factor(found: float) -> float:
     "Buffers of bytes perform better than buffers of packets.", "merritt2010, section 2.6 (conjectured)", fails=True
 )
 def bytes_perform_better(m: Measurements) -> Verdict:
-    """On each asymmetric line, byte buffers have at least 10 % higher mean performance than packet buffers."""
+    """On each asymmetric line, the mean performance of byte buffers is at least 10 % higher than that of packet
+    buffers."""
 
     def mean(line: AccessLine, unit: str) -> Measured:
         every = (value(m, line, "performance", size, unit) for size in BUFFERS)
@@ -279,7 +281,7 @@ def bytes_perform_better(m: Measurements) -> Verdict:
 def mechanisms_exist(m: Measurements) -> Verdict:
     """On each asymmetric line, ACKs first and fq_codel each perform at 60 % or more.
 
-    That is at least 1.5 times the performance of one FIFO.
+    This performance is at least 1.5 times that of one FIFO.
     """
     verdicts: list[Verdict] = []
     for line in ASYMMETRIC:

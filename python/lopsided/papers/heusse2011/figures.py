@@ -1,4 +1,4 @@
-"""Figures of this study. The paper's own figures were not available."""
+"""Draws the figures of this study. The paper's own figures were not available."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -136,7 +136,7 @@ FIGURE_PENDULUM = Plot(
 
 
 def _mechanisms(m: Measurements) -> Artifact:
-    """The remedies, with equal buffers of 75 kB."""
+    """Draws the remedies, with equal buffers of 75 kB."""
     rows = [(line, kind) for line in LINES for kind in MECHANISMS]
 
     def read(row: tuple[AccessLine, str], column: str) -> float:

@@ -1,6 +1,6 @@
-"""Metrics of one run: goodputs, windows, and the fraction of time in which each buffer is filled or empty.
+"""Measures one run: goodputs, windows, and the fraction of time in which each buffer is filled or empty.
 
-A buffer is filled while it holds at least half of its limit. The first minute is left out.
+A buffer is filled while its backlog is at least half of its limit. The first minute is left out.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 WARM_UP_S = 60.0
 FILLED, FULL = 0.5, 0.9
-"""Fractions of its limit from which a buffer is filled, and full. The thresholds are ours."""
+"""A buffer is filled, or full, if its backlog is at least this fraction of its limit. The thresholds are our own."""
 
 
 def backlogs(run: Run) -> dict[str, tuple[Array, Array]]:
-    """Returns both buffers' samples after the warm-up, by direction: times in seconds, backlogs in bytes."""
+    """Returns the samples of both buffers after the warm-up, by direction: times in seconds, and backlogs in bytes."""
     queues = run.queues
     down = queues.among("direction", ("down",))
     time, backlog = queues.numbers("time_s"), queues.numbers("backlog_bytes")
@@ -65,7 +65,7 @@ def _flow(run: Run, name: str) -> dict[str, float]:
 
 
 def _buffers(run: Run, case: Case) -> dict[str, float]:
-    """Fractions of time in which each buffer is filled, both are filled, and each is empty."""
+    """Returns the fractions of time in which each buffer is filled, both are filled, and each is empty."""
     levels: list[Array] = []
     found: dict[str, float] = {}
     for way, (_, held_bytes) in backlogs(run).items():

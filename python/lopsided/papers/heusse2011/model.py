@@ -1,11 +1,11 @@
-"""The data pendulum as formulas: window and throughput ratios that follow from the two buffer sizes.
+"""Describes the data pendulum by formulas: window and throughput ratios that follow from the two buffer sizes.
 
-The full text was not available, so the expression is ours. It uses three facts:
+The full text was not available, so the expression is our own. It uses three facts:
 
 - Each buffer holds data of one flow and ACKs of the other.
-- Both flows cross both buffers and so have the same RTT. Their throughputs have the ratio of their windows
+- Both flows cross both buffers, so they have the same RTT. Their throughputs have the ratio of their windows
   (merritt2010, section 2.6, credits this to the authors).
-- Only one buffer is filled at a time (abstract), so a buffer overflows when the windows of both flows are in it:
+- Only one buffer is filled at a time (abstract), so a buffer overflows when it holds the windows of both flows:
 
     down:  W_D + s W_U = B_D        up:  W_U + s W_D = B_U
 
@@ -38,7 +38,7 @@ class Windows:
 
     @property
     def ratio(self) -> float:
-        """Download throughput divided by upload throughput."""
+        """Returns the download's throughput divided by the upload's throughput."""
         return self.down / self.up
 
     def shares(self, down_bps: float, up_bps: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
-"""Lines, buffers and experiments. Every number is an assumption, because no public text gives one.
+"""Defines lines, buffers and experiments. Every number is an assumption, because no public text states numbers.
 
-Two lines are those of merritt2010 (table 4.3), the third is symmetric. The downlink's buffer holds 50 full packets, as
-in the thesis. The uplink's buffer varies. Both are counted in bytes or in packets.
+Two lines are those of merritt2010 (table 4.3), and the third line is symmetric. The downlink's buffer holds 50 full
+packets, as in the thesis. The uplink's buffer varies. Both buffers are counted in bytes or in packets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MECHANISMS = ("fifo", "acks_first", "fq_codel")
 class AccessLine:
     """A line: its rates in bit/s, and its colour and marker in figures.
 
-    `matched` is the uplink buffer, in packets, with the drain time of the downlink buffer.
+    `matched` is the size in packets of the uplink buffer that drains in the same time as the downlink buffer.
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Lakshman, Madhow and Suter, *TCP/IP Performance with Random Loss and Bidirectional Congestion*, ToN 8(5), 2000.
 
 The paper studies how well TCP uses a forward link if its ACKs return over a slow link. The normalised asymmetry k is
-the transmission time of an ACK over that of a data packet. Only this abstract and that of the first version were
-available (*Window-Based Error Recovery and Flow Control with a Slow Acknowledgement Channel*, INFOCOM 1997). Lines,
-buffers, hosts and the expressions for the utilisation are ours.
+the transmission time of an ACK divided by that of a data packet. Only the abstracts of this paper and of its first
+version were available (*Window-Based Error Recovery and Flow Control with a Slow Acknowledgement Channel*, INFOCOM
+1997). Lines, buffers, hosts and the expressions for the utilisation are our own.
 """
 
 from __future__ import annotations

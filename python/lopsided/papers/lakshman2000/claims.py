@@ -1,6 +1,6 @@
-"""The abstracts' statements and how each is judged.
+"""The statements of the abstracts and the functions that judge them.
 
-The abstracts have no numbers. Every threshold is ours and was fixed before the first run:
+The abstracts have no numbers. All thresholds are our own and were fixed before the first run:
 
 - a burst fits if k is at most half of the forward buffer, and does not fit if k is at least twice the buffer;
 - the forward link counts as used if its utilisation is at least 80 %, and as not used below 50 %;
@@ -68,7 +68,7 @@ def pipe(rtt_s: float) -> float:
 
 
 def lossy(m: Measurements) -> Iterable[tuple[float, float, float, float, float]]:
-    """Yields, per case: RTT, k, loss probability, the abstract's product, and utilisation."""
+    """Yields for each case: RTT, k, loss probability, the abstract's product, and utilisation."""
     for rtt in LOSSY_RTTS:
         for k in LOSSY_ASYMMETRIES:
             for loss in LOSSES:
@@ -108,8 +108,8 @@ def modes_depend_on_both(m: Measurements) -> Verdict:
     "Our expressions give the utilisation in the three modes.", "about the abstract", fails=True
 )
 def modes_follow_the_expressions(m: Measurements) -> Verdict:
-    """If bursts fit, the utilisation is within 10 percentage points of the expression, otherwise at most 10 above the
-    bound."""
+    """If bursts fit, the utilisation is within 10 percentage points of the expression. Otherwise it exceeds the bound
+    by at most 10 percentage points."""
     off: list[Measured] = []
     for forward in FORWARD_BUFFERS:
         for k in ASYMMETRIES:
@@ -124,8 +124,8 @@ def modes_follow_the_expressions(m: Measurements) -> Verdict:
 
 @Statements(("front",))("Dropping ACKs from the front of the reverse queue performs better.", "abstract")
 def front_performs_better(m: Measurements) -> Verdict:
-    """Drops from the front give at least 10 % more mean goodput than tail drops, over 4 asymmetries and 2 reverse
-    buffers."""
+    """Drops from the front give at least 10 % more mean goodput than tail drops. The mean covers 4 asymmetries and 2
+    reverse buffers."""
 
     def mean(drop: str) -> float:
         return float(

@@ -1,4 +1,4 @@
-"""Figures with curves from the formulas in `model`. The paper's own figures were not available."""
+"""Draws figures with curves from the formulas in `model`. The paper's own figures were not available."""
 
 # matplotlib leaves out the types of keyword arguments.
 # pyright: reportUnknownMemberType=false

@@ -1,4 +1,4 @@
-"""Metrics of one run, without the slow start in its first sixth and without its last 2 s."""
+"""Measures one run, without the slow start in its first sixth and without its last 2 s."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Utilisation of the forward link from the normalised asymmetry k, the buffers and the loss.
+"""Computes the utilisation of the forward link from the normalised asymmetry k, the buffers and the loss.
 
-The authors' expressions were not available. These are ours, for Reno with one ACK per segment. `mu` is the forward rate
-in packets per second, `tau` the base RTT, and `pipe` their product. For k > 1 and a busy forward link:
+The authors' expressions were not available. The expressions here are our own, for Reno with one ACK per segment. `mu`
+is the forward rate in packets per second, `tau` the base RTT, and `pipe` their product. For k > 1 and a busy forward
+link:
 
 - One in k ACKs is delivered, and each releases a burst of about k packets.
 - The reverse buffer is full, and each ACK in it stands for k packets in flight.
@@ -37,11 +38,12 @@ def without_loss(k: float, forward_buffer: float, reverse_buffer: float, pipe: f
 
 
 def _sawtooth(most: float, pipe: float) -> float:
-    """Utilisation of a window that grows by one packet per RTT from half of `most` to `most`."""
+    """Returns the utilisation of a window that grows by one packet per RTT from half of `most` to `most`."""
     least = most / 2
     if least >= pipe:
         return 1.0
-    # Times in units of tau. Below the pipe a round takes `tau`; above it, one packet takes 1/mu.
+    # Times are in units of tau. While the window is below the pipe, a round takes `tau`. Above the pipe, each packet
+    # takes 1/mu.
     idle, busy = pipe - least, (most**2 - pipe**2) / (2 * pipe)
     sent = (pipe**2 - least**2) / 2 + (most**2 - pipe**2) / 2
     return sent / (pipe * (idle + busy))
@@ -58,7 +60,7 @@ def with_loss(probability: float, k: float, reverse_buffer: float, pipe: float) 
     if k <= 1 or free <= 1 / k:
         return min(1.0, free)
     limited = (1.5 / product(probability, k, pipe + k * reverse_buffer)) ** (1 / 3)
-    # If the reverse buffer is neither empty nor full, ACKs arrive at the reverse link's rate.
+    # If the reverse buffer is neither empty nor full, ACKs arrive at the rate of the reverse link.
     return min(1.0, max(limited, 1 / k))
 
 

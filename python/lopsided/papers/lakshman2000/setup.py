@@ -1,4 +1,4 @@
-"""Lines and experiments. Every number is an assumption, because no public text gives one.
+"""Defines lines and experiments. Every number is an assumption, because no public text states numbers.
 
 Packets have 1,000 bytes and ACKs 40, so the reverse rate is 400 kbit/s divided by k. The pipe is 50 packets.
 """

@@ -1,4 +1,5 @@
-"""Figures and tables of chapters 5 and 6 over the uplink buffer. Figures over time are in `traces`."""
+"""Draws the figures and builds the tables of chapters 5 and 6 that depend on the uplink buffer. Figures over time are
+in `traces`."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _IN_TEXT = (
     (MAIN, "Section 6.3", "2400/196 at the largest measured buffer (50 packets)"),
     (LINES[2], "Section 6.5", "worst link at 50 packets"),
 )
-"""Links whose performance with 50 packets the text states: place and item in `published.csv`."""
+"""Links for which the text states the performance with 50 packets: the place and the item in `published.csv`."""
 
 
 def _performance(column: str) -> Lines:
@@ -199,7 +200,7 @@ FIGURE_6_2 = AGAINST_BUFFER.but(
 
 
 def table_5_1(m: Measurements) -> Artifact:
-    """Returns the time to drain each buffer at 196 kbit/s (MER-E05). All times equal the published ones."""
+    """Returns the time to drain each buffer at 196 kbit/s (MER-E05). All times equal the published times."""
     printed = {
         packets: m.published.find("Table 5.1", "drain_time_at_196kbps", **{BUFFER: packets}) for packets in BUFFERS
     }
@@ -245,7 +246,8 @@ def _at_printed_size(m: Measurements, line: AccessLine, column: str = "performan
 
 
 def _own_threshold(m: Measurements, line: AccessLine) -> Spread:
-    """The buffer at which the median estimate equals the configured size, with its range over the repetitions."""
+    """Returns the buffer at which the median estimate equals the configured size, with its range over the
+    repetitions."""
     single = [threshold(m.repetition(repetition), line) for repetition in m.repetitions]
     known = [packets for packets in single if np.isfinite(packets)] or [float("nan")]
     return Spread(threshold(m, line), min(known), max(known))
@@ -286,7 +288,7 @@ def table_6_2(m: Measurements) -> Artifact:
 
 
 def _said_again(m: Measurements) -> Iterable[Comparison]:
-    """Published estimates that sections 1, 6.3 and 6.5 repeat."""
+    """Returns the published estimates that sections 1, 6.3 and 6.5 repeat."""
     find = m.published.find
     at_estimate = {line: _at_printed_size(m, line) for line in LINES}
     again = "as in table 6.2"
@@ -308,7 +310,7 @@ def _field(m: Measurements) -> Iterable[Line]:
 
 
 def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> dict[str, object]:
-    """One setting with three estimates: the field procedure after 30 s and after the full run, and the second
+    """Returns one setting with three estimates: the field procedure after 30 s and after the full run, and the second
     procedure."""
     short = curve(m, line, "estimate_packets", "field").at(packets).median
     return {
@@ -324,8 +326,8 @@ def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> di
 def second_way_packets(line: AccessLine, uplink_packets: int, rtt_s: float) -> float:
     """Estimates the buffer by the second procedure of section 6.4, which the thesis does not test.
 
-    Each direction's window is its BDP: its rate times the sum of `rtt_s` and the drain time of its full buffer. Eq 6.6
-    then uses the download's RTT.
+    The window of each direction is its BDP: its rate times the sum of `rtt_s` and the time in which its full buffer
+    drains. Eq 6.6 then uses the download's RTT.
 
     Parameters
     ----------
@@ -375,7 +377,7 @@ def _typical_rtt_s(m: Measurements) -> float:
 
 
 def _pair(*lines: tuple[str, str, str, str]) -> Lines:
-    """Curves of chapter 5's link, one per `(experiment, column, ink, label)`."""
+    """Returns curves of chapter 5's link, one for each `(experiment, column, ink, label)`."""
 
     def drawn(m: Measurements) -> Iterable[Line]:
         return [

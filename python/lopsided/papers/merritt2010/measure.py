@@ -1,6 +1,6 @@
-"""Metrics of one run: the thesis's averages, and numbers for what the thesis observed in traces.
+"""Measures one run: the averages of the thesis, and numbers for the thesis's observations in traces.
 
-"Both active" is the time from the start of the upload, and "alone" is the time before (MER-M02, MER-M17). Goodput
+"Both active" is the time from the start of the upload, and "alone" is the time before that (MER-M02, MER-M17). Goodput
 counts bytes that the receiving application gets (one interpretation of MER-A08).
 """
 
@@ -23,7 +23,7 @@ GOODPUT_STEP_S = 0.5
 """Bin width of the goodput series that measures interference: a few RTTs."""
 
 TREND_S = 30.0
-"""Changes longer than this, in seconds, count as trend."""
+"""Changes that last longer than this number of seconds count as a trend."""
 
 
 class Rates(Protocol):
@@ -34,9 +34,10 @@ class Rates(Protocol):
 
 
 def logged(trace: Trace, value: Array, t0_s: float, t1_s: float) -> tuple[float, float]:
-    """Averages a column like the thesis's log, which has one row per write of the sender.
+    """Averages a column in the same way as the thesis's log, which has one row per write of the sender.
 
-    The sender writes when acknowledged data frees room. A sample's weight is therefore its acknowledged bytes.
+    The sender writes when acknowledged data frees space in its buffer. The weight of a sample is therefore the number
+    of acknowledged bytes.
 
     Parameters
     ----------
@@ -94,7 +95,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
     logged_alone, logged_both = logged(down, down.srtt_ms, 0.0, start), logged(down, down.srtt_ms, start, end)
     cwnd_down, cwnd_up = down.cwnd_mean_bytes(start, end), up.cwnd_mean_bytes(start, end)
     max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
-    # MER-A19: the whole run's largest window would include the first slow start's overshoot.
+    # MER-A19: the largest window of the whole run would include the overshoot of the first slow start.
     max_down_both = metrics.largest(down.time_s, down.cwnd_bytes, start, end)
     bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, both_rtt.mean / 1e3)
     rtt_alone_s = alone_rtt.mean / 1e3
@@ -136,7 +137,8 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
 
 
 def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Performance in both halves of the time with both flows. The difference shows whether two minutes are enough."""
+    """Returns the performance in each half of the time in which both flows are active. The difference shows whether two
+    minutes are enough."""
     middle = (both.start_s + both.end_s) / 2
     found: dict[str, float] = {}
     for name, t0, t1 in (("first", both.start_s, middle), ("second", middle, both.end_s)):
@@ -147,7 +149,8 @@ def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _logged(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Performance by eq 1.2 with mean logged window over mean logged RTT, as in scripts E, F and I (MER-A08)."""
+    """Returns the performance by eq 1.2, from the mean logged window divided by the mean logged RTT, as in scripts E, F
+    and I (MER-A08)."""
     shares: dict[str, float] = {}
     for name, trace, rate in (("down", both.download, rates.down_bps), ("up", both.upload, rates.up_bps)):
         rtt, _ = logged(trace, trace.srtt_ms, both.start_s, both.end_s)
@@ -200,7 +203,7 @@ def _interference(both: TwoWay, rates: Rates) -> dict[str, float]:
 
 
 def _queues(run: Run, both: TwoWay) -> dict[str, float]:
-    """The backlogs of both buffers while both flows are active, and R2's largest backlog before that time."""
+    """Returns the backlogs of both buffers while both flows are active, and R2's largest backlog before that time."""
     buffers = buffers_of(run)
     found: dict[str, float] = {}
     for direction, columns in buffers.items():
@@ -217,22 +220,21 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
 
 
 FULL, DRAIN = 0.9, 0.1
-"""Fractions of R2's largest backlog at which R2 is full, and by which a drained R2 has fallen."""
+"""R2 is full if its backlog is at least the first fraction of its largest backlog. It has drained if its backlog falls
+by the second fraction."""
 BURST = 5.0
-"""Packets in R1 from which it counts as filled by a burst."""
+"""R1 counts as filled by a burst if it holds at least this number of packets."""
 
 
 def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
-    """Finds the steps of figure 3.2's feedback cycle, each at its first time after the previous step (MER-M25).
+    """Finds the steps of the feedback cycle in figure 3.2. For each step, finds its first time after the previous step
+    (MER-M25).
 
     1. Before the upload, R1 holds data and R2 is empty. 2. The upload fills R2. 3. R1 runs empty, because the
     download's ACKs are late. 4. R2 drains by some packets, whose ACKs fill R1 in a burst.
 
-    Returns
-    -------
-    dict[str, float]
-        Mean backlogs in packets in the 10 s before the upload, and each step's time in seconds after its start. NaN for
-        a step that never happens.
+    Returns ------- dict[str, float] Mean backlogs in packets in the 10 s before the upload, and the time of each step
+    in seconds after the start of the upload. NaN for a step that never happens.
     """
     time = buffers["up"]["time_s"]
     r1, r2 = (buffers[way]["backlog_packets"] for way in ("down", "up"))
@@ -240,7 +242,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
     most = float(r2[after].max())
     full = _first(time, r2 >= FULL * most, both.start_s)
     empty = _first(time, r1 == 0, full)
-    # R2 is drained below its level at the time when R1 ran empty.
+    # R2 has drained if its backlog is lower than at the time when R1 became empty.
     level = float(np.interp(empty, time, r2)) if np.isfinite(empty) else 0.0
     drained = _first(time, r2 <= level - DRAIN * most, empty)
     filled = _first(time, r1 >= BURST, drained)
@@ -253,7 +255,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
 
 
 def _first(time: Array, reached: NDArray[np.bool_], past_s: float) -> float:
-    # No time exceeds NaN, so the steps after a missing step are NaN too.
+    # No time is greater than NaN, so the steps after a missing step are NaN too.
     places = np.flatnonzero(reached & (time > past_s))
     return float(time[places[0]]) if places.size else float("nan")
 

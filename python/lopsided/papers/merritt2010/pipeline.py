@@ -1,4 +1,4 @@
-"""The measurement pipeline of the thesis (sections 4.6 and 4.7, MER-M26).
+"""Repeats the measurement pipeline of the thesis (sections 4.6 and 4.7, MER-M26).
 
 Both hosts capture packets. The captures are merged, and each flow's throughput is computed. NTP is not modelled,
 because simulated hosts share one clock. Throughput counts all bytes that reach a receiver, including retransmissions.
@@ -28,7 +28,7 @@ PACKETS = 20
 """Uplink buffer of the run in packets, as in figure 5.3."""
 
 _read: dict[str, dict[str, tuple[Array, Array]]] = {}
-"""Each flow's arrivals by the run's digest, cached because capturing needs a second run."""
+"""Each flow's arrivals, by the run's digest. They are cached because capturing needs a second run."""
 
 
 def _of(m: Measurements) -> Run:

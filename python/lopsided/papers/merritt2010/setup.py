@@ -1,7 +1,8 @@
-"""The thesis's test network and experiments (chapter 4; MER-M11, "Common testbed").
+"""Defines the thesis's test network and experiments (chapter 4; MER-M11, "Common testbed").
 
 Host A (`server`) sends the download through R1, and host B (`client`) the upload through R2. R1's buffer holds 50
-packets, R2's 5 to 50. The download runs alone for two minutes, then with the upload for two more.
+packets, and R2's buffer holds 5 to 50. The download runs alone for two minutes, and then together with the upload for
+another two minutes.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ class AccessLine:
 
     @property
     def asymmetry(self) -> float:
-        """Downlink rate over uplink rate (eq 1.1)."""
+        """Downlink rate divided by uplink rate (eq 1.1)."""
         return self.down_bps / self.up_bps
 
     @property
     def title(self) -> str:
-        """Rates of the link and their ratio, for legends."""
+        """The rates of the link and their ratio, for legends."""
         return f"{self.name} kbit/s (ratio {self.asymmetry:.3g})"
 
 

@@ -23,14 +23,14 @@ class Reading:
 
     name: str
     suffix: str
-    """Suffix for the keys of claims under this definition."""
+    """The suffix that the keys of claims under this definition have."""
     performance: str
     down: str
     up: str
 
 
 GOODPUT = Reading("goodput", "", "performance", "down_share", "up_share")
-"""Performance by eq 1.2 with bytes that the application gets (MER-A08)."""
+"""Performance by eq 1.2, computed from the bytes that the application receives (MER-A08)."""
 
 WINDOWS = Reading("mean window over mean RTT", "-by-windows", "logged_performance", "logged_down", "logged_up")
 """Performance by eq 1.2 as in the scripts of appendices E, F and I."""
@@ -39,7 +39,7 @@ BOTH_READINGS = (GOODPUT, WINDOWS)
 
 
 def curve(m: Measurements, line: AccessLine, column: str, experiment: str = "sweep") -> Curve:
-    """Returns a measured column of one link over the uplink buffer."""
+    """Returns a measured column of one link as a function of the uplink buffer."""
     return m.curve(experiment, column, BUFFER, link=line.name)
 
 
@@ -49,7 +49,7 @@ def at(m: Measurements, line: AccessLine, packets: float, column: str) -> Spread
 
 
 def main(m: Measurements, column: str, experiment: str = "sweep") -> Curve:
-    """Returns a measured column of chapter 5's link over the uplink buffer."""
+    """Returns a measured column of chapter 5's link as a function of the uplink buffer."""
     return curve(m, MAIN, column, experiment)
 
 
@@ -78,7 +78,7 @@ def threshold(m: Measurements, line: AccessLine, column: str = "estimate_packets
 
 
 def by_link(column: str, experiment: str = "sweep", scale: float = 1.0) -> Lines:
-    """Yields one line per link: a measured column over the buffer."""
+    """Yields one line per link: a measured column as a function of the buffer."""
 
     def lines(m: Measurements) -> Iterable[Line]:
         for line in LINES:
@@ -111,4 +111,4 @@ AGAINST_BUFFER = Plot(
     ticks=BUFFERS,
     axis=BUFFER,
 )
-"""Common parts of all figures over the uplink buffer."""
+"""The common parts of all figures that depend on the uplink buffer."""

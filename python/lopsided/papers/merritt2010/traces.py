@@ -1,7 +1,7 @@
-"""Figures over time: throughput, windows, BDP and the feedback cycle of single runs on 2400/196.
+"""Draws figures over time: throughput, windows, BDP and the feedback cycle of single runs on 2400/196.
 
-They show the first repetition. The upload starts at 120 s (section 1.3), although the text of figure 1.1 says about 150
-s (MER-A05). Compare the shapes of the curves, not their times.
+The figures show the first repetition. The upload starts at 120 s (section 1.3), although the text of figure 1.1 says
+about 150 s (MER-A05). Compare the shapes of the curves, not their times.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lopsided.papers.merritt2010.shared import BUFFER, SWEEP, main
 from lopsided.views.plot import style
 
 THROUGHPUT_STEP_S = 1.0
-"""Bin width of the throughput curves in seconds: Wireshark's default, which the thesis used."""
+"""Bin width of the throughput curves in seconds. It is the default of Wireshark, which the thesis used."""
 
 FLOWS = (("download", style.DOWN[0]), ("upload", style.UP[0]))
 
@@ -169,7 +169,7 @@ Course: TypeAlias = Callable[[TwoWay, Buffers], tuple[Array, Array]]
 
 CYCLE_PACKETS = 50
 CYCLE_S = (-3.0, 12.0)
-"""Time range of figure 3.2, in seconds after the upload's start."""
+"""Time range of figure 3.2, in seconds after the start of the upload."""
 _STEPS = (("r2_full", "2"), ("r1_empty", "3"), ("r2_drained", "4"), ("r1_filled", "4"))
 
 
@@ -233,7 +233,7 @@ CYCLE = throughput(CYCLE_PACKETS, "3.2").but(
     ),
     x_limits=CYCLE_S,
 )
-"""The four steps of section 3.5 in the run with 50 packets."""
+"""The plot of the four steps of section 3.5 in the run with 50 packets."""
 
 FIGURES = (
     Figure("1.1", "Throughput with 50 and 15 packet uplink buffers", SWEEP, INTRODUCTION),

@@ -19,7 +19,7 @@ from lopsided.papers.orosz2010.shared import mean_over, value
 
 
 def answer(m: Measurements) -> str:
-    """Summarises the download's throughput with 1 and 2 uploads, relative to none."""
+    """Summarises the download's throughput with 1 and 2 uploads, relative to the throughput without uploads."""
     one, two = (mean_over(m, OTHERS, f"share_{phase}").median * 100 for phase in (2, 3))
     vegas = value(m, VEGAS, "share_2").median * 100
     return (

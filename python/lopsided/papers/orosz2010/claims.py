@@ -1,8 +1,8 @@
-"""The letter's statements and how each is judged.
+"""The statements of the letter and the functions that judge them.
 
 A claim is judged on the medians, and then on each repetition. The letter shows one measurement per variant. Two
-criteria are ours. "Equal" means within 5 %. The throughput fluctuates "widely" if its deviation in bins of 1 s is at
-least 20 % of its mean, and this ratio at least 5 times that of the download alone.
+criteria are our own. "Equal" means within 5 %. The throughput fluctuates "widely" if its standard deviation in bins of
+1 s is at least 20 % of its mean, and if this ratio is at least 5 times as high as for the download alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ of_paper, ours = Statements(("phases",)), Statements(("phases",), "ours")
 
 
 def _waiting(m: Measurements) -> list[Measured]:
-    """Mean backlog of the uplink in phases 2 and 3, in packets."""
+    """Returns the mean backlog of the uplink in phases 2 and 3, in packets."""
     return [
         number(f"packets waiting in the uplink, phase {phase}", mean_over(m, OTHERS, f"uplink_backlog_{phase}_packets"))
         for phase in (2, 3)
@@ -77,7 +77,7 @@ def phase_2_near_70(m: Measurements) -> Verdict:
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
     """The mean download share is near 70 % only for uplink buffers within a factor of 2, including the assumed one."""
     found, printed = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets"), share(m, 2)
-    # Buffers in steps of 0.1 packets.
+    # The buffers vary in steps of 0.1 packets.
     least, most = int(found.x[0]), int(found.x[-1])
     buffers = np.linspace(least, most, 1 + 10 * (most - least))
     fits = buffers[[near([percent("", found.at(each), printed)]).holds for each in buffers]]
@@ -95,7 +95,7 @@ def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
 
 
 def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavour]) -> float:
-    """Mean download share of the variants with a deep uplink buffer and limited upload windows."""
+    """Returns the mean download share of the variants with a deep uplink buffer and limited upload windows."""
     return mean_over(m, flavours, f"share_{phase}", "windows", upload_window_kib=window).median
 
 
@@ -212,7 +212,8 @@ def vegas_holds_its_window(m: Measurements) -> Verdict:
 
 
 def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedValue | None = None) -> Verdict:
-    """Judges whether each fluctuation is at least `LARGE` of the mean and `TIMES` that without uploads."""
+    """Judges whether each fluctuation is at least `LARGE` of the mean and at least `TIMES` the fluctuation without
+    uploads."""
     measured: list[Measured] = []
     calm: list[str] = []
     for each in flavours:
@@ -291,8 +292,8 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
 
 @of_paper("ACKs that wait in the uplink arrive in bunches.", "sections I and VI (ORO-M04)", needs=("acks",))
 def acks_bunch(m: Measurements) -> Verdict:
-    """In phase 2, the ACKs of at least 33 % of the download's bytes are compressed, at least twice as many as in phase
-    1."""
+    """In phase 2, the ACKs of at least 33 % of the download's bytes are compressed. This fraction is at least twice as
+    large as in phase 1."""
     verdicts: list[Verdict] = []
     for each in FLAVOURS:
         alone, beside = (

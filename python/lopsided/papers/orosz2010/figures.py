@@ -1,4 +1,4 @@
-"""Figures of each variant over time, and the download's share in the three phases.
+"""Draws figures of each variant over time, and the download's share in the three phases.
 
 Figures over time show the first repetition. Two of the letter's figures have the number 2 (ORO-A02). H-TCP and Reno
 have no figure (ORO-A03).
@@ -56,7 +56,7 @@ def _seed(m: Measurements, each: Flavour) -> str:
 
 
 def _over_time(number: str, each: Flavour) -> Figure:
-    """One variant's figure: throughput in both directions, and the download's window and RTT."""
+    """Returns one variant's figure: throughput in both directions, and the download's window and RTT."""
     place = f"orosz2010 figure {number}" if number.isdigit() else "not drawn in orosz2010"
     rates = Panel(
         "kbit/s",
@@ -112,7 +112,7 @@ FIGURE_A = Plot(
 
 
 def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable[Line]:
-    """One curve per variant: its throughput relative to phase 1."""
+    """Returns one curve per variant: its throughput relative to phase 1."""
     for each in FLAVOURS:
         found = m.curve(experiment, f"share_{phase}", over, variant=each.key)
         if over == "uplink_kbps":
@@ -181,7 +181,7 @@ FIGURE_RATIO = _sweep(
 
 
 def _table_e01(m: Measurements) -> Artifact:
-    """The download's throughput, share, fluctuation and RTT in each phase (ORO-E01)."""
+    """Returns a table of the download's throughput, share, fluctuation and RTT in each phase (ORO-E01)."""
 
     def scaled(column: str, scale: float = 1.0) -> Callable[[Flavour], float]:
         return lambda each: value(m, each, column).median * scale
@@ -201,7 +201,7 @@ def _table_e01(m: Measurements) -> Artifact:
 
 
 def _compared(m: Measurements) -> Iterable[Comparison]:
-    """Comparisons with published values. Phase 2 excludes Vegas, like the letter."""
+    """Returns comparisons with published values. Phase 2 excludes Vegas, as in the letter."""
     find = m.published.find
     busy = Spread.over(min, (value(m, each, "downlink_busy_1") for each in FLAVOURS))
     yield compare(find("Section IV", "downlink_load", phase=1), busy, "lowest share of time with packets waiting", 100)
@@ -214,7 +214,7 @@ def _compared(m: Measurements) -> Iterable[Comparison]:
 
 
 def _table_e02(m: Measurements) -> Artifact:
-    """The calculations of section III, all equal to the published values (ORO-E02)."""
+    """Returns a table of the calculations of section III. All results equal the published values (ORO-E02)."""
     paths = {"local ADSL link": 0.02, "full path": 0.03}
     columns: Columns[str] = {
         "path": lambda path: path,

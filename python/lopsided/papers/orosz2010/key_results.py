@@ -1,4 +1,4 @@
-"""Numbers that show the sensitivity of the results to assumptions."""
+"""Defines the numbers that show how sensitive the results are to the assumptions."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Metrics of one run, per phase.
+"""Measures each phase of a run.
 
 A phase starts with its upload and ends with the next phase. Throughput counts all IP bytes that arrive at the client,
-like Wireshark in the letter: with retransmissions and ACKs (below 1 %). Goodput counts the application's bytes. `share`
-is relative to phase 1, like the letter's "100 % downlink load" (section IV), so ATM or IP counting does not matter.
+like Wireshark in the letter. This includes retransmissions and ACKs (below 1 %). Goodput counts the application's
+bytes. `share` is relative to phase 1, like the letter's "100 % downlink load" (section IV). It is therefore the same
+whether ATM or IP bytes are counted.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Phased:
         flows = list(run.flows.rows())
         names = [row["name"] for row in flows if row["group"] in ("upload", "more")]
         traces = traces_of(run, ("download", *names))
-        # A group may have several flows with jittered starts. The first starts the phase.
+        # A group may have several flows whose starts are jittered. The first start begins the phase.
         starts = [min(row["start_s"] for row in flows if row["group"] == group) for group in ("upload", "more")]
         bounds = (0.0, *starts, max(row["stop_s"] for row in flows))
         return cls(traces["download"], tuple(traces[name] for name in names), buffers_of(run), bounds)
@@ -88,12 +89,13 @@ def three_phases(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def _fluctuation(rate: Array) -> float:
-    """Coefficient of variation of a series in bins of 1 s."""
+    """Returns the coefficient of variation of a series in bins of 1 s."""
     return float(rate.std() / rate.mean()) if rate.mean() > 0 else float("nan")
 
 
 def _buffers(phased: Phased, number: int) -> dict[str, float]:
-    """Mean backlog of both buffers, fraction of time with a backlog, and dropped packets."""
+    """Returns the mean backlog of each buffer, the fraction of time with a backlog, and the number of dropped
+    packets."""
     t0, t1 = phased.phase(number)
     found: dict[str, float] = {}
     for direction, buffer in phased.buffers.items():

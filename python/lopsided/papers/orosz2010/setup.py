@@ -1,7 +1,8 @@
-"""The letter's network, load and experiments (sections III and IV; ORO-E01, ORO-M03).
+"""Defines the letter's network, load and experiments (sections III and IV; ORO-E01, ORO-M03).
 
-Per TCP variant, a download runs on a 512/128 kbit/s ADSL line alone (phase 1), with one upload (phase 2) and with two
-(phase 3). Settings that the letter does not state are assumed. The sweeps, which vary the decisive settings, are ours.
+For each TCP variant, a download runs on a 512/128 kbit/s ADSL line: alone (phase 1), with one upload (phase 2) and with
+two uploads (phase 3). Settings that the letter does not state are assumed. The sweeps are our own. They vary the
+settings that matter most.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ BUFFERS = (5, 10, 20, 30, 50, 100, 200)
 ASSUMED_BUFFER = 50
 
 DEEP_BUFFER = 200
-"""A deep uplink buffer in packets. Uploads fill it only with windows above 250 kB."""
+"""A deep uplink buffer in packets. Uploads fill this buffer only if their windows exceed 250 kB."""
 
 WINDOWS = (16, 20, 24, 28, 32, 48, 64)
-"""Send buffers in KiB per upload connection, which limit the windows."""
+"""Send buffers in KiB per upload connection. They limit the windows."""
 
 UPLINKS = (512, 256, 128, 64)
 """Uplink rates in kbit/s: ratios of 1, 2, 4 and 8."""
@@ -51,12 +52,12 @@ HTCP = Flavour("htcp", "htcp", "H-TCP", style.OTHER[3], "v")
 RENO = Flavour("reno", "reno", "Reno", style.UP[0], "P", high_speed=False)
 
 FLAVOURS = (CUBIC, VEGAS, BIC, HIGHSPEED, HTCP, RENO)
-"""The variants; those that only the text mentions come last (ORO-A03). CUBIC has the constants of Linux up to
+"""The variants. Those that only the text mentions come last (ORO-A03). CUBIC has the constants of Linux up to
 2.6.25."""
 
 HIGH_SPEED = tuple(flavour for flavour in FLAVOURS if flavour.high_speed)
 OTHERS = tuple(each for each in FLAVOURS if each is not VEGAS)
-"""Variants that control their window by losses."""
+"""Variants that adapt their window to losses."""
 
 
 def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:
@@ -66,7 +67,7 @@ def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:
 def _sweep(
     key: str, summary: str, label: str, values: Sequence[int], settings: Callable[[int], Overrides], usual: int = 1
 ) -> Experiment:
-    """An experiment with every variant under each value."""
+    """Returns an experiment with every variant under each value."""
     cases = tuple(_case(each, settings(value), **{label: value}) for each in FLAVOURS for value in values)
     return Experiment(key, summary, cases, three_phases, usual=usual, full_repetitions=max(usual, 3))
 

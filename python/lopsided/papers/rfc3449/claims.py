@@ -1,4 +1,4 @@
-"""The RFC's statements and advice, and how each is judged.
+"""The statements and the advice of the RFC, and the functions that judge them.
 
 Section 3 concerns the TCP of 1999. The advice of sections 4 and 5 is judged three times by one rule (`shared.py`): with
 the TCP of 1999 on the RFC's paths, and with Linux and with QUIC on today's lines.
@@ -18,7 +18,7 @@ from lopsided.papers.rfc3449.setup import DEEP, DS, IN_TABLES, KS, OF_RFC, SMALL
 from lopsided.papers.rfc3449.shared import HARMS_UP, HELPS, goodput_bps, is_good, judged, mean, ratios, worst
 
 FILLS = 95
-"""Percentage of its goodput at the smallest k from which the download fills its line."""
+"""The download fills its line if its goodput is at least this percentage of the goodput at the smallest k."""
 CLEAR = 0.9
 """A quantity counts as clearly lower than another if their ratio is below this value."""
 
@@ -27,7 +27,7 @@ ours = Statements(("today",), "ours")
 
 
 def filled(m: Measurements, k: float, d: int, compression: str = "none") -> Measured:
-    """Returns the download's goodput at k, in percent of that at the smallest k."""
+    """Returns the download's goodput at k, in percent of the goodput at the smallest k."""
     here, free = (
         m.value("ratio", "down_bps", k=at, d=of, compression=scheme, uplink_buffer_packets=DEEP).median
         for at, of, scheme in ((k, d, compression), (KS[0], 2, "none"))
@@ -77,7 +77,7 @@ def one_in_k(m: Measurements) -> Verdict:
 
 
 def _none(m: Measurements, experiment: str, path: Path, load: str) -> float:
-    """Reads the download's goodput without any mechanism."""
+    """Returns the download's goodput without any mechanism."""
     return goodput_bps(m, experiment, path, mechanism("delayed"), "without", load, "down")
 
 
@@ -133,7 +133,8 @@ def options_are_not_compressed(m: Measurements) -> Verdict:
 
 
 def _over_decimation(m: Measurements, load: str) -> Measured:
-    """Download goodput with an ACK filter over that with ACK decimation, as geometric mean over the paths."""
+    """Returns the ratio of the download's goodput with an ACK filter to that with ACK decimation, as a geometric mean
+    over the paths."""
 
     def down(key: str) -> float:
         return geometric_mean(goodput_bps(m, "then", path, mechanism(key), "with", load, "down") for path in OF_RFC)
@@ -165,7 +166,7 @@ NOT_AS_ADVISED: dict[str, tuple[str, ...]] = {
 
 
 def _advice(statements: Statements, experiment: str, prefix: str, advice: str) -> Iterator[Claim]:
-    """Makes one claim per simulated row of the RFC's tables."""
+    """Makes one claim for each simulated row of the RFC's tables."""
     run = {str(case.labels["mechanism"]) for case in setup.EXPERIMENTS[experiment].cases}
     for each in (each for each in IN_TABLES if each.key in run):
         title = each.title[0].upper() + each.title[1:]

@@ -1,4 +1,5 @@
-"""Figures and tables: the sweep over k, the mechanisms' gains, the verdicts, and all goodputs and delays."""
+"""Draws the figures and builds the tables: the sweep over k, the mechanisms' gains, the verdicts, and all goodputs and
+delays."""
 
 # matplotlib's stubs lack the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -105,7 +106,7 @@ def _means(m: Measurements, experiments: Iterable[str]) -> Columns[Mechanism]:
 
 
 def _verdicts(rows: Sequence[Mechanism], m: Measurements) -> Artifact:
-    """The RFC's advice, the mean goodput ratios, and the verdict."""
+    """Returns a table with the RFC's advice, the mean goodput ratios, and the verdict."""
     columns: Columns[Mechanism] = {
         "section": lambda each: each.section,
         "mechanism": lambda each: each.title,
@@ -132,7 +133,7 @@ def _left_out(_m: Measurements) -> Artifact:
 
 
 def _paths(m: Measurements) -> Artifact:
-    """The paths with their ratio k, and the download's goodput without mechanism."""
+    """Returns a table of the paths with their ratio k, and the download's goodput without a mechanism."""
     plain = mechanism("delayed")
     experiment = {each.key: name for name in ("then", "today") for each in setup.JUDGED_ON[name]}
 
@@ -158,7 +159,7 @@ def _paths(m: Measurements) -> Artifact:
 
 
 def _cells(experiment: str, paths: tuple[Path, ...], m: Measurements) -> Artifact:
-    """Goodput and delay of every setting on every path."""
+    """Returns a table with the goodput and delay of every setting on every path."""
     there = [row for row in m.table(experiment).to_dicts() if row["arm"] == "with" or row["mechanism"] == "delayed"]
     titles = {each.key: each.title for each in (*ALL, *paths)}
     columns: Columns[dict[str, Any]] = {
@@ -169,7 +170,7 @@ def _cells(experiment: str, paths: tuple[Path, ...], m: Measurements) -> Artifac
         "upload_Mbit/s": lambda row: row["up_bps"] / 1e6 if row["load"] == "both" else None,
         "rtt_ms": lambda row: row["rtt_ms"],
     }
-    # Sort "without" before "with", and the mechanisms in the order of the text.
+    # Rows "without" come before rows "with", and the mechanisms are in the order of the text.
     rows = sorted(there, key=lambda row: (list(titles).index(row["path"]), row["load"], row["arm"] == "with"))
     return Artifact(table(rows, columns), None, (), ("The round trip is the download's median.",))
 

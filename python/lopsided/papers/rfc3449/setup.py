@@ -1,4 +1,4 @@
-"""The RFC's paths, four current lines, and the mechanisms of `mechanisms.toml` on them.
+"""Defines the RFC's paths, four current lines, and the cases with the mechanisms of `mechanisms.toml`.
 
 A mechanism's effect is the ratio of the goodputs with and without its keys, with the same seeds.
 """
@@ -23,7 +23,7 @@ LOADS = ("alone", "both")
 """Loads: the download alone, or with an upload that fills the uplink first."""
 ACK_BYTES = 40
 WAITING = 2
-"""Upload data packets that may wait in the queue under backpressure."""
+"""Maximum number of upload data packets that wait in the queue under backpressure."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Path:
     seconds: int
     packet_bytes: int = 1500
     limit: str = "20 packets"
-    """The uplink's buffer."""
+    """The limit of the uplink's buffer."""
 
     @property
     def k(self) -> float:
@@ -71,7 +71,7 @@ class Path:
         """Returns the values of the `$` variables in `mechanisms.toml`."""
         amount, unit = self.limit.split()
         bytes_of = {"packets": self.packet_bytes, "kB": 1e3, "ms": self.up_kbps / 8}[unit]
-        # RED's thresholds as in balakrishnan1999: 1.5 and 6 of 10 packets.
+        # The thresholds of RED are those of balakrishnan1999: 1.5 and 6 packets of 10.
         low, high = (f"{share * float(amount):g} {unit}" for share in (0.15, 0.6))
         return {
             "queue": self.queue,
@@ -102,7 +102,7 @@ OF_TODAY = (
     Path("lte-50-15", "LTE 50/15", "today", 50_000, 15_000, 40, 8, limit="500 ms"),
     Path("geo-100-5", "geostationary 100/5", "today", 100_000, 5000, 560, 32, limit="500 ms"),
 )
-"""Access line presets, with their own buffers."""
+"""Presets of access lines, with their own buffers."""
 PATHS = (*OF_RFC, *OF_TODAY)
 
 
@@ -127,7 +127,8 @@ class Mechanism:
     below_k: float = math.inf
 
     def settings(self, path: Path, stack: str) -> tuple[Overrides, Overrides] | None:
-        """Returns the scenario keys with and without the mechanism, or `None` if path or stack lack it."""
+        """Returns the scenario keys with and without the mechanism; `None` if the path or the stack does not support
+        it."""
         if path.key not in self.paths or (stack == "quic" and self.quic is None):
             return None
         return self._keys(path, stack), Mechanism(self.key, **self.without)._keys(path, stack)
@@ -187,7 +188,8 @@ IN_SHORT = ("delayed", "filter")
 
 
 def _cases(stack: str, paths: Iterable[Path], alone: Sequence[str]) -> Iterator[Case]:
-    """Yields the cases with an upload, with and without each mechanism. Those in `alone` also run without an upload."""
+    """Yields the cases with an upload, with and without each mechanism. The mechanisms in `alone` also run without an
+    upload."""
     own = {} if stack == "then" else NEW
     for path in paths:
         for each in ALL:
@@ -220,7 +222,7 @@ DEEP, SMALL = 1000, 10
 def _of_ratio(k: float, d: int, scheme: str = "none", limit: int = DEEP) -> Case:
     up_kbps = EXAMPLE.down_kbps / k / (EXAMPLE.packet_bytes / ACK_BYTES)
     path = replace(EXAMPLE, up_kbps=up_kbps, limit=f"{limit} packets")
-    # 128 packets fill the path without overflowing a queue, so only ACKs limit the download.
+    # A window of 128 packets fills the path and does not overflow a queue, so only ACKs limit the download.
     keys = {
         "stack.receive_buffer": "128 kB",
         "stack.delayed_ack": "off" if d == 1 else f"{{ segments = {d} }}",

@@ -1,6 +1,6 @@
-"""A mechanism's effect over several paths, and the rule that turns it into a verdict.
+"""Computes the effect of a mechanism over several paths, and the verdict that follows from this effect.
 
-The rule and its three bounds are ours, and were fixed before the first results were seen.
+The rule for the verdict and its three bounds are our own. They were fixed before the first results were known.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ HARMS_UP = 0.5
 Section 5.4.2 warns of the "starvation" of data.
 """
 LEAST = 0.01
-"""Lowest goodput, as a fraction of the rate, so that no ratio is infinite."""
+"""Lowest goodput that counts, as a fraction of the rate. It prevents infinite ratios."""
 
 WAYS = {"down": ("download", HARMS_DOWN), "up": ("upload", HARMS_UP)}
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """Goodput with a mechanism over goodput without it, in one direction on one path under one load."""
+    """The goodput with a mechanism divided by the goodput without it, in one direction on one path under one load."""
 
     path: Path
     load: str
@@ -53,7 +53,8 @@ def goodput_bps(m: Measurements, experiment: str, path: Path, each: Mechanism, a
 
 
 def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
-    """Returns the ratios on every judging path. Uploads count only if there is one."""
+    """Returns the ratios on every path that judges the advice. The upload's ratio is included only if the load has an
+    upload."""
     there = {(row["path"], row["load"]) for row in m.table(experiment).to_dicts() if row["mechanism"] == each.key}
     return [
         Ratio(path, load, way, with_ / without)
@@ -83,7 +84,7 @@ def means(found: list[Ratio]) -> list[Measured]:
 
 
 def worst(found: list[Ratio], way: str) -> Measured:
-    """Returns a direction's smallest ratio, with the name of its path."""
+    """Returns the smallest ratio of a direction, with the name of its path."""
     least = min((each for each in found if each.way == way), key=lambda each: each.value)
     load = " alone" if least.load == "alone" else ""
     return number(f"{WAYS[way][0]}{load} at worst, {least.path.title}", least.value)
@@ -99,7 +100,7 @@ def is_good(found: list[Ratio]) -> bool:
 
 
 def judged(m: Measurements, experiment: str, each: Mechanism) -> Verdict:
-    """Judges the advice: each recommended mechanism must be good, and no other."""
+    """Judges the advice: each recommended mechanism must be good, and no other mechanism may be good."""
     found = ratios(m, experiment, each)
     numbers = [*means(found), *(worst(found, way) for way in WAYS)]
     recommended = each.advice == "recommended"

@@ -1,6 +1,7 @@
-"""The report's statements and how each is judged (sections 3.1 to 4).
+"""The statements of the report (sections 3.1 to 4) and the functions that judge them.
 
-Statements whose published numbers determined a setting (the windows of YAH-A12, SACK off) count separately, as fitted.
+If the published numbers of a statement determined a setting (the windows of YAH-A12, SACK off), the statement counts
+separately, as fitted.
 """
 
 from __future__ import annotations
@@ -118,8 +119,8 @@ DELAY_COSTS_LITTLE_BUT_WESTWOOD = of_paper.near_print(
     needs=("baselines",),
 )
 def slow_without_loss(m: Measurements) -> Verdict:
-    """Westwood gets less than half of the next slowest variant, without retransmissions. netem refuses packets in each
-    baseline."""
+    """Westwood gets less than half of the throughput of the next slowest variant, without retransmissions. netem
+    refuses packets in each baseline."""
     found = rates(m, DELAYED)
     again = number(
         "retransmitted in all four", sum(value(m, t, "retransmitted_packets").median for t in DELAYED), "packets"
@@ -179,7 +180,7 @@ def linux_does_the_same(m: Measurements) -> Verdict:
     needs=("baselines", "combos"),
 )
 def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
-    """Judges measured over published RTT in tests with known windows (baselines 5 to 8, Combos 7 to 12)."""
+    """Judges the ratio of measured to published RTT in tests with known windows (baselines 5 to 8, Combos 7 to 12)."""
     places = [(test, flow) for test in (*DELAYED, *PAIRED) for flow in test.flows]
     behind, beyond = (
         np.array([value(m, *(test, column, flow)).median / printed_number(m, test, flow, RTT) for test, flow in places])
@@ -192,7 +193,7 @@ def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
 
 
 def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
-    """Judges whether the throughputs of Combos 1 to 6 are near the published ones."""
+    """Judges whether the throughputs of Combos 1 to 6 are near the published throughputs."""
     tests = NO_LOSS[:6]
     first, second = (printed_number(m, tests[0], flow, ELAPSED) for flow in ("S1", "S2"))
     alone = number("Combo1 in print: time that S2 runs alone", second - first, "s")
@@ -358,7 +359,7 @@ def sack_off(m: Measurements) -> Verdict:
 
 @of_paper("When two variants compete, one always leads.", "abstract", fails=True)
 def one_always_leads(m: Measurements) -> Verdict:
-    """In each combination, one flow's throughput is at least 10 % above the other's."""
+    """In each combination, the throughput of one flow is at least 10 % higher than that of the other flow."""
     ratios = {test: mbit(m, test, "S2") / mbit(m, test) for test in COMBOS}
     even = [test for test, found in ratios.items() if 1 / MORE < found < MORE]
     leads = number("combinations in which one leads", len(COMBOS) - len(even))
@@ -376,7 +377,8 @@ def one_always_leads(m: Measurements) -> Verdict:
     "Throughput is inversely proportional to the round trip: longer ones are disciplined.", "chapter 4", fails=True
 )
 def throughput_falls_with_rtt(m: Measurements) -> Verdict:
-    """For each variant, without and with loss, S1's throughput times its RTT varies by at most 15 % over the delays."""
+    """For each variant, with loss and without, the product of S1's throughput and RTT varies by at most 15 % over the
+    delays."""
 
     def against_rtt(tests: tuple[Test, ...]) -> Curve:
         spreads = [value(m, test, "throughput_bps") for test in tests]

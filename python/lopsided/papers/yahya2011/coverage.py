@@ -1,4 +1,4 @@
-"""Counterparts of the values in every test's log, and of the test procedure."""
+"""Assigns measured values to the values in every test's log, and to the test procedure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = "Table 3-"
 
 
 def _of_log(column: str) -> Reader:
-    """Returns a reader of a quantity for the test and flow that the row names."""
+    """Returns a function that reads a quantity for the test and flow that the row names."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         test = TESTS.get(row.conditions.get("test", ""))

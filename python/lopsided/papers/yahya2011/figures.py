@@ -1,4 +1,4 @@
-"""Figures of results that the report gives in tables: throughput shares, RTTs, and the window behind netem."""
+"""Draws figures of results that the report gives in tables: throughput shares, RTTs, and the window behind netem."""
 
 # matplotlib's stubs lack the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
@@ -39,7 +39,7 @@ def _shares(m: Measurements, flow: str) -> Iterable[Line]:
 
 
 def _groups(panel: Axes, _m: Measurements) -> None:
-    """Shades groups of equal delay, and draws a line before the first combination with loss."""
+    """Shades the groups of equal delay, and draws a line before the first combination with loss."""
     for first in range(1, 25, 3):
         test = COMBOS[first - 1]
         if (first // 3) % 2:

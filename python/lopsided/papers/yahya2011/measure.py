@@ -1,4 +1,4 @@
-"""Metrics of each run: those of tcptrace, and some that tcptrace cannot measure at the sender."""
+"""Measures each run: the metrics of tcptrace, and some metrics that tcptrace cannot measure at the sender."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 FLOWS = ("S1", "S2")
 _SHORT_BYTES = 1000
-"""Fewer bytes than this mark a flow that exists only because the scenario needs two."""
+"""A flow with fewer bytes exists only because the scenario needs two flows."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -43,7 +43,7 @@ def measure(run: Run, case: Case) -> Mapping[str, float]:
     traces = {row["flow"]: row for row in run.traces.rows()}
     found: dict[str, float] = {}
     for name in FLOWS:
-        # A test with one flow still has a second flow of one byte.
+        # A test with one flow still has a second flow, which sends one byte.
         sized = name in traces and traces[name]["acked_bytes"] > _SHORT_BYTES
         for measure, read in _MEASURES.items():
             found[f"{name}_{measure}"] = float(read(flows[name], traces[name])) if sized else float("nan")

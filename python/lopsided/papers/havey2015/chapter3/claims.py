@@ -1,4 +1,4 @@
-"""The statements of chapter 3, our own, and statements about current Wi-Fi."""
+"""The statements of chapter 3, statements of our own, and statements about current Wi-Fi."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def fwp_is_linear(m: Measurements) -> Verdict:
 
 
 def _off_line(found: list[Spread], name: str = "largest distance from a straight line over 0.05 to 0.5") -> Measured:
-    """Largest relative deviation of the throughputs from a straight line over the frame error rate."""
+    """Returns the largest relative deviation of the throughputs from a straight line as a function of the frame error
+    rate."""
     x, y = np.array(ERRORS[1:]), np.array([each.median for each in found])
     slope, intercept = np.polyfit(x, y, 1)
     off = np.abs(y - (slope * x + intercept)) / y.mean()
@@ -60,7 +61,7 @@ def _off_line(found: list[Spread], name: str = "largest distance from a straight
 def alone_it_is_linear(m: Measurements) -> Verdict:
     """Each throughput is within 2 % of a straight line.
 
-    The throughput at FER 0.5 over that at FER 0.05 is within 5 % of 0.5 / 0.95.
+    The ratio of the throughput at FER 0.5 to the throughput at FER 0.05 is within 5 % of 0.5 / 0.95.
     """
     found = [m.value("fwp-alone", "tested_bps", mode="fwp", error=error, rivals=0) for error in ERRORS[1:]]
     kept = number("at 0.5 to at 0.05, over 0.50 / 0.95", found[-1].median / found[0].median * 0.95 / 0.5)
@@ -138,7 +139,7 @@ def speedup_is_flat(m: Measurements) -> Verdict:
 
 @of_rivals("Without a competitor FWP and A-MPDU get the same.", "section 3.4.2")
 def equal_alone(m: Measurements) -> Verdict:
-    """Without a competitor, FWP's throughput over A-MPDU's is within 15 % of the published 1."""
+    """Without a competitor, the ratio of FWP's throughput to A-MPDU's is within 15 % of the published 1."""
     return _alike_alone(m)
 
 
@@ -234,7 +235,7 @@ def wireless_overhead(m: Measurements) -> Verdict:
 
 @of_repair("The object is complete in the end, at every frame error rate.", "section 3.3.4")
 def object_is_whole(m: Measurements) -> Verdict:
-    """The object is complete within 30 s, and the application finds every byte correct."""
+    """The object is complete within 30 s, and the application verifies that every byte is correct."""
     found = [
         number(f"complete at FER {error}", m.value("fwp-repair", "completion_s", error=error), "s") for error in ERRORS
     ]

@@ -1,4 +1,4 @@
-"""Chapter 3's figures and tables."""
+"""Draws the figures of chapter 3, and builds its tables."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ OVERHEAD = Plot(
 
 
 def _loss_table(m: Measurements) -> Artifact:
-    """Throughputs, with published and measured ratios of A-MPDU to FWP."""
+    """Returns a table of throughputs, with the published and the measured ratios of A-MPDU to FWP."""
     comparisons: list[Comparison] = []
     for error in (0.05, 0.2):
         item = f"FER {error:.2f}, A-MPDU as a share of FWP"

@@ -1,4 +1,4 @@
-"""Chapter 3's experiments (HAV-E11 to HAV-E15), and current Wi-Fi.
+"""Defines chapter 3's experiments (HAV-E11 to HAV-E15), and experiments with current Wi-Fi.
 
 Throughput counts bytes before repair, as in figures 3.7 and 3.8.
 """
@@ -33,20 +33,21 @@ STANDARDS = ("802.11n", "802.11ac", "802.11ax")
 PARTS = ("fwp", "ampdu")
 
 BEGUN_S = 10.0
-"""Start in seconds of the measured shares in figures 3.9 and 3.10, after slow start."""
+"""Start of the measured shares in figures 3.9 and 3.10, in seconds; it is after slow start."""
 
 CUT_S = 6.0
-"""Completion time in seconds of a page that stays incomplete: the run's duration."""
+"""The completion time in seconds of a page that stays incomplete. It is the duration of the run."""
 
 STEADY = 0.6
 """Fraction of a run after which throughput is measured (figures 3.7 and 3.8).
 
-A lost SYN-ACK costs a second or more. That matters in these short runs, but hardly in the dissertation's two minutes.
+A lost SYN-ACK delays a connection by a second or more. This matters in these short runs, but hardly in the
+dissertation's runs of two minutes.
 """
 
 FULL = Variant("two minutes", {"scenario.duration": "120 s"}, {"9.99 s": "119.99 s"})
 FULL_RUNS = 10
-"""Repetitions of table 3.1."""
+"""Number of repetitions for table 3.1."""
 FULL_SHARING = Variant(
     "two minutes at 600 Mbit/s",
     {
@@ -63,8 +64,8 @@ OBJECT = 10_000_000
 
 
 def _station(mode: str, error: float) -> Overrides:
-    """Scenario keys for the tested station. It uses FWP if `mode` is "fwp", and plain 802.11 like the other stations
-    otherwise."""
+    """Returns scenario keys for the tested station. The station uses FWP if `mode` is "fwp". Otherwise it uses plain
+    802.11, like the other stations."""
     station = '{ name = "station0", acknowledge = false, reorder = false }'
     return {
         "topology.medium.wifi.frame_error": str(error),
@@ -74,7 +75,7 @@ def _station(mode: str, error: float) -> Overrides:
 
 
 def _rivals(count: int, most: int, end_s: float = 10.0) -> Overrides:
-    """Scenario keys for the number of competitors. Further competitors start only at the end of the run."""
+    """Returns scenario keys for this number of competitors. Further competitors start only at the end of the run."""
     late = {f"flow.other{number}.start": f"{end_s - 0.01:g} s" for number in range(count + 1, most + 1)}
     return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, most + 1)}}
 
@@ -112,7 +113,7 @@ def shares(run: Run) -> Array:
         time, octets = (rows[name].cast(pl.Float64).to_numpy() for name in ("time_s", "sent_bytes"))
         ends = np.arange(BEGUN_S, float(time.max()) + 0.5, 1.0)
         rates.append(np.diff(np.interp(ends, time, octets)))
-    # The bottleneck is always busy, so every second has the same weight.
+    # The bottleneck is always busy, so every second of the run has the same weight.
     return 100 * rates[0] / (rates[0] + rates[1])
 
 
@@ -181,8 +182,8 @@ RULES: dict[str, tuple[Overrides, float]] = {
     "literal": ({"flow.compatible.receiver_stack": "{ placeholders = 0.01, placeholder_margin = 0 }"}, 0.01),
     "two Cubics": ({"flow.compatible.receiver_stack": "{}"}, 0.0),
 }
-"""The compared rules for Compatible TCP: the published rule, the rule with a margin of 4 standard deviations above the
-expected loss, and Cubic instead."""
+"""The rules that are compared for Compatible TCP: the published rule, the rule with a margin of 4 standard deviations
+above the expected loss, and Cubic without the rule."""
 
 
 def _sharing(rule: str, rtt: int) -> Case:
@@ -277,7 +278,7 @@ def _page(mode: str, multiplexed: bool) -> Case:
 
 
 def page(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the completion time of the page or object; `CUT_S` if it stays incomplete."""
+    """Measures the completion time of the page or object; `CUT_S` if the page or object stays incomplete."""
     rows = [row for row in run.transfers.rows() if row["what"] in ("page", "object")]
     longest = max(rows, key=lambda row: float(row["size_bytes"]), default=None)
     whole = longest is not None and float(longest["size_bytes"]) > 2e6

@@ -19,6 +19,6 @@ def overhead(m: Measurements, error: float) -> float:
 
 
 def share_curve(m: Measurements, rule: str) -> Curve:
-    """Returns Compatible TCP's percentage of the total rate under a rule, over the base RTT in ms."""
+    """Returns Compatible TCP's percentage of the total rate under a rule, as a function of the base RTT in ms."""
     experiment = "fwp-sharing" if rule == "literal" else "fwp-sharing-rules"
     return m.curve(experiment, "share_percent", "rtt_ms", rule=rule)

@@ -1,4 +1,5 @@
-"""The thesis's statements on performance and sizing, each under two definitions of performance, and on dynamics."""
+"""The statements of the thesis: on performance and sizing, each under two definitions of performance, and on
+dynamics."""
 
 from lopsided.papers.merritt2010.claims import dynamics, performance, sizing
 

@@ -23,9 +23,10 @@ from lopsided.papers.merritt2010.shared import SWEEP, curve, main, sizes
 
 ACKS = ("acks",)
 PHASE = 0.1
-"""Phase score from which windows move together. Below its negative they move in opposite directions."""
+"""If the phase score is at least this high, the windows move together. If it is below the negative value, they move in
+opposite directions."""
 PERIODIC = 0.25
-"""Autocorrelation peak from which goodput counts as periodic. The threshold is ours."""
+"""If the autocorrelation peak is at least this high, the goodput counts as periodic. The threshold is our own."""
 
 
 of_paper, ours = Statements(SWEEP), Statements(SWEEP, "ours")
@@ -146,7 +147,8 @@ def ack_compression_grows(m: Measurements) -> Verdict:
     fails=True,
 )
 def acks_queue_and_burst(m: Measurements) -> Verdict:
-    """The download's fraction of bytes with compressed ACKs, and its bytes per burst, rise with the uplink buffer."""
+    """The download's fraction of bytes with compressed ACKs, and its bytes per burst, both rise with the uplink
+    buffer."""
     return all_of(
         rises("compressed share", main(m, "compressed_share_down", "acks"), rank=0.6),
         rises("mean burst", main(m, "burst_down_bytes", "acks"), "kB", rank=0.6, scale=1e-3),
@@ -249,8 +251,8 @@ def feedback_cycle(m: Measurements) -> Verdict:
     "section 5.1.4, figures 5.8-5.11",
 )
 def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
-    """The download's mean BDP over its mean window is about 1 with the smallest buffer, and at least 1.5 with the
-    largest."""
+    """With the smallest buffer, the ratio of the download's mean BDP to its mean window is about 1. With the largest
+    buffer, it is at least 1.5."""
     found = main(m, "bdp_over_cwnd")
     return all_of(
         between(0.75, 1.25, [number("BDP over cwnd with 5 packets", found.first)]),

@@ -1,6 +1,6 @@
 """Claims about performance and throughput with different uplink buffers (sections 1, 5.1 and 6.5).
 
-Performance has two definitions: goodput, and mean window over mean RTT as in the thesis's scripts.
+Performance has two definitions: by goodput, and by mean window divided by mean RTT as in the thesis's scripts.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ of_paper = Statements(SWEEP)
 def by_both(
     statement: str, where: str, *, key: str = "", fails: Container[Reading] = ()
 ) -> Callable[[Callable[[Measurements, Reading], Verdict]], tuple[Claim, ...]]:
-    """Decorator that makes one claim per definition of performance.
+    """A decorator that makes one claim per definition of performance.
 
-    `fails` has the definitions under which the claim is recorded as failing.
+    `fails` contains the definitions under which the claim is recorded as failing.
     """
 
     def claims(check: Callable[[Measurements, Reading], Verdict]) -> tuple[Claim, ...]:
@@ -98,8 +98,8 @@ def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
 
 
 def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict, float]:
-    """Judges whether a buffer size splits the performance curve into a plateau and a fall. Also returns the worst
-    size."""
+    """Judges whether a buffer size splits the performance curve into a plateau and a fall. Returns the verdict and the
+    worst size."""
     values = curve(m, line, reading.performance).median * 100
     high = values >= np.nanmax(values) - POINTS
     last = int(np.flatnonzero(high)[-1])
@@ -142,9 +142,10 @@ def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
 
 
 def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
-    """Returns the largest goodput at which a direction still carries the other's ACKs, as text and numbers.
+    """Returns the largest goodput at which a direction can still carry the ACKs of the other direction, as text and
+    numbers.
 
-    It is computed with timestamps and Ethernet headers, as assumed, and without either.
+    The goodput is computed with timestamps and Ethernet headers, as assumed, and without both.
     """
     measured: list[Measured] = []
     for line in LINES:
@@ -207,7 +208,8 @@ def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
     fails=BOTH_READINGS,
 )
 def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
-    """Above the published estimate, the performance is at least 10 percentage points lower than at it."""
+    """If the buffer exceeds the published estimate, the performance is at least 10 percentage points lower than at the
+    estimate."""
     least = m.published.find("Section 1", "further_performance_drop_minimum")
     most = m.published.find("Section 1", "further_performance_drop_maximum")
     verdicts: list[Verdict] = []
