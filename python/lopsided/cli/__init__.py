@@ -60,15 +60,16 @@ def build() -> cyclopts.App:
 
 
 def _shown(default: object) -> str | None:
-    """Returns a default as the help shows it; `None` if the default means "not given"."""
+    """Returns a default in the form that the help shows; `None` if the default means that the option was not given."""
     return None if default in (None, "", ()) else str(default)
 
 
 def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
-    """Converts an option's value. Rejects fractions for integers: cyclopts would round `1.5`."""
+    """Converts an option's value. Rejects a fraction if the option takes an integer, because cyclopts would round
+    `1.5`."""
     import cyclopts
 
-    # Options that also accept text or fractions need no check.
+    # An option that also accepts text or fractions needs no check.
     if int in (type_, *get_args(type_)) and not {str, float} & set(get_args(type_)):
         for token in tokens:
             if not _INTEGER.fullmatch(token.value):
@@ -79,11 +80,11 @@ def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
 def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # A process may lack standard output or standard error.
+            # A process may have no standard output or no standard error.
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # Characters that the terminal or file lacks become question marks.
+            # If the terminal or file cannot represent a character, a question mark replaces it.
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
     _tell_of_leftovers()
@@ -119,7 +120,7 @@ def _tell_of_leftovers() -> None:
 _LEAST_FILES, _LEAST_MEMORY = 16, 2 << 30
 """Minimum number of open files, and minimum address space in bytes.
 
-With less, some libraries abort the process without a message.
+Below these limits, some libraries abort the process without a message.
 """
 
 
@@ -145,7 +146,7 @@ def invoke(arguments: Sequence[str]) -> int:
     terminable = bool(arguments) and arguments[0] in TERMINABLE
     under_way[:] = arguments
     try:
-        # A library would fail on an argument that is not UTF-8, but only after the work.
+        # If an argument is not UTF-8, a library would fail too, but only after the work is done.
         for argument in arguments:
             argument.encode("utf-8")
         with Interruptible(terminable=terminable):
@@ -159,7 +160,7 @@ def invoke(arguments: Sequence[str]) -> int:
         print_error(str(error))
         return 2
     except (ControllerError, QueueError) as error:
-        # The error is in the user's own code, so show its traceback.
+        # The error is in the user's own code, so its traceback is shown.
         print_error(_own_traceback(error.__cause__), prefix=False)
         print_error(str(error))
         return 1
@@ -190,7 +191,7 @@ def invoke(arguments: Sequence[str]) -> int:
 def _answer(arguments: Sequence[str]) -> object:
     """Prints the list of commands or the version; otherwise runs a command and returns its result."""
     if arguments and arguments[0] == "help":
-        # `lopsided help COMMAND`, as in git and cargo.
+        # `lopsided help COMMAND` works as in git and cargo.
         return _answer([*arguments[1:], "--help"])
     if listing.asked_for(list(arguments)):
         listing.show()
@@ -218,7 +219,7 @@ def _install_completion(arguments: Sequence[str]) -> None:
 def _complete(arguments: Sequence[str]) -> None:
     from lopsided.cli import shells
 
-    # The shell hides messages. An incomplete command line has no candidates.
+    # The shell hides messages, so errors have no effect. An incomplete command line then has no candidates.
     with contextlib.suppress(Exception):
         shells.answer(build(), arguments)
 

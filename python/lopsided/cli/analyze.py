@@ -44,8 +44,8 @@ def analyze(
     Reads pcap and pcapng, plain or compressed with gzip or zstd. Memory grows with the number of connections. The exit
     code is 0 if a part of the capture could be read, and 2 if the file is not a capture.
 
-    From standard input, a terminal shows the directions of the latest second. Ctrl-C ends the capture and prints the
-    result.
+    If the capture comes from standard input, a terminal shows the directions of the latest second. Ctrl-C ends the
+    capture and prints the result.
 
     For example:
 
@@ -58,8 +58,8 @@ def analyze(
     ----------
     capture
         The capture; `-` is standard input.
-    other
-        A second capture of the same flows at another point. Also prints losses and delays between both points.
+    other A second capture of the same flows at another point. The command then also prints the losses and delays
+        between the two points.
     flow
         Show the direction with this number in the table. Default: the directions with the most data.
     show
@@ -79,7 +79,7 @@ def analyze(
         _live(shown=shows and piped) as live,
         warnings.catch_warnings(),
     ):
-        # The notes below contain this warning.
+        # The notes below already contain this warning.
         warnings.simplefilter("ignore", CaptureWarning)
         found = study.analyze(capture, other, points=folder is not None, progress=reading, live=live)
     found = replace(found, chosen=_chosen(found, flow, show))
@@ -132,7 +132,7 @@ def _live(*, shown: bool) -> Generator[Callable[[list[Row]], object] | None]:
 
         def show(rows: list[Row]) -> None:
             nonlocal shown_at
-            # A file on standard input is read faster than it was recorded.
+            # If standard input is a file, it is read faster than it was recorded.
             if rows and monotonic() - shown_at >= _REFRESH_S:
                 shown_at = monotonic()
                 screen.update(Grid(latest(rows)), refresh=True)

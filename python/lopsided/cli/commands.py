@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
 
 _HOMES = {"list": "list_parts"}
-"""Modules and functions whose command has a name of Python."""
+"""Modules and functions of commands whose name is already a name of Python."""
 _SUMMARIES = {
     "run": "Run a scenario and report on it.",
     "sweep": "Run a scenario for every combination of settings.",

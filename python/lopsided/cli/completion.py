@@ -1,8 +1,8 @@
-"""Candidates for the next word of a command line: commands, options and values.
+"""Finds candidates for the next word of a command line: commands, options and values.
 
-Options and fixed choices come from a command's signature. `VALUES` lists the values of text options, such as names of a
-study and keys of the scenario file on the command line. `shells` calls this module from bash, zsh and fish. Left out:
-numbers, rates, times and tables.
+Options and fixed choices come from a command's signature. `VALUES` has functions for the values of text options, such
+as the names of studies, and the keys of the scenario file on the command line. `shells` calls this module from bash,
+zsh and fish. Left out: numbers, rates, times and tables.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Candidate = tuple[str, str]
 
 @dataclass(frozen=True)
 class _Line:
-    """A command line up to the cursor's word."""
+    """A command line up to the word with the cursor."""
 
     command: str
     positional: tuple[str, ...]
@@ -32,7 +32,7 @@ class _Line:
 
     @cached_property
     def scenario(self) -> Mapping[str, Any]:
-        """The parsed scenario of the file or run folder on the command line, if any."""
+        """The scenario of the file or run folder on the command line, if there is one."""
         import tomllib
 
         named = self.options.get("--scenario", self.positional[0] if self.positional else "")
@@ -70,7 +70,7 @@ def _of_command(arguments: Sequence[Argument], before: Sequence[str], word: str)
     waiting = None
     for at, earlier in enumerate(before[1:], 1):
         if earlier == "--":
-            # Words after `--` are another program's command line, or positional.
+            # Words after `--` are positional, or belong to another program's command line.
             return _files(word)
         name, equals, value = earlier.partition("=")
         if waiting is not None:
@@ -132,7 +132,7 @@ def _beginning(found: Iterable[Candidate], word: str) -> list[Candidate]:
 
 
 def _files(word: str) -> Iterator[Candidate]:
-    """Yields files and folders. Hidden files are included if the word's file name begins with a dot."""
+    """Yields files and folders. Hidden files are included if the file name begins with a dot in the word."""
     folder, _, start = word.rpartition("/")
     where = Path(f"{folder}/" if "/" in word else ".").expanduser()
     try:
@@ -162,7 +162,7 @@ def _several(values: _Known, separators: str = ",") -> _Known:
 
 
 def _group(name: str, *more: Candidate) -> _Known:
-    """Completes the names of `lopsided list NAME` and `more`."""
+    """Returns a function that completes the names of `lopsided list NAME` and `more`."""
 
     def found(_line: _Line, _word: str) -> Iterator[Candidate]:
         from lopsided.studies import inventory
@@ -287,7 +287,7 @@ def _hosts(line: _Line, _word: str) -> Iterator[Candidate]:
 
 
 def _settings(line: _Line, word: str) -> Iterable[Candidate]:
-    """Completes `key=value` of `--set`: the key part by part, then its value."""
+    """Completes `key=value` of `--set`: first the parts of the key, then the value."""
     key, equals, value = word.partition("=")
     if not equals:
         return _keys(line, key)
@@ -308,13 +308,13 @@ def _keys(line: _Line, key: str) -> Iterator[Candidate]:
         text = str(below.get("description", ""))
         if _table(below) is not None:
             yield f"{before}{name}.", text
-        # A key accepts a value if it is no table, or if a value may replace its table.
+        # A key accepts a value if it is not a table, or if a value may be written instead of the table.
         if _table(below) is None or "anyOf" in below:
             yield f"{before}{name}=", text
 
 
 def _names(scenario: Mapping[str, Any], path: Sequence[str]) -> list[str]:
-    """Returns the scenario's flows, links or hosts under a key."""
+    """Returns the names of the scenario's flows, links or hosts under a key."""
     if list(path) == ["flow"]:
         return _flow_names(scenario)
     if list(path) == ["topology", "link"]:
@@ -339,7 +339,7 @@ def _schema() -> Tree:
 
 
 def _shape(path: Sequence[str]) -> Tree:
-    """Returns a dotted key's schema; empty if there is no such key."""
+    """Returns the schema of a dotted key; empty if there is no such key."""
     whole = _schema()
     shape: Tree = whole
     named = False
@@ -356,7 +356,7 @@ def _shape(path: Sequence[str]) -> Tree:
 
 
 def _is_named(path: Sequence[str]) -> bool:
-    """True if the next part is an entry's name, not a key."""
+    """Returns true if the next part of the key is the name of an entry."""
     named = False
     for end in range(1, len(path) + 1):
         named = not named and _entries(_shape(path[: end - 1]).get("properties", {}).get(path[end - 1], {})) is not None
@@ -364,13 +364,13 @@ def _is_named(path: Sequence[str]) -> bool:
 
 
 def _entries(shape: Tree) -> Tree | None:
-    """Returns the schema of entries in a list or a table of named entries."""
+    """Returns the schema of the entries in a list or in a table of named entries."""
     found = shape.get("items") or shape.get("additionalProperties")
     return cast("Tree", found) if isinstance(found, dict) and "$ref" in found else None
 
 
 def _table(shape: Tree) -> str | None:
-    """Returns the schema name of a key's table, or of its entries."""
+    """Returns the name of the schema for a key's table, or for its entries."""
     for each in (shape, _entries(shape) or {}, *shape.get("anyOf", [])):
         if "$ref" in each:
             return str(each["$ref"]).rpartition("/")[2]

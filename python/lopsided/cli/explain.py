@@ -36,7 +36,7 @@ def explain(
 ) -> None:
     """Explain the history of a connection, in words and as a picture.
 
-    Lists congestion states, losses, window reductions, timers, the reasons of ACKs, and how long each factor limited
+    Lists congestion states, losses, window reductions, timers, the reasons for ACKs, and how long each factor limited
     the sender. A simulated run without these events is repeated with the same digest. If the run used your own code,
     pass its options again, because a run folder contains no code. For a run on Linux, `explain` reads its captures
     (`run --world kernel --pcap`).
@@ -96,7 +96,7 @@ CAPTURES = (".pcap", ".pcapng", ".cap")
 
 
 def _of_capture(file: Path) -> str:
-    """Returns advice for a capture, which does not show the sender's decisions."""
+    """Returns advice for a capture. A capture does not show the sender's decisions."""
     reads = "analyze" if any(command.name == "analyze" for command in COMMANDS) else None
     how = f"`lopsided {reads} {file}`" if reads else f"`lopsided.trace({str(file)!r})` in Python"
     return (

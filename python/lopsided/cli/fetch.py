@@ -52,8 +52,7 @@ def fetch(
     ----------
     url
         The http or https address to download.
-    out
-        The file to write, or its folder; default: the URL's last part, in the current folder.
+    out The file to write, or its folder; default: a file in the current folder, named after the last part of the URL.
     streams
         Number of parallel connections.
     fair
@@ -65,16 +64,15 @@ def fetch(
     window
         The congestion control of the shared window: `cubic`, `reno`, `htcp` and others; `havey2015` for the paper's
         equations.
-    detection
-        Losses that count as congestion: those with a queue or on several streams at once, or every loss.
+    detection Losses that count as congestion: losses that occur with a queue or on several streams at once (`queued`),
+        or every loss (`every`).
     checksum
         The expected hash of the file, as `sha256:HASH` or `sha512:HASH`.
     stall
         Time without data after which a connection is replaced.
     least_rate
         Lowest accepted rate over 30 s, such as 100k; 0 for no limit.
-    retries
-        Failures of a connection in a row, without any data, after which `fetch` gives up.
+    retries Number of consecutive failures of a connection without any data after which `fetch` gives up.
     record
         Write each input and decision of the controller to this file, for replay (`lopsided.fetching.Recording`).
     """

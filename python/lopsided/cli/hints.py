@@ -1,4 +1,4 @@
-"""Hints for invalid command lines."""
+"""Returns hints for invalid command lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEYS = {
     "--queue": "link.up.queue.kind=fq_codel",
     "--buffer": 'link.up.queue.limit="50 packets"',
 }
-"""Options of other programs or commands, and the equivalent settings."""
+"""Options that other programs or commands have, and the equivalent settings."""
 RENAMED = {
     ("plot", "--out"): "--plot",
     ("plot", "--window"): "--average",
@@ -37,7 +37,7 @@ RENAMED = {
     ("probe", "--up"): "--uploads",
     ("reflect", "--from"): "--sender",
 }
-"""Current names of renamed options."""
+"""The current names of options that were renamed."""
 _SUGGESTION = re.compile(r' Did you mean "?(?:--)?([\w-]+)"?\?')
 _LEAST_LIKENESS = 0.65
 """Minimum similarity (`difflib` ratio) at which a word counts as a misspelled key."""
@@ -65,7 +65,7 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
 def without_far_suggestion(message: str) -> str:
     """Removes "Did you mean" if the suggestion is not similar to the wrong word.
 
-    cyclopts suggests even names with hardly any letter in common, such as `--json` for `--down`.
+    cyclopts even suggests names that have hardly any letter in common with the word, such as `--json` for `--down`.
     """
     suggestion = _SUGGESTION.search(message)
     wrong = re.search(r'Unknown (?:option: "?(?:--)?|command ")([\w-]+)', message)
@@ -76,7 +76,7 @@ def without_far_suggestion(message: str) -> str:
 
 
 def _choices(command: str) -> str:
-    """Returns the possible first arguments of a command, if there are few."""
+    """Returns the possible first arguments of a command, if there are only a few."""
     if command == "reproduce":
         return f"choose one of {', '.join(papers.available())}, or all; `lopsided list papers` describes them"
     if command == "plot":

@@ -1,6 +1,6 @@
 """`lopsided --help`: one line per command.
 
-The command-line library is not imported, because importing it takes longer than everything else here.
+This module does not import the command-line library, because the import would take longer than everything else.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXAMPLES = """\
     lopsided reproduce merritt2010"""
 COMPLETION = "--install-completion"
 COMPLETE = "--complete"
-"""Internal option for the shells' completion scripts."""
+"""Internal option that the shells' completion scripts use."""
 OPTIONS = (
     (
         COMPLETION,
@@ -35,7 +35,7 @@ _NARROWEST, _WIDEST = 60, 100
 
 
 def asked_for(arguments: list[str]) -> bool:
-    """True if the arguments ask for the list."""
+    """Returns true if the arguments request the list of commands."""
     return arguments in ([], ["--help"], ["-h"])
 
 
@@ -53,7 +53,7 @@ def text(width: int, *, bold: bool = False) -> str:
 
 def show() -> None:
     """Prints the list in the terminal's width, at most 100 characters."""
-    # A process may lack standard output.
+    # A process may have no standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     width = max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
     print(text(width, bold=terminal and not os.environ.get("NO_COLOR")))

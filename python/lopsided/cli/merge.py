@@ -24,8 +24,8 @@ def merge(
 ) -> int:
     """Put the shards of a study together.
 
-    Table and text are the same as from one machine, because `merge` repeats the command with the stored measurements.
-    It lists missing shards, with the job that makes them.
+    `merge` repeats the command with the stored measurements. Therefore table and text are the same as on a single
+    machine. If shards are missing, it lists them, with the job that makes them.
 
     For example:
 

@@ -124,7 +124,7 @@ def new(
     down_bps, up_bps = rates.values()
     described = _preset(preset, down_bps, up_bps, rtt_s) if preset else _line(down_bps, up_bps, rtt_s)
     text = _STARTER.format(name=file.name, **described)
-    # An invalid scenario is never written.
+    # The text is parsed first, so that an invalid scenario is never written.
     Scenario.from_text(text, file.stem)
     _write(file, text, overwrite=overwrite)
     if as_json:
@@ -134,20 +134,20 @@ def new(
 
 
 def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
-    """Returns the parts of a scenario for a line. `None` means the default."""
+    """Returns the parts of a scenario for a line. `None` selects the default."""
     down_bps = down_bps or units.parse_rate(_DOWN)
     up_bps = up_bps or units.parse_rate(_UP)
     rtt_s = units.parse_time(_RTT) if rtt_s is None else rtt_s
     ask(direction_doubt(down_bps, up_bps))
     down, up = _rate(down_bps), _rate(up_bps)
-    # One bandwidth-delay product, as in `lopsided size` for a downlink.
+    # The queue holds one bandwidth-delay product, as in `lopsided size` for a downlink.
     queue = max(50, math.ceil(down_bps * rtt_s / (8 * 1500)))
     line = _LINE.format(down=down, up=up, rtt=_time(rtt_s), queue=queue)
     return {"title": f"{down} down, {up} up", "line": line, "axis": _LINE_AXIS}
 
 
 def _preset(name: str, down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict[str, str]:
-    """The parts of a scenario for a preset. Given numbers override it."""
+    """Returns the parts of a scenario for a preset. The given numbers override the preset's values."""
     check_preset(name)
     line = _PRESET.format(preset=name)
     if rtt_s is not None:

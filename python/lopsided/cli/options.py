@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Defines options that several commands share."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Answer:
 
     @contextmanager
     def drawing(self) -> Generator[None]:
-        """Inside the block, figures have the chosen journal-column style."""
+        """Draws the figures of the block in the selected style."""
         if self.column is None:
             yield
             return
@@ -74,7 +74,7 @@ class Answer:
             yield
 
     def folder(self, name: str) -> Path:
-        """Returns the user's folder, or a new one named after `name` and the time."""
+        """Returns the folder that the user named, or else a new one with `name` and the time in its name."""
         from lopsided.data.free_names import dated
 
         return self.out or dated(name)
@@ -157,7 +157,7 @@ def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Sc
 
 @contextmanager
 def on(dask: str | None, workers: int | None = None) -> Generator[None]:
-    """Inside the block, a Dask cluster executes the runs, if `dask` names one."""
+    """Lets a Dask cluster execute the runs of the block, if `dask` names one."""
     if dask is None:
         yield
         return
@@ -174,7 +174,8 @@ def ask(questions: Iterable[str]) -> None:
 
 
 def picture_at(path: Path, *, overwrite: bool = False) -> Path:
-    """Returns a figure's path. Checks its format, and that it does not exist unless `overwrite` is true."""
+    """Returns the path of a figure. Checks its format. Unless `overwrite` is true, also checks that the file does not
+    exist."""
     from lopsided.data.output import check_free
 
     if path.suffix not in (".png", ".svg", ".pdf"):
@@ -184,7 +185,7 @@ def picture_at(path: Path, *, overwrite: bool = False) -> Path:
 
 
 def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
-    """Returns the default path of a figure, in the run folder. It may replace an earlier figure of lopsided."""
+    """Returns the default path of a figure, in the run folder. The figure may replace an earlier figure of lopsided."""
     from lopsided.data.output import is_our_picture
 
     path = folder / name
@@ -192,8 +193,8 @@ def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
 
 
 def data_at(path: Path | None, *, overwrite: bool = False) -> Path | None:
-    """Returns the path of a figure's data. Checks that it ends in .csv and does not exist, unless `overwrite` is
-    true."""
+    """Returns the path of a figure's data. Checks that the path ends in .csv. Unless `overwrite` is true, also checks
+    that the file does not exist."""
     from lopsided.data.output import check_free
 
     if path is not None:
@@ -204,7 +205,7 @@ def data_at(path: Path | None, *, overwrite: bool = False) -> Path | None:
 
 
 def split(setting: str) -> tuple[str, str]:
-    """Splits `key=value`. Raises `UsageError` without a key or an equals sign."""
+    """Splits `key=value`. Raises UsageError if there is no key or no equals sign."""
     key, equals, value = setting.partition("=")
     if not equals or not key.strip():
         raise UsageError(f"--set {setting!r}: write --set key=value, such as --set 'link.up.queue.limit=15 packets'")
@@ -214,7 +215,7 @@ def split(setting: str) -> tuple[str, str]:
 def check_capture(capture: Path) -> None:
     """Raises UsageError if the capture looks like an option.
 
-    `-` is a valid capture, so the parser accepts every word with a leading hyphen.
+    The parser accepts every word with a leading hyphen as a capture, because `-` is a valid capture.
     """
     name = str(capture)
     if name.startswith("-") and name != "-":

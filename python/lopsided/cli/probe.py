@@ -72,9 +72,8 @@ def probe(
     cc
         The congestion control of all senders; default: each machine's setting. With `--stack ours`, this option
         applies only to this machine's senders, and the default is cubic.
-    stack
-        This end's TCP: `kernel`, or lopsided's (`ours`), which takes over ports from the kernel. `ours` needs root,
-        and nft or iptables with NFQUEUE. The other end may use either.
+    stack This end's TCP: `kernel`, or lopsided's (`ours`), which takes over ports from the kernel. `ours` needs root,
+        and nft or iptables with NFQUEUE. The other end may use either TCP.
     profile
         The behaviour of lopsided's TCP: linux-6.1, freebsd-7, windows, ...
     interval
@@ -129,7 +128,7 @@ def probe(
 
 
 def measure_size(host: str, up: str | None, port: int = 5001) -> None:
-    """Measures a real line by merritt2010's field procedure (section 6.4), and prints the buffer."""
+    """Measures a real line by merritt2010's field procedure (section 6.4), and prints the recommended buffer."""
     from lopsided.studies import probe as probing
 
     errors().print("a download alone for 30 s, then a download and an upload together for 30 s")
@@ -182,7 +181,7 @@ def _show(logs: list[Log]) -> None:
 
 
 def _files(path: Path, flows: list[str]) -> list[Path]:
-    """Returns the log's files: with `.tsv`, one per flow."""
+    """Returns the files of the log: one file, or for `.tsv` one file per flow."""
     if path.suffix != ".tsv" or len(flows) == 1:
         return [path]
     return [path.with_stem(f"{path.stem}-{flow}") for flow in flows]

@@ -36,8 +36,8 @@ def reproduce(
 ) -> int:
     """Re-run a published study.
 
-    Shows every figure, table and claim, with the published values next to the measured values. Claims that do not hold
-    are marked, with the reason. The exit code is 1 if the outcome of a claim differs from the recorded one.
+    Shows every figure, table and claim, with the published values next to the measured values. A claim that does not
+    hold is marked, and the reason is given. The exit code is 1 if the outcome of a claim differs from the recorded one.
 
     For example:
 
@@ -86,7 +86,7 @@ def reproduce(
 
     target = out_folder or Path("runs") / ("reproduced" if every else paper)
     console = silent() if printing.quiet else out()
-    # The progress bar would hide earlier text.
+    # The progress bar would hide text that was printed earlier.
     with (
         console.capture() as said,
         on(dask),

@@ -105,7 +105,7 @@ def run(
     starts = varied([scenario if seed is None else scenario.with_(**{"scenario.seed": seed})], repeat, start_jitter)
     (scenario,) = starts.scenarios
     folder = out_folder or dated(scenario.name)
-    # An invalid folder is reported before the run.
+    # If the folder is invalid, this is reported before the run.
     with folders.writing(folder, overwrite=overwrite) as staged:
         capture = {} if pcap is None else {"pcap": staged / "pcap", "pcap_at": pcap or ("hosts", "links")}
         with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=printing.silent) as show:
@@ -114,7 +114,7 @@ def run(
         if scenario.asks_for_fairness:
             with progress("each group of flows alone", quiet=printing.silent) as show:
                 runs[0].fairness(progress=show)
-        # polars loads slowly, so print the result first.
+        # polars loads slowly, so the result is printed first.
         if not printing.silent:
             with answering():
                 if starts.said:
@@ -140,10 +140,7 @@ def _runs(
     pcap: dict[str, Any],
     cores: int,
 ) -> list[Run]:
-    """Returns the run of the first seed, then the others.
-
-    The first run may be captured and use several cores. The others run in parallel, without captures.
-    """
+    """Returns the run of the first seed, then the other runs."""
     first = scenario.run(seed=seed, progress=part_of(report, 0, 1 / repeat), cores=cores, **where, **pcap)
     if repeat == 1:
         return [first]
@@ -154,7 +151,7 @@ def _runs(
 
 
 def _rows(runs: list[Run], table: Literal["flows", "links"] = "flows") -> Table:
-    """Returns all runs' flows or links in one table."""
+    """Returns the flows or links of all runs in one table."""
     import polars as pl
 
     frames = [

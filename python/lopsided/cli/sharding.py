@@ -1,4 +1,4 @@
-"""The option `--shard`, for studies that call `run_jobs(..., divided=Divided(...))`."""
+"""Implements the option `--shard` for studies that call `run_jobs(..., divided=Divided(...))`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ShardWait = Annotated[
 def carry_out(
     text: str, folder: Path | None, study: Callable[[], object], printing: Printing, wait_s: float = shards.WAIT_S
 ) -> int:
-    """Executes one shard, or prints the job of all shards. Returns the exit code."""
+    """Executes one shard, or prints the job that executes all shards. Returns the exit code."""
     if folder is None:
         raise UsageError("--shard needs --out FOLDER, which all shards share")
     if folder.suffix in (".parquet", ".csv", ".tex"):

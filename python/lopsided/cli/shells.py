@@ -1,7 +1,7 @@
-"""Completion in bash, zsh and fish: scripts that call `lopsided --complete`, and their installation.
+"""Installs completion in bash, zsh and fish: scripts that call `lopsided --complete`.
 
-The scripts contain no command names, so they stay valid. They are in the user's data folder (fish: its completion
-folder). A line in `~/.bashrc` or `~/.zshrc` loads them.
+The scripts contain no command names, so they stay valid when commands change. They are in the user's data folder, or in
+fish's completion folder. A line in `~/.bashrc` or `~/.zshrc` loads them.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 
 def answer(app: App, arguments: Sequence[str]) -> None:
-    """Prints the candidates, one per line; for zsh and fish with a tab and a description.
+    """Prints the candidates, one per line. For zsh and fish, a tab and a description follow each candidate.
 
-    The first argument is the shell. For bash, readline's word breaks and the line up to the cursor follow. For other
-    shells, the words follow, with the cursor's word last.
+    The first argument is the shell. For bash, the next arguments are readline's word breaks and the line up to the
+    cursor. For other shells, they are the words of the line, and the last word is the one with the cursor.
     """
     shell, *line = arguments
     if shell == "bash":
@@ -134,7 +134,7 @@ def _quoted(text: str, quote: str) -> str:
 
 
 def install(shell: str | None = None) -> list[str]:
-    """Writes the completion script of a shell (default: the parent), and lets new shells load it.
+    """Writes the completion script of a shell (default: the parent process's shell), and makes new shells load it.
 
     Returns the lines to print.
     """
@@ -164,7 +164,7 @@ def _folder(variable: str, usual: str) -> Path:
 
 
 def _append(start: Path, line: str) -> None:
-    """Appends the line to the file, once."""
+    """Appends the line to the file, unless the file already has it."""
     text = start.read_text(encoding="utf-8", errors="replace") if start.exists() else ""
     if line not in text:
         with start.open("a", encoding="utf-8") as file:

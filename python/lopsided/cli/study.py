@@ -1,4 +1,4 @@
-"""The steps of all commands with a study: run it, print it, save it."""
+"""Runs the steps that all commands with a study share: run the study, print it, save it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,8 @@ def carry_out(
 
     The result is printed before matplotlib loads, which takes longer than many studies.
 
-    Parameters
-    ----------
-    run
-        Runs the study. Its argument is the function to call with the progress.
-    name
-        Name of the folder if the user names none.
+    Parameters ---------- run A function that runs the study. Its argument is a function to call with the progress.
+    name Name of the folder if the user names no folder.
     what
         The text of the progress bar.
     """

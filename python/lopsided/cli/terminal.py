@@ -26,7 +26,7 @@ _DANGEROUS = {
     code: "\ufffd"
     for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
-"""Characters that control a terminal or its writing direction, which `clean` replaces."""
+"""Characters that control a terminal or its writing direction. `clean` replaces them."""
 
 
 given: list[str] = []
@@ -34,7 +34,7 @@ given: list[str] = []
 
 
 def clean(text: str) -> str:
-    """Replaces control characters of file names, servers and other programs."""
+    """Replaces control characters in text from file names, servers and other programs."""
     return text.translate(_DANGEROUS)
 
 
@@ -50,7 +50,7 @@ def _console_class() -> type[Console]:
                 yield segment if segment.control else Segment(clean(segment.text), segment.style)
 
         def on_broken_pipe(self) -> None:
-            # A closed pipe (`| head`) is no failure. `cli.invoke` ends the command.
+            # A closed pipe (`| head`) is not a failure. `cli.invoke` ends the command.
             raise BrokenPipeError
 
     return Clean
@@ -58,8 +58,8 @@ def _console_class() -> type[Console]:
 
 @cache
 def out() -> Console:
-    """Standard output."""
-    # A process may lack standard output.
+    """Returns the console for standard output."""
+    # A process may have no standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     return _console_class()(highlight=False, markup=False, width=None if terminal else _width_of_pipe())
 
@@ -67,7 +67,7 @@ def out() -> Console:
 def _width_of_pipe() -> int:
     """Returns the width of tables outside of a terminal.
 
-    For a pipe such as `| head` with stderr on a terminal, this is the terminal's width.
+    If standard output is a pipe (such as `| head`) and stderr is a terminal, this is the terminal's width.
     """
     try:
         if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode) and sys.stderr.isatty():
@@ -80,7 +80,7 @@ def _width_of_pipe() -> int:
 
 @cache
 def errors() -> Console:
-    """Standard error."""
+    """Returns the console for standard error."""
     return _console_class()(stderr=True, highlight=False, markup=False)
 
 
@@ -104,7 +104,7 @@ def stop_printing() -> None:
 
 @contextmanager
 def answering() -> Generator[None]:
-    """Flushes the result. A closed pipe raises no error here, so that files are still written."""
+    """Flushes the result after the block. A closed pipe raises no error here, so that files are still written."""
     try:
         yield
         out().file.flush()
@@ -116,7 +116,7 @@ def answering() -> Generator[None]:
 
 
 def print_line(text: str, style: str = "") -> None:
-    """Prints a line without wrapping. Loads rich only for a style."""
+    """Prints a line without wrapping. The library rich is loaded only if a style is given."""
     if style:
         out().print(text, style=style, soft_wrap=True)
     else:
@@ -141,7 +141,7 @@ def print_path(what: str, path: Path) -> None:
 
 
 def print_report(folder: Path, report: bool) -> None:
-    """Prints the path of a report, or else of its folder."""
+    """Prints the path of the report, or, without a report, the path of the folder."""
     print_path(*(("report", folder / "report.html") if report else ("folder", folder)))
 
 
@@ -175,7 +175,8 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress(what: str, *, quiet: bool = False) -> Generator[Callable[[float], object] | None, None, None]:
-    """Shows a progress bar on stderr. Yields the function for the completed fraction, or `None` without a bar."""
+    """Shows a progress bar on stderr. Yields a function to call with the completed fraction, or `None` if there is no
+    bar."""
     if quiet or not errors().is_terminal:
         yield None
         return
@@ -185,7 +186,7 @@ def progress(what: str, *, quiet: bool = False) -> Generator[Callable[[float], o
 
 @contextmanager
 def staged_progress(*, quiet: bool = False) -> Generator[Callable[[str, float], object], None, None]:
-    """Shows a progress bar. Yields the function for a stage's name and its completed fraction."""
+    """Shows a progress bar. Yields a function to call with the name of a stage and its completed fraction."""
     if quiet or not errors().is_terminal:
         yield lambda _what, _share: None
         return
@@ -198,9 +199,9 @@ def staged_progress(*, quiet: bool = False) -> Generator[Callable[[str, float], 
 
 
 def link(path: Path) -> str:
-    """Returns the path relative to the current folder, if it is inside."""
+    """Returns the path relative to the current folder, if the path is inside of it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except (ValueError, OSError):
-        # The path is outside, or the folder was removed.
+        # The path is outside of the current folder, or the current folder was removed.
         return str(path)
