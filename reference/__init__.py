@@ -1,1 +1,1 @@
-"""Comparisons of the simulator with other stacks; not part of the installed package."""
+"""Compares the simulator with other TCP stacks. This package is not installed."""

@@ -1,1 +1,1 @@
-"""Captures with known limits and bottlenecks, to score `lopsided analyze`."""
+"""Makes captures with known limits and bottlenecks, and scores `lopsided analyze` on them."""

@@ -1,8 +1,8 @@
 """Draws lines and traffic from a seed, and runs them to produce captures and tables.
 
 Each case has a line, traffic, a congestion control and a queue discipline. `design` and `wide` are for developing the
-rules of `lopsided analyze`; `wide` has seven families of lines. `held-out` is for scoring, with other families and
-random draws.
+rules of `lopsided analyze`; `wide` has seven families of lines. `held-out` is for scoring. It has other families of
+lines and other random draws.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ CONTROLS = (
     "reno", "cubic", "bic", "westwood", "htcp", "highspeed",
     "vegas", "hybla", "illinois", "bbr", "scalable", "yeah",
 )  # fmt: skip
-"""Congestion controls of both the kernel world and the simulator."""
+"""Congestion controls that both the kernel world and the simulator have."""
 
 QUEUES = ("fifo", "codel", "fifo", "fq_codel", "fifo", "pie", "fifo", "cake")
-"""Queue discipline of each case, repeated in this order. Half are drop-tail."""
+"""Queue discipline of each case, repeated in this order. Half of the cases are drop-tail."""
 
 PATTERNS = (
     "download", "two-way", "download", "on-off", "download", "transfers",
@@ -33,7 +33,7 @@ PATTERNS = (
 """Traffic of each case, repeated in this order."""
 
 PACKETS = 7_000
-"""Approximate data packets of a run."""
+"""Approximate number of data packets of a run."""
 
 FULL = 1500
 HEADER = 40
@@ -89,7 +89,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One run: its scenario, and true values that its tables lack."""
+    """One run: its scenario, and true values that the run's tables do not contain."""
 
     name: str
     family: str
@@ -117,7 +117,7 @@ def _cases(part: str, seed: int) -> Iterator[Case]:
     rng = random.Random(f"{part}/{seed}")
     families = FAMILIES[part]
     number = 0
-    # Each group of 12 cases has each congestion control once, in random order.
+    # Each group of 12 cases has every congestion control once, in random order.
     controls: list[str] = []
     while True:
         controls = controls or rng.sample(CONTROLS, len(CONTROLS))
@@ -184,7 +184,8 @@ def _flows(pattern: str, down: int, seconds: int) -> list[Tables]:
 
 
 def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Case]:
-    """Runs missing cases. `NAME/` holds a case's tables, `NAME/pcap` its captures at hosts and line."""
+    """Runs the cases that are missing. `NAME/` holds the tables of a case, and `NAME/pcap` holds its captures at the
+    hosts and the line."""
     for case in chosen:
         home = folder / world / case.name
         if not (home / "flows.parquet").exists():
@@ -193,7 +194,7 @@ def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Ca
                 kernel = "timetravel" if world == "kernel" else None
                 run = case.scenario().run(world=world, kernel=kernel, pcap=home / "pcap", pcap_at=["hosts", "links"])
             except LopsidedError as error:
-                # The check of the path failed. Continue with other cases.
+                # The check of this case's path failed. The other cases still run.
                 print_note(f"{case.name}: {error}")
                 continue
             for table in ("samples", "queues", "links", "flows"):

@@ -1,7 +1,7 @@
 """Merges a capture's packets into records of up to 64 KiB, as kernels capture them.
 
-A kernel merges received packets (GRO), or its network card splits sent ones (TSO). Needs Wireshark's `editcap`:
-`apt-get install wireshark-common`.
+A kernel merges received packets (GRO), and a network card splits the packets that the kernel sends (TSO). The module
+needs Wireshark's `editcap`: `apt-get install wireshark-common`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 
 FILE_HEADER, RECORD_HEADER = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 LONGEST = 65_535
-"""Largest IP packet in bytes."""
+"""Size of the largest IP packet in bytes."""
 WINDOW_NS = 20_000_000
-"""Longest duration of a record. Kernels use less, because they merge packets of faster lines."""
+"""Longest duration of a record in ns. Kernels use a shorter time, because they merge packets of faster lines."""
 ETHERNET, RAW = 1, 101
 PSH_ACK = (0x10, 0x18)
 
@@ -51,7 +51,7 @@ class _Record:
         return self.payload > 0 and self.data[self.link + 33] in PSH_ACK
 
     def accepts(self, other: _Record) -> bool:
-        """True if the kernel would append the packet (`tcp_gro_receive`)."""
+        """Returns true if the kernel would append the packet (`tcp_gro_receive`)."""
         one, two, link = self.data, other.data, self.link
         seq, next_seq = (struct.unpack_from(">I", each, link + 24)[0] for each in (one, two))
         return (
@@ -73,12 +73,12 @@ class _Record:
         self.payload += other.payload
         self.data[self.link + 33] |= other.data[self.link + 33]
         struct.pack_into(">H", self.data, self.link + 2, self.headers + self.payload)
-        # A sender captures the record before the card splits it, a receiver after the last packet.
+        # A sender captures the record before the network card splits it. A receiver captures it after the last packet.
         self.at = self.at if sends else other.at
 
 
 def merged(path: Path, target: Path) -> Path:
-    """Writes the capture `path` to `target` with its packets merged, cut to their headers, and returns `target`."""
+    """Writes the capture `path` to `target` with its packets merged and cut to their headers. Returns `target`."""
     plain = target.with_suffix(".plain")
     subprocess.run(["editcap", "-F", "nsecpcap", str(path), str(plain)], check=True)
     content = plain.read_bytes()
@@ -92,7 +92,7 @@ def merged(path: Path, target: Path) -> Path:
         if held is not None and held.accepts(record):
             held.append(record, sends=record.ends[:4] == sends)
             continue
-        # Packets complete the records of both directions, so that an ACK follows its data.
+        # A packet completes the records of both directions, so that an ACK follows its data.
         done += [waiting.pop(ends) for ends in (record.ends, record.reversed_ends) if ends in waiting]
         waiting[record.ends] = record
     done += waiting.values()
@@ -120,7 +120,7 @@ def _records(content: bytes, link: int) -> Iterator[_Record]:
 
 
 def _sender(content: bytes, link: int) -> bytes:
-    """Returns the capturing host's address: its packets have the larger TTL."""
+    """Returns the address of the capturing host. Its packets have the larger TTL."""
     ttl: dict[bytes, int] = {}
     for record in _records(content, link):
         ttl[record.ends[:4]] = max(ttl.get(record.ends[:4], 0), record.data[link + 8])

@@ -31,19 +31,19 @@ TCPTRACE = {
     "rtt_mean_ms": "RTT_avg",
     "rtt_std_ms": "RTT_stdev",
 }
-"""Maps columns of `directions` to tcptrace's fields. ACKs and windows are the data receiver's."""
+"""Maps columns of `directions` to fields of tcptrace. ACKs and windows are those of the data receiver."""
 
 AGAIN = tuple(f"tcp.analysis.{name}" for name in ("retransmission", "out_of_order"))
-"""tshark's fields for a segment below the highest sequence number so far."""
+"""Fields of tshark for a segment below the highest sequence number so far."""
 
 OF_RECEIVER = {"acks", "window_min_bytes", "window_max_bytes"}
 APPROXIMATE = 0.01
-"""Largest relative difference of RTTs that count as equal. Below 0.06 ms they also count as equal, because tcptrace
-prints tenths of a millisecond."""
+"""Largest relative difference at which RTTs count as equal. RTTs also count as equal if they differ by less than 0.06
+ms, because tcptrace prints tenths of a millisecond."""
 
 
 def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]]]:
-    """Returns (capture, our value, the program's value) per direction, by program and field."""
+    """Returns (capture, lopsided's value, the other program's value) for each direction, by program and field."""
     found: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     for path in captures:
         rows = lop.analyze(path).largest
@@ -108,7 +108,7 @@ def _tcptrace_values(theirs: dict[str, Any], row: Any) -> Iterator[tuple[float, 
     for ours, name in TCPTRACE.items():
         text = theirs.get(f"{name}_{other if ours in OF_RECEIVER else theirs['side']}", "NA")
         if text != "NA" and row[ours] is not None:
-            # tcptrace counts a hole's repair as out of order, not as retransmitted.
+            # If a packet fills a hole, tcptrace counts it as out of order and not as retransmitted.
             filled = row["filled_holes"] if ours == "retransmitted_packets" else 0
             yield float(row[ours] - filled), (name, float(text))
 

@@ -18,13 +18,13 @@ from reference.analyze.corpus import Case
 from reference.analyze.truth import Truth
 
 VANTAGES = {"sender": "server", "receiver": "client", "middle": "link"}
-"""Points of capture, and the start of their files' names."""
+"""Points of capture, and the prefixes of their files' names."""
 
 BULK = ("download", "two-way", "upload")
-"""Traffic with a bulk flow, which shows the congestion control."""
+"""Traffic patterns with a bulk flow. Only a bulk flow shows the congestion control."""
 
 DROPS = 10
-"""Minimum number of drops in a queue whose discipline is scored."""
+"""A queue's discipline is scored if the queue dropped at least this number of packets."""
 
 
 @dataclass
@@ -32,9 +32,9 @@ class Scores:
     """The scores of one point of capture."""
 
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    """Time in ms, by (true limit, reported limit)."""
+    """Time in ms, by the pair of true limit and reported limit."""
     errors: dict[str, list[tuple[str, float]]] = field(default_factory=dict[str, list[tuple[str, float]]])
-    """Each case's error by quantity: relative, or in ms for the minimum RTT; NaN without a value."""
+    """Each case's error, by quantity: in ms for the minimum RTT, relative for others; NaN if there is no value."""
     discipline: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     control: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 
@@ -44,7 +44,7 @@ class Scores:
 
 
 def score(folder: Path, cases: list[Case], world: str) -> dict[str, Scores]:
-    """Returns the scores by point of capture."""
+    """Returns the scores for each point of capture."""
     found = {vantage: Scores() for vantage in VANTAGES}
     for case in cases:
         home = folder / world / case.name
@@ -159,7 +159,7 @@ def _right(counts: Counter[tuple[str, str]]) -> str:
 
 
 def _f1(confusion: Counter[tuple[str, str]]) -> tuple[float, dict[str, float]]:
-    """Returns the fraction of time with the correct limit, and each limit's F1 score."""
+    """Returns the fraction of the time with the correct limit, and the F1 score of each limit."""
     right = sum(time for (true, said), time in confusion.items() if true == said)
     f1: dict[str, float] = {}
     for name in truth.LIMITS:

@@ -1,4 +1,4 @@
-"""The true limit of each flow over time, from `tcp_info` every 20 ms and the waits in both queues.
+"""Determines the true limit of each flow over time, from `tcp_info` every 20 ms and the waiting times in both queues.
 
 The classes are those of `lopsided analyze`:
 
@@ -27,7 +27,8 @@ LIMITS = (
 )  # fmt: skip
 SEGMENT = 1448
 ROOM = 2 * SEGMENT
-"""Room in bytes up to which a window is full. With delayed ACKs, the data in flight is up to two segments less."""
+"""A window counts as full if it has at most this number of free bytes. With delayed ACKs, the data in flight is up to
+two segments less."""
 
 SILENT = 3
 """Number of consecutive samples without progress after which the sender counts as waiting for a timer."""
@@ -35,17 +36,17 @@ SILENT = 3
 
 @dataclass(frozen=True)
 class Truth:
-    """The limits that actually held back one flow, one limit for each sample."""
+    """The true limits of one flow, one limit for each sample."""
 
     time_s: NDArray[np.float64]
     """Times of the sender's samples."""
     limit: NDArray[np.int8]
-    """Limit per sample, an index into `LIMITS`; -1 without a connection."""
+    """Limit per sample, as an index into `LIMITS`; -1 if there is no connection."""
     queued_s: NDArray[np.float64]
-    """Queueing delay of data sent at each sample."""
+    """Queueing delay of the data that is sent at each sample."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
-        """Returns when a point of capture sees the effect of each sample's limit."""
+        """Returns the time at which a point of capture shows the effect of each sample's limit."""
         if vantage == "sender":
             return self.time_s
         way = rtt_s / 2 if vantage == "receiver" else 0.0
@@ -93,7 +94,7 @@ def _of_flow(
     held = (flight + ROOM > window) & (window <= cwnd + ROOM)
     by_window = np.where(late, 6, np.where(cwnd < threshold, 2, 3))
     if case.control == "bbr":
-        # BBR has no slow-start threshold. While it paces, cwnd is not the limit.
+        # BBR has no slow-start threshold. While BBR paces, cwnd is not the limit.
         by_window = np.where(late, 6, 3)
         idle = np.where(_quiet(moved), 0, 5)
     else:
@@ -114,13 +115,13 @@ def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray
 
 
 def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True for samples without traffic at or next to them."""
+    """Returns true for samples without traffic in or next to them."""
     same = np.concatenate([[False], moved[1:] == moved[:-1]])
     return same & np.roll(same, 1) & np.roll(same, -1)
 
 
 def _timers(state: NDArray[np.object_], moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """True for samples without progress inside or directly before the state Loss."""
+    """Returns true for samples without progress that are in the state Loss or directly before it."""
     found = np.zeros(len(state), dtype=bool)
     begin = 0
     for place in range(1, len(state) + 1):

@@ -1,7 +1,7 @@
-"""The fixed set of scenarios in which the simulator is compared with Linux.
+"""Defines the fixed set of scenarios in which the simulator is compared with Linux.
 
-Linux is measured once, and its values are stored next to the page. On a machine without Linux, the page can be written
-again, and a changed simulator compared. `python -m reference.fidelity` does all of this.
+Linux is measured once, and its values are stored next to the page. On a machine without Linux, a changed simulator can
+thus be compared, and the page can be written again. `python -m reference.fidelity` does all of this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BUFFERS = range(5, 51, 5)
 """Sizes of the uplink's buffer, in packets."""
 
 VARIATION = 0.02
-"""Largest relative change of a varied cell's rates and delays."""
+"""Largest relative change of the rates and delays of a varied cell."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +39,17 @@ class Cell:
     settings: tuple[tuple[str, str], ...]
     window: tuple[float, float]
     varied: tuple[tuple[str, float], ...] = ()
-    """Keys and nominal values (bit/s, µs) that the seed changes by up to `VARIATION`. Both worlds get the same
-    values."""
+    """Keys and nominal values (bit/s, µs) that the seed changes by up to `VARIATION`. Linux and the simulator get the
+    same values."""
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """The scenario for a run with the given seed."""
+        """Returns the scenario for a run with this seed."""
         from lopsided.scenario import Scenario
 
         return Scenario.load(FOLDER / self.file, **{**dict(self.settings), **self._variation(seed)})
 
     def fingerprint(self) -> str:
-        """Returns a hash of what the stored values depend on: scenario, settings, and measured period."""
+        """Returns a hash of everything that determines the stored values: scenario, settings, and measured period."""
         said = tomllib.loads((FOLDER / self.file).read_text())
         return hash_of(f"{said}{self.settings}{self.window}{self.varied or ''}")
 
@@ -65,13 +65,13 @@ class Cell:
         settings = {}
         for key, value in self.varied:
             changed = value * (1 + draws.uniform(-VARIATION, VARIATION))
-            # Linux's shapers need whole bytes per second.
+            # The shapers of Linux need whole bytes per second.
             settings[key] = f"{round(changed / 8) * 8} bit/s" if key.endswith("rate") else f"{round(changed)} us"
         return settings
 
 
 def two_way(down: int, up: int, buffer: int) -> Cell:
-    """A cell of the two-way experiment."""
+    """Returns a cell of the two-way experiment."""
     settings = (
         ("link.down.rate", f"{down} kbit/s"),
         ("link.up.rate", f"{up} kbit/s"),
@@ -81,7 +81,7 @@ def two_way(down: int, up: int, buffer: int) -> Cell:
 
 
 def two_way_varied(down: int, up: int, buffer: int) -> Cell:
-    """A two-way cell with varied rates and RTT."""
+    """Returns a two-way cell with varied rates and RTT."""
     cell = two_way(down, up, buffer)
     varied = (("link.down.rate", down * 1e3), ("link.up.rate", up * 1e3), ("link.rtt", 2e4))
     return Cell(f"{cell.name}, varied", cell.file, cell.settings, cell.window, varied)
@@ -100,8 +100,8 @@ UNEQUAL_VARIED = Cell(
     ),
 )
 VARIED = (UNEQUAL_VARIED, *(two_way_varied(3000, 100, buffer) for buffer in BUFFERS[::2]))
-"""Cells whose times are multiples of each other. Random changes keep two flows at a drop-tail queue from a fixed
-phase."""
+"""Cells in which times would otherwise be multiples of each other. Random changes prevent a fixed phase between two
+flows at a drop-tail queue."""
 
 CELLS = (
     Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),

@@ -6,7 +6,7 @@ simulator's filter (`lopsided.studies.replay`), which dequeues whenever Linux di
 *In whole runs.* Linux and the simulator run a download and an upload over three lines, with the same seeds.
 
 `python -m reference.fidelity.ack_filter` measures missing runs and writes `docs/fidelity/ack-filter.md`. With
-`--recorded`, it measures nothing on Linux.
+`--recorded`, the command measures nothing on Linux.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ class Cell(OfTables):
         return _tables(self.down, self.up, self.seconds, self.rule, cake, {})
 
     def values_of(self, run: lop.Run) -> Values:
-        """Returns goodputs in bit/s, ACKs passed per segment of the download, and removed ACKs."""
+        """Returns the goodputs in bit/s, the number of delivered ACKs per segment of the download, and the number of
+        removed ACKs."""
         flows = {row["name"]: row for row in run.flows.rows()}
         up = next(row for row in run.links.rows() if row["direction"] == "up")
         acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
@@ -119,7 +120,7 @@ def probes() -> list[Probe]:
 
 @dataclass(frozen=True)
 class Case:
-    """A download and an upload over a slow line. The uplink's `cake` has no shaper."""
+    """A download and an upload over a slow line. The `cake` of the uplink has no shaper."""
 
     name: str
     rule: str
@@ -157,12 +158,12 @@ class Seen:
 
     @property
     def is_ack(self) -> bool:
-        """True if the packet has no payload."""
+        """Returns true if the packet has no payload."""
         return len(self.octets) == struct.unpack_from("!H", self.octets, 2)[0]
 
 
 def capture(case: Case) -> list[Seen]:
-    """Returns the packets at Linux's uplink queue in virtual time, with their fates."""
+    """Captures the packets at Linux's uplink queue in virtual time. Returns them with their fates."""
     job = queues.job_of(case.scenario)
     with cleanup.folder() as folder:
         backend.choose("timetravel").run(job, folder, queues.TIMEOUT_S)
@@ -173,14 +174,14 @@ def capture(case: Case) -> list[Seen]:
 
 
 def _headers(packet: bytes) -> bytes:
-    """Returns the IP and TCP headers without checksums, which would enlarge a recording."""
+    """Returns the IP and TCP headers without checksums, because checksums would enlarge a recording."""
     ip = packet[captures.ETHERNET_HEADER :]
     end = 20 + (ip[32] >> 4) * 4
     return ip[:10] + bytes(2) + ip[12:36] + bytes(2) + ip[38:end]
 
 
 def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
-    """Returns the simulated fates. The queue dequeues whenever Linux's did."""
+    """Returns the fates in the simulator. The simulated queue dequeues at the times at which Linux's queue did."""
     arrivals = [Arrival(packet.at_ns, packet.octets) for packet in seen]
     instants = sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     return play(case.scenario, "link", "up", arrivals, instants=instants)
@@ -188,17 +189,17 @@ def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Packets with the same fate in both queues."""
+    """Numbers of packets with the same fate in both queues."""
 
     packets: int
     acks: int
     gone: int
-    """ACKs that Linux's filter removed."""
+    """Number of ACKs that Linux's filter removed."""
     ours: int
     same: int
-    """ACKs with the same fate."""
+    """Number of ACKs with the same fate."""
     data: int
-    """Other packets with the same fate and the same position of departure."""
+    """Number of other packets with the same fate and the same position of departure."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
@@ -315,7 +316,7 @@ def _said(name: str, values: Sequence[float]) -> str:
 
 
 def page(both: Both, recorded: Mapping[str, Sequence[Seen]]) -> str:
-    """The page as Markdown."""
+    """Returns the page as Markdown."""
     text, apart = "", 0
     for case in CASES:
         if case.name in recorded:
@@ -355,7 +356,7 @@ def main() -> int:
     """Measures the missing runs, and writes the page."""
     arguments = kept.parser("reference.fidelity.ack_filter", __doc__, 60).parse_args()
     runs, recorded = records(), load(CAPTURES) if CAPTURES.exists() else {}
-    # The lowest seeds come first. The fast line comes last, because it takes longest.
+    # The lowest seeds run first. The fast line runs last, because it takes longest.
     wanted = [(cell, seed) for cells in (CELLS[:-2], CELLS[-2:]) for seed, cell in product(SEEDS, cells)]
     if not arguments.recorded:
         with kept.on_linux("capturing"):

@@ -1,12 +1,12 @@
 """Compares the one-flow cells of balakrishnan1999 with its authors' code in ns-2.
 
-`python -m reference.fidelity.authors` runs missing cells on ns-2 and all in the simulator, and writes
-`docs/fidelity/authors.md`. With `--recorded`, it does not run ns-2. Without random numbers, runs differ in the return
-line's delay (by up to 0.4 ms) instead of the seed.
+`python -m reference.fidelity.authors` runs missing cells on ns-2 and all cells in the simulator, and writes
+`docs/fidelity/authors.md`. With `--recorded`, the command does not run ns-2. If a cell uses no random numbers, its runs
+differ in the delay of the return line (by up to 0.4 ms) instead of the seed.
 
 Debian's ns-2.35 runs Reno, ACK filtering and reconstruction as the authors meant. ACC/SA and AF/SA need an ns-2 with
-two repairs (`--ns`), or keep their recorded values. RED must also mark packets that do not declare ECN
-(`queue/red.cc`), and `TcpAgent::timeout_nonrtx` (`tcp/tcp.cc`) must also send when the burst timer expires.
+two repairs (`--ns`). Without such an ns-2, their recorded values are kept. RED must also mark packets that do not
+declare ECN (`queue/red.cc`), and `TcpAgent::timeout_nonrtx` (`tcp/tcp.cc`) must also send when the burst timer expires.
 """
 
 from __future__ import annotations
@@ -49,14 +49,16 @@ from reference.fidelity.tables import percent, table
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
 SCENARIO = Path(ns2.__file__).parent / "scenarios" / "hybrid.toml"
 BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_delivered": 0.10, "acks_filtered": 0.10}
-"""Largest relative deviation from the median of ns-2, for medians outside the range of its runs."""
+"""Largest relative deviation from the median of ns-2. The bound applies to medians outside of the range of ns-2's
+runs."""
 REPAIRED = 3.0
-"""Throughput in Mbit/s of sender adaptation with bursts of one packet, if the burst timer works. Debian's does not."""
+"""With sender adaptation and bursts of one packet, the throughput in Mbit/s exceeds this value if the burst timer
+works. In Debian's ns-2, the timer does not work."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One case of the paper (A or B) on a return line, with a scheme."""
+    """One case of the paper (A or B) with a scheme on a return line."""
 
     case: str
     line: Line
@@ -68,7 +70,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The scheme's name in the authors' code, which has only one form of RED."""
+        """The name of the scheme in the authors' code. That code has only one form of RED."""
         return self.scheme.key.removesuffix("_code")
 
     @property
@@ -77,17 +79,18 @@ class Cell:
 
     @property
     def duration_s(self) -> int:
-        """Duration of a run in seconds. ACK reconstruction makes ns-2 slower with every ACK, so its runs are
-        shorter."""
+        """Duration of a run in seconds. With ACK reconstruction, ns-2 becomes slower with every ACK, so runs with
+        reconstruction are shorter."""
         return 25 if self.scheme.reconstructed else 50
 
     @property
     def numbers(self) -> range:
-        """Numbers of the runs, from 1: the seed, or the number of a delay in a cell without random numbers."""
+        """The numbers of the runs, from 1. A number is the seed, or in a cell without random numbers, the number of a
+        delay."""
         return range(1, 11 if self.draws else 4 if self.scheme.reconstructed or self.case == "A" else 6)
 
     def delay_ms(self, number: int) -> float:
-        """Returns the return line's delay in ms. Delays near 50 ms have the lowest numbers."""
+        """Returns the delay of the return line in ms. The lowest numbers have delays near 50 ms."""
         return 50.0 if self.draws else sorted(RETURN_DELAYS_MS, key=lambda delay: abs(delay - 50))[number - 1]
 
     def settings(self, number: int) -> Mapping[str, object]:
@@ -113,7 +116,7 @@ class Cell:
         return lop.Scenario.load(SCENARIO).with_(**changed, **delay)
 
     def fingerprint(self) -> str:
-        """Returns a hash of ns-2's script without its comments, and of its arguments."""
+        """Returns a hash of the arguments and of ns-2's script without its comments."""
         lines = (line for line in ns2.SCRIPT.read_text().splitlines() if line.strip() and not line.startswith("#"))
         said = "\n".join(lines) + repr([self.settings(number) for number in self.numbers])
         return hash_of(said)
@@ -132,7 +135,7 @@ CELLS = (
 
 
 QUANTITIES = ("throughput_mbps", "window", "rtt_ms", "acks_delivered", "acks_filtered")
-"""The compared quantities, all of the download. `window` is in packets."""
+"""The quantities that are compared, all of the download. `window` is in packets."""
 
 
 def records() -> Records:
@@ -161,7 +164,7 @@ def theirs(program: str, cell: Cell, number: int) -> Measurement:
 
 
 def round_trips(trace: Path) -> Iterator[float]:
-    """Yields RTT samples in seconds, from a packet to its first ACK. Retransmitted packets give none."""
+    """Yields RTT samples in seconds, from a packet to its first ACK. Retransmitted packets give no sample."""
     sent: dict[int, float | None] = {}
     highest = -1
     with trace.open() as lines:
@@ -182,13 +185,13 @@ def probes() -> list[Probe]:
 
 
 def is_repaired(program: str) -> bool:
-    """True if the burst timer works in this ns-2."""
+    """Returns true if the burst timer works in this ns-2."""
     probe = {"scheme": AF_SA.key, "window": 120, "edge": 10, "down": 10, "burst": 1, "stop": 10}
     return ns2.printed(program, probe)["down_bps"] > REPAIRED * 1e6
 
 
 def holds(value: Value, bound: float) -> bool:
-    """True if the median is within the bound, or within the range of the authors' runs."""
+    """Returns true if the median is within the bound, or within the range of the authors' runs."""
     return abs(_off(value)) <= bound or min(value.linux) <= value.medians[1] <= max(value.linux)
 
 
@@ -235,7 +238,7 @@ def _said(values: Sequence[float]) -> str:
 
 
 def page(both: Both) -> str:
-    """The page as Markdown."""
+    """Returns the page as Markdown."""
     rows, within = list[list[str]](), 0
     known = both.cells
     for cell in (cell for cell in CELLS if cell.name in known):

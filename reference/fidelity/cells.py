@@ -1,4 +1,4 @@
-"""Cells of the pages: scenarios with several seeds, on Linux and in the simulator."""
+"""Defines cells of the pages: scenarios that run with several seeds, on Linux and in the simulator."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 COUNTED = ("retransmits", "timeouts")
-"""Small counts, in a table of their own because their relative error means little."""
+"""Small counts. They have a separate table, because their relative error has little meaning."""
 FLOW = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", *COUNTED)
 
 
 class Runnable(Named, Protocol):
-    """A cell with the scenario that Linux runs."""
+    """A cell that has a scenario for Linux."""
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns the scenario for a seed; most cells have one for all."""
+        """Returns the scenario for a seed; most cells have one scenario for all seeds."""
         ...
 
 
@@ -59,7 +59,7 @@ class OfTables:
     """The methods of a cell whose scenario is given as TOML tables."""
 
     def fingerprint(self: _HasTables) -> str:
-        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
+        """Returns a hash of the scenario. If a recorded run has another hash, it is outdated."""
         return hash_of(scenario_text(self.tables))
 
     def scenario(self: _HasTables, seed: int = 1) -> Scenario:
@@ -86,5 +86,5 @@ def _number(value: float | None) -> float:
 
 
 def hash_of(said: str) -> str:
-    """Returns the hash that records store of a text."""
+    """Returns the hash of a text that the records store."""
     return hashlib.sha256(said.encode()).hexdigest()[:16]

@@ -1,7 +1,8 @@
 """Compares the values of Linux and the simulator, and estimates how much of the difference is chance.
 
-Each quantity has one number per seed on both sides. The error of the means is compared with its standard error and with
-the error by chance: the difference between two random groups of simulated runs, one of Linux's size.
+Each quantity has one number per seed, for Linux and for the simulator. The error of the means is compared with its
+standard error and with the error by chance. The error by chance is the difference between two random groups of
+simulated runs; one group is as large as that of Linux.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ from statistics import fmean, median, stdev
 from reference.fidelity.records import Key, Measurement, Values
 
 BOUND, STANDARD_ERRORS = 0.10, 3.0
-"""A value is off if its error exceeds the fraction `BOUND` and `STANDARD_ERRORS` standard errors."""
+"""A value is off if its error exceeds both the fraction `BOUND` and `STANDARD_ERRORS` standard errors."""
 
 RESAMPLES = 200
 LEAST_SPREAD = 1e-3
-"""Minimum standard error, as a fraction of the mean. Timing differences of microseconds cause any smaller error."""
+"""Minimum standard error, as a fraction of the mean. Timing differences of microseconds can cause any smaller error."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """One quantity on Linux and in the simulator, one number per seed."""
+    """A quantity on Linux and in the simulator, with one number per seed."""
 
     linux: tuple[float, ...]
     sim: tuple[float, ...]
 
     @property
     def known(self) -> bool:
-        """True if both sides have the quantity, and Linux's mean is not zero."""
+        """True if both sides have the quantity and the mean of Linux is not zero."""
         return bool(self.linux and self.sim) and fmean(self.linux) != 0
 
     @property
@@ -46,7 +47,7 @@ class Value:
 
     @property
     def median_error(self) -> float:
-        """Relative error of the simulator's median; NaN if Linux's is zero or unknown."""
+        """Relative error of the simulator's median; NaN if the median of Linux is zero or unknown."""
         linux, sim = self.medians
         return sim / linux - 1 if linux else math.nan
 
@@ -74,13 +75,13 @@ class Value:
 
     @property
     def by_chance(self) -> bool:
-        """True if the spread of the seeds explains the error."""
+        """True if the spread over the seeds explains the error."""
         return abs(self.in_standard_errors) <= STANDARD_ERRORS
 
     def chance(self) -> float:
         """Returns the 95th percentile of the error between two random groups of simulated runs.
 
-        One group has Linux's size. NaN if the other would be smaller.
+        One group is as large as that of Linux. The result is NaN if the other group would be smaller.
         """
         few = len(self.linux)
         if len(self.sim) < 2 * few:
@@ -94,13 +95,14 @@ class Value:
         return percentile(errors, 0.95)
 
     def beyond_chance(self) -> float:
-        """Returns how far the error exceeds `chance()`."""
+        """Returns the amount by which the error exceeds `chance()`."""
         chance = self.chance()
         return abs(self.error) if math.isnan(chance) else max(0.0, abs(self.error) - chance)
 
 
 class Both:
-    """Runs of the simulator and of the reference, by cell and seed. `linux` may also be ns-2."""
+    """The runs of the simulator and of the reference, by cell and seed. `linux` may contain the runs of ns-2
+    instead."""
 
     def __init__(self, linux: Iterable[Measurement], sim: Mapping[tuple[str, int], Values]) -> None:
         self._sim = sim
@@ -113,7 +115,7 @@ class Both:
 
     @property
     def cells(self) -> list[str]:
-        """Cells of both sides, in Linux's order."""
+        """The cells that both sides have, in the order of Linux."""
         return [cell for cell in self._linux if cell in self._seeds]
 
     def seeds(self, cell: str) -> int:
@@ -121,7 +123,8 @@ class Both:
         return len(self._linux.get(cell, ()))
 
     def value(self, cell: str, key: Key, *, all_seeds: bool = False) -> Value:
-        """Returns a quantity without NaN, for the seeds of both sides, or for all if `all_seeds`."""
+        """Returns a quantity without NaN, for the seeds that both sides have. With `all_seeds`, returns it for all
+        seeds."""
         linux = self._linux.get(cell, [])
         if all_seeds:
             return Value(_known(linux, key), _present((self._sim[cell, seed] for seed in self._seeds[cell]), key))

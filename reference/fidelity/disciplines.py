@@ -1,8 +1,8 @@
 """Compares managed queues with Linux's in whole runs.
 
 `python -m reference.fidelity.disciplines` writes docs/fidelity/disciplines.md. Each discipline runs with the same seeds
-at several RTTs, with and without ECN. Linux's values are stored run by run. The command measures missing runs, for at
-most `--minutes`; with `--recorded`, none.
+at several RTTs, with and without ECN. The values of Linux are stored run by run. The command measures missing runs for
+at most `--minutes`. With `--recorded`, it measures no run.
 
 A cell is judged by the medians over the seeds. If their difference exceeds a bound, the simulator runs more seeds to
 show whether chance explains it (`reference/fidelity/chance.py`).
@@ -46,8 +46,8 @@ QUEUES: Mapping[str, str | Tables] = {
     "fq": "fq",
     "fifo": "100 packets",
 }
-"""Disciplines by name. Settings are defaults, unless these would not limit the traffic or Linux counts in another
-unit."""
+"""Disciplines by name. The settings are the defaults, except if the defaults would not limit the traffic or if Linux
+counts in another unit."""
 HERE: Mapping[str, str | Tables] = {
     **QUEUES,
     "pie": {"kind": "pie", "tupdate": "20 ms"},
@@ -55,18 +55,18 @@ HERE: Mapping[str, str | Tables] = {
     "red": {**_RED, "idle_decay": False},
     "choke": {**_CHOKE, "idle_decay": False},
 }
-"""The same disciplines with the simulator's settings.
+"""The same disciplines, with the settings for the simulator.
 
 Linux's timer stretches PIE's update interval from 15 ms to 20 ms (docs/fidelity/queues.md). The kernel world's htb
 never dequeues from an empty RED or CHOKe, so `idle_decay` is off.
 """
 WITHOUT_ECN = ("sfq", "fq", "fifo")
 GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True), (200, False), (200, True))
-"""RTTs in ms, and whether ECN is on; most informative first."""
+"""RTTs in ms, and true if ECN is on; most informative first."""
 SEEDS = (1, 2, 3, 4)
 """Seeds of the runs on Linux. The simulator also runs `SIM_SEEDS`."""
 SIM_SEEDS = tuple(range(1, 13))
-"""Seeds of the simulator's runs for the chance error."""
+"""Seeds of the simulator's runs, from which the error by chance is computed."""
 DRAWN = ("pie", "fq_pie", "red", "choke")
 """Disciplines that use random numbers."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
@@ -107,13 +107,13 @@ class Cell:
         return line(self.rtt, 20 if self.rtt < 200 else 30)
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns Linux's scenario, on which the kernel world's version in the records depends."""
+        """Returns the scenario for Linux. The kernel world's version in the records depends on it."""
         ecn = {"stack.ecn": "on"} if self.ecn else {}
         queue = setting_text(QUEUES[self.queue])
         return lop.Scenario.build(self.line, f"{self.rtt}-ms").with_(**{"link.down.queue": queue}, **ecn)
 
     def fingerprint(self) -> str:
-        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
+        """Returns a hash of the scenario. If a recorded run has another hash, it is outdated."""
         return hash_of(f"{scenario_text(self.line)}{QUEUES[self.queue]}{self.ecn}")
 
 
@@ -165,7 +165,7 @@ def probes() -> list[Probe]:
 
 
 def simulated(run: tuple[Cell, int]) -> tuple[tuple[str, int], Values]:
-    """Returns one simulated run's values. A pool of processes calls this function."""
+    """Returns the values of one simulated run. A pool of processes calls this function."""
     one = measured("sim", *run)
     return (one.cell, one.seed), one.values
 
@@ -185,7 +185,7 @@ def beyond(both: Both, cell: Cell) -> list[str]:
 
 
 def page(both: Both) -> str:
-    """Returns the page as Markdown, with Linux's values next to the simulator's."""
+    """Returns the page as Markdown, with the values of Linux next to those of the simulator."""
     known = both.cells
     place = list(QUEUES).index
     cells = sorted(
@@ -221,14 +221,14 @@ def page(both: Both) -> str:
 
 
 def promised(apart: int) -> Promise:
-    """Returns the statement that chance explains every value beyond its bound."""
+    """Returns the check that chance explains every value beyond its bound."""
     return promises.none(
         "Every cell is within its bounds, or chance explains the error.", "cells that chance does not explain", apart
     )
 
 
 def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
-    """Yields a row per random discipline: mean errors over its cells, and Stouffer's sum."""
+    """Yields a row for each discipline that uses random numbers: the mean errors over its cells, and Stouffer's sum."""
     for queue in DRAWN:
         texts: list[str] = []
         for name, bound in BOUNDS.items():
@@ -242,7 +242,8 @@ def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
 
 
 def _chance(values: Mapping[str, Value]) -> str:
-    """Returns the errors that exceed their bounds, in standard errors. Bold errors are not explained by the seeds."""
+    """Returns the errors that exceed their bounds, in standard errors. An error is bold if the spread over the seeds
+    does not explain it."""
     texts = [f"{_SHORT[name]} {value.in_standard_errors:+.1f}" for name, value in values.items()]
     return ", ".join(
         text if value.by_chance else f"**{text}**" for text, value in zip(texts, values.values(), strict=True)
@@ -314,7 +315,7 @@ def main() -> None:
         linux.add(measured("kernel", cell, seed))
         print("Linux:", cell.name, seed, flush=True)
     known = [one for cell in CELLS for one in linux.of(cell.name)]
-    # A forked process would never release locks of the threads on Linux.
+    # A forked process would never release the locks of the threads that run Linux.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         wanted = [(cell, seed) for cell in CELLS if linux.of(cell.name) for seed in SIM_SEEDS]
         sim = dict(pool.map(simulated, wanted, chunksize=4))

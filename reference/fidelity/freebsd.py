@@ -1,7 +1,7 @@
 """`python -m reference.fidelity.freebsd`: compares the profile `freebsd-7` with FreeBSD's own TCP.
 
-FreeBSD 9.1's stack, set back towards 7.2 where a difference is known, ran as a library with a virtual clock on
-merritt2010's line. The profile was made from the runs "as 7.2"; runs with a rule switched off test it on other data.
+The stack of FreeBSD 9.1 ran as a library with a virtual clock on merritt2010's line. Known differences from 7.2 were
+reverted. The profile was derived from the runs "as 7.2". Runs with a rule switched off test the profile on other data.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DOWN_BPS, UP_BPS = 2.4e6, 196e3
 END_S = 240.0
 MSS = 1448
 ALONE_S = 110
-"""Seconds of the download without an upload, in which ACKs per segment are counted."""
+"""Duration in seconds of the download without an upload. ACKs per segment are counted in this time."""
 
 MAIN = "as 7.2"
 VARIANTS: dict[str, dict[str, str]] = {
@@ -56,13 +56,14 @@ VARIANTS: dict[str, dict[str, str]] = {
     "no timestamps, no scaling": {"stack.timestamps": "false", "stack.window_scaling": "false"},
     "buffers do not grow": {"stack.send_buffer": "32 KiB", "stack.receive_buffer": "64 KiB"},
 }
-"""Variants of FreeBSD with a rule switched off, and the profile's equivalent settings."""
+"""Variants of FreeBSD with one rule switched off, and the equivalent settings of the profile."""
 
 ACKS_PER_SEGMENT = 0.68
-"""FreeBSD's ACKs per data segment, with or without an upload."""
+"""FreeBSD's number of ACKs per data segment. It is the same with and without an upload."""
 
 PERFORMANCE_WITHIN, ACKS_WITHIN = 0.05, 0.03
-"""Largest errors: of performance, relative to the line's rate; of ACKs per segment, relative to FreeBSD's."""
+"""Largest accepted errors: of the performance, relative to the line's rate; of the ACKs per segment, relative to
+FreeBSD's value."""
 
 COLUMNS = (
     "download_share",
@@ -79,7 +80,7 @@ Values = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant with one uplink buffer in packets, and all runs' values."""
+    """One variant with one uplink buffer in packets, and the values of all its runs."""
 
     variant: str
     buffer: int
@@ -91,12 +92,12 @@ class Cell:
         return median(self.simulated[column]) - median(self.freebsd[column])
 
     def is_within_seeds(self, column: str) -> bool:
-        """True if the simulator's median is within the range of FreeBSD's runs."""
+        """Returns true if the simulator's median is within the range of FreeBSD's runs."""
         return min(self.freebsd[column]) <= median(self.simulated[column]) <= max(self.freebsd[column])
 
 
 def cell_name(variant: str, buffer: int) -> str:
-    """The name of a cell in the records."""
+    """Returns the name of a cell in the records."""
     return f"{variant}, {buffer} packets"
 
 
@@ -151,12 +152,13 @@ def probes() -> list[Probe]:
 
 
 def acks_per_segment() -> float:
-    """Simulates a download alone. Returns packets at the uplink over data segments."""
+    """Simulates a download alone. Returns the number of packets on the uplink divided by the number of data
+    segments."""
     times = {"scenario.duration": f"{ALONE_S} s", "flow.upload.start": f"{ALONE_S - 1} s"}
     run = Scenario.load(SCENARIO, **times, **{"flow.upload.start_jitter": "0 s"}).run(seed=1)
     up = run.links["arrived_packets"][list(run.links["direction"]).index("up")]
     down = run.flows["data_segments_in"][0]
-    # The uplink also carries handshakes and an upload in the last second: about 10 of several thousand packets.
+    # The uplink also carries handshakes, and an upload in the last second: about 10 packets of several thousand.
     return number(up) / number(down)
 
 
@@ -165,13 +167,13 @@ def acks_per_segment() -> float:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule of FreeBSD's TCP in the profile. `RULES` lists them by effect."""
+    """A rule of FreeBSD's TCP in the profile. `RULES` lists the rules by their effect."""
 
     text: str
     setting: str
-    """The profile's settings for the rule."""
+    """The settings of the profile that implement the rule."""
     scripts: tuple[str, ...]
-    """Packet scripts of the rule, as `file::test` below `mechanisms.SCRIPTS`."""
+    """Packet scripts that test the rule, as `file::test` below `mechanisms.SCRIPTS`."""
 
 
 _RULES = tomllib.loads(Path(__file__).with_name("freebsd-rules.toml").read_text(encoding="utf-8"))["rule"]
@@ -179,7 +181,7 @@ RULES = tuple(Rule(" ".join(each["text"].split()), each["setting"], tuple(each["
 
 
 def missing_scripts(root: Path) -> list[str]:
-    """Returns packet scripts of the rules that do not exist."""
+    """Returns the rules' packet scripts that do not exist."""
     return [script for rule in RULES for script in rule.scripts if not mechanisms.exists(root, script)]
 
 
@@ -295,7 +297,7 @@ def _main_row(cell: Cell) -> list[object]:
 
 
 def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
-    """Yields FreeBSD's median performance and then the simulator's, for each variant."""
+    """Yields the median performance of FreeBSD and then that of the simulator, for each variant."""
     by_variant = {cell.variant: cell for cell in cells if cell.buffer == buffer}
     for variant in VARIANTS:
         if cell := by_variant.get(variant):
@@ -332,7 +334,7 @@ def simulated_window(buffer: int) -> tuple[Floats, Floats]:
 
 
 def figure(found: list[Cell], recorded_windows: Path) -> LabFigure:
-    """Draws performance and timeouts over the buffer, and the download's window for buffers of 15 and 50 packets."""
+    """Draws performance and timeouts against the buffer, and the download's window for buffers of 15 and 50 packets."""
     main = [cell for cell in found if cell.variant == MAIN]
     titles = ["performance", "timeouts of the upload", "download's window, 15 packets", "download's window, 50 packets"]
     drawn, panels = style.small_panels(

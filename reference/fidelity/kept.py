@@ -1,7 +1,8 @@
 """Stores the run folders of Linux with captures, one per scenario and seed.
 
-A run on Linux takes minutes, a simulated run a second. So each Linux run is made once. A page reads its values, and
-aligns its packets with the simulator's after each change. The folders are not in the repository.
+A run on Linux takes minutes, but a simulated run takes a second. Therefore each run on Linux is made only once. A page
+reads the values of the stored run. After each change of the simulator, it aligns the stored packets with the simulated
+packets. The folders are not in the repository.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Progress = Callable[[float], object]
 FOLDER = Path(".fidelity")
 SIDE_BY_SIDE = 2
 MARK, WORLD_MARK = 12, 6
-"""Digits of the fingerprint and of the world's version in a folder's name."""
+"""Number of digits of the fingerprint and of the world's version in a folder's name."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Wanted:
 
     name: str
     fingerprint: str
-    """Hash of the scenario, part of the folder's name."""
+    """Hash of the scenario, which is a part of the folder's name."""
     seed: int
     scenario: Callable[[], Scenario]
 
@@ -57,11 +58,11 @@ class Wanted:
 
     @cached_property
     def world(self) -> str:
-        """The kernel world's version for this run."""
+        """Returns the version of the kernel world for this run."""
         return kernel.version_of(self.scenario(), self.seed)
 
     def is_kept(self, kept: Path = FOLDER) -> bool:
-        """True if the run's captures are stored."""
+        """Returns true if the captures of the run are stored."""
         return (self.folder(kept) / aligning.CAPTURES).is_dir()
 
     def run(self, kept: Path = FOLDER) -> Run:
@@ -75,11 +76,11 @@ C = TypeVar("C", bound=Cell)
 
 @dataclass(frozen=True)
 class Effort:
-    """Limits of the runs on Linux: their number in parallel, and the time of the last start."""
+    """Limits of the runs on Linux: the number of parallel runs, and the latest start of a run."""
 
     workers: int = SIDE_BY_SIDE
     until: float | None = None
-    """A time of `time.monotonic()`; `None` if there is no limit."""
+    """Latest start of a run, as a time of `time.monotonic()`; `None` if there is no limit."""
 
     @property
     def is_spent(self) -> bool:
@@ -88,7 +89,7 @@ class Effort:
 
     @staticmethod
     def of(minutes: float | None, workers: int = SIDE_BY_SIDE) -> Effort:
-        """Returns limits so that no run starts after these minutes."""
+        """Returns limits with which no run starts after this number of minutes."""
         return Effort(workers, None if minutes is None else time.monotonic() + 60 * minutes)
 
 
@@ -98,9 +99,9 @@ def runs(
     progress: Progress | None = None,
     kept: Path | None = FOLDER,
 ) -> Iterator[tuple[int, Run]]:
-    """Yields the index in `wanted` and the run, as runs finish. They start in order, within the time limit.
+    """When a run finishes, yields its index in `wanted` and the run. Runs start in order, within the time limit.
 
-    If `kept` is `None`, runs are neither captured nor stored. A failed run is reported; the others continue.
+    If `kept` is `None`, runs are neither captured nor stored. A failed run is reported, and the other runs continue.
     """
 
     def made(one: Wanted) -> Run | None:
@@ -109,7 +110,7 @@ def runs(
         try:
             return one.run(kept) if kept else one.scenario().run(seed=one.seed, world="kernel")
         except GuestFailed as error:
-            # On a busy machine, runs on fast lines fail.
+            # On a busy machine, runs on fast lines can fail.
             return print_line(f"{one.name}, seed {one.seed}: {error}")
 
     with ThreadPoolExecutor(effort.workers) as pool:
@@ -127,7 +128,7 @@ def runs(
 
 @contextmanager
 def on_linux(what: str) -> Generator[Progress | None]:
-    """Shows the progress on Linux. Without a kernel, pages are written from the records."""
+    """Shows the progress of the runs on Linux in the block. Without a kernel, pages are written from the records."""
     try:
         with progress(what) as report:
             yield report
@@ -142,7 +143,8 @@ def measure(
     kept: Path | None = FOLDER,
     also: Callable[[C, Run], object] = lambda _cell, _run: None,
 ) -> None:
-    """Makes missing and outdated runs on Linux, adds their values, and calls `also` with each."""
+    """Makes the missing and outdated runs on Linux, and adds their values to the records. Calls `also` with each
+    run."""
     with on_linux("measuring on Linux") as report:
         missing = [(cell, seed) for cell, seed in wanted if records.needs(cell, seed, cell.scenario(seed))]
         due = [Wanted(cell.name, cell.fingerprint(), seed, partial(cell.scenario, seed)) for cell, seed in missing]

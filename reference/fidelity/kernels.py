@@ -1,10 +1,10 @@
 """`python -m reference.fidelity.kernels`: runs the same scenarios on Linux 6.1 and 6.12, and with both profiles.
 
-`docs/fidelity/kernels.md` shows how values change from one kernel to the other, and between the profiles `linux-6.1`
-and `linux-6.12`. `docs/stacks.md` has the changes on the presets' lines.
+`docs/fidelity/kernels.md` shows how values change between the two kernels, and between the profiles `linux-6.1` and
+`linux-6.12`. `docs/stacks.md` has the changes on the lines of the presets.
 
-No queue discipline of Linux models `access`, so the lines run without it. Linux 6.12 lacks `docsis-pie` and `dualpi2`,
-so `pie` with the same target replaces them.
+No queue discipline of Linux models `access`, so the lines run without `access`. Linux 6.12 does not have `docsis-pie`
+and `dualpi2`, so `pie` with the same target replaces them.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ MADE = re.compile(r"(<!-- made by reference.fidelity.kernels -->\n).*(\n<!-- end
 SERIES = ("6.1", "6.12")
 SEEDS = (1, 2)
 SIM_SEEDS = tuple(range(1, 7))
-"""Seeds of the simulator, whose spread shows what is chance."""
+"""Seeds of the simulator. The spread over the seeds shows which changes are due to chance."""
 BOUND = 0.05
-"""Largest difference between the relative changes on Linux and in the simulator."""
+"""Largest difference between the relative change on Linux and that in the simulator."""
 STANDARD_ERRORS = 3.0
 
 
@@ -46,7 +46,8 @@ def _link(down: str, up: str, rtt: str, queue: Tables | None = None, limit: int 
 
 
 def _flows(*kinds: str) -> list[Tables]:
-    """Returns flows: `down` and `up` are bulk, `pages` downloads of 20 kB, `objects` of 300 kB."""
+    """Returns flows: `down` and `up` are bulk flows, `pages` are downloads of 20 kB, and `objects` are downloads of 300
+    kB."""
     apps = {"pages": ("20 kB", "200 ms"), "objects": ("300 kB", "500 ms")}
     found: list[Tables] = []
     for kind in kinds:
@@ -60,7 +61,7 @@ def _flows(*kinds: str) -> list[Tables]:
 
 @dataclass(frozen=True)
 class Cell(OfTables):
-    """A scenario with one series of Linux: its kernel, or its profile."""
+    """A scenario for one series of Linux, which runs with the kernel or with the profile of this series."""
 
     what: str
     link: Tables
@@ -121,19 +122,19 @@ _SCENARIOS: Mapping[str, tuple[Tables, Sequence[Tables], Mapping[str, object]]] 
 LINES = tuple(name for name, *_ in _native.presets())
 """Names of the presets whose lines are compared."""
 MOST_BITS, LEAST_RTTS = 400_000_000, 25
-"""Bounds of a run on an access line: `MOST_BITS` in the loaded direction, but at least `LEAST_RTTS` RTTs."""
+"""Limits of a run on an access line: at most `MOST_BITS` in the loaded direction, but at least `LEAST_RTTS` RTTs."""
 _REPLACED: Mapping[str, Tables] = {
     "docsis-pie": {"kind": "pie", "target": "10 ms"},
     "dualpi2": {"kind": "pie", "target": "15 ms"},
 }
 _MEAN_RATES = {"starlink-200-20": {"down": "200 Mbit/s", "up": "20 Mbit/s"}}
-"""Mean rates of presets with random rates. The kernel world uses these."""
+"""Mean rates of presets with random rates. The kernel world uses these rates."""
 TRAFFIC = {"download": ("down", ("down",)), "objects beside an upload": ("up", ("objects", "up"))}
-"""The loaded direction and the kinds of flows of each traffic pattern."""
+"""The loaded direction and the kinds of flows, for each traffic pattern."""
 
 
 def access_line(name: str) -> Tables:
-    """Returns a preset's link for Linux: without `access`, with Linux's disciplines."""
+    """Returns the link of a preset for Linux: without `access`, and with disciplines that Linux has."""
     text = next(link for known, _, _, link in _native.presets() if known == name)
     said: Tables = tomllib.loads(text)
     shared = {key: said.pop(key) for key in ("rate", "queue", "access") if key in said}
@@ -151,7 +152,7 @@ def access_line(name: str) -> Tables:
 
 
 def seconds(line: Tables, loaded: str) -> int:
-    """Returns a run's duration in seconds: 1 to 10 s by rate, and at least `LEAST_RTTS` RTTs."""
+    """Returns the duration of a run in seconds: 1 to 10 s depending on the rate, and at least `LEAST_RTTS` RTTs."""
     direction = line[loaded]
     assert isinstance(direction, dict)
     rate_bps, rtt_s = units.parse_rate(str(direction["rate"])), units.parse_time(str(line["rtt"]))
@@ -172,7 +173,7 @@ CELLS = (*ACCESS, *(Cell(what, *parts, series) for what, parts in _SCENARIOS.ite
 
 _QUANTITIES = {"goodput_bps": "goodput", "rtt_p95_ms": "p95 RTT", "completion_s": "completion"}
 _SCALES = {"goodput_bps": 1e6, "rtt_p95_ms": 1.0, "completion_s": 1e-3}
-"""Divisors for display: goodput in Mbit/s, times in ms."""
+"""Divisors for printed values: goodput in Mbit/s, times in ms."""
 
 
 def records() -> Records:
@@ -206,7 +207,7 @@ def simulated(known: Records) -> dict[tuple[str, int], Values]:
 
 @dataclass(frozen=True)
 class Change:
-    """One quantity with both series of Linux, the older first. Values are means over Linux's seeds."""
+    """One quantity for both series of Linux, the older series first. Values are means over Linux's seeds."""
 
     what: str
     flow: str
@@ -223,11 +224,11 @@ class Change:
 
     @property
     def is_off(self) -> bool:
-        """True if `apart` exceeds both the bound and 3 standard errors."""
+        """Returns true if `apart` exceeds both the bound and 3 standard errors."""
         return abs(self.apart) > max(BOUND, STANDARD_ERRORS * self.chance)
 
     def cells(self) -> list[str]:
-        """Returns table cells: values and change of the kernels, then of the profiles."""
+        """Returns table cells: values and change for the kernels, then for the profiles."""
         scale = _SCALES[self.quantity]
         numbers = [f"{value / scale:,.4g}" for value in (*self.linux, *self.sim)]
         changes = [
@@ -246,7 +247,7 @@ def _share(pair: tuple[float, float]) -> float:
 
 
 def changes(known: Records, simulated: Mapping[tuple[str, int], Values]) -> Iterator[Change]:
-    """Returns the quantities that both kernels measured with the same seeds."""
+    """Returns the quantities that were measured with the same seeds on both kernels."""
     for what in dict.fromkeys(cell.what for cell in CELLS):
         older, newer = (cell for cell in CELLS if cell.what == what)
         pairs = [
@@ -319,11 +320,11 @@ _SHOWN = {
     "download": (("down", "goodput_bps"), ("down", "rtt_p95_ms")),
     "objects beside an upload": (("objects", "completion_s"), ("up", "goodput_bps")),
 }
-"""Flows and quantities of each traffic pattern in the table of access lines."""
+"""The flows and quantities of each traffic pattern that the table of access lines shows."""
 
 
 def lines_table(found: Sequence[Change]) -> list[str]:
-    """Returns the access lines on both kernels: a download alone, then objects next to an upload."""
+    """Returns a table of the access lines on both kernels: a download alone, then objects next to an upload."""
     by_key = {(one.what, one.flow, one.quantity): one for one in found}
     keys = [(traffic, flow, quantity) for traffic, shown in _SHOWN.items() for flow, quantity in shown]
     rows: list[list[str]] = []

@@ -1,7 +1,7 @@
 """`python -m reference.fidelity.mechanisms`: compares each mechanism of Linux's TCP with Linux.
 
-Each mechanism has packet scripts, and a small scenario in which it acts. The scenario runs on Linux and in the
-simulator, and all packets are aligned (`lopsided compare --packets`). Writes `docs/fidelity/mechanisms.md`.
+Each mechanism has packet scripts, and a small scenario that triggers it. The scenario runs on Linux and in the
+simulator, and all packets are aligned (`lopsided compare --packets`). The command writes `docs/fidelity/mechanisms.md`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _LINE = {
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism of Linux: its packet scripts, and a scenario in which it acts."""
+    """A mechanism of Linux: its packet scripts, and a scenario that triggers it."""
 
     name: str
     scripts: tuple[str, ...]
-    """Scripts, as `file::test` below `crates/tcp/src/tests/scripts`."""
+    """Packet scripts, as `file::test` below `crates/tcp/src/tests/scripts`."""
     settings: Settings
     acts: str = ""
-    """Column of `flows` that is positive if the mechanism acted, if there is one."""
+    """Column of `flows` that is positive if the mechanism was triggered; empty if there is no such column."""
 
     def scenario(self) -> Scenario:
         """Returns the common scenario with the mechanism's settings."""
@@ -58,7 +58,7 @@ MECHANISMS = tuple(Mechanism(**{**each, "scripts": tuple(each["scripts"])}) for 
 ALONE: Mapping[str, Sequence[str]] = _TABLES["alone"]
 """Mechanisms that no scenario of the kernel world can trigger, and their packet scripts."""
 WITHOUT: Mapping[str, str] = _TABLES["without"]
-"""For each rule, a packet script that fails without it."""
+"""For each rule, a packet script that fails if the rule is removed."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Held:
     mechanism: Mechanism
     packets: int
     same: int
-    """Packets before the first packet whose content differs; all packets if there is none."""
+    """Number of packets before the first packet whose content differs; all packets if the contents are equal."""
     first: packets.Divergence | None
     acted: bool
 
@@ -84,14 +84,14 @@ def hold(mechanism: Mechanism, kernel: str | None = None) -> Held:
 
 
 def missing(root: Path) -> list[str]:
-    """Returns packet scripts in these tables that do not exist."""
+    """Returns the packet scripts in these tables that do not exist."""
     named = [script for mechanism in MECHANISMS for script in mechanism.scripts]
     named += [*itertools.chain(*ALONE.values()), *WITHOUT.values()]
     return [script for script in named if not exists(root, script)]
 
 
 def exists(root: Path, script: str) -> bool:
-    """True if the packet script `file::test` exists."""
+    """Returns true if the packet script `file::test` exists."""
     file, test = script.split("::")
     path = root / SCRIPTS / f"{file}.rs"
     return path.is_file() and re.search(rf"fn {test}\(", path.read_text()) is not None
@@ -110,7 +110,7 @@ which field differs first.
 
 
 def render(held: Iterable[Held]) -> str:
-    """The page."""
+    """Returns the page as Markdown."""
     held = list(held)
     whole = [one for one in held if one.same == one.packets]
     lines = [
@@ -140,7 +140,7 @@ def _cells(one: Held) -> tuple[str, ...]:
 
 
 def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
-    """Returns two checks: each mechanism acts in its scenario, and all packets match between Linux and the
+    """Returns two checks: each mechanism is triggered in its scenario, and all packets match between Linux and the
     simulator."""
     return [
         promises.all_of(scenarios, "The mechanism acts in every scenario.", "scenarios in which it acts", acted),

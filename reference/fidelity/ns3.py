@@ -30,12 +30,12 @@ def records(path: Path) -> Records:
 
 
 def installed() -> bool:
-    """True if ns-3's headers and a compiler are installed."""
+    """Returns true if ns-3's headers and a compiler are installed."""
     return shutil.which("g++") is not None and Path("/usr/include/ns3").is_dir()
 
 
 def measure(source: Path) -> list[Measurement]:
-    """Compiles the program and runs it on every cell. Raises RunError if it does not compile."""
+    """Compiles the program and runs it on every cell. Raises RunError if the program does not compile."""
     with tempfile.TemporaryDirectory(prefix="lopsided-ns3-") as folder:
         program = Path(folder) / "twoway"
         libraries = [f"-lns3-{name}" for name in LIBRARIES]

@@ -28,7 +28,7 @@ from reference.fidelity.records import Key, Measurement, Values
 from reference.fidelity.tables import percent, section, table
 
 ByRun = dict[tuple[str, int], Values]
-"""Values by cell and seed."""
+"""The values of each run, by cell and seed."""
 
 _HEAD = """\
 # Fidelity: the simulator and Linux
@@ -92,7 +92,7 @@ _HEADS = "goodput Linux | sim | off by | RTT Linux | sim | off by | deviation Li
 
 
 class _Errors:
-    """Errors of the simulator's medians, as table cells."""
+    """The errors of the simulator's medians, formatted as table cells."""
 
     def __init__(self, both: Both) -> None:
         self._both = both
@@ -216,7 +216,7 @@ def _beyond(errors: _Errors) -> list[str]:
 
 
 def _off(errors: _Errors) -> Iterator[tuple[Cell, str, str, float]]:
-    """Yields cell, flow, quantity and error of each value beyond its bound."""
+    """Yields the cell, flow, quantity and error of each value that exceeds its bound."""
     for cell in CELLS:
         for flow in _flows(cell):
             for quantity, bound in TOLERANCES.items():

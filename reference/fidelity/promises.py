@@ -1,6 +1,6 @@
-"""Statements of a page about its own numbers, each with a verdict, like the papers' claims.
+"""Checks statements of a page about its own numbers. Each has a verdict, like the claims of the papers.
 
-The functions of `lopsided.papers.framework.claims` judge them. A failing check stays on the page.
+The functions of `lopsided.papers.framework.claims` compute the verdicts. A check that fails stays on the page.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Promise:
 
 
 def none(statement: str, what: str, count: int) -> Promise:
-    """Returns the statement that nothing is counted."""
+    """Returns the statement that a count is zero."""
     return Promise(statement, claims.at_most(0, [claims.number(what, count)]))
 
 
 def all_of(total: int, statement: str, what: str, count: int) -> Promise:
-    """Returns the statement that the count is the total."""
+    """Returns the statement that a count equals the total."""
     return Promise(statement, claims.at_least(total, [claims.number(what, count)]))
 
 
@@ -55,7 +55,7 @@ def rows(promises: Sequence[Promise]) -> list[str]:
 
 
 def read(page: Path) -> list[tuple[str, bool]]:
-    """Reads a page's checks: statements, and whether they passed."""
+    """Reads the checks of a page: each statement, and whether it passed."""
     _, _, below = page.read_text().partition(f"## {TITLE}\n")
     lines = below.strip().partition("\n\n")[0].splitlines()
     told = [line.strip("| ").split(" | ") for line in lines[2:]]

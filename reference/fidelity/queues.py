@@ -1,11 +1,11 @@
-"""Compares queue disciplines with Linux's by replay: packets arrive at both queues at the same times.
+"""Compares queue disciplines with those of Linux by replay: packets arrive at both queues at the same times.
 
-The kernel world captures datagrams, which do not react to the queue, before and after it. The captures show drops,
-times, order and marks. The packets are then replayed in the simulator (`lopsided.studies.replay`), in two ways:
+The kernel world captures datagrams before and after the queue. Datagrams do not react to the queue. The captures show
+drops, times, order and marks. The packets are then replayed in the simulator (`lopsided.studies.replay`), in two ways:
 
-- *the discipline*: it dequeues whenever Linux did, so the shaper does not matter. Every packet must have the same fate,
-  in the same order. (Disciplines that delay packets are compared by their times instead.)
-- *with the line*: times of departure are compared too.
+- *the discipline*: it dequeues at the times at which Linux did, so the shaper does not matter. Every packet must have
+  the same fate, in the same order. (Disciplines that delay packets are compared by their times instead.)
+- *with the line*: the times of departure are compared too.
 
 Disciplines with random numbers are compared by their drops and marks, over seeds.
 """
@@ -37,11 +37,12 @@ LINK, DIRECTION = "link", "down"
 LINE = "5 Mbit/s"
 TIMEOUT_S = 300
 SEEDS = range(1, 11)
-"""Seeds for simulated disciplines with random numbers."""
+"""Seeds for the simulated disciplines that use random numbers."""
 LINUX_SEEDS = range(1, 4)
 ECN_MASK, CE = 3, 3
 TOLERANCE_NS = 2_000
-"""Nanoseconds up to which departures are equal. Linux's timers count 64 ns, and each read of its clock adds 256 ns."""
+"""Largest difference in ns at which departures count as equal. Linux's timers count 64 ns, and each read of its clock
+adds 256 ns."""
 LOOK_NS = 256
 """Nanoseconds that each read adds to the kernel world's clock: first for the capture, then for the discipline."""
 CREDIT_NS = 2_048
@@ -76,10 +77,11 @@ STREAMS = (
     Stream("burst", 2999, 1400, 2003_911, 2600_000, 10, 2),
     Stream("voice", 67, 160, 11_251, 5000_000, 46),
 )
-"""The load exceeds the line's rate from 1 s to 4 s. The line is idle at the start and end.
+"""The streams of the test. The load exceeds the line's rate from 1 s to 4 s. The line is idle at the start and at the
+end.
 
-Packet sizes differ, because Linux chooses between equally long queues by a secret key. Rates are primes, so that no
-arrival coincides with a departure.
+The packet sizes differ, because Linux uses a secret key to choose between queues of equal length. Rates are primes, so
+that no arrival coincides with a departure.
 """
 
 
@@ -90,19 +92,19 @@ class Case:
     name: str
     queue: str | Tables
     line: bool = True
-    """False if the discipline delays packets and needs no line."""
+    """False if the discipline itself delays packets and needs no line."""
     draws: bool = False
     """True if the discipline uses random numbers. Only drops and marks are then compared."""
     held: bool = False
-    """True if the discipline delays packets although it is before a line."""
+    """True if the discipline delays packets although a line follows it."""
     apart: str = ""
-    """Why the counts differ from Linux's by more than chance, if they do."""
+    """The reason why the counts differ from those of Linux by more than chance; empty if they do not."""
     on_linux: str | Tables | None = None
-    """The queue on Linux, if its settings differ."""
+    """The queue for Linux, if its settings differ from the simulator's."""
 
     @property
     def asked(self) -> bool:
-        """True if each dequeue of a backlog returns a packet, so that Linux's departures can be replayed."""
+        """True if every dequeue from a backlog returns a packet. Then the departures of Linux can be replayed."""
         return self.line and not self.held and not self.draws
 
     @cached_property
@@ -198,7 +200,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Seen:
-    """A captured packet: arrival, stream, and fate on Linux."""
+    """A captured packet: its arrival, its stream, and its fate on Linux."""
 
     at_ns: int
     stream: int
@@ -217,8 +219,8 @@ def measure(case: Case, seed: int = 1) -> list[Seen]:
     with cleanup.folder() as folder:
         machine.run(job, folder, TIMEOUT_S)
         facts = flow_results.load(folder)
-        # Convert capture times to the monotonic clock. The disciplines use that clock, and some discard its low-order
-        # bits.
+        # Capture times are converted to the monotonic clock. The disciplines use that clock, and some discard its
+        # low-order bits.
         shift = facts["origin_monotonic_ns"] - facts["origin_realtime_ns"] + LOOK_NS
         return list(_seen(job, folder, shift))
 
@@ -227,7 +229,7 @@ def _job(case: Case, seed: int) -> Job:
     job = job_of(case.linux_scenario, seed, [stream.ect for stream in STREAMS])
     queue = _watched(job, DIRECTION)
     taps = [tap for tap in job.taps if tap.file in (queue.file("in"), queue.file("out"))]
-    # The self-checks' packets would change the queue's state.
+    # The packets of the self-checks would change the state of the queue.
     return replace(job, checks=[], taps=taps)
 
 
@@ -247,7 +249,8 @@ def _watched(job: Job, direction: str) -> Watched:
 
 
 def crossings(job: Job, folder: Path, direction: str) -> Iterator[tuple[int, bytes, tuple[int, bytes] | None]]:
-    """Yields packets at a direction's queue, in ns and octets: as each arrived and departed (`None` if dropped)."""
+    """Yields the packets at a direction's queue: each packet's time in ns and its bytes, at its arrival and at its
+    departure (`None` if dropped)."""
     queue = _watched(job, direction)
     macs = {(end.node, end.name): bytes.fromhex(end.mac.replace(":", "")) for veth in job.veths for end in veth.ends}
     into, out_of = macs[queue.node, queue.way_in], macs[queue.node, queue.interface]
@@ -271,7 +274,7 @@ def _seen(job: Job, folder: Path, shift: int) -> Iterator[Seen]:
 def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> list[Fate]:
     """Returns the fates of the same packets in the simulator.
 
-    With `line`, packets depart at the line's rate, otherwise at the times on Linux.
+    With `line`, packets depart at the line's rate. Otherwise they depart at the same times as on Linux.
     """
     instants = None if line else sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     arrivals = [packet.arrival() for packet in seen]
@@ -281,7 +284,7 @@ def simulate(case: Case, seen: Sequence[Seen], *, line: bool, seed: int = 1) -> 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The same packets' fates in two queues."""
+    """The fates of the same packets in two queues."""
 
     packets: int
     linux_dropped: int
@@ -289,10 +292,10 @@ class Agreement:
     linux_marked: int
     marked: int
     same: int
-    """Packets with the same fate: dropped, or delivered at the same position with the same mark."""
+    """Number of packets with the same fate: dropped, or delivered at the same position with the same mark."""
     first_difference: int | None
     late_ns: list[int] = field(default_factory=list)
-    """Simulated departure minus Linux's in ns, per packet that left both."""
+    """Departure in the simulator minus departure on Linux, in ns, for each packet that left both queues."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
@@ -319,9 +322,9 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, cases: dict[str, Sequence[Seen]]) -> None:
-    """Writes all cases into one compressed file, a line per column, with times as differences.
+    """Writes all cases into one compressed file, with one line per column and times as differences.
 
-    All cases have nearly equal arrivals, which compress well.
+    The arrivals of all cases are almost equal, so they compress well.
     """
     lines = []
     for name, seen in cases.items():
@@ -352,7 +355,7 @@ def load(path: Path) -> dict[str, list[Seen]]:
 
 
 def recorded_name(case: Case, seed: int) -> str:
-    """Name of a recorded run. Disciplines without random numbers have one."""
+    """Returns the name of a recorded run. A discipline without random numbers has only one run."""
     return case.name if seed == 1 else f"{case.name}#{seed}"
 
 
@@ -371,12 +374,13 @@ class Number:
 
     @property
     def holds(self) -> bool:
-        """True if Linux's count is within three standard deviations, plus one packet, of the simulator's mean."""
+        """Returns true if Linux's count differs from the simulator's mean by at most three standard deviations plus one
+        packet."""
         return abs(self.linux - self.ours) <= 3 * self.deviation * (1 + 1 / len(SEEDS)) ** 0.5 + 1
 
 
 def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
-    """Counts drops and marks: Linux's, and the simulator's with the same arrivals."""
+    """Counts drops and marks on Linux, and in the simulator with the same arrivals."""
     found = [agreement(seen, simulate(case, seen, line=True, seed=seed)) for seed in SEEDS]
     dropped, marked = [one.dropped for one in found], [one.marked for one in found]
     first = found[0]
@@ -481,7 +485,7 @@ def render(recorded: dict[str, list[Seen]]) -> str:
 
 
 def promised(apart: int, far: int) -> list[Promise]:
-    """Returns the checks: equal fates, or equal counts for disciplines with random numbers."""
+    """Returns the checks: equal fates, or equal counts for disciplines that use random numbers."""
     return [
         promises.none(
             "Given only the arrivals, every packet meets the same fate as on Linux.",
@@ -531,7 +535,7 @@ def main() -> int:
             for seed in LINUX_SEEDS if case.draws else (1,):
                 print_line(f"{case.name}, seed {seed}")
                 recorded[recorded_name(case, seed)] = measure(case, seed)
-                # An interruption loses no result.
+                # Results are saved after each case, so that an interruption loses no result.
                 save(RECORDS, {name: recorded[name] for name in _names() if name in recorded})
     PAGE.write_text(render(recorded))
     return 0

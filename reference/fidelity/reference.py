@@ -1,4 +1,5 @@
-"""An independent measurement of Linux, never used to adjust the simulator: ten buffers on a 2400/196 kbit/s line.
+"""Reads an independent measurement of Linux with ten buffers on a 2400/196 kbit/s line. It was never used to adjust the
+simulator.
 
 Each buffer has four runs. Start times differ from the simulator's, so only means can be compared. Two flows at
 drop-tail queues are chaotic, and the spread between runs limits the precision.
@@ -27,7 +28,7 @@ SEEDS = range(1, 17)
 BUFFERS = range(5, 51, 5)
 """Sizes of the uplink's buffer, in packets."""
 TOGETHER_S = 90.0
-"""Seconds with both flows in each run."""
+"""Seconds in each run in which both flows are active."""
 
 QUANTITIES = {
     "download_goodput_kbps": ("download", "goodput_bps", 1e-3),

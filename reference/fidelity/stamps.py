@@ -1,4 +1,4 @@
-"""Records each page's version of the simulator: digests of a few runs, in `docs/fidelity/simulator.csv`.
+"""Records the simulator's version for each page: the digests of a few runs, in `docs/fidelity/simulator.csv`.
 
 Writing all pages takes minutes to hours. A few runs per page show within seconds which pages are outdated.
 """
@@ -31,7 +31,7 @@ class Probe:
 
 
 def digests(probes: Sequence[Probe]) -> dict[str, str]:
-    """Returns the probes' present digests by name."""
+    """Returns the present digests of the probes, by name."""
     found = run_jobs([Job(probe.scenario, probe.seed) for probe in probes], lambda _, run: run.digest)
     return {probe.name: digest for probe, digest in zip(probes, found, strict=True)}
 
@@ -63,5 +63,5 @@ def publish(page: Path, text: str, probes: Sequence[Probe]) -> None:
 
 
 def is_stale(data: Path, page: str, probes: Sequence[Probe]) -> bool:
-    """True if the simulator has changed since the page was written."""
+    """Returns true if the simulator has changed since the page was written."""
     return read(data).get(page) != digests(probes)

@@ -1,7 +1,7 @@
 """`python -m reference.fidelity.state`: lists failing checks, outdated pages, and outdated recorded runs.
 
 The exit status is always 0, because writing pages again takes minutes or hours. The output names each page's command.
-`--renew` repeats a sample of outdated runs, and updates unchanged records (`reference.fidelity.renew`).
+`--renew` repeats a sample of outdated runs, and updates records that have not changed (`reference.fidelity.renew`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from reference.fidelity.stamps import Probe
 
 @dataclass(frozen=True)
 class Page:
-    """A page's command, and runs whose digests show whether it is up to date."""
+    """The command that writes a page, and runs whose digests show whether the page is up to date."""
 
     command: str
     probes: Callable[[], Sequence[Probe]]
@@ -54,7 +54,7 @@ _DRAWS = {
     161803: "--seeds 4",
     271828: "--seeds 4",
 }
-"""Options for each draw."""
+"""The options of each draw."""
 PAGES: Mapping[str, Page] = {
     "../fidelity.md": Page(_ALL, fidelity.probes),
     "values.md": Page(_ALL, fidelity.probes),
@@ -75,30 +75,32 @@ PAGES: Mapping[str, Page] = {
 }
 """Pages by name, relative to the folder of the pages.
 
-Two are missing: a test checks all of `queues.md`, and the scripts of `packetdrill.md` are not part of the project.
+Two pages are missing: a test checks all of `queues.md`, and the scripts of `packetdrill.md` are not part of the
+project.
 """
 
 
 def pages(data: Path = DOCS) -> list[Path]:
-    """All pages, sorted by name."""
+    """Returns all pages, sorted by name."""
     return sorted(path for path in (*data.glob("*.md"), data.parent / "fidelity.md") if path.exists())
 
 
 def stale(data: Path = DOCS) -> Iterator[str]:
-    """Yields pages of an older or unknown simulator."""
+    """Yields the pages that an older or unknown simulator wrote."""
     aligned = packets.records(data / "packets.csv")
     for name, page in PAGES.items():
         known = stamps.read(data).get(name)
         probes = page.probes()
         if name == "packets.md":
-            # Each row has its own run's digest.
+            # Each row has the digest of its own run.
             known = {probe.name: packets.sim_digest(next(iter(aligned.of(probe.name)), None)) for probe in probes}
         if known != stamps.digests(probes):
             yield name
 
 
 def _again(old: Old, *, captured: bool = False) -> Measurement:
-    """Repeats a run on Linux, with captures if the record had them: they take time in the guest."""
+    """Repeats a run on Linux. If the record had captures, captures are written again, because they take time in the
+    guest."""
     assert isinstance(old.cell, Cell)
     with tempfile.TemporaryDirectory() as folder:
         wanted = Wanted(old.cell.name, old.cell.fingerprint(), old.seed, lambda: old.scenario)
@@ -124,7 +126,7 @@ def _records(path: Path) -> Records:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of recorded runs: its command, cells, and function to repeat a run."""
+    """A file of recorded runs: its command, its cells, and the function that repeats a run."""
 
     command: str
     cells: Callable[[], Iterable[Runnable]]
@@ -150,7 +152,7 @@ RECORDED: Mapping[str, Recorded] = {
 
 
 def known(name: str, data: Path = DOCS) -> Iterator[Old]:
-    """Yields a file's runs whose scenarios are unchanged. No page shows the others."""
+    """Yields the runs of a file whose scenarios are unchanged. No page shows the other runs."""
     recorded = RECORDED[name]
     found = _records(data / name)
     cells = {cell.name: cell for cell in recorded.cells()}
@@ -160,7 +162,7 @@ def known(name: str, data: Path = DOCS) -> Iterator[Old]:
 
 
 def old(data: Path = DOCS) -> Iterator[tuple[str, int, int]]:
-    """Yields each file with outdated runs: name, number of outdated runs, and of all."""
+    """Yields each file that has outdated runs: its name, the number of outdated runs, and the number of all runs."""
     for name in RECORDED:
         runs = list(known(name, data))
         if count := sum(is_old(one.recorded, one.scenario) for one in runs):

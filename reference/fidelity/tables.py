@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 
 
 def table(heads: str, rows: Iterable[Sequence[object]]) -> list[str]:
-    """Returns a table's lines, followed by an empty line.
+    """Returns the lines of a table, followed by an empty line.
 
-    ` | ` separates the column heads, and may join several cells of a row.
+    The string ` | ` separates the column heads. It may also join several cells of a row.
     """
     return [f"| {heads} |", "|---" * (1 + heads.count("|")) + "|", *map(row, rows), ""]
 
 
 def row(cells: Sequence[object]) -> str:
-    """One line of a table."""
+    """Returns one line of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 

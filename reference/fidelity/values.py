@@ -1,6 +1,6 @@
 """Writes `docs/fidelity/values.md`: every value of the fixed cells with its chance error and standard error.
 
-It shows means over all seeds; `docs/fidelity.md` shows medians over common seeds.
+The page shows means over all seeds, but `docs/fidelity.md` shows medians over common seeds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ QUANTITIES = ("goodput_bps", "rtt_mean_ms", "rtt_std_ms", "retransmits")
 def side_by_side(
     linux: Iterable[Measurement], simulated: Mapping[tuple[str, int], Values]
 ) -> dict[tuple[str, str, str], Value]:
-    """Returns both sides' values by cell, flow and quantity."""
+    """Returns the values of Linux and of the simulator, by cell, flow and quantity."""
     both = Both(linux, simulated)
     found = {
         (cell.name, what, quantity): both.value(cell.name, (what, quantity), all_seeds=True)
@@ -33,7 +33,7 @@ def side_by_side(
 
 
 def render(values: Mapping[tuple[str, str, str], Value]) -> str:
-    """The page."""
+    """Returns the page as Markdown."""
     judged = {key: value for key, value in values.items() if value.known and key[2] in page.JUDGED}
     rows = [
         "# Fidelity: every value and its chance error",

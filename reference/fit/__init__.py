@@ -1,1 +1,1 @@
-"""Scores `lopsided fit` on captures of known lines, and its prediction for another congestion control."""
+"""Scores `lopsided fit` on captures of known lines, and scores its predictions for another congestion control."""

@@ -1,4 +1,4 @@
-"""Lines of `reference.analyze` with a bulk flow, each with CUBIC and with BBR."""
+"""Selects the lines of `reference.analyze` with a bulk flow. Each line runs with CUBIC and with BBR."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reference.analyze.corpus import Case
 BULK = ("download", "two-way", "upload")
 """Traffic patterns with a bulk flow, which fills the line."""
 SEEN, ASKED = "cubic", "bbr"
-"""Congestion controls of the fitted captures and of the predictions."""
+"""Congestion control of the fitted captures, and that of the predictions."""
 
 
 def lines(part: str, count: int) -> list[Case]:
-    """Returns the first lines of a part with a bulk flow, with the fitted congestion control."""
+    """Returns the first lines of a part that have a bulk flow, with the congestion control of the fitted captures."""
     found: list[Case] = []
     number = 0
     while len(found) < count:

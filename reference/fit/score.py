@@ -1,7 +1,7 @@
 """Fits the CUBIC captures, and scores the lines and the predictions for BBR.
 
-A prediction runs the fitted scenario with BBR. Two baselines use only measured rates and RTT: one with a scenario's
-default buffer, one with a buffer that never fills, like Mahimahi's.
+A prediction is a run of the fitted scenario with BBR. Two baselines use only the measured rates and RTT. One baseline
+has the default buffer of a scenario. The other has a buffer that never fills, like Mahimahi's.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
     true = _measured(captures.at_host(asked / "pcap", place), ends)
     best = fitter.search.best()
     assert best is not None
-    # Baselines use only `analyze`'s measurements.
+    # The baselines use only the measurements of `analyze`.
     traffic = fitter.draft.traffic
     draft = draft_of([each.flow for each in traffic], [each.way for each in traffic])
     plain = draft.scenario(best.structure, {each.name: each.start for each in draft.parameters(best.structure)})
@@ -120,9 +120,9 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
 
 
 def _measured(path: Path, receivers: list[tuple[str, int]]) -> list[Row]:
-    """Returns goodput and the whole path's 95th percentile of the RTT, for flows to these addresses and ports.
+    """Returns the goodput and the 95th percentile of the whole path's RTT, for flows to these addresses and ports.
 
-    Both directions can have the same port, so addresses count too.
+    Both directions can have the same port, so flows are also distinguished by their addresses.
     """
     capture = lop.analyze(path)
     found: list[Row] = []

@@ -1,1 +1,1 @@
-"""The measurements of docs/quic.md. `python -m reference.quic NAME` prints one table."""
+"""Makes the measurements of docs/quic.md. `python -m reference.quic NAME` prints one table."""

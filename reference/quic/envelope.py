@@ -1,8 +1,9 @@
-"""Performance envelopes as in QUICbench (Mishra, Lim and Leong, IMC 2022).
+"""Computes performance envelopes as in QUICbench (Mishra, Lim and Leong, IMC 2022).
 
-An envelope is the convex hull of a congestion control's points of delay and throughput. Its overlap with another
-envelope is the measure. Conformance-T first moves one envelope onto the other, so constant differences, such as larger
-headers, do not count. Points are means over intervals, without the outermost 10 % in each coordinate.
+Each congestion control has points of delay and throughput. A point is the mean over an interval; the outermost 10 % in
+each coordinate are left out. The envelope is the convex hull of the points. Two congestion controls are compared by the
+overlap of their envelopes. Conformance-T first moves one envelope onto the other, so that constant differences, such as
+larger headers, do not count.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Point = tuple[float, float]
 
 
 def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
-    """Returns the area of the intersection over that of the union; zero without an area."""
+    """Returns the area of the intersection divided by the area of the union; zero if there is no area."""
     first, second = hull(_core(one)), hull(_core(other))
     both = area(_clip(first, second))
     union = area(first) + area(second) - both
@@ -22,13 +23,13 @@ def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
 
 
 def moved_onto(one: Sequence[Point], other: Sequence[Point]) -> list[Point]:
-    """Shifts the first points so that both means are equal."""
+    """Shifts the points of `one` so that both sets of points have the same mean."""
     by = [mean(point[axis] for point in other) - mean(point[axis] for point in one) for axis in (0, 1)]
     return [(point[0] + by[0], point[1] + by[1]) for point in one]
 
 
 def _core(points: Sequence[Point]) -> list[Point]:
-    """Returns the points in the middle 90 % of both coordinates."""
+    """Returns the points that are in the middle 90 % of both coordinates."""
     kept = list(points)
     for axis in (0, 1):
         values = sorted(point[axis] for point in points)

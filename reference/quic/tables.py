@@ -1,4 +1,5 @@
-"""Tables measured with QUIC flows, mostly compared with TCP. Cells are medians over seeds."""
+"""Computes tables of measurements with QUIC flows, most of them in comparison with TCP. Cells are medians over
+seeds."""
 
 from __future__ import annotations
 
@@ -45,13 +46,16 @@ LADDER: Mapping[str, Settings] = {
 
 
 def ladder() -> list[str]:
-    """A 10 MB download at 10 Mbit/s, 20 ms RTT and 50 packets of buffer, by uplink rate."""
+    """Returns a table of a 10 MB download at 10 Mbit/s with an RTT of 20 ms and a buffer of 50 packets, by uplink
+    rate."""
     return _ladder({"rtt": "20 ms", "queue": "50 packets"})
 
 
 def picoquic() -> list[str]:
-    """The same download on the line of picoquic's bbr_asym100: 1 ms each way, 0.75 ms jitter, 50 ms of buffer."""
-    # picoquic's link accepts a packet behind at most 50 ms of others, so the buffer holds one more.
+    """Returns a table of the same download on the line of picoquic's bbr_asym100: 1 ms each way, 0.75 ms jitter, 50 ms
+    of buffer."""
+    # The link of picoquic accepts a packet if at most 50 ms of packets are queued before it, so the buffer holds one
+    # more packet.
     return _ladder(
         {"rtt": "2 ms", "jitter": "0.75 ms", "queue": {"limit": "64 kB"}},
         lambda up: {"link.up.queue.limit": f"{round(6.25 * up) + 1228} B"},
@@ -90,11 +94,12 @@ _QUIC_ARMS = {
     "quic_picoquic": "QUIC, as picoquic",
 }
 _WIDE: Settings = {"stream_window": "16 MB", "send_window": "32 MB"}
-"""Flow control windows that suit every preset. quinn's own windows suit 100 Mbit/s with an RTT of 100 ms."""
+"""Flow control windows that are large enough for every preset. quinn's own windows are sized for 100 Mbit/s with an RTT
+of 100 ms."""
 
 
 def presets() -> list[str]:
-    """A download next to an upload on each access line, in Mbit/s; one seed."""
+    """Returns a table of a download next to an upload on each access line, in Mbit/s, for one seed."""
     head = ["line", *_TCP_ARMS.values(), *_QUIC_ARMS.values(), "QUIC, filter"]
     return _markdown(head, [preset(name) for name, *_ in _native.presets()])
 
@@ -108,7 +113,7 @@ def preset(name: str) -> list[str]:
     cells = [_cells(of_tcp.cells.rows(), arm) for arm in _TCP_ARMS]
     cells += [_cells(of_quic.cells.rows(), arm) for arm in _QUIC_ARMS]
     digests = {row["remedies"]: row["digest"] for row in of_quic.runs.rows()}
-    # QUIC encrypts its ACKs, so the filter must change nothing.
+    # QUIC encrypts its ACKs, so the filter must not change anything.
     return [name, *cells, "the same run" if digests["filter"] == digests["none"] else "differs"]
 
 
@@ -125,7 +130,7 @@ _DOWNLOADS = {
 
 
 def ack_filter() -> list[str]:
-    """CAKE on a 50:1 line, with and without its ACK filter."""
+    """Returns a table of CAKE on a 50:1 line, with and without its ACK filter."""
     rows: list[list[str]] = []
     for name, transports in _DOWNLOADS.items():
         for busy in (False, True):
@@ -168,7 +173,7 @@ _QUEUES = {
 
 
 def shares() -> list[str]:
-    """QUIC's share next to one TCP flow, with ECN off and on."""
+    """Returns a table of QUIC's share next to one TCP flow, with ECN off and on."""
     pairs = [("reno", "reno"), ("cubic", "cubic"), ("bbr", "cubic"), ("bbr", "reno")]
     arms = [(tcp, quic, queue, ecn) for tcp, quic in pairs for ecn in (False, True) for queue in _QUEUES]
 
@@ -225,7 +230,8 @@ _ALONE = {
 
 
 def controls() -> list[str]:
-    """Each congestion control over TCP and QUIC alone: goodput, RTTs, and overlap of the envelopes."""
+    """Returns a table of each congestion control alone, over TCP and over QUIC: goodput, RTTs, and overlap of the
+    envelopes."""
     rows: list[list[str]] = []
     base = Scenario.build(_ALONE, "alone")
     quic = {"flow.it.transport": "quic", "flow.it.transport.ecn": False}
@@ -259,7 +265,7 @@ def controls() -> list[str]:
 
 
 def _points(run: Run) -> list[tuple[float, float]]:
-    """Returns mean RTT in ms and throughput in Mbit/s per 0.5 s, without the first 10 s."""
+    """Returns the mean RTT in ms and the throughput in Mbit/s for each 0.5 s, without the first 10 s."""
     samples = [row for row in run.samples.rows() if row["time_s"] > 10 and row["rtt_count"]]
     return [
         (now["rtt_sum_ms"] / now["rtt_count"], (now["delivered_bytes"] - before["delivered_bytes"]) * 16e-6)
@@ -268,7 +274,7 @@ def _points(run: Run) -> list[tuple[float, float]]:
 
 
 def _medians(scenarios: Sequence[Scenario], measure: Any, seeds: int = SEEDS) -> list[tuple[float, ...]]:
-    """Returns each scenario's medians over the seeds."""
+    """Returns the medians over the seeds for each scenario."""
     jobs = [Job(each, seed) for each in scenarios for seed in range(1, seeds + 1)]
     found = run_jobs(jobs, lambda _, run: measure(run))
     groups = [found[start : start + seeds] for start in range(0, len(found), seeds)]

@@ -2,8 +2,9 @@
 
     python -m reference.fidelity.draw --draw 7
 
-A fixed set can be tuned until it agrees; a new draw tests scenarios that were never examined. A seed gives the same
-scenarios everywhere. Each is an access line with one to seven flows.
+A simulator can be tuned until it agrees with Linux on a fixed set of scenarios. A new draw tests scenarios that were
+never examined. A seed gives the same scenarios on every machine. Each scenario is an access line with one to seven
+flows.
 
 The draw chooses:
 
@@ -13,9 +14,9 @@ The draw chooses:
 - bulk and short repeated transfers with mixed congestion controls;
 - no SACK, no timestamps, a small MSS, other initial windows and receive buffers.
 
-From seed 1,000,000 on, it also chooses managed queues: CoDel, FQ-CoDel or CAKE in half of the directions.
+From seed 1,000,000 on, the draw also chooses managed queues: CoDel, FQ-CoDel or CAKE in half of the directions.
 
-Left out: UDP, several hosts, and everything that Linux lacks.
+Left out: UDP, several hosts, and everything that Linux does not have.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ CONTROLS = (
     "veno",
     "yeah",
 )
-"""Congestion controls of both worlds. The first two are as frequent as all others together."""
+"""Congestion controls that both worlds have. The first two are chosen as often as all others together."""
 
 MANAGED_FROM = 1_000_000
 """First seed whose draw has managed queues."""
@@ -54,7 +55,7 @@ MANAGED = ("codel", "fq_codel", "cake")
 """Managed queues of a draw. PIE and FQ-PIE are left out, because the kernel's timer adds up to two ticks of 4 ms."""
 
 PACKETS = 30_000
-"""Maximum number of packets on the downlink of a run. The number sets the duration, from `SHORTEST_S` to
+"""Maximum number of packets on the downlink of a run. The number determines the duration, from `SHORTEST_S` to
 `LONGEST_S`."""
 SHORTEST_S, LONGEST_S, ROUND_TRIPS = 10, 60, 60
 
@@ -84,7 +85,8 @@ def probes(seed: int) -> list[Probe]:
 
 
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:
-    """Returns a seed's scenarios. A larger `count` keeps the first ones."""
+    """Returns the scenarios of a seed. A larger `count` adds scenarios at the end and does not change the first
+    ones."""
     drawn = [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
     if seed >= MANAGED_FROM:
         for one in drawn:
@@ -109,7 +111,7 @@ class _Line:
 def _tables(chance: random.Random) -> Tables:
     line = _line(chance)
     framing = "pppoe-llcsnap" if line.cells else chance.choice(("none", "ethernet", "ethernet"))
-    # Another order of random choices would give other scenarios.
+    # The order of these random choices must not change, because another order would give other scenarios.
     down = _direction(chance, "down", line.down_bps, line.cells)
     up = _direction(chance, "up", line.up_bps, line.cells)
     stack = _stack(chance, line)
@@ -133,10 +135,10 @@ def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> 
     marks = name == "down" and chance.random() < 0.2
     queue = _red(chance, packets) if marks else {"limit": f"{packets} packets"}
     found: dict[str, object] = {"rate": f"{rate_bps} bit/s", "queue": queue}
-    # RED needs a shaper before the line. Its average falls in an empty queue behind a plain serializer, but not behind
-    # the kernel world's htb.
+    # RED needs a shaper before the line. If the queue is empty, RED's average falls behind a plain serializer, but not
+    # behind the kernel world's htb.
     if chance.random() < 0.5 or marks:
-        # A tbf's burst must hold a full packet: 1,500 bytes take 33 ATM cells with PPPoE over ATM.
+        # The burst of a tbf must hold a full packet: 1,500 bytes take 33 ATM cells with PPPoE over ATM.
         found["shaper"] = {"burst": f"{2000 if cells else 1600} B"}
     if chance.random() < 0.15:
         found["loss"] = f"{_between(chance, 0.05, 1.5):.3f} %"
@@ -151,7 +153,8 @@ def _red(chance: random.Random, packets: int) -> Tables:
 
 
 def _manage(chance: random.Random, link: Tables) -> None:
-    """Replaces half of the queues with managed ones. Half of those with an `ecn` setting mark."""
+    """Replaces half of the queues with managed queues. Half of the managed queues
+    that have a setting `ecn` mark packets."""
     for name in ("down", "up"):
         if chance.random() < 0.5:
             kind = chance.choice(MANAGED)
@@ -160,7 +163,7 @@ def _manage(chance: random.Random, link: Tables) -> None:
 
 
 def _stack(chance: random.Random, line: _Line) -> Tables:
-    """Returns settings of all flows: on Linux they are sysctls of a host."""
+    """Returns settings of all flows. They are the same for all flows, because on Linux they are sysctls of a host."""
     found: dict[str, object] = {"profile": "linux-6.1"}
     if chance.random() < 0.15:
         found["sack"] = False
@@ -182,7 +185,7 @@ def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> Tables
     direction = "down" if number == 0 or chance.random() < 0.6 else "up"
     common = chance.random() < 0.5
     control = chance.choice(CONTROLS[:2] if common else CONTROLS[2:])
-    # All flows are active for most of the run.
+    # The start times are early, so that all flows are active for most of the run.
     start_s = 0.0 if number == 0 else round(chance.uniform(0, line.duration_s / 3), 2)
     found: dict[str, object] = {"name": "ABCDEFG"[number], "direction": direction, "cc": control}
     found |= {"start": f"{start_s} s", "start_jitter": "1 s"}
@@ -199,5 +202,5 @@ def _between(chance: random.Random, low: float, high: float) -> float:
 
 
 def _whole(rate_bps: float) -> int:
-    """Rounds to 8 kbit/s: Linux's shapers need whole bytes per second."""
+    """Rounds a rate to 8 kbit/s, because the shapers of Linux need whole bytes per second."""
     return round(rate_bps / 8_000) * 8_000

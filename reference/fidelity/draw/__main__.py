@@ -1,7 +1,8 @@
 """`python -m reference.fidelity.draw --draw SEED`: compares the simulator with Linux on randomly chosen scenarios.
 
-Linux's values are stored run by run in `draw-SEED.csv`, so an interrupted measurement can continue. Captures are kept
-outside the repository. If they exist, each scenario's first seed is aligned, with results in `draw-SEED-packets.csv`.
+The values of Linux are stored run by run in `draw-SEED.csv`, so an interrupted measurement can continue. Captures are
+stored outside of the repository. If captures exist, the first seed of each scenario is aligned, and the results are
+stored in `draw-SEED-packets.csv`.
 
 With `--shard i/n`, a machine measures one of n parts into `draw-SEED-shard-i-of-n.csv`. The command without `--shard`
 joins the parts and writes the page.
@@ -117,7 +118,7 @@ def _cells(drawn: list[Drawn]) -> list[packets.Cell]:
 
 
 def _align(records: Records, drawn: list[Drawn]) -> None:
-    """Aligns scenarios whose captures are on this machine. Does not run Linux."""
+    """Aligns scenarios whose captures are on this machine. This function does not run Linux."""
     captured = [cell for cell in _cells(drawn) if cell.wanted.is_kept()]
     with progress("aligning packets") as report:
         for _ in packets.measure(records, captured, Effort(), report):

@@ -1,4 +1,4 @@
-"""Pairs the values of a draw: those of Linux, which are stored, and those of the simulator."""
+"""Pairs the values of a draw: the stored values of Linux, and the values of the simulator."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JUDGED = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "completion_s", "utilisati
 """Quantities that have an error bound."""
 
 Key = tuple[str, str, str]
-"""Names a value: the scenario, the flow or link direction, and the quantity."""
+"""Identifies a value: the scenario, the flow or link direction, and the quantity."""
 
 
 def values(
@@ -21,12 +21,12 @@ def values(
     linux_seeds: range,
     simulated: dict[tuple[str, int], Values],
 ) -> dict[Key, Value]:
-    """Returns the values of scenarios that Linux has run."""
+    """Returns the values of the scenarios that have run on Linux."""
     linux = records.current((one, seed) for one in drawn for seed in linux_seeds)
     both = Both(linux, simulated)
     found: dict[Key, Value] = {}
     for name in both.cells:
-        # The first run's quantities set the order of the rows.
+        # The quantities of the first run determine the order of the rows.
         runs = [told for (cell, _), told in simulated.items() if cell == name]
         runs += [one.values for one in linux if one.cell == name]
         for what, quantity in dict.fromkeys(key for told in runs for key in told):

@@ -74,7 +74,7 @@ def render(
 
 
 BEYOND_CHANCE = 0.05
-"""Bound on the 95th percentile of the part of the errors that chance does not explain, as a fraction."""
+"""Bound on the part of the errors that chance does not explain: on its 95th percentile, as a fraction."""
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
@@ -101,7 +101,7 @@ def summary(values: Mapping[Key, Value]) -> str:
 
 
 def summary_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """Returns a row per quantity: errors, errors by chance, and the number of values that are off."""
+    """Returns one row per quantity: errors, errors by chance, and the number of values that are off."""
     by_quantity = {
         name: [value for key, value in judged.items() if quantity in (None, key[2])]
         for quantity in (*JUDGED, None)
@@ -122,7 +122,7 @@ def _summed(name: str, found: Sequence[Value]) -> list[object]:
 
 
 def off_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """Returns a section with the values that are off, largest first."""
+    """Returns a section with the values that are off, largest error first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
     title = f"Off: beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors"
     return section(title, value_rows(found) if found else "Nothing.")
@@ -142,7 +142,7 @@ def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED)
 
 
 def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
-    """Returns a section with the equal packets of each scenario; empty if none was aligned."""
+    """Returns a section with the number of equal packets of each scenario; empty if no scenario was aligned."""
     if not alike:
         return []
     whole = sum(packets.is_same(one) for one in alike)

@@ -1,6 +1,7 @@
-"""Compares Linux's congestion controls with the simulator's over lines, buffers and other traffic.
+"""Compares the congestion controls of Linux with the simulator's, for several lines, buffers and kinds of other
+traffic.
 
-A cell's values cover the whole run including slow start. Linux is measured once, and its values are stored.
+A cell's values cover the whole run including slow start. Linux is measured once, and the values are stored.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parent
 
 CONTROLS = ("reno", "cubic", "bic", "highspeed", "htcp", "westwood", "vegas", "bbr")
-"""Controls that are measured on all lines."""
+"""Congestion controls that are measured on all lines."""
 OTHERS = ("scalable", "illinois", "hybla", "veno", "yeah")
 """Other common congestion controls, on one line only."""
 
@@ -35,7 +36,7 @@ PACKET_BYTES = 1500
 
 @dataclass(frozen=True)
 class Line:
-    """An access line whose RTT makes 0.3 BDP several packets."""
+    """An access line. Its RTT is long enough for 0.3 BDP to be several packets."""
 
     down_kbps: int
     up_kbps: int
@@ -43,7 +44,8 @@ class Line:
     uplink_packets: int
     duration_s: int
     cross_seeds: int
-    """Runs of a cell with other traffic. Without it, one run is enough, because repetitions hardly differ."""
+    """Number of runs of a cell with other traffic. A cell without other traffic needs only one run, because repetitions
+    hardly differ."""
 
     @property
     def name(self) -> str:
@@ -73,7 +75,7 @@ LINES = (
 )
 
 COMMON = LINES[3]
-"""The only line of `OTHERS`."""
+"""The only line on which `OTHERS` are measured."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Cell:
 
     @property
     def file(self) -> str:
-        """The scenario file to which the settings apply."""
+        """The scenario file that the settings change."""
         if self.traffic == "alone":
             return "alone.toml"
         return "crossed.toml" if self.line.asymmetric else "joined.toml"
@@ -148,7 +150,7 @@ class Cell:
 
 
 def _grid() -> Iterator[Cell]:
-    """Yields all cells, most informative first, so that unfinished measurements are useful."""
+    """Yields all cells, most informative first, so that an unfinished measurement is useful."""
     for traffic, buffers in (("alone", (1.0,)), ("cross", (1.0,)), ("alone", (0.3, 4.0)), ("cross", (0.3, 4.0))):
         for line in LINES:
             for buffer in buffers:

@@ -1,4 +1,4 @@
-"""Writes the page of the congestion controls."""
+"""Writes the page about the congestion controls."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def promised(cells: Sequence[_Off]) -> list[Promise]:
 
 
 def _known(cells: Iterable[_Off], quantity: str) -> list[float]:
-    """Returns the absolute errors of the cells, without unknown ones."""
+    """Returns the absolute errors of the cells, without unknown errors."""
     return [abs(off.error[quantity]) for off in cells if not math.isnan(off.error[quantity])]
 
 
@@ -140,7 +140,7 @@ def _in_short(cells: list[_Off]) -> list[str]:
 
 
 def _spreads(cells: list[_Off], *, largest: bool = True) -> list[str]:
-    """Returns median, 95th percentile and maximum of goodput and RTT errors."""
+    """Returns the median, the 95th percentile and the maximum of the goodput errors and the RTT errors."""
     return [
         text
         for quantity, bound in MEDIAN_BOUNDS.items()

@@ -28,7 +28,7 @@ MSS = 1448
 COLUMNS_OF_PANELS = 3
 
 CURVES = {cell.control: cell for cell in CELLS if (cell.line, cell.buffer, cell.traffic) == (COMMON, 1.0, "alone")}
-"""The drawn cell of each congestion control."""
+"""The cell that is drawn for each congestion control."""
 
 
 class Windows:
@@ -43,7 +43,7 @@ class Windows:
                     self._rows[row["control"]] = (row["scenario_sha256"], row["interval_s"], row["segments"])
 
     def get(self, cell: Cell) -> tuple[Floats, Floats] | None:
-        """Returns a cell's times and windows, if recorded for the present scenario."""
+        """Returns the times and windows of a cell, if they were recorded for the present scenario."""
         sha256, interval_s, segments = self._rows.get(cell.control, ("", "0", ""))
         if sha256 != cell.fingerprint():
             return None
@@ -51,7 +51,7 @@ class Windows:
         return float(interval_s) * np.arange(1, 1 + len(value), dtype=np.float64), value
 
     def add(self, cell: Cell, run: Run) -> None:
-        """Adds a run's curve and writes the file, if its cell is drawn."""
+        """Adds the curve of a run and writes the file, if the figure shows the cell."""
         if CURVES.get(cell.control) != cell:
             return
         _, value = _curve(run)
@@ -84,7 +84,7 @@ def figure(linux: Windows) -> LabFigure:
             panel.plot(*recorded, color=style.INK, linewidth=2.0)
         panel.plot(time_s, value, color=style.DOWN[1], linewidth=0.9)
         panel.set_xlim(0, COMMON.duration_s)
-        # The first slow start may exceed all later values by far.
+        # The first slow start may exceed all later values by a large factor.
         panel.set_ylim(0, 1.25 * float(np.quantile(value, 0.98)))
     style.small_print(drawn, "black: Linux 6.1 in virtual time", "blue: lopsided", "sampled every 100 ms")
     return drawn
