@@ -259,8 +259,7 @@ class Search:
         return list(zip(self.runner.draft.parameters(structure), self._start(structure), strict=True))
 
     def _compare(self, structures: Sequence[Structure]) -> None:
-        """Runs each structure with the best trial's parameters, because the structure's own parameters may be less
-        refined.
+        """Runs each structure with the parameters of the best trial, because its own parameters may be less refined.
 
         The best disciplines are tried with every congestion control. With two-way flows, the closest structures are
         compared by the mean of several trials.
