@@ -1,4 +1,4 @@
-"""Measured counterparts of the published values that no figure, table or statement compares."""
+"""Assigns measured values to the published values that no figure, table or statement compares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _k(line: Line) -> float:
 
 
 def gain_with_loss(m: Measurements, _row: PublishedValue, pick: str, *schemes: str) -> float:
-    """The throughput gain over Reno in case B of the best scheme (`max`) or of the worst (`min`)."""
+    """Returns the throughput gain over Reno in case B, for the best scheme (`max`) or the worst scheme (`min`)."""
     rates = (lossy(m, _SCHEMES[scheme], "throughput_bps").median for scheme in schemes)
     return _PICK[pick](rates) / lossy(m, RENO, "throughput_bps").median - 1
 
@@ -47,7 +47,7 @@ def many(m: Measurements, row: PublishedValue) -> Spread:
 
 
 def over_counts(m: Measurements, _row: PublishedValue, pick: str, scheme: str) -> float:
-    """The minimum or maximum total throughput over all numbers of connections."""
+    """Returns the minimum or maximum of the total throughput over all numbers of connections."""
     found = (m.value("radio-many", "throughput_bps", scheme=scheme, connections=each) for each in setup.CONNECTIONS)
     return _PICK[pick](each.median for each in found)
 
@@ -63,10 +63,10 @@ def best_buffer(m: Measurements, _row: PublishedValue) -> float:
 
 
 def gap_ms(m: Measurements, _row: PublishedValue) -> float:
-    """Median pause in ms between the download's bursts of ACKs, under ACC with acks-first scheduling."""
+    """Returns the median pause in ms between the download's bursts of ACKs, under ACC with acks-first scheduling."""
     trace = traces_of(m.run("two-way", scheme="acc_sa_first", series=0), ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
-    # The upload starts between 5 and 10 s, so after 15 s both flows are active.
+    # The upload starts between 5 and 10 s. After 15 s, both flows are active.
     pauses = np.diff(moves[moves > 15.0])
     return float(np.median(pauses[pauses > 0.15])) * 1e3
 

@@ -1,7 +1,7 @@
-"""Rules that assign each published value a counterpart: a measured value, a statement, or a reason for having neither.
+"""Assigns a counterpart to each published value: a measured value, a statement, or the reason why there is neither.
 
-Values that a figure compares or a statement judges need no rule. `coverage.toml` in the folder of a paper has rules for
-the others:
+If a figure compares a value or a statement judges it, the value needs no rule. `coverage.toml` in the folder of a paper
+has rules for the other values:
 
     rules = [
       { metrics = "rtt", column = ["night", "rtt_ms"], at = { aqm = "pie" }, where = "Section 5" },
@@ -11,9 +11,9 @@ the others:
       { metrics = "offset", reason = "the clocks of simulated hosts agree" },
     ]
 
-`column` is an experiment and its measured column, at the setting with the labels `at`. `read` is a function that `load`
-gets, and `args` its further arguments. `scale` multiplies measured values.
-The first matching rule with a result applies. The kinds `setting` and `cited` need no counterpart.
+`column` is an experiment and its measured column, at the setting with the labels `at`. `read` is the name of a function
+that is passed to `load`, and `args` are its further arguments. `scale` multiplies measured values. The first rule that
+matches and has a result applies. The kinds `setting` and `cited` need no counterpart.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ Reader: TypeAlias = "Callable[[Measurements, PublishedValue], Spread | float | N
 class Rule:
     """A rule that assigns a counterpart to published values.
 
-    A row matches if its metric is one of `metrics`, its place begins with `where`, and it has all `conditions`. Exactly
-    one of `read`, `by` (a statement's key) and `reason` is set.
+    A row matches if its metric is one of `metrics`, its place begins with `where`, and all `conditions` apply to it.
+    Exactly one of `read`, `by` (a statement's key) and `reason` is set.
     """
 
     metrics: tuple[str, ...]
@@ -69,12 +69,12 @@ def measured(
 
 
 def judged(metrics: str, *, by: str, where: str = "", **conditions: str) -> Rule:
-    """Returns a rule for published words, which the statement with the key `by` judges."""
+    """Returns a rule for published words. The statement with the key `by` judges these words."""
     return Rule(tuple(metrics.split()), where, conditions, by=by)
 
 
 def nothing(metrics: str, reason: str, *, where: str = "", **conditions: str) -> Rule:
-    """Returns a rule for published values without a counterpart."""
+    """Returns a rule for published values that have no counterpart."""
     return Rule(tuple(metrics.split()), where, conditions, reason=reason)
 
 
@@ -85,10 +85,8 @@ def load(module: str, *readers: Callable[..., Spread | float | None], **numbers:
     ----------
     module
         The path of the module.
-    readers
-        The functions that rules name by `read`.
-    numbers
-        The numbers that rules name by `value`, because settings decide them.
+    readers The functions that `read` in a rule can name. numbers The numbers that `value` in a rule can name. The
+    settings alone determine these numbers.
     """
     known = {each.__name__: each for each in readers}
     rules = tomllib.loads((Path(module).parent / "coverage.toml").read_text(encoding="utf-8"))["rules"]
@@ -131,7 +129,7 @@ def _scaled(read: Reader, scale: float) -> Reader:
 
 
 def number_of(row: PublishedValue) -> float:
-    """Returns the published number, a time `h:mm:ss` in seconds; NaN if the value is words."""
+    """Returns the published number; a time `h:mm:ss` in seconds; NaN if the value is words."""
     try:
         return row.number
     except ValueError:

@@ -1,4 +1,4 @@
-"""Measured counterparts of published values that no figure, table or statement compares."""
+"""Assigns measured values to the published values that no figure, table or statement compares."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def above_base(m: Measurements, _row: PublishedValue) -> float:
 
 
 def rank(m: Measurements, row: PublishedValue) -> float:
-    """The rank of the row's discipline by throughput at 100 ms; 1 is the fastest."""
+    """Returns the rank of the row's discipline by throughput at 100 ms; 1 is the fastest."""
     rates = {aqm: value(m, "delays-100", "throughput_bps", aqm, 100).median for aqm in CHAPTER_6}
     order = sorted(rates, key=lambda aqm: -rates[aqm])
     return 1.0 + order.index(AQMS[row.conditions["aqm"]])
 
 
 def loses_from(m: Measurements, _row: PublishedValue, *aqms: str) -> float:
-    """The largest RTT at which all these disciplines keep their throughput."""
+    """Returns the largest RTT at which all these disciplines keep their throughput."""
 
     def keeps(rtt: int) -> bool:
         rates = ((value(m, "delays", "throughput_bps", each, at).median for at in (rtt, 100)) for each in aqms)
@@ -56,7 +56,7 @@ def loses_from(m: Measurements, _row: PublishedValue, *aqms: str) -> float:
 
 
 def over_all(m: Measurements, _row: PublishedValue, pick: str) -> float:
-    """The minimum or maximum throughput over all disciplines, at 100 to 500 ms."""
+    """Returns the minimum or maximum throughput over all disciplines, at 100 to 500 ms."""
     return {"min": min, "max": max}[pick](
         value(m, "delays", "throughput_bps", aqm, rtt).median for aqm in CHAPTER_6 for rtt in (100, 250, 500)
     )
@@ -76,7 +76,7 @@ def rdra_to_single(m: Measurements, _row: PublishedValue, loss: float) -> float:
 
 
 def resembles(m: Measurements, _row: PublishedValue) -> float:
-    """The number of parallel TCP streams with the goodput nearest to RDRA's, at 1 % loss."""
+    """Returns the number of parallel TCP streams whose goodput is nearest to RDRA's, at 1 % loss."""
     rdra = m.value("receivers", "goodput_bps", kind="rdra", loss=0.01).median
     found = {n: m.value("parallel", "goodput_bps", streams=n, loss=0.01).median for n in FEW}
     return float(min(found, key=lambda n: abs(found[n] - rdra)))
@@ -95,7 +95,7 @@ def mesh_gain(m: Measurements, _row: PublishedValue) -> float:
 
 
 def from_half(m: Measurements, _row: PublishedValue) -> float:
-    """The largest distance of Compatible TCP's share of the rate from 50 %, in percentage points."""
+    """Returns the largest distance of Compatible TCP's share of the rate from 50 %, in percentage points."""
     return float(np.max(np.abs(share_curve(m, "literal").median - 50)))
 
 

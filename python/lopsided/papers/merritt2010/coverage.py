@@ -1,4 +1,4 @@
-"""Counterparts of published values that no figure, table or statement compares."""
+"""Assigns measured values to the published values that no figure, table or statement compares."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lopsided.papers.merritt2010.shared import GOODPUT, at, curve, printed_size
 
 
 def worst(m: Measurements, _row: PublishedValue) -> float:
-    """The lowest performance over all links and buffers."""
+    """Returns the lowest performance over all links and buffers."""
     return min(float(curve(m, line, GOODPUT.performance).median.min()) for line in LINES)
 
 
 def best_below(m: Measurements, _row: PublishedValue) -> float:
-    """The highest performance over buffers up to the published estimate."""
+    """Returns the highest performance over buffers up to the published estimate."""
     return max(
         at(m, line, packets, GOODPUT.performance).median
         for line in LINES
@@ -25,17 +25,17 @@ def best_below(m: Measurements, _row: PublishedValue) -> float:
 
 
 def at_buffer(m: Measurements, _row: PublishedValue, line: int, packets: float | None = None) -> Spread:
-    """A link's performance at a buffer, or at the published estimate."""
+    """Returns a link's performance at a buffer, or at the published estimate."""
     return at(m, LINES[line], packets or printed_size(m, LINES[line]).number, GOODPUT.performance)
 
 
 def at_estimates(m: Measurements, row: PublishedValue) -> float:
-    """The lowest performance over all links at their published estimates."""
+    """Returns the lowest performance over all links at their published estimates."""
     return min(at_buffer(m, row, line).median for line in range(len(LINES)))
 
 
 def fall(m: Measurements, row: PublishedValue, pick: str) -> float:
-    """The smallest or largest fall of performance from the estimate to the largest buffer, over the links."""
+    """Returns the smallest or largest fall of performance over the links, from the estimate to the largest buffer."""
     return {"min": min, "max": max}[pick](
         at_buffer(m, row, line).median - at_buffer(m, row, line, float(BUFFERS[-1])).median
         for line in range(len(LINES))
