@@ -1,4 +1,5 @@
-"""`lopsided fetch` against curl and aria2 on a lossy path, and its share next to curl on a path without loss.
+"""Compares `lopsided fetch` with curl and aria2 on a lossy path, and measures its share next to curl on a path without
+loss.
 
     python bench/fetch_race.py            # under 8 minutes; needs /dev/net/tun, ip, unshare, curl; aria2c if
                                           # there: tools/setup peers
@@ -7,10 +8,10 @@
 
     python bench/fetch_race.py --virtual --repeat 6 --minutes 30        # independent of the machine's load
 
-In each round all tools download in turn, and each round loses different packets. The same downloads are simulated. The
-controller's inputs are recorded in both worlds, replayed and compared. Each real run is printed with the disturbances
-by the machine. With `--virtual` the programs run on user-mode Linux in virtual time: rounds are repeatable, and
-computing takes no time.
+In each round, all tools download in turn. Each round loses different packets. The same downloads are also simulated.
+The controller's inputs are recorded in the real and in the simulated downloads, and then replayed and compared. Each
+real run is printed together with the disturbances that the machine caused. With `--virtual`, the programs run on
+user-mode Linux in virtual time. Rounds are then repeatable, and computing takes no time.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Download:
     out: Path
     steps: Path
     note: str
-    """How this machine disturbed the run, as text."""
+    """Describes how this machine disturbed the run."""
 
 
 class RealTime:
@@ -269,7 +270,7 @@ def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, fo
     for download in world.downloads(seed, tools):
         tool, seconds = download.tool, download.seconds
         if tool.startswith("fetch"):
-            # Exclude the start of Python, which does not depend on the path.
+            # The start of Python is excluded, because it does not depend on the path.
             seconds = json.loads(download.said)["seconds"]
         if download.code or download.out.read_bytes() != contents(given.size):
             raise SystemExit(f"{tool} failed: {download.said}")
@@ -383,7 +384,8 @@ def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
         part = middle(real.shares)
         found.append(("share beside one curl: 0.40 to 0.60", part, 0.4 <= part <= 0.6))
     if real.recordings:
-        # Compare at the controller: the time before the first request differs between both paths.
+        # The rates are compared at the controller, because the time before the first request differs between the two
+        # paths.
         ratio = middle(rates_of(real.recordings)) / middle(rates_of(model.recordings))
         found.append(("rate, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
     if real.shares:
@@ -398,7 +400,7 @@ def rates_of(recordings: list[Recording]) -> list[float]:
 
 
 def middle(values: list[float]) -> float:
-    """The median."""
+    """Returns the median."""
     return statistics.median(values)
 
 

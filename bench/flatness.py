@@ -1,6 +1,6 @@
 """Measures the CPU time per packet with 2 to 100,000 flows, and the extra cost of features.
 
-The cost counts each packet sent, including retransmissions. The bottleneck has 5 Mbit/s per flow, an RTT of 40 ms and a
+The cost is per packet sent, including retransmissions. The bottleneck has 5 Mbit/s per flow, an RTT of 40 ms and a
 buffer of one bandwidth-delay product. All flows begin with slow start.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 SHARE_MBPS = 5
 FLOWS = (2, 25, 200, 1_000, 3_000, 10_000, 100_000)
 FLOW_SECONDS = 20_000
-"""Simulated seconds times number of flows. The time stays between `SHORTEST_S` and `LONGEST_S`."""
+"""Simulated seconds times the number of flows. The simulated time is between `SHORTEST_S` and `LONGEST_S`."""
 SHORTEST_S, LONGEST_S = 5, 600
 MOST_FLAT = 10_000
 WINDOW = (25, 3_000)
@@ -62,7 +62,7 @@ class _Told:
 
 
 def counts(program: str) -> list[CountCost]:
-    """Measures the cost for each number of flows, with and without losses. Short runs are repeated; the minimum
+    """Measures the cost for each number of flows, with and without losses. Short runs are repeated, and the minimum
     counts."""
     costs = []
     for flows in FLOWS:
@@ -84,7 +84,8 @@ def counts(program: str) -> list[CountCost]:
 
 
 def asides(program: str) -> list[AsideCost]:
-    """Measures each feature's cost. Features take turns, so that other load affects all equally."""
+    """Measures the cost of each feature. The features are measured in turn, so that other load affects all of them
+    equally."""
     command = [program, "d100", "seconds=10"]
     best: dict[str, float] = {}
     for _ in range(2 * ROUNDS):
@@ -160,7 +161,7 @@ def _least(command: list[str], rounds: int) -> _Told:
 
 
 def _run(command: list[str]) -> _Told:
-    """Runs the benchmark program, which prints the CPU time without building the network."""
+    """Runs the benchmark program. It prints the CPU time without that of building the network."""
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     told = dict(re.findall(r"(\w+)=(\S+)", printed))
     return _Told(int(told["sent"]), float(told["cpu_s"]), float(told["peak_rss_mb"]))

@@ -1,4 +1,5 @@
-"""Counts the instructions per delivered packet and the memory per flow. Fails beyond a bound of instructions.toml.
+"""Counts the instructions per delivered packet and the memory per flow. Fails if a value exceeds its bound in
+instructions.toml.
 
 Unlike time, the number of instructions does not depend on the machine's load, so a test can enforce it.
 
@@ -19,7 +20,7 @@ from bench_program import build_bench, target_folder
 BOUNDS = Path(__file__).with_name("instructions.toml")
 HISTORY = Path(__file__).with_name("history.csv")
 MEMORY_FLOWS = (100, 1_100)
-"""Numbers of flows in two runs, whose memory is compared to get the memory per flow."""
+"""Numbers of flows in two runs. The difference of their memory gives the memory per flow."""
 
 
 def count(program: str, arguments: list[str]) -> tuple[int, int]:
@@ -34,7 +35,7 @@ def count(program: str, arguments: list[str]) -> tuple[int, int]:
 
 
 def per_packet(program: str, arguments: list[str]) -> float:
-    """Returns the instructions per data packet, without those of the start."""
+    """Returns the instructions per data packet, without the instructions of the start."""
     starting, _ = count(program, [*arguments, "seconds=0"])
     whole, packets = count(program, arguments)
     return (whole - starting) / packets

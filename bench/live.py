@@ -1,17 +1,19 @@
-"""Precision and cost of emulated links with real packets: `lopsided-live emulate`, tbf, Mahimahi, ns-3.
+"""Measures the precision and the cost of emulated links with real packets: `lopsided-live emulate`, tbf, Mahimahi,
+ns-3.
 
 A receiver behind the link requests datagrams of 1,500 bytes faster than the link's rate, so the queue is never empty.
 Its kernel timestamps each datagram. Ideal timestamps are equally spaced. A timestamp's error is its distance from the
 regression line, shifted to the median.
 
 - **rtt_us**: RTT of small datagrams on the idle link without propagation delay, and on the bare pair of interfaces.
-- **cpu_us_packet**: user and system time per packet of the emulating processes. For Mahimahi these are all its
-  processes, for lopsided the pump's thread: the kernel does the gateway's work for Mahimahi. At a rate beyond reach
-  (`--rates 10G`) one core carries 12,000 bits in this time. At lower rates lopsided also waits actively.
+- **cpu_us_packet**: user and system time per packet of the emulating processes. For Mahimahi, these are all its
+  processes. For lopsided, it is the thread that carries the packets, because Mahimahi leaves the work of the gateway to
+  the kernel. If the rate is too high to reach (`--rates 10G`), one core carries 12,000 bits in this time. At lower
+  rates, lopsided also waits actively.
 
-Needs root, and uses its own network namespaces. `--mm-link` names Mahimahi's mm-link (setuid root), `--ns3` the program
-built from `bench/peers/ns3_tap.cc`. Each row includes the machine's load: on a busy machine, errors come from waiting
-for a processor.
+The program needs root, and uses its own network namespaces. `--mm-link` is the path of Mahimahi's mm-link (setuid
+root). `--ns3` is the path of the program built from `bench/peers/ns3_tap.cc`. Each row includes the machine's load,
+because on a busy machine errors are caused by waiting for a processor.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ def outside(rate_bps: float, seconds: float) -> None:
             if word == b"go":
                 break
             sock.sendto(word, peer)
-        # UDP segmentation offload, so that the sender can exceed the link's rate.
+        # UDP segmentation offload allows the sender to exceed the link's rate.
         group = max(1, min(40, int(rate_bps / 8 / PACKET / 200)))
         sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD)
         octets = bytes(PAYLOAD * group)
@@ -61,7 +63,7 @@ def outside(rate_bps: float, seconds: float) -> None:
                 time.sleep(due - now)
             with contextlib.suppress(OSError):
                 sock.sendto(octets, peer)
-            # After a delay, catch up on at most 10 ms of missed sending times.
+            # After a delay, at most 10 ms of missed sending times are caught up.
             due = max(due + pause, now - 0.01)
 
 
@@ -102,10 +104,10 @@ def inside(host: str, seconds: float) -> None:
 
 def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
     """Returns the distances of the timestamps from their regression line, in microseconds."""
-    # Skip the start, while the queue fills.
+    # The start is skipped, because the queue is still filling.
     kept = stamps[len(stamps) // 5 :]
     (first, began), (last, ended) = kept[0], kept[-1]
-    # Emulators count bytes differently, so fit the rate.
+    # Emulators count bytes differently, so the rate is fitted.
     gap, start = statistics.linear_regression([n - first for n, _ in kept], [at - began for _, at in kept])
     rests = [at - began - start - (number - first) * gap for number, at in kept]
     middle = statistics.median(rests)
@@ -161,7 +163,7 @@ class Line:
         return carrier
 
     def measure(self, rate_bps: float, seconds: float, folder: Path) -> dict[str, object]:
-        # Mahimahi runs the command as another user, who may not read this file or Python.
+        # Mahimahi runs the command as another user, who may not be allowed to read this file or Python.
         program, printed = shutil.copy(__file__, folder), folder / "printed"
         this = ["/usr/bin/python3" if self.mahimahi else sys.executable, program]
         carrier = self.carry() if self.carries else None
@@ -194,7 +196,7 @@ class Line:
         row: dict[str, object] = {"line": self.name, "rtt_us": found["rtt_us"]}
         if self.paced and len(found["stamps"]) > 10:
             row |= errors(found["stamps"])
-            # Include the datagrams that the receiver dropped.
+            # The number includes the datagrams that the receiver dropped.
             count = found["stamps"][-1][0] + 1
         if spent and count:
             row["cpu_us_packet"] = spent / count * 1e6
@@ -208,7 +210,7 @@ def in_bps(text: str) -> float:
 def trace(rate_bps: float, folder: Path) -> Path:
     """Writes the rate as a Mahimahi trace: a line per opportunity, with its time in ms."""
     path = folder / f"{rate_bps:.0f}.trace"
-    # A trace repeats, so one second of whole packets is enough.
+    # A trace repeats, so one second with a whole number of packets is sufficient.
     count = max(1, round(rate_bps / 8 / 1504))
     path.write_text("".join(f"{max(1, round(1000 * (number + 1) / count))}\n" for number in range(count)))
     path.chmod(0o644)

@@ -1,8 +1,8 @@
 """Emulates a path with a rate, a queue, a delay and loss between two network namespaces.
 
-A dedicated process carries packets between two TUN devices, for kernels without netem. It has a higher priority if
-permitted, and counts how late packets are and how late an ordinary process wakes up. Both directions have the delay;
-rate, drop-tail queue and loss apply downstream only. The kernel's cache of TCP metrics is disabled.
+A dedicated process carries packets between two TUN devices, so kernels without netem can be used. It has a higher
+priority if permitted. It records how late packets are, and how late an ordinary process wakes up. Both directions have
+the delay. Rate, drop-tail queue and loss apply downstream only. The kernel's cache of TCP metrics is disabled.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class LossyPath:
         self.late = Lateness()
         """Lateness of packets."""
         self.woken_late = Lateness()
-        """Wake-up delays of an ordinary process that sleeps for 5 ms at a time."""
+        """Wake-up delays of an ordinary process that repeatedly sleeps for 5 ms."""
         self._octets = _FORK.RawArray("Q", 1 << 16)
         self._ends = (server, client)
         self._rng = random.Random(line.seed)
@@ -130,7 +130,7 @@ class LossyPath:
 
 
 def _process(work: Callable[[], None]) -> int:
-    """Starts a process that only runs `work`, and ends with its parent."""
+    """Starts a process that only runs `work`. The process ends with its parent."""
     process = os.fork()
     if process == 0:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -150,17 +150,17 @@ def _packets(end: int) -> Iterator[bytes]:
 
 
 class Ends:
-    """The two network namespaces. The server is in this process's."""
+    """The two network namespaces. The server runs in the namespace of this process."""
 
     def __init__(self) -> None:
         if os.environ.get("LOSSY_PATH_INSIDE") is None:
-            # Unprivileged users need a user namespace, which needs a single-threaded process.
+            # An unprivileged user needs a user namespace, and only a single-threaded process can create one.
             os.environ["LOSSY_PATH_INSIDE"] = "1"
             unshare = ["unshare", "--user", "--map-root-user", "--net"] if os.getuid() else ["unshare", "--net"]
             os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
         subprocess.run("ip link set lo up", shell=True, check=True)
         with contextlib.suppress(OSError):
-            # The server stands for another machine, which this machine's load must not slow down.
+            # The server represents another machine, so this machine's load must not slow it down.
             os.setpriority(os.PRIO_PROCESS, 0, -10)
         self._server = _tun("to-client", SERVER, CLIENT)
         told, tell = os.pipe()

@@ -3,8 +3,8 @@
     python bench/many_connections.py many.pcap --connections 100000        # 1.1 GB
     /usr/bin/time -v lopsided analyze many.pcap --json > /dev/null
 
-Each connection has a handshake, seven full segments with delayed ACKs, and two FINs. 1,000 connections are open at a
-time.
+Each connection has a handshake, seven full segments with delayed ACKs, and two FINs. 1,000 connections are open at the
+same time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Counts the instructions per delivered data packet for each mechanism of the simulator, for example links.
+"""Counts the instructions per delivered data packet for each mechanism of the simulator, such as links.
 
 Callgrind counts the instructions of each address of the benchmark program. `llvm-symbolizer` maps an address to a chain
 of inlined functions. The innermost function of this project determines the mechanism, so code of the standard library
@@ -36,7 +36,7 @@ MECHANISMS = {
     "TCP: sending and send buffer": "tcp/src/(send|connection/output)",
     "TCP: arrival of segments": "tcp/src/",
 }
-"""Each mechanism with a pattern of its source files. The first pattern that matches decides."""
+"""Each mechanism, with a pattern for its source files. The first pattern that matches decides."""
 
 
 def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]:
@@ -55,7 +55,8 @@ def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]
         if line.startswith("ob="):
             in_program = line.removeprefix("ob=") == program
         elif line.startswith("calls="):
-            # The next line has the cost of the called function, which is counted at its own addresses.
+            # The next line has the cost of the called function. That cost is already counted at the addresses of the
+            # function.
             after_call = True
         elif line.startswith("0x"):
             address, *_, cost = line.split()

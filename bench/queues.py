@@ -1,8 +1,8 @@
-"""Measures each queue discipline's CPU time and instructions per packet, compared with a FIFO.
+"""Measures the CPU time and the instructions per packet of each queue discipline, compared with a FIFO.
 
-`--instructions` omits the times, which mean nothing on a busy machine. In each microsecond, one packet is enqueued and
-one dequeued, while one packet of each flow waits. The cost of making packets is subtracted. valgrind counts
-instructions, without cache misses: many queues take more time than their instructions suggest.
+`--instructions` omits the times, which have no meaning on a busy machine. In each microsecond, one packet is enqueued
+and one packet is dequeued, while one packet of each flow waits. The cost of creating packets is subtracted. valgrind
+counts instructions but no cache misses. Therefore many queues take more time than the number of instructions suggests.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ROUNDS = 7
 RULES = ("ack_filter", "ack_filter/conservative", "ack_filter/aggressive", "ack_filter/accurate_ecn")
 """Rules of the ACK filter: the paper's, CAKE's two, and accurate ECN's."""
 TARGETS = (("fq_codel", "datagrams", 1000, 3.0), *((rule, "acks", 1000, 2.0) for rule in RULES))
-"""Discipline, traffic, flows, and the largest allowed ratio of instructions to a FIFO's."""
+"""Discipline, traffic, number of flows, and the largest allowed ratio of its instructions to those of a FIFO."""
 
 
 @dataclass(frozen=True)
 class QueueCost:
-    """A discipline's cost for one number of flows; `None` if not measured."""
+    """The cost of a discipline for one number of flows; `None` if not measured."""
 
     kind: str
     traffic: str
@@ -41,7 +41,7 @@ class QueueCost:
 
 
 def measure(times: bool = True) -> list[QueueCost]:
-    """Measures all disciplines with datagrams, and those for ACKs also with ACKs."""
+    """Measures all disciplines with datagrams, and the disciplines for ACKs also with ACKs."""
     program = _build()
     kinds = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     costs = []
@@ -51,7 +51,7 @@ def measure(times: bool = True) -> list[QueueCost]:
 
 
 def _costs(program: str, kinds: list[str], traffic: str, flows: int, times: bool) -> list[QueueCost]:
-    """Measures the disciplines in turns, so that other load affects all equally. The minimum of several tries
+    """Measures the disciplines in turn, so that other load affects all of them equally. The minimum of several tries
     counts."""
     word = ["acks"] if traffic == "acks" else []
 
@@ -133,7 +133,7 @@ def _cpu_s(command: list[str]) -> float:
 
 
 def _counted(command: list[str], starting: list[str]) -> float:
-    """Instructions per packet."""
+    """Returns the number of instructions per packet."""
 
     def instructions(command: list[str]) -> int:
         counting = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command]

@@ -1,8 +1,8 @@
-"""Measures the simulator's CPU time per delivered packet, and that of ns-2 and ns-3 if installed.
+"""Measures the CPU time per delivered packet of the simulator, and of ns-2 and ns-3 if they are installed.
 
-A value is the CPU time of a process, minus that without simulated time, divided by the data packets that its receivers
-have in order. The minimum of several tries counts. All programs run the same workloads: TCP with SACK, delayed ACKs and
-timestamps, Reno's window, a base RTT of 40 ms.
+A value is the CPU time of a process, minus the CPU time of a run of 0 s, divided by the number of data packets that the
+receivers have in order. The minimum of several tries counts. All programs run the same workloads: TCP with SACK,
+delayed ACKs and timestamps, Reno's window, a base RTT of 40 ms.
 """
 
 import argparse
@@ -71,7 +71,7 @@ CONTROLLED = (Workload("M", "m", 240, flows=1), Workload("D 100M", "d100", 10))
 CONTROL_ROUNDS = 12
 
 Command = Callable[[Workload, float], list[str]]
-"""Returns the command for a workload up to a simulated time in seconds."""
+"""A function that returns the command for a workload up to a simulated time in seconds."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ class Simulator:
 
     name: str
     prepare: Callable[[Path], Command | None]
-    """Builds the program in a folder. Returns `None` if the simulator is not installed."""
+    """A function that builds the program in a folder. It returns `None` if the simulator is not installed."""
     package: str = ""
     """Name of the simulator's Debian package."""
     at_once: float = 0.001
-    """Earliest simulated second at which the program can stop."""
+    """The earliest simulated time in seconds at which the program can stop."""
     trying_s: float = 3.0
     """Seconds for repeated tries of a workload. At least one try is made."""
     stop_s: dict[str, int] = field(default_factory=dict)
@@ -184,7 +184,7 @@ def run(command: list[str]) -> Process:
 
 
 def least(command: list[str], trying_s: float) -> Process:
-    """Returns the try with the least CPU time: disturbances only add time."""
+    """Returns the try with the least CPU time, because disturbances only add time."""
     end = time.monotonic() + trying_s
     best = run(command)
     while time.monotonic() < end:
@@ -193,7 +193,7 @@ def least(command: list[str], trying_s: float) -> Process:
 
 
 def measure(simulator: Simulator, command: Command, work: Workload) -> Cost:
-    """Measures the cost of a workload, without the cost of the start."""
+    """Measures the cost of a workload without the cost of starting the program."""
     stop_s = simulator.stop_s.get(work.name, work.stop_s)
     start = least(command(work, simulator.at_once), simulator.trying_s / 2)
     whole = least(command(work, stop_s), simulator.trying_s)
@@ -242,7 +242,8 @@ class ControlCost:
 
 
 def control(built: Path, console: Console) -> list[ControlCost]:
-    """Measures every congestion control against Reno. They take turns, so that other load affects all equally."""
+    """Measures every congestion control, relative to Reno. They are measured in turn, so that other load affects all of
+    them equally."""
     command = prepare_lopsided(built)
     assert command is not None, "our own simulator is here"
     listed = subprocess.run([build_bench(built), "controls"], capture_output=True, text=True, check=True)
@@ -331,7 +332,7 @@ def instruction_rows(console: Console) -> list[tuple[str, ...]]:
 
 
 def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCost]) -> list[str]:
-    """Returns the project's targets with the measured values."""
+    """Returns the targets of the project with the measured values."""
     worst = max(cost.cpu_us_per_packet for cost in compared if cost.simulator == LOPSIDED.name)
     said = [f"Target of {TARGET_US} us a packet on every workload: {worst:.2f}, {met(worst <= TARGET_US)}."]
     if varied:
@@ -370,7 +371,7 @@ def show(console: Console, header: tuple[str, ...], rows: list[tuple[str, ...]])
 
 @dataclass
 class Report:
-    """Collects measurements, and prints and writes each at once: a full measurement takes an hour."""
+    """Collects measurements. Each one is printed and written immediately, because a full measurement takes an hour."""
 
     console: Console
     folder: Path

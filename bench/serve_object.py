@@ -1,4 +1,5 @@
-"""Serves one object at every path over HTTP with ranges and CUBIC: pseudo-random bytes with seed 1, or zeros.
+"""Serves the same object at every path over HTTP, with byte ranges and CUBIC. The object has pseudo-random bytes with
+seed 1, or zeros.
 
 python bench/serve_object.py PORT OCTETS [zeros]
 """
@@ -16,7 +17,7 @@ from faulty_server import FaultyServer
 
 
 def contents(octets: int) -> bytes:
-    """The contents of the object."""
+    """Returns the contents of the object."""
     return random.Random(1).randbytes(octets)
 
 

@@ -17,7 +17,8 @@ ACCESS_LINE = str(ROOT / "scenarios" / "adsl.toml")
 TWO_MINUTES = ("--set", "scenario.duration=120 s")
 TRIES = 5
 SWEPT = 100
-"""Additional seeds of the longer of two sweeps, whose CPU times give the cost of one run."""
+"""Number of additional seeds in the longer of two sweeps. The difference of their CPU times gives the cost of one
+run."""
 SIMULATE = """\
 import sys, time
 import lopsided as lop

@@ -1,7 +1,7 @@
 """Runs programs of this machine in virtual time, on user-mode Linux, over a scenario's links.
 
-The clock stops while a program computes, so the machine's load has no effect and computing takes no time. netem is
-seeded with the run's seed, so runs are repeatable.
+The clock stops while a program computes, so the machine's load has no effect and computing takes no time. The seed of a
+run is also the seed of netem, so runs are repeatable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AT_CLIENT = "host-client"
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: exit code and virtual seconds, both `None` if it was killed."""
+    """How a program ended: its exit code and the time in virtual seconds. Both are `None` if it was killed."""
 
     code: int | None
     began_s: float
@@ -35,14 +35,14 @@ class Ended:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run with its folder, which exists until the `with` block ends."""
+    """A finished run with its folder. The folder exists until the `with` block ends."""
 
     folder: Path
     ended: dict[str, Ended]
     _origin_ns: int
 
     def said(self, name: str) -> str:
-        """The output of a program."""
+        """Returns the output of a program."""
         return (self.folder / f"program-{name}.txt").read_text()
 
     def octets(self, from_s: float, until_s: float) -> collections.Counter[int]:
@@ -58,7 +58,8 @@ class Outcome:
 
 @contextmanager
 def run(scenario: lop.Scenario, programs: Sequence[Program], seed: int) -> Iterator[Outcome]:
-    """Runs programs on a scenario's hosts `server` and `client`. Its flows only serve to check the path.
+    """Runs programs on a scenario's hosts `server` and `client`. The flows of the scenario are only used to check the
+    path.
 
     Raises GuestFailed if the guest system failed.
     """

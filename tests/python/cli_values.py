@@ -96,12 +96,12 @@ NEEDED = {
     "proxy": ["--port", "1"],
     "ui": ["folder", "--no-open-browser"],
 }
-"""Required arguments of commands."""
+"""The required arguments of commands."""
 PATIENCE_S = 2.0
 
 
 class Long(BaseException):
-    """Raised if the command accepts the value and starts long work."""
+    """This exception is raised if the command accepts the value and starts a long task."""
 
 
 def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
@@ -124,19 +124,19 @@ def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
 
 
 def options(command: str) -> list[str]:
-    """A command's long options that take a value."""
+    """Returns a command's long options that take a value."""
     arguments = cli.build()[command].assemble_argument_collection()
     found: list[str] = []
     for argument in arguments:
         long = [name for name in argument.names if name.startswith("--")]
-        # Skip cases that look up host names or start thousands of processes.
+        # Cases that look up host names or start thousands of processes are skipped.
         if long and long[0] not in ("--measure", "--dask", "--jobs"):
             found.append(long[0])
     return found
 
 
 def place(folder: Path) -> None:
-    """Creates the files of the cases, and loads all modules: an interrupted import stays broken."""
+    """Creates the files of the cases, and loads all modules, because an import that is interrupted stays broken."""
     for module in pkgutil.walk_packages(lopsided.__path__, "lopsided."):
         if "guest" not in module.name and not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):
@@ -169,7 +169,7 @@ def outcome(words: list[str]) -> str:
     if code not in (0, 1, 2, 130, *((126, 127) if words[0] == "emulate" else ())):
         return f"!exit code {code}"
     if "raise Long" in said.getvalue():
-        return "long"  # The interrupt came within a callback, which continues.
+        return "long"  # The interrupt arrived within a callback, which continues.
     if "Traceback" in said.getvalue() and "mine.py" not in said.getvalue():
         return f"!{said.getvalue()[-300:]}"
     # The native module writes to standard error without Python.
@@ -184,7 +184,7 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def sample(count: int, seed: int) -> list[list[str]]:
-    """A fixed selection of the cases, equally many per command."""
+    """Returns a fixed selection of the cases, with the same number of cases for each command."""
     chance = random.Random(seed)
     found: list[list[str]] = []
     for command in COMMANDS:

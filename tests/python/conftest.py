@@ -1,4 +1,4 @@
-"""Fixtures: a short scenario and its run; a paper, and one seed of its experiments."""
+"""Defines fixtures: a short scenario and its run; a paper, and one seed of its experiments."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def adsl_file(tmp_path):
 def own_folder(tmp_path, monkeypatch):
     """Runs the test in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    # The console keeps the streams of the test that used it first, so drop the cached console.
+    # The console keeps the streams of the test that used it first. Therefore the cached console is dropped.
     terminal.out.cache_clear()
     terminal.errors.cache_clear()
 
@@ -96,7 +96,7 @@ def paper(request: pytest.FixtureRequest) -> Paper:
 
 @pytest.fixture(scope="module")
 def m(paper: Paper) -> Measurements:
-    """One seed of every experiment."""
+    """Returns one seed of every experiment."""
     from lopsided.papers.framework.experiments import run_experiments
     from lopsided.studies.jobs import run_jobs
 

@@ -1,6 +1,6 @@
-"""Downloads under random faults: the result must be the object, or an error message.
+"""Runs downloads under random faults. The result must be the object, or an error message.
 
-Forbidden are bytes of other objects, an incomplete file under the final name, and other files.
+The result must not contain bytes of other objects, an incomplete file under the final name, or other files.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ class Outcome:
     error: str = ""
     """The error that ended the download; empty if the download succeeded."""
     wrong: str = ""
-    """The forbidden result, if any."""
+    """The forbidden result, if there is one."""
     resumed: bool = False
-    """True if a repeated command continued with the data of a failed one."""
+    """True if a repeated command continued with the data of a failed command."""
 
 
 def attempt(number, seed, folder):
@@ -32,7 +32,7 @@ def attempt(number, seed, folder):
     content = rng.randbytes(rng.choice((0, 1, 1000, 14_480, 14_481, 40_000, 120_000, 200_000, 300_000, 400_000)))
     etag = rng.choice(('"1"', '"1"', '"1"', 'W/"1"', None))
     ranges = rng.random() < 0.8
-    # Without byte ranges, a fault in every second response hardly lets a download succeed.
+    # Without byte ranges, a download hardly ever succeeds if every second response has a fault.
     most = 0.5 if ranges else 0.3
     faults = rng.sample(FAULTS, rng.randrange(1, len(FAULTS) + 1))
     server = FaultyServer(

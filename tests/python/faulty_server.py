@@ -1,4 +1,4 @@
-"""A web server with all kinds of server and network faults, chosen by a seed."""
+"""A web server with all kinds of server and network faults. A seed selects the faults."""
 
 import asyncio
 import random
@@ -53,7 +53,7 @@ class FaultyServer:
         self.answer = None
         """Bytes that replace every response, or `None`."""
         self.change = None
-        """Requests after which the object changes, and its new content and entity tag."""
+        """Number of requests after which the object changes, with its new content and entity tag."""
         self.port = port
         """The port; 0 for any free port."""
 
@@ -169,7 +169,7 @@ class FaultyServer:
         head = "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode("latin-1")
         if fault in ("reset", "close", "stall"):
             body = body[: self.rng.randrange(len(body) + 1)]
-        # One call, as in servers: otherwise the head would be a segment of its own.
+        # The head and the body are written in one call, as servers do. Otherwise the head would be a separate segment.
         writer.write(head + body)
         await writer.drain()
         if fault == "stall":

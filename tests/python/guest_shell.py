@@ -1,6 +1,6 @@
 """Runs shell commands as root on user-mode Linux, to test printed commands with traffic.
 
-The root is this machine's, read-only, so nothing changes.
+The guest uses this machine's root file system read-only, so nothing changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scenario texts: an access line, and flows to append."""
+"""Scenario texts for tests: an access line, and flows to append."""
 
 DOWNLOAD = '[[flow]]\nname = "download"\ndirection = "down"\n'
 UPLOAD = '[[flow]]\nname = "upload"\ndirection = "up"\n'

@@ -18,10 +18,10 @@ from lopsided.studies.jobs import run_jobs
 
 
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:
-    """Returns, per claim, the numbers in the reason that the verdict did not measure: there should be none.
+    """Returns for each claim the numbers in the reason that the verdict did not measure. There should be none.
 
-    Claims judge the measurements and randomly changed copies. A hard-coded number is wrong for a copy. Copies also
-    trigger the texts of other outcomes.
+    The function judges the claims on the measurements and on randomly changed copies. A hard-coded number would be
+    wrong for a copy. The copies also trigger the texts for other outcomes.
     """
     found: dict[str, list[str]] = {}
     judged = [claim for claim in paper.claims if m.has(*claim.needs)]
@@ -63,7 +63,8 @@ def of_one_case_each(
 ) -> Measurements:
     """Returns a row for every case, with the metrics of one short run per scenario file.
 
-    The numbers are meaningless, but enough to check texts. `overrides` are by experiment.
+    The numbers have no meaning, but are sufficient for checking texts. `overrides` has the overrides of each
+    experiment.
     """
     rows: dict[str, pl.DataFrame] = {}
     for each in experiments:
@@ -80,7 +81,7 @@ def of_one_case_each(
 def printed_results(
     paper: Paper, m: Measurements, artifacts: Mapping[str, tuple[Figure, Artifact]]
 ) -> tuple[list[PublishedValue], list[PublishedValue]]:
-    """Returns the published results, and those that nothing compares or judges."""
+    """Returns the published results, and the published results that nothing compares or judges."""
     used = {_key(compared.published) for _, artifact in artifacts.values() for compared in artifact.comparisons}
     for claim in paper.claims:
         used |= {_key(value.published) for value in claim.check(m).measured if value.published}

@@ -4,7 +4,7 @@ import lopsided as lop
 
 
 class Reno(lop.Controller):
-    """A copy of the whole built-in Reno: the algorithm of `cc/reno.rs`, and the window of `cc/window.rs`."""
+    """A complete copy of the built-in Reno: the algorithm of `cc/reno.rs`, and the window of `cc/window.rs`."""
 
     def __init__(self, setup):
         self.counting, self.limit = setup.byte_counting, setup.counted_segments

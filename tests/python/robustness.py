@@ -4,8 +4,8 @@
     .venv/bin/python tests/python/robustness.py --kills 20 --writing 5 --disks 5 --seed 3
 
 Each trial starts with an earlier result and a file of the user. The command that replaces the result is killed, or its
-disk is full. The folder must then contain a complete result, old or new, and the user's file. The next run must work
-and leave no hidden files.
+disk becomes full. Afterwards, the folder must contain a complete result (old or new) and the user's file. The next run
+must work and leave no hidden files.
 
 Full disks are small file systems in memory, which need user namespaces (`unshare`).
 """
@@ -59,10 +59,10 @@ class Command:
     words: tuple[str, ...]
     out: str
     more: tuple[str, ...] = ()
-    """Additional files next to this one."""
+    """Names of additional files next to this one."""
 
     def line(self, seed: int) -> list[str]:
-        """The command line with a seed, which replaces existing files."""
+        """Returns a command line with this seed that replaces existing files."""
         return [*MAIN, *self.words, "--seed", str(seed), "--out", self.out, "--overwrite", "--quiet"]
 
 
@@ -79,7 +79,7 @@ COMMANDS = (
 
 
 class Broken(AssertionError):
-    """Raised if a requirement is not met."""
+    """This exception is raised if a requirement is not met."""
 
 
 def promise(holds: bool, what: str) -> None:
@@ -106,11 +106,11 @@ class Place:
         return done
 
     def start(self) -> subprocess.Popen[str]:
-        """Starts to replace the result by another seed's."""
+        """Starts the command that replaces the result by that of another seed."""
         return subprocess.Popen(self.command.line(2), cwd=self.folder, stderr=subprocess.PIPE, text=True)
 
     def state(self) -> dict[str, str]:
-        """The digest of each visible file."""
+        """Returns the digest of each visible file."""
         files = [path for path in self.folder.rglob("*") if path.is_file() and not self._hidden(path)]
         return {str(path.relative_to(self.folder)): _digest(path) for path in sorted(files)}
 
@@ -137,7 +137,7 @@ class Place:
         return "new"
 
     def _check_files(self, now: dict[str, str]) -> str:
-        """Checks that each file is complete, old or new."""
+        """Checks that each file is complete, and is either old or new."""
         kinds: set[str] = set()
         for name in (self.command.out, *self.command.more):
             promise(name in now, f"{name} is gone")
@@ -154,7 +154,7 @@ class Place:
         promise(not left, f"left behind: {left}")
 
     def writing(self) -> bool:
-        """True while the command writes files."""
+        """Returns true while the command writes files."""
         for path in self.folder.rglob(".*"):
             try:
                 if path.is_file() or any(path.iterdir()):
@@ -169,7 +169,7 @@ class Place:
 
 @cache
 def reference(command: Command, seed: int) -> dict[str, str]:
-    """Digests of an uninterrupted run's tables."""
+    """Returns the digests of the tables of a run that was not interrupted."""
     with tempfile.TemporaryDirectory(prefix="lopsided-robustness-") as name:
         folder = Path(name)
         (folder / "s.toml").write_text(SCENARIO)
@@ -217,7 +217,7 @@ def _verdict(place: Place, said: str) -> str:
 
 
 def while_starting(said: str) -> bool:
-    """True if Ctrl-C arrived before the handler, when Python prints a traceback."""
+    """Returns true if Ctrl-C arrived before the handler was installed. Python then prints a traceback."""
     return said.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in said
 
 
@@ -244,7 +244,7 @@ def within(room: int, name: str) -> None:
     place = object.__new__(Place)
     place.folder, place.command = folder, command
     place.old = place.state()
-    # The trial sets the free bytes, whatever the file system uses.
+    # The trial determines the number of free bytes, independently of the size of the file system.
     stat = os.statvfs(folder)
     filler = max(0, stat.f_bavail * stat.f_frsize - room)
     (folder / ".filler").write_bytes(bytes(filler))
@@ -253,7 +253,7 @@ def within(room: int, name: str) -> None:
     promise(done.returncode == 0 or "No space left" in done.stderr or "space" in done.stderr, done.stderr[-300:])
     found = place.check()
     if done.returncode:
-        # A search continues from a hidden folder.
+        # A search keeps a hidden folder, from which it continues.
         left = [path.name for path in folder.iterdir() if HIDDEN in path.name and not path.name.endswith("-search")]
         promise(not left, f"left behind on the full disk: {left}")
     (folder / ".filler").unlink()
@@ -263,7 +263,7 @@ def within(room: int, name: str) -> None:
 
 
 def disks_possible() -> bool:
-    """True if this machine can create small file systems."""
+    """Returns true if this machine can create small file systems."""
     words = ["unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
     return shutil.which("unshare") is not None and subprocess.run(words, capture_output=True).returncode == 0
 
@@ -272,7 +272,7 @@ def disks_possible() -> bool:
 
 
 def trials(kills: int, writing: int, disks: int, seed: int) -> Iterable[tuple[str, Command, Callable[[Place], str]]]:
-    """The trials: kind, command, and function."""
+    """Yields the trials: kind, command, and function."""
     chance = random.Random(seed)
     for number in range(kills):
         command, sign = COMMANDS[number % len(COMMANDS)], SIGNALS[number // len(COMMANDS) % len(SIGNALS)]
@@ -292,7 +292,7 @@ _lasts: dict[str, float] = {}
 
 
 def lasts(place: Place) -> float:
-    """Returns the seconds that the command takes at the machine's present load."""
+    """Returns the number of seconds that the command takes at the present load of the machine."""
     if place.command.name not in _lasts:
         begun = time.monotonic()
         place.run(1)

@@ -23,8 +23,8 @@ def row(found, remedies):
 def test_filtered_acks_free_the_uplink_and_cover_more_segments(found):
     none, filtered = row(found, "none"), row(found, "filter")
     assert filtered["ack_ratio"] < none["ack_ratio"]
-    # A few ACKs in a common queue stall the download. As in balakrishnan1999's table 3, the filter helps the upload and
-    # slows the download down.
+    # With few ACKs in a common queue, the download stalls. As in table 3 of balakrishnan1999, the filter helps the
+    # upload and slows the download down.
     assert filtered["up_goodput_bps"] > none["up_goodput_bps"]
     assert filtered["down_goodput_bps"] < none["down_goodput_bps"]
     assert filtered["stretch_p95_bytes"] >= none["stretch_p95_bytes"]
@@ -53,11 +53,11 @@ LINE_OF_ACKS = line_of("20 s", "10 Mbit/s", "100 kbit/s", "50 packets", "50 pack
 
 
 def test_receivers_that_acknowledge_rarely_free_the_uplink():
-    # Only the receiver determines the number of ACKs.
+    # Here only the receiver determines the number of ACKs.
     quiet = lop.Scenario.from_text(LINE.replace("200 kbit/s", "2 Mbit/s")).only(["download"])
     found = lop.ackpath(quiet, "none,tarr,ace,growing,rfc5690", link="link")
     ratio = {name: row(found, name)["ack_ratio"] for name in found.arms}
-    # No ACK is lost, so RFC 5690 has no reason to send fewer than one per 2 segments.
+    # No ACK is lost, so RFC 5690 has no reason to send fewer than one ACK per 2 segments.
     assert ratio["none"] > 0.45 and ratio["rfc5690"] > 0.45
     assert max(ratio[name] for name in ("tarr", "ace", "growing")) < ratio["none"] / 2
     narrow = lop.ackpath(lop.Scenario.from_text(LINE), "none,rfc5690", link="link")
@@ -74,7 +74,7 @@ def test_few_acks_cover_two_segments_on_a_short_path():
 
 def test_paced_acks_and_few_waiting_ones():
     found = lop.ackpath(lop.Scenario.from_text(LINE), "none,acks_first,afvq,filter,filter+ack_pacing", link="link")
-    # Strict priority leaves nothing for the upload; AFVQ leaves about half.
+    # Strict priority leaves nothing for the upload. AFVQ leaves about half.
     assert row(found, "afvq")["up_goodput_bps"] > 2 * row(found, "acks_first")["up_goodput_bps"]
     assert row(found, "afvq")["down_goodput_bps"] > 2 * row(found, "none")["down_goodput_bps"]
 
@@ -131,10 +131,10 @@ def test_impossible_remedies_are_rejected(remedies, said):
 
 @pytest.mark.slow
 def test_every_remedy_applies_by_itself_and_in_every_pair():
-    # A TCP and a QUIC flow, so that each remedy applies.
+    # The scenario has a TCP flow and a QUIC flow, so that each remedy applies.
     short = lop.Scenario.from_text(LINE.replace("6 s", "0.5 s")).with_(**{"flow.upload.transport": "quic"})
     names = list(REMEDIES)
-    # A receiver has one ACK policy, so QUIC's remedies exclude each other.
+    # A receiver has only one ACK policy, so QUIC's remedies exclude each other.
     pairs = [
         f"{one}+{other}"
         for one in names

@@ -54,7 +54,7 @@ def test_the_line_is_found_in_both_directions(found: lop.Capture) -> None:
     assert download["data_rate_bps"] == pytest.approx(2.4e6, rel=0.03)
     assert download["ack_rate_bps"] == pytest.approx(196e3, rel=0.05)
     assert download["data_discipline"] == "drop_tail"
-    # 50 packets of 1,500 bytes, plus the packet in transmission.
+    # The buffer holds 50 packets of 1,500 bytes, and another packet is in transmission.
     assert download["data_buffer_ms"] == pytest.approx(250, rel=0.1)
     assert download["rtt_floor_ms"] == pytest.approx(20 + 1500 * 8 / 2400 - 1.5, abs=3)
 
@@ -77,7 +77,8 @@ def test_counts_equal_those_of_the_older_trace(captures: Path) -> None:
     assert near.any()
     for column in ("rtt_count", "rtt_mean_ms"):
         assert ours[column].filter(near).to_list() == pytest.approx(theirs[column].filter(near).to_list())
-    # Away from the sender, `trace` also uses ACKs that fill a hole below data that SACK has covered.
+    # If the capture was not taken at the sender, `trace` also uses ACKs that fill a hole below data that SACK has
+    # covered.
     assert (ours["rtt_count"] <= theirs["rtt_count"]).all()
 
 
@@ -167,7 +168,7 @@ def test_a_shared_ip_id_counter_is_not_reported_as_ack_thinning(found: lop.Captu
 
 
 def test_a_freebsd_upload_is_reno_and_its_queue_of_packets_is_drop_tail(tmp_path: Path) -> None:
-    # The queue holds 50 packets, data and ACKs, behind a shaper that releases bytes every 4 ms.
+    # The queue holds 50 packets (data and ACKs). The shaper after it releases bytes every 4 ms.
     path = Path(__file__).parents[2] / "scenarios" / "two-way.toml"
     lop.Scenario.load(path).run(pcap=tmp_path, pcap_at=["hosts"])
     rows = lop.analyze(tmp_path / "host-server.pcapng").largest
@@ -185,7 +186,7 @@ def test_a_pipe_has_a_live_view_and_ctrl_c_prints_the_result(captures: Path) -> 
     os.close(terminal)
     assert running.stdin is not None
     assert running.stdout is not None
-    # The input ends inside a record.
+    # The input ends in the middle of a record.
     running.stdin.write(content[: len(content) // 2])
     running.stdin.flush()
     shown = b""

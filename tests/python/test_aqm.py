@@ -72,7 +72,7 @@ def test_fair_queueing_shortens_waits_and_response_times(found: Aqm):
     users = {row["queue"]: row for row in found.users.rows()}
     assert cells["fq_codel", "up"]["sojourn_p95_ms"] < cells["fifo", "up"]["sojourn_p95_ms"] / 3
     assert users["fq_codel"]["rpm"] > 3 * users["fifo"]["rpm"]
-    # An idle line of 30 ms allows 2,000 round trips per minute.
+    # A line with an idle RTT of 30 ms allows at most 2,000 round trips per minute.
     assert users["fq_codel"]["rpm"] < 2000
 
 
@@ -138,7 +138,7 @@ def test_the_folder_contains_every_result(tmp_path: Path):
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 2
     assert "RPM" in page
-    # The folder's study is replaced only with --overwrite.
+    # The study in the folder is replaced only with --overwrite.
     assert invoke(["plot", str(folder), "goodput"]) == 1
     assert invoke(["aqm", str(file), "--repeat", "1", "--out", str(folder), "--quiet"]) == 1
 
@@ -183,10 +183,10 @@ def test_the_draft_ends_where_goodput_and_then_responsiveness_are_stable():
         seen.append(interval)
         return 500.0 if interval < 9 else 100.0
 
-    # The moving averages are 1, 2, 2.3, ...; four consecutive ones are close from interval 7 on.
+    # The moving averages are 1, 2, 2.3, ... From interval 7 on, four consecutive averages are close to each other.
     found = saturation([1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3], rpm_at)
     assert (found.goodput, found.responsiveness) == (True, True)
-    # Stable once the change at interval 9 has left the last four averages.
+    # The result is stable when the change at interval 9 is no longer in the last four averages.
     assert seen[0] > 4 and found.interval == 12
     rising = saturation([2.0**number for number in range(12)], lambda _: 1.0)
     assert (rising.goodput, rising.responsiveness, rising.interval) == (False, False, 11)
@@ -199,14 +199,14 @@ def test_the_load_of_the_draft_adds_connections_until_it_is_stable(line: lop.Sce
     assert [round(start / 5) for start in starts[:4]] == [0, 1, 2, 3]
     users = next(found.users.rows())
     assert users["rpm_confidence"] == 3
-    # Fair queueing comes close to the idle line.
+    # With fair queueing, the value is close to that of the idle line.
     assert 1000 < users["rpm"] < 2000
     probes = [flow for flow in found.scenario.resolved["flows"] if flow["name"].startswith("responsiveness-probe")]
     assert len(probes) == 1, "a twentieth of 1 Mbit/s allows one pair a second"
 
 
 def test_means_and_quantiles_of_counts():
-    # Without the slowest 5 %. A value at the limit counts in part.
+    # The mean is computed without the slowest 5 %. A value at the limit counts in part.
     assert trimmed_mean([1.0] * 19 + [1000.0]) == pytest.approx(1.0)
     assert trimmed_mean([1.0, 3.0], [90, 10]) == pytest.approx((90 + 15) / 95)
     assert trimmed_mean([]) is None

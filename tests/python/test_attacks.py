@@ -1,4 +1,4 @@
-"""Attacks and damage: truncated responses, false sinks, folders of other programs."""
+"""Tests attacks and damage: truncated responses, false sinks, folders of other programs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_server_that_cuts_every_answer_short_is_given_up(ranges, tmp_path):
 
 def test_an_etag_of_any_bytes_is_sent_back_unchanged(tmp_path):
     content = os.urandom(60_000)
-    # The entity tag's UTF-8 bytes, decoded as latin-1.
+    # These are the UTF-8 bytes of the entity tag, decoded as latin-1.
     server = FaultyServer(content, etag='"\u00c3\u00a9"')
     with server.running():
         assert fetch(server.url(), tmp_path / "it").size == len(content)
@@ -331,7 +331,7 @@ def test_the_proxy_sends_one_framing_and_keeps_fields_of_one_connection():
             )
             got = client.recv(65_536).lower()
         head = asked[0].lower()
-        # RFC 9112, section 6.3: a proxy with the transfer coding removes the length.
+        # RFC 9112, section 6.3: a proxy that forwards the transfer coding removes the length.
         assert b"transfer-encoding: chunked" in head and b"content-length" not in head
         assert head.startswith(b"post /x? http/1.1\r\n")
         assert b"x-kept: 2" in got and b"x-secret" not in got

@@ -12,7 +12,7 @@ import lopsided as lop
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
 SENT_AGAIN = {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"}
-"""tshark's names for a retransmission in the sender's capture, which depend on the timing."""
+"""tshark's flags for a retransmission in the sender's capture. The flag depends on the timing."""
 SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack", "window_update"}
 """tshark's flags after a loss, in the receiver's capture. A repeated ACK that enlarges the window is a window
 update."""

@@ -1,7 +1,7 @@
 """Checks that no crate has a dependency cycle between files.
 
-It parses `use` declarations and paths, and skips re-exports. Left out: other ways to resolve names, such as methods of
-traits.
+The test parses `use` declarations and paths, and skips re-exports. It does not resolve names in other ways, for example
+methods of traits.
 """
 
 import re
@@ -17,7 +17,8 @@ TYPES_THAT_HOLD_THEMSELVES = {
     "queue": {"qdisc.rs", "classful/classes.rs", "classful/class.rs", "classful/child.rs"},
     "spec": {"value.rs", "part.rs", "family.rs"},
 }
-"""Allowed cycles: queues have classes with queues, and parts have values that may be parts."""
+"""Dependency cycles that are allowed: queues have classes that contain queues, and parts have values that may be
+parts."""
 
 Module = tuple[str, ...]
 ITEM = (
@@ -44,7 +45,7 @@ def test_a_circle_is_found(tmp_path):
 
 
 class Crate:
-    """A crate's modules, and the names that each uses."""
+    """The modules of a crate, and the names that each module uses."""
 
     def __init__(self, source: Path) -> None:
         self.files: dict[Module, str] = {}
@@ -65,7 +66,7 @@ class Crate:
 
     @cached_property
     def imports(self) -> dict[Module, list[tuple[Module, str]]]:
-        """Each module's imports: path in the crate, and local name."""
+        """Returns the imports of each module: the path in the crate, and the local name."""
         found: dict[Module, list[tuple[Module, str]]] = {}
         for module, text in self.texts.items():
             each = [leaf for tree in re.findall(USE, text, re.M) for leaf in leaves(tree)]
@@ -85,7 +86,8 @@ class Crate:
         return (*module, *written) if (*module, *written[:1]) in self.files else None
 
     def home(self, path: Module, depth: int = 0) -> Module | None:
-        """Returns the module that defines a path's last item; `None` if unknown, or for a module."""
+        """Returns the module that defines the last item of a path; `None` if it is unknown, or if the path is a
+        module."""
         module = next(path[:length] for length in range(len(path), -1, -1) if path[:length] in self.files)
         rest = path[len(module) :]
         if not rest or depth > 8:
@@ -146,7 +148,7 @@ def code(text: str) -> str:
 
 
 def leaves(tree: str) -> Iterator[tuple[list[str], str]]:
-    """Returns a `use` declaration's paths with local names."""
+    """Returns the paths of a `use` declaration with their local names."""
     tree = tree.strip()
     head, brace, inside = tree.partition("{")
     if brace:

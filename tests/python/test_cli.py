@@ -1,4 +1,4 @@
-"""The command line: results on stdout, everything else on stderr, exit codes, no tracebacks."""
+"""Tests the command line: results on stdout, everything else on stderr, exit codes, no tracebacks."""
 
 import json
 import pkgutil
@@ -412,7 +412,7 @@ def test_used_software_can_be_cited(capsys):
     assert cli.invoke(["cite"]) == 0
     entries = re.findall(r"^@(\w+)\{([^,]+),$", capsys.readouterr().out, re.MULTILINE)
     assert [key for _, key in entries] == ["lopsided", *papers.available()]
-    # Entry types of every BibTeX style: `plain` lacks @software.
+    # Every BibTeX style supports these entry types. `plain` does not support @software.
     assert {kind for kind, _ in entries} <= {
         "article",
         "inproceedings",

@@ -1,4 +1,4 @@
-"""The command line with random words: every failure has its exit code."""
+"""Runs command lines of random words. Every failure must have the right exit code."""
 
 import random
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_random_words_never_cause_a_traceback(seed, tmp_path, monkeypatch, capsy
         if words[0] in ("check", "run", "sweep", "explain") and rng.random() < 0.6:
             words.insert(1, "s.toml")
         if words[0] in ("size", "reproduce"):
-            # A valid command line would run for seconds.
+            # Without this invalid option, a valid command line would run for seconds.
             words.append("--repeat=0")
         assert cli.invoke(words) in (0, 1, 2), words
         assert "Traceback" not in capsys.readouterr().err, words

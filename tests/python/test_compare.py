@@ -83,7 +83,7 @@ def test_records_keep_a_measurement_only_for_the_scenario_it_was_made_of(tmp_pat
 
 @pytest.fixture(scope="module")
 def errors() -> dict[tuple[str, str, str], float]:
-    """The simulator's errors by cell, flow and metric."""
+    """Returns the simulator's errors by cell, flow and metric."""
     records = fidelity.records(LINUX)
     found: dict[tuple[str, str, str], float] = {}
     for cell in fidelity.CELLS:

@@ -20,7 +20,7 @@ FILES = sorted(
     path
     for folder in ("scenarios", "python/lopsided", "reference")
     for path in (ROOT / folder).rglob("*.toml")
-    # Complete scenario files: no tables of papers, links, or base files of suites.
+    # Only complete scenario files are tested, not the tables of papers, links, or the base files of suites.
     if not path.is_symlink() and "suite" not in path.parts and "\n[scenario]\n" in f"\n{path.read_text()}"
 )
 

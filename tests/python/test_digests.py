@@ -1,4 +1,4 @@
-"""`tools/digests` checks recorded digests, and writes none without a reason."""
+"""`tools/digests` checks recorded digests, and writes no digest without a reason."""
 
 import shutil
 import subprocess

@@ -56,7 +56,7 @@ def _judge_a_command(folder: Path, port: int) -> None:
     queues = pl.read_csv(folder / "queues.csv")
     up = queues.filter(pl.col("direction") == "up")
     assert up["sent_bytes"].max() == 1028
-    assert queues["time_s"].max() >= 0.2  # The script sleeps for 0.25 s; on a busy machine it takes longer.
+    assert queues["time_s"].max() >= 0.2  # The script sleeps for 0.25 s. On a busy machine, it takes longer.
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_a_unit_starts_the_program_that_wrote_it(tmp_path: Path, command: list[s
 
 @pytest.mark.parametrize("command", [["shape", "nowhere0", "--up", "1x"], ["emulate", "--down", "1x", "--", "true"]])
 def test_an_error_ends_its_line(command: list[str]):
-    """The shell's next prompt is on a new line."""
+    """The error must end its line, so that the next prompt of the shell is on a new line."""
     program = [sys.executable, "-c", "from lopsided.cli import main; main()"]
     done = subprocess.run([*program, *command], capture_output=True, text=True)
     assert done.returncode == 2

@@ -90,7 +90,7 @@ def test_samples_without_events_yield_states_and_windows(recorded: lop.Run) -> N
 
 
 def test_captures_yield_the_same_story_as_tcp_events(recorded: lop.Run, tmp_path: Path) -> None:
-    """Captures and samples without TCP events, like a run on Linux."""
+    """The run has captures and samples but no TCP events, like a run on Linux."""
     run = recorded.scenario.run(pcap=tmp_path / "pcap", pcap_at=["hosts"])
     assert run.digest == recorded.digest
     observed = _on_linux(run)
@@ -110,7 +110,7 @@ def test_captures_yield_the_same_story_as_tcp_events(recorded: lop.Run, tmp_path
 
 
 def _on_linux(run: lop.Run) -> lop.Run:
-    """Returns the run with Linux's tables only."""
+    """Returns the run with only those tables that Linux provides."""
     tables = {name: run.table(name).to_polars() for name in ("flows", "samples", "queues", "links")}
     return lop.Run(scenario=run.scenario, seed=run.seed, tables=tables, digest="", world="kernel")
 

@@ -1,4 +1,4 @@
-"""A probe's flow, simulated with known events."""
+"""Explains a probe's flow that was simulated, so that its events are known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ direction = "up"
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path, Path]:
-    """A run, a probe's log of it, and the sender's capture."""
+    """Returns a run, a probe's log of it, and the capture of the sender."""
     folder = tmp_path_factory.mktemp("probe")
     run = lop.Scenario.from_text(UPLOAD, "upload.toml").run(pcap=folder)
     rows = run.samples_of["up1"].filter(run.samples_of["up1"]["state"] != "closed")

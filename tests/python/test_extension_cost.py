@@ -1,4 +1,5 @@
-"""A new part needs its own file and three lines elsewhere, a key or a column one line. CONTRIBUTING states this."""
+"""A new part needs its own file and three lines elsewhere. A new key or column needs one line. CONTRIBUTING states
+these costs."""
 
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow  # Slow, because it loads every paper.
+@pytest.mark.slow  # The test is slow, because it loads every paper.
 def test_the_cost_of_a_part_equals_contributing():
     done = subprocess.run([sys.executable, ROOT / "tools" / "extension-cost"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

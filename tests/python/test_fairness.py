@@ -66,7 +66,7 @@ def test_the_scenario_contains_the_pair():
     scenario = line.scenario(Contender("reno", 20), Contender("cubic", 60))
     resolved = scenario.resolved
     (bottleneck,) = [link for link in resolved["links"] if link["name"] == "line"]
-    # Mean RTT 40 ms at 20 Mbit/s: 100 kB.
+    # The mean RTT is 40 ms, so one BDP at 20 Mbit/s is 100 kB.
     assert bottleneck["down"]["queue"]["limit"] == {"bytes": 200_000}
     assert bottleneck["up"]["queue"]["limit"] == {"bytes": 10_000}
     delays = {link["from"]: link["down"]["delay_s"] + bottleneck["down"]["delay_s"] for link in resolved["links"]}
@@ -110,11 +110,11 @@ def test_wrong_options_are_rejected_before_any_run(wrong, said):
 
 
 def test_the_number_of_runs_is_known_in_advance(small):
-    # Equal RTTs: 2 controls with themselves at 2 RTTs, and 2 orders; unequal RTTs: 2 controls and 2 orders; alone: 2
-    # controls at 20 and 80 ms, with their own queue and that of a mean of 50 ms.
+    # The three terms are: equal RTTs (2 controls against themselves at 2 RTTs, and 2 orders), unequal RTTs (2 controls
+    # and 2 orders), and runs alone (2 controls at 20 and 80 ms, with their own queue and with that of a mean of 50 ms).
     assert len(small.study) == 2 * 4 + 2 * 2 + 2 * 4
     assert small.runs["digest"].n_unique() == 12
-    assert len(small.alone) == 2 * 8  # Each is measured at two ages.
+    assert len(small.alone) == 2 * 8  # Each side is measured at two ages.
 
 
 def test_one_flow_gains_what_the_other_flow_loses(small):
@@ -154,7 +154,8 @@ def test_means_have_intervals_if_there_are_enough_seeds(small):
     assert mine["share_mean"] + theirs["share_mean"] == pytest.approx(1)
     assert mine["share_ci95"] == pytest.approx(theirs["share_ci95"])
     assert mine["jain_ci95"] == pytest.approx(theirs["jain_ci95"])
-    # Against itself, a side has 50 % by definition. The goodput of both flows is one observation per run.
+    # If a side competes with itself, its share is 50 % by definition. The goodputs of both flows are one observation
+    # per run.
     itself = cell(matrix, one, one)
     assert (itself["share_mean"], itself["share_ci95"]) == (pytest.approx(0.5), None)
     rates = [
@@ -189,7 +190,7 @@ def test_a_user_control_can_be_compared():
     matrix = fairness.matrix(
         ["reno", "mine"], [20], "1M", controllers={"mine": RenoAlgorithm}, duration=20, lead=0, repeat=1, buffer="20p"
     )
-    # The user's control behaves like Reno.
+    # The user's congestion control behaves like Reno.
     assert cell(matrix, Contender("reno", 20), Contender("mine", 20))["jain"] > 0.95
     with pytest.raises(lop.UsageError, match="unknown congestion control `mine`"):
         fairness.plan(["mine"], [20], FairnessOptions()).check()
@@ -254,7 +255,7 @@ def test_equal_renos_share_and_converge():
 
 
 def test_scalable_keeps_the_unfairness_it_finds():
-    # Chiu and Jain 1989: shares stay if both increase and decrease are multiplicative.
+    # Chiu and Jain 1989: if both increase and decrease are multiplicative, the shares do not change.
     matrix = fairness.matrix(["scalable"], [50], "50M", harm=False, repeat=1)
     (row,) = matrix.cells.rows()
     assert row["jain"] < 0.9
@@ -266,7 +267,7 @@ def test_rtt_unfairness_of_reno_and_of_cubic():
     # Lakshman and Madhow 1997: Reno's exponent is between 1 and 2. CUBIC's growth does not depend on the RTT.
     matrix = fairness.matrix(["reno", "cubic"], [20, 80], "10M", pairs="intra", harm=False, duration=90, repeat=6)
     reno, cubic = (cell(matrix, Contender(cc, 20), Contender(cc, 80))["rtt_exponent"] for cc in ("reno", "cubic"))
-    assert 1 < reno < 2.2  # 2 if every loss hits both flows, minus the error of a run's mean
+    assert 1 < reno < 2.2  # 2 would mean that every loss hits both flows; the rest is the error of the mean of a run.
     assert cubic < reno - 0.3
     assert reno == pytest.approx(cell(matrix, Contender("reno", 80), Contender("reno", 20))["rtt_exponent"])
 
@@ -298,7 +299,7 @@ def test_a_long_path_is_entitled_to_its_max_min_share(parking_lot):
 def test_harm_of_a_run_is_relative_to_each_group_by_itself(parking_lot):
     found = parking_lot.fairness()
     rows = {row["group"]: row for row in found.groups.rows()}
-    # Alone, the long flow gets the middle link's 8 Mbit/s. Otherwise it competes in three queues.
+    # Alone, the long flow gets 8 Mbit/s, the rate of the middle link. Otherwise it competes in three queues.
     assert rows["long"]["alone_goodput_bps"] == pytest.approx(8e6, rel=0.06)
     assert rows["long"]["harm_rate"] > 0.7
     assert rows["short"]["harm_rate"] < 0.3

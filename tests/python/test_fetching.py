@@ -1,4 +1,4 @@
-"""Downloads in byte ranges: data, faults, hostile servers, and existing files of other programs."""
+"""Tests downloads in byte ranges: data, faults, hostile servers, and existing files of other programs."""
 
 import asyncio
 import hashlib
@@ -285,7 +285,7 @@ def test_replayed_steps_of_a_download_give_the_same_decisions(tmp_path):
 
 
 def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypatch):
-    """A new connection's counters start from 0, but this one stays open."""
+    """The counters of a new connection start from 0, but this connection stays open."""
     monkeypatch.setattr(Connection, "seen", lambda _: Seen(out_of_order=3, mss=1448, since_data_ms=0))
     with FaultyServer(CONTENT, seed=1, fault_rate=0.9, faults=("short_part",)).running() as server:
         fetched = fetch(server.url(), tmp_path / "it", Options(streams=2, record=tmp_path / "steps", **QUICK))
@@ -293,7 +293,7 @@ def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypa
     steps = Recording.read(tmp_path / "steps").steps
     holes = [step for step in steps if step.step == "observed" and step.loss]
     assert len(holes) in (1, 2), "one on each connection"
-    # Random: 17 to 94 were observed.
+    # The number is random. 17 to 94 were observed.
     assert sum(step.step == "failed" for step in steps) > 2 * len(holes)
 
 
@@ -369,7 +369,7 @@ def test_the_proxy_splits_a_download_into_ranges(tmp_path):
 
 @contextmanager
 def answering(answer):
-    """A server that responds to `(head, body)` with `answer`; yields its address."""
+    """Runs a server that responds to `(head, body)` with `answer`. Yields its address."""
 
     async def one(reader, writer):
         with suppress(OSError, EOFError):
@@ -417,7 +417,7 @@ def test_the_proxy_forwards_requests_and_responses_of_a_browser():
         got = connection.getresponse()
         assert (got.read(), got.headers["content-encoding"]) == (b"zz", "gzip"), "what is compressed is not divided"
         assert all("accept-encoding: gzip" in head for head, _ in asked[1:]) and len(asked) == 3
-        # Idle connections delay nothing. Requests above the limit wait.
+        # Idle connections do not delay anything. Requests above the limit wait.
         others = [through(port, address, "PUT", **{"Content-Length": "0"})[0].status for _ in range(3)]
         assert others == [200] * 3
         connection.close()

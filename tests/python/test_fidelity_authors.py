@@ -1,4 +1,4 @@
-"""balakrishnan1999's cells, compared with recorded results of the authors' code."""
+"""Compares experiments of balakrishnan1999 with recorded results of the authors' code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_deterministic_cell_matches_the_authors_code(scheme: Scheme):
 
 
 def test_marked_acks_with_forward_loss_match_the_authors_code():
-    """Medians of ten seeds: single runs differ by up to 8 %."""
+    """The values are medians of ten seeds, because single runs differ by up to 8 %."""
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA_CODE]
     expected = RECORDS.current((cell, number) for number in cell.numbers)
     both = Both(expected, kept.simulate([(cell, one.seed) for one in expected]))

@@ -1,4 +1,4 @@
-"""Managed queues in whole runs, for cells without random numbers."""
+"""Compares managed queues in whole runs, for scenarios without random numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Each run of Linux is made once, and none starts after the time limit."""
+"""Each run on Linux is made once, and no run starts after the time limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def wanted(name: str, seed: int = 1) -> kept.Wanted:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Run folders of the simulator instead of Linux."""
+    """Returns run folders that the simulator made instead of Linux."""
     folders: list[str] = []
     keep = aligning.keep
 

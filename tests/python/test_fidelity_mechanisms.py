@@ -1,4 +1,4 @@
-"""Each mechanism of Linux's TCP has packet scripts, and its packets equal Linux's."""
+"""Each mechanism of Linux's TCP has packet scripts, and the simulator's packets equal those of Linux."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reference.fidelity import mechanisms
 
 ROOT = Path(__file__).resolve().parents[2]
 TO_THE_END = ("pingpong", "RFC 2861", "lost acknowledgements")
-"""Mechanisms whose packets are equal until the end; the command checks all."""
+"""Mechanisms whose packets are equal until the end. The command itself checks all mechanisms."""
 
 
 def test_every_script_that_is_named_exists():

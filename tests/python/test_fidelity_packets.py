@@ -1,4 +1,4 @@
-"""The recorded packets that are equal on Linux and in the simulator."""
+"""Checks the recorded number of packets that are equal on Linux and in the simulator."""
 
 from __future__ import annotations
 

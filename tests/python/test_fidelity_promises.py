@@ -1,4 +1,4 @@
-"""The goals of docs/fidelity, and outdated pages."""
+"""Checks the goals that docs/fidelity states, and finds outdated pages."""
 
 from __future__ import annotations
 

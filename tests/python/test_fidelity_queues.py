@@ -1,4 +1,4 @@
-"""Queue disciplines and Linux's, packet by packet."""
+"""Compares queue disciplines with those of Linux, packet by packet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EXACT = [case for case in queues.CASES if not case.draws]
 DRAWN = [case for case in queues.CASES if case.draws]
 
 TIED = {"sfq headdrop": 9, "cake flows": 5, "cake diffserv4": 2}
-"""Packets in another order than on Linux: events within one clock step, or a share that Linux rounds."""
+"""Number of packets whose order differs from Linux: events within one clock step, or a share that Linux rounds."""
 MOST_APART = 0.08
 
 
@@ -24,7 +24,7 @@ def test_every_case_is_recorded():
 def test_every_packet_has_the_same_fate_as_on_linux(case: queues.Case):
     seen = RECORDED[case.name]
     found = queues.agreement(seen, queues.simulate(case, seen, line=False))
-    # Within one clock step, the simulator handles arrivals first.
+    # If several events are within one clock step, the simulator handles arrivals first.
     assert found.same >= found.packets - 4 and found.dropped == found.linux_dropped
 
 

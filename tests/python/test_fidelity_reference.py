@@ -1,4 +1,4 @@
-"""The simulator and an earlier measurement of Linux."""
+"""Compares the simulator with an earlier measurement of Linux."""
 
 import pytest
 
@@ -26,13 +26,14 @@ def test_the_mean_over_the_cells_matches_linux(values: Values) -> None:
 
 @pytest.mark.parametrize("quantity", reference.QUANTITIES)
 def test_errors_of_single_cells_are_bounded(values: Values, quantity: str) -> None:
-    """Linux's own means of four runs differ by up to 10 % here."""
+    """On Linux, the means of four runs differ by up to 10 % in these scenarios."""
     for buffer, of in values.items():
         assert abs(of[quantity].error) < 0.12, (buffer, of[quantity])
 
 
 def test_the_collapse_is_where_linux_has_it(values: Values) -> None:
-    """Up to 15 packets keep 90 % of the goodput with 5 packets; 50 packets keep about half."""
+    """With buffers up to 15 packets, the download keeps 90 % of the goodput with 5 packets. With 50 packets, it keeps
+    about half."""
     goodput = {buffer: sum(of["download_goodput_kbps"].sim) / 8 for buffer, of in values.items()}
     assert goodput[15] > 0.9 * goodput[5]
     assert 0.4 < goodput[50] / goodput[5] < 0.6

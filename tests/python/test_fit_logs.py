@@ -14,11 +14,11 @@ from lopsided.studies.fit.logs import read_log
 from lopsided.studies.fit.study import Fitter
 
 SAMPLES = 60
-"""Samples of a Flent series: 5 s without load, 7 s with load."""
+"""Number of samples in a Flent series: 5 s without load, 7 s with load."""
 
 
 def flent(folder: Path, **series: float) -> Path:
-    """Writes a Flent file of version 3, without values before the load."""
+    """Writes a Flent file of version 3. Series of the load have no values before it starts."""
     quiet = SAMPLES * 5 // 12
     results: dict[str, list[float | None]] = {
         name: [None] * quiet + [value] * (SAMPLES - quiet) for name, value in series.items()

@@ -64,7 +64,7 @@ def test_the_framing_follows_from_packets_of_several_sizes(
     if expected is not None:
         assert found.framing == expected
     else:
-        # Several sizes fill the same cells.
+        # Packets of several sizes fill the same number of cells.
         assert found.framing is not None
         assert found.framing.cells
         assert [found.framing.on_wire(size) for size in (52, 64, 1500)] == [106, 159, 1749]

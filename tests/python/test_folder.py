@@ -164,7 +164,7 @@ def test_temporary_files_of_killed_commands_are_removed_and_reported(adsl_run, t
     with output.alone(held), pytest.warns(LeftoverWarning, match=r"removed .*run-1.*killed") as told:
         adsl_run.save(tmp_path / "run", report=False)
     assert len(told) == 1
-    # Other programs' files stay, and folders that another process has just created.
+    # Files of other programs stay, and so do folders that another process has just created.
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine", new.name, held.name, "run"]
 
 
@@ -228,7 +228,7 @@ def test_a_foreign_file_is_not_replaced(adsl_run, tmp_path):
     output.check_free(target, overwrite=True)
     for name in ("a.png", "a.svg", "a.pdf"):
         style.save(adsl_run.plot("goodput"), tmp_path / name)
-        # Even lopsided's own file may show another study.
+        # A file of lopsided is not replaced either, because it may show another study.
         with pytest.raises(lop.FolderError, match="--overwrite"):
             output.check_free(tmp_path / name)
 

@@ -1,4 +1,4 @@
-"""The files for forges, registries and archives are consistent."""
+"""Checks that the files for forges, registries and archives are consistent."""
 
 import json
 import re
@@ -11,7 +11,7 @@ CARGO = tomllib.loads((ROOT / "Cargo.toml").read_text())
 
 
 def _satisfied(expression: str, allowed: set[str]) -> bool:
-    """True if the allowed licences satisfy an SPDX expression."""
+    """Returns true if the allowed licences satisfy an SPDX expression."""
     tokens = re.findall(r"\(|\)|[\w.+-]+(?: WITH [\w.-]+)?", expression.replace("/", " OR "))
     python = [{"OR": "or", "AND": "and", "(": "(", ")": ")"}.get(token, str(token in allowed)) for token in tokens]
     return bool(eval(" ".join(python), {"__builtins__": {}}))
@@ -25,7 +25,7 @@ def test_an_expression_of_licences_is_read():
 
 
 def test_every_crate_has_an_accepted_licence():
-    # `cargo deny check` does this on the forge, with advisories from the network.
+    # On the forge, `cargo deny check` does the same, and also reads advisories from the network.
     allowed = set(tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"])
     command = [
         "cargo",

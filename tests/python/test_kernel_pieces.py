@@ -1,4 +1,4 @@
-"""Parts of the kernel world without a kernel: decoding, planning, translation, captures."""
+"""Tests parts of the kernel world without a kernel: decoding, planning, translation, captures."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_flows_start_when_the_simulator_starts_them():
 def test_a_full_queue_holds_its_limit_and_the_packet_in_service():
     down, up = job(scenario()).checks
     packet = 1514 * 8e9
-    # A bucket of 1,600 bytes passes one packet at once. The other 86 bytes shorten the wait.
+    # A bucket of 1,600 bytes passes one packet immediately. The other 86 bytes shorten the wait.
     assert down.full_queue_one_way_ns == pytest.approx(10e6 + 50 * packet / 2.4e6 - 86 * 8e9 / 2.4e6, abs=60)
     # A serializer holds one packet in addition to the 15 waiting packets.
     assert up.full_queue_one_way_ns == pytest.approx(10e6 + 16 * packet / 196e3, abs=20)
@@ -97,7 +97,7 @@ def test_shaper_and_delay_are_never_at_a_host():
     assert hosts == {"server", "client"}
     assert not [one for one in made.qdiscs if one.node in hosts]
     roots = [one.kind for one in made.qdiscs if one.handle == plan.ROOT]
-    # Shaper, serializer, and a delay line after each.
+    # The roots are the shaper, the serializer, and a delay line after each of them.
     assert sorted(roots) == ["htb", "netem", "netem", "tbf"]
 
 
@@ -162,7 +162,7 @@ def test_the_filter_of_chosen_losses_jumps_only_to_its_end():
     by_number = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0x15]
     by_time = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0xAD]
     assert by_number == [first_of_drop] * 2
-    # Before an outage, the program jumps to the next comparison; within one, to the end.
+    # Before an outage, the program jumps to the next comparison. Within an outage, it jumps to the end.
     assert by_time[1::2] == [first_of_drop] * 2
     assert all(steps[at][0] in (0x18, 0xB7) for at in by_time[::2])
 
@@ -200,14 +200,14 @@ def test_options_are_whole_attributes():
     assert struct.unpack_from("=I", options, 12) == (300_000,)
     # The kernel adds the overhead to the burst.
     assert struct.unpack_from("=HHI", options, 40) == (8, 6, 1586)
-    # With ATM cells, bursts are ticks of 64 ns: 2,000 bytes at 128 kbit/s take 125 ms.
+    # With ATM cells, bursts are given in ticks of 64 ns: 2,000 bytes at 128 kbit/s take 125 ms.
     options = bytes.fromhex(qdisc.token_bucket(128_000, 2000, 40, atm=True))
     assert len(options) == 40
     assert struct.unpack_from("=II", options, 28) == (1 << 20, 125_000_000 // 64)
 
 
 def red_options(options: str) -> tuple[tuple[int, ...], bytes, float, int]:
-    """Parameters, idle table, probability and flags of a RED qdisc."""
+    """Returns the parameters, the idle table, the probability and the flags of a RED qdisc."""
     data = bytes.fromhex(options)
     parameters = struct.unpack_from("=IIIBBBB", data, 4)
     table, rest = data[24:280], data[280:]
@@ -283,9 +283,9 @@ def test_cake_counts_from_the_ip_packet_and_has_its_modes_by_number():
     made = job(scenario(**{"link.down.queue": f'{{ kind = "cake", bandwidth = "8 Mbit/s", {keys} }}'}))
     (cake,) = [one for one in made.qdiscs if one.kind == "cake"]
     options = bytes.fromhex(cake.options)
-    # The rate is a field of 8 bytes, here 1,000,000 bytes per second.
+    # The rate is a field of 8 bytes. Its value here is 1,000,000 bytes per second.
     assert options[:12] == struct.pack("=HHQ", 12, 2, 1_000_000)
-    # Kernel and size table both subtract the link header, so the overhead is 40 + 14.
+    # Both the kernel and the size table subtract the link header, so the overhead is 40 + 14.
     assert words(options[12:].hex()) == {6: 54, 3: 3, 4: 1, 5: 5, 7: 80_000, 8: 4000, 14: 0, 16: 0}
     with pytest.raises(Unsupported, match="memlimit"):
         job(scenario(**{"link.down.queue": '{ kind = "cake", memlimit = "1 MB" }'}))
@@ -303,7 +303,7 @@ def test_a_filter_in_a_cake_that_shapes_has_no_other_shaper_around_it():
 
 
 def test_a_round_trip_is_that_of_the_newest_segment_an_ack_covers(tmp_path: Path):
-    first = 2**32 - 1500  # The sequence numbers wrap within.
+    first = 2**32 - 1500  # The sequence numbers wrap within the data.
     segments = [sent(100, first), sent(200, first + 1000), sent(300, first + 2000)]
     write_pcap(
         tmp_path / "a.pcap",
@@ -325,8 +325,8 @@ def test_a_wait_is_the_time_between_the_same_packet_before_and_behind_the_queue(
         _, data = sent(at, sequence)
         return at, target + source + data[12:22] + bytes([ttl]) + data[23:]
 
-    # The second packet is dropped, the third overtakes the first. The captures' last records belong to the other
-    # direction.
+    # The second packet is dropped, and the third overtakes the first. The last records of the captures belong to the
+    # other direction.
     before = [seen(at, number, station, other, 64) for at, number in ((100, 1), (150, 2), (200, 3))]
     behind = [seen(at, number, other, station, 63) for at, number in ((400, 3), (900, 1))]
     write_pcap(tmp_path / "in.pcap", [*before, seen(300, 9, other, station, 64)])
@@ -364,7 +364,7 @@ def test_the_interface_of_a_host_is_a_delay_line_with_enough_room():
 def test_only_the_kernel_world_is_checked_for_a_kernel():
     assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
-    # A single world always gets the option, and reports if it lacks it.
+    # If there is only one world, it always gets the option, and raises an error if it does not support the option.
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
 
 
@@ -388,7 +388,7 @@ def test_a_damaged_kernel_is_detected_and_rejected(tmp_path, monkeypatch, capsys
 
     assert cli.invoke(["kernel", "path"]) == 1
     assert "is damaged" in capsys.readouterr().err
-    # A kernel without checksum, and one with an invalid manifest.
+    # One kernel has no checksum, and another has an invalid manifest.
     (folder / "kernel.json").write_text(json.dumps({**known, "sha256": None}))
     assert build.find_built().path == program
     (folder / "kernel.json").write_text("[]")

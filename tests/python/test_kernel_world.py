@@ -1,4 +1,4 @@
-"""The kernel world on a real kernel, if this machine has one."""
+"""Tests the kernel world on a real kernel, if this machine has one."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def short() -> lop.Scenario:
 
 @pytest.fixture(scope="module")
 def linux(short: lop.Scenario, tmp_path_factory: pytest.TempPathFactory) -> lop.Run:
-    """One run in virtual time, with captures."""
+    """Returns a run in virtual time, with captures."""
     require("timetravel")
     return short.run(seed=1, world="kernel", kernel="timetravel", pcap=tmp_path_factory.mktemp("pcap"))
 
@@ -109,7 +109,7 @@ STEP = '{ kind = "step", limit = "200 packets", mark_threshold = "5 ms" }'
 
 @pytest.mark.parametrize(("queue", "cc", "wait_ms"), [(RED, "reno", 8), (STEP, "dctcp", 1)], ids=["red", "step"])
 def test_a_queue_that_marks_does_so_as_often_as_the_simulators(queue: str, cc: str, wait_ms: float):
-    """RED marks only a few packets in 8 s at random, so tolerances are wide."""
+    """In 8 s, RED marks only a few packets at random, so the tolerances are wide."""
     require("timetravel")
     scenario = lop.Scenario.from_text(MARKING.replace("QUEUE", queue).replace("CC", cc), "marking.toml")
     linux, simulated = scenario.run(seed=1, world="kernel"), scenario.run(seed=1)
@@ -153,7 +153,7 @@ start = "1 s"
 
 
 def test_a_run_in_virtual_time_repeats_bit_by_bit_next_to_another_run(tmp_path: Path):
-    """Captured times of three flows with random losses agree to the nanosecond."""
+    """The captured times of three flows with random losses agree to the nanosecond."""
     require("timetravel")
     chaos = lop.Scenario.from_text(CHAOS, "chaos.toml")
 
@@ -198,7 +198,7 @@ def test_the_report_names_the_kernel_and_confirms_the_path(linux: lop.Run):
 def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
     """Little's law: packets sent times mean wait = mean backlog times duration.
 
-    Packets still in the queue count only in the backlog.
+    Packets that are still in the queue at the end count only in the backlog.
     """
     for row in linux.links.to_polars().iter_rows(named=True):
         assert row["sojourn_p50_ms"] <= row["sojourn_p95_ms"] <= row["sojourn_max_ms"]
@@ -209,7 +209,7 @@ def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
 
 @pytest.fixture
 def endless(tmp_path: Path):
-    """A process with a run of 10 minutes and its own temporary folder."""
+    """Starts a process with a run of 10 minutes and its own temporary folder."""
     require("timetravel")
     (tmp_path / "short.toml").write_text(SHORT.replace('"6 s"', '"600 s"'))
     code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel', kernel='timetravel')"
@@ -302,7 +302,7 @@ direction = "down"
 @pytest.mark.real_time
 @pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
 def test_a_run_in_real_time_returns_a_valid_result_or_an_error(kind: str, rtt: str):
-    """This kernel may lack netem, so the line has no delay."""
+    """This kernel may not have netem, so the line has no delay."""
     require(kind)
     try:
         run = lop.Scenario.from_text(REAL.replace("RTT", rtt), "real.toml").run(world="kernel", kernel=kind)

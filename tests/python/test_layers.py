@@ -22,7 +22,7 @@ LAYERS = (
     {"cli"},
     {"__init__", "__main__"},
 )
-"""Layers from lowest to highest. `__init__` has the public names."""
+"""The layers, from lowest to highest. `__init__` has the public names."""
 
 SLOW = {
     "anywidget",
@@ -42,7 +42,7 @@ SLOW = {
 SLOW |= {"pyroute2", "rich"}
 """Libraries that load for tens of milliseconds or more."""
 EVERY_START = {"__init__", "__main__", "interrupts", "cli", "cli.completion", "cli.options"}
-"""Modules of every help page and every press of TAB. They import others when needed."""
+"""Modules that are loaded for every help page and every press of TAB. They import other modules only when needed."""
 
 
 def test_every_import_points_to_a_lower_layer():
@@ -101,7 +101,7 @@ def rank(module: str) -> int:
 
 @cache
 def arrows() -> list[tuple[str, str, int]]:
-    """Source, target and line of the package's own imports."""
+    """Returns the imports within the package: source, target and line."""
     return [
         (name(path), target, node.lineno)
         for path in modules()
@@ -111,7 +111,7 @@ def arrows() -> list[tuple[str, str, int]]:
 
 
 def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
-    """Imports inside functions: module, imported module, line, and slow libraries."""
+    """Returns the imports inside functions: module, imported module, line, and slow libraries."""
     for path in modules():
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -123,7 +123,7 @@ def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
 
 
 def imports_of(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Imports that this code executes, without those for types and inside a module's functions."""
+    """Returns the imports that this code executes, without imports for types and imports inside functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
@@ -136,7 +136,7 @@ def for_types(node: ast.AST) -> bool:
 
 
 def single(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[str]]]:
-    """The names of an import statement, and the modules of the package that each name refers to."""
+    """Returns the names of an import statement, and the modules of the package that each name refers to."""
     for alias in node.names:
         one = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
         yield one, list(targets(one, path))
@@ -160,14 +160,14 @@ def at_head() -> dict[str, tuple[set[str], set[str]]]:
 
 
 def packages(module: str) -> set[str]:
-    """The packages of a module, which load before it."""
+    """Returns the packages of a module. They load before the module."""
     parts = module.split(".")
     return {".".join(parts[:length]) for length in range(1, len(parts))}
 
 
 @cache
 def loads(module: str) -> set[str]:
-    """Slow libraries that load with a module."""
+    """Returns the slow libraries that load with a module."""
     done: set[str] = set()
     ahead = {module}
     while ahead:

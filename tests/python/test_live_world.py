@@ -1,4 +1,4 @@
-"""Short runs on real packets, if this machine allows them."""
+"""Tests short runs with real packets, if this machine allows them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = [
 
 TRIES = 3
 LATEST_MS = 100.0
-"""Longest stall in ms. After a longer one, a run of 1.5 s is too short to compare data."""
+"""Longest accepted stall in ms. After a longer stall, a run of 1.5 s is too short to compare data."""
 
 SHORT = """\
 [scenario]
@@ -65,7 +65,7 @@ def scenario(**settings: str) -> lop.Scenario:
 def live(
     ours: tuple[str, ...] = (), pcap: Path | None = None, its: lop.Scenario | None = None, **settings: str
 ) -> lop.Run:
-    """A run without long stalls, or a skipped test."""
+    """Returns a run without long stalls, or skips the test."""
     for _ in range(TRIES):
         if pcap is not None:
             shutil.rmtree(pcap, ignore_errors=True)
@@ -107,7 +107,7 @@ def test_each_flow_arrives_with_any_tcp_at_its_ends(captured: tuple[lop.Run, Pat
     assert got["voice"] == pytest.approx(expected["voice"], rel=0.2)
     assert run.links["sent_packets"].min() > 20
     flows = run.flows.to_polars()
-    assert flows["rtt_min_ms"].min() > 10  # one way of a datagram
+    assert flows["rtt_min_ms"].min() > 10  # This is the one-way delay of a datagram.
     assert flows.filter(flows["name"] == "download")["rtt_min_ms"].item() > 20
     assert flows.filter(flows["name"] == "pages")["transfers"].item() == 2
     profiles = dict(zip(flows["name"], flows["profile"], strict=True))
@@ -149,7 +149,8 @@ def test_a_capture_between_user_space_and_kernel_tcp_is_complete(tmp_path: Path)
 
 
 def test_packets_between_two_user_space_ends_cross_the_kernel(tmp_path: Path):
-    """Packets cross one more hop than in the simulator: the kernel. ACC's TCP options still reach the other end."""
+    """Packets cross one more hop than in the simulator, which is the kernel. ACC's TCP options still reach the other
+    end."""
     captures = tmp_path / "pcap"
     acc = {"stack.ack_policy": "acc_peerwin", "stack.max_delack": "8", "stack.min_acks_per_window": "5"}
     run = live(("client", "server"), pcap=captures, **acc)
@@ -228,7 +229,7 @@ def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monk
 
 
 def _agents(folder: Path) -> list[str]:
-    """Processes of runs with files in this folder."""
+    """Returns the processes of runs that have files in this folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -288,7 +289,7 @@ def _goodput_and_ack_ratio(run: lop.Run) -> tuple[float, float]:
 def test_worlds_are_compared_with_quic_at_both_ends():
     its = lop.Scenario.from_text(QUIC, "quic.toml")
     live(("client", "server"), its=its)
-    # One loss at another time changes the mean RTT by 10 %.
+    # If one loss happens at another time, the mean RTT changes by 10 %.
     tolerances = {"goodput_bps": 0.05}
     compared = compare(its, ("sim", "live"), repeat=1, ours=("client", "server"), tolerances=tolerances)
     assert not compared.beyond(), compared.table().to_polars()

@@ -17,14 +17,14 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_max_min_on_a_parking_lot() -> None:
-    # One flow crosses links of 10, 8 and 10 that each carry another flow. The middle link fills first, at 4 per flow.
-    # The outer flows get the remaining 6.
+    # One flow crosses three links with rates of 10, 8 and 10. Each link also carries another flow. The middle link
+    # fills first, at 4 per flow. The outer flows get the remaining 6.
     rates = metrics.max_min_rates([[0, 1, 2], [0], [1], [2]], [10, 8, 10])
     assert rates.tolist() == pytest.approx([4, 6, 4, 6])
 
 
 def test_max_min_stops_at_a_limit_and_redistributes_the_rest() -> None:
-    # A flow limited to 1 of 10 leaves 4.5 for each other flow.
+    # If one flow is limited to 1 of 10, each other flow gets 4.5.
     assert metrics.max_min_rates([[0], [0], [0]], [10], [1, None, None]).tolist() == pytest.approx([1, 4.5, 4.5])
     # Without a link, only the flow's limit applies.
     assert metrics.max_min_rates([[], []], [10], [None, 3]).tolist() == [math.inf, 3]
@@ -42,7 +42,7 @@ def test_under_max_min_no_flow_can_improve() -> None:
         rates = metrics.max_min_rates(routes, capacities)
         load = [sum(rates[flow] for flow, route in enumerate(routes) if link in route) for link in range(5)]
         assert (np.array(load) <= capacities * (1 + 1e-9)).all()
-        # The bottleneck condition: each flow crosses a full link without a higher rate.
+        # This is the bottleneck condition: each flow crosses a full link on which no flow has a higher rate.
         for flow, route in enumerate(routes):
             full = [link for link in route if load[link] == pytest.approx(capacities[link])]
             assert any(
@@ -52,7 +52,7 @@ def test_under_max_min_no_flow_can_improve() -> None:
 
 
 def test_jain_of_rates_that_are_entitled_to_unequal_shares() -> None:
-    # If 4 and 6 are fair, so are 2 and 3, but not 3 and 3: (0.75 + 0.5)^2 / (2 (0.5625 + 0.25)).
+    # If 4 and 6 are fair rates, then 2 and 3 are fair, but 3 and 3 are not: (0.75 + 0.5)^2 / (2 (0.5625 + 0.25)).
     assert metrics.jain_index(metrics.normalised_rates([2, 3], [4, 6])) == pytest.approx(1)
     assert metrics.jain_index(metrics.normalised_rates([3, 3], [4, 6])) == pytest.approx(1.5625 / 1.625)
     with pytest.raises(ValueError, match="fair rate"):
@@ -60,7 +60,8 @@ def test_jain_of_rates_that_are_entitled_to_unequal_shares() -> None:
 
 
 def test_harm_is_a_share_of_the_value_without_competition() -> None:
-    # The paper's examples: 10 becomes 3, a loss of 70 %; 20 ms become 80 ms, of which 75 % are harm.
+    # These are the paper's examples. If a rate falls from 10 to 3, the harm is 70 %. If a delay grows from 20 ms to 80
+    # ms, the harm is 75 %.
     assert metrics.harm_to_rate(10, 3) == pytest.approx(0.7)
     assert metrics.harm_to_cost(20, 80) == pytest.approx(0.75)
     assert metrics.harm_to_rate(10, 12) == 0
@@ -72,7 +73,7 @@ def test_harm_is_a_share_of_the_value_without_competition() -> None:
 
 
 def test_the_exponent_of_rtt_unfairness() -> None:
-    # At 4 times the RTT, half of the rate is an exponent of 1/2, and 1/16 one of 2.
+    # At 4 times the RTT, half of the rate gives an exponent of 1/2, and 1/16 of the rate gives an exponent of 2.
     assert metrics.rtt_unfairness_exponent(2, 1, 20, 80) == pytest.approx(0.5)
     assert metrics.rtt_unfairness_exponent(1, 16, 80, 20) == pytest.approx(2)
     assert metrics.rtt_unfairness_exponent(1, 2, 20, 80) == pytest.approx(-0.5)
@@ -82,7 +83,7 @@ def test_the_exponent_of_rtt_unfairness() -> None:
 
 def test_shares_over_time_cover_the_bytes_of_each_window() -> None:
     time = np.arange(0.0, 11.0)
-    # 10 bytes per second, and 30 from 5 s on.
+    # One flow delivers 10 bytes per second, and the other 30 bytes per second from 5 s on.
     counters = np.column_stack([10 * time, 30 * np.maximum(time - 5, 0)])
     when, share = metrics.shares_over_time(time, counters, 0, 10, 2)
     assert when.tolist() == list(range(2, 11))
@@ -92,7 +93,7 @@ def test_shares_over_time_cover_the_bytes_of_each_window() -> None:
 
 
 def ramp(shares: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """The second flow's share at 0, 1, 2, ... s; the first has the rest."""
+    """Returns the shares of two flows. `shares` are those of the second flow at 0, 1, 2, ... s."""
     second = np.array(shares)
     return np.arange(len(second), dtype=float), np.column_stack([1 - second, second])
 

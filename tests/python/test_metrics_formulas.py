@@ -11,7 +11,7 @@ from lopsided import metrics
 
 
 def test_performance_is_the_worse_direction() -> None:
-    # One half of the downlink, one quarter of the uplink: the uplink decides.
+    # The download has one half of the downlink, and the upload has one quarter of the uplink. The smaller ratio counts.
     assert metrics.min_normalised_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(0.25)
     # The net goodput hardly shows the starved upload: 1,249 of 2,596 kbit/s.
     assert metrics.normalised_net_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(1249 / 2596)
@@ -26,7 +26,7 @@ def test_performance_bound_fills_exactly_one_direction() -> None:
         uplink = share * up * 1514 / 1448 + share * down / (2 * 1448 * 8) * 66 * 8
         downlink = share * down * 1514 / 1448 + share * up / (2 * 1448 * 8) * 66 * 8
         assert max(uplink / up, downlink / down) == pytest.approx(1.0)
-    # Without ACKs, only headers count. An ACK per segment doubles the uplink's ACKs.
+    # Without ACKs, only headers count. With one ACK per segment, the uplink carries twice as many ACKs.
     assert metrics.two_way_performance_bound(2.4e6, 196e3, ack_bytes=0) == pytest.approx(1448 / 1514)
     assert metrics.two_way_performance_bound(2.4e6, 196e3) == pytest.approx(0.755, abs=0.001)
     assert metrics.two_way_performance_bound(2.4e6, 196e3, segments_per_ack=1) == pytest.approx(0.623, abs=0.001)
@@ -61,7 +61,7 @@ def test_rank_correlation_sees_order_not_shape() -> None:
 
 
 def test_buffer_rules() -> None:
-    # 2.4 Mbit/s times 200 ms is 60 kB or 40 packets; four flows need half.
+    # 2.4 Mbit/s times 200 ms is 60 kB or 40 packets. Four flows need half of that.
     assert metrics.bandwidth_delay_product_bytes(2.4e6, 0.2) == pytest.approx(60_000)
     assert metrics.one_bdp_buffer_packets(2.4e6, 0.2) == pytest.approx(40)
     assert metrics.many_flow_buffer_packets(2.4e6, 0.2, 4) == pytest.approx(20)
@@ -81,7 +81,7 @@ def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: fl
 
 
 def test_uplink_bound_is_where_the_phase_rule_turns() -> None:
-    # By eq 6.5, eq 6.6 is eq 2.5 with the drain time in the RTT. A slightly smaller buffer is out of phase.
+    # By eq 6.5, eq 6.6 is eq 2.5 with the drain time included in the RTT. A slightly smaller buffer is out of phase.
     w_down, w_up, rtt_s, uplink_bps = 75_000.0, 20_000.0, 0.18, 256e3
     bound = metrics.uplink_buffer_bound_packets(w_down, w_up, rtt_s, uplink_bps)
     for packets, phase in ((bound - 0.01, "out of phase"), (bound + 0.01, "in phase")):
@@ -96,10 +96,10 @@ def test_drain_time_is_linear_in_packets() -> None:
 
 def test_diagonal_crossing_is_interpolated() -> None:
     sizes = np.arange(5.0, 55.0, 5.0)
-    # The curve estimate = 30 - size / 2 meets the diagonal at 20.
+    # The curve "estimate = 30 - size / 2" crosses the diagonal at 20.
     crossing = metrics.diagonal_crossing(sizes, 30 - sizes / 2)
     assert crossing.packets == pytest.approx(20) and crossing.side == "crosses"
-    # An estimate of 18 everywhere crosses between two sizes.
+    # If the estimate is 18 for every size, it crosses the diagonal between two sizes.
     assert metrics.diagonal_crossing(sizes, np.full(10, 18.0)).packets == pytest.approx(18)
 
 
@@ -108,7 +108,7 @@ def test_diagonal_crossing_without_and_with_several() -> None:
     above = metrics.diagonal_crossing(sizes, sizes + 4)
     below = metrics.diagonal_crossing(sizes, sizes - 4)
     assert (above.packets, above.side, below.packets, below.side) == (None, "above", None, "below")
-    # Down, up and down: the first downward crossing is the threshold.
+    # The curve crosses down, up and down. The first downward crossing is the threshold.
     wavy = metrics.diagonal_crossing(sizes, sizes + np.array([2.0, -2.0, 2.0, -2.0]))
     assert wavy.packets == pytest.approx(7.5)
     assert wavy.every == pytest.approx((7.5, 12.5, 17.5))
@@ -175,7 +175,7 @@ def test_the_confidence_interval_uses_students_t():
 
 def test_differences_between_strata_do_not_widen_the_interval():
     found = metrics.stratified_interval([[1, 3, None], [11, 13]])
-    # Both variances are 2. Means use 2 of 4 degrees of freedom: t = 4.303.
+    # Both variances are 2. The means use 2 of the 4 degrees of freedom, so t = 4.303.
     assert (found.mean, found.of) == (7, 4)
     assert found.half_width == pytest.approx(4.303 * math.sqrt(2 * (1 / 2 + 1 / 2) / 4))
     assert metrics.stratified_interval([[1, 2, 3]]) == metrics.mean_interval([1, 2, 3])

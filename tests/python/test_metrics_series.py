@@ -12,7 +12,7 @@ def test_counter_rate_interpolates_between_samples() -> None:
     time = [0.0, 10.0, 20.0]
     delivered = [0.0, 10_000.0, 40_000.0]
     assert metrics.counter_rate_bps(time, delivered, 0, 20) == pytest.approx(16_000)
-    # From 5 s (5 kB delivered) to 15 s (25 kB delivered).
+    # The period is from 5 s (5 kB delivered) to 15 s (25 kB delivered).
     assert metrics.counter_rate_bps(time, delivered, 5, 15) == pytest.approx(16_000)
     assert metrics.counter_rate_bps(time, delivered, 10, 20) == pytest.approx(24_000)
     # Nothing is delivered after the last sample.
@@ -72,7 +72,7 @@ SERVICE_S = SEGMENT * 8 / UPLINK_BPS
 
 
 def bunched(per_bunch: int, bunches: int) -> tuple[np.ndarray, np.ndarray]:
-    """ACKs of one segment each, in bunches of `per_bunch`, 1 ms apart."""
+    """Returns ACKs of one segment each, in bunches of `per_bunch`. Within a bunch, they are 1 ms apart."""
     index = np.arange(per_bunch * bunches)
     ready = (index // per_bunch + 1) * per_bunch * SERVICE_S
     return ready + (index % per_bunch) * 0.001, (index + 1) * SEGMENT
@@ -87,7 +87,7 @@ def test_clocked_acks_are_not_compressed() -> None:
 @pytest.mark.parametrize("per_bunch", [2, 5, 10])
 def test_share_and_burst_follow_the_bunch_size(per_bunch: int) -> None:
     found = metrics.ack_compression(*bunched(per_bunch, 40), UPLINK_BPS)
-    # All ACKs but a bunch's first are compressed.
+    # All ACKs except the first of each bunch are compressed.
     assert found.compressed_share == pytest.approx((per_bunch - 1) / per_bunch, abs=0.02)
     assert found.bursts == 40
     assert found.mean_burst_bytes == pytest.approx((per_bunch - 1) * SEGMENT)
@@ -98,7 +98,7 @@ def test_a_delayed_ack_of_two_segments_is_not_compressed_but_a_recovery_jump_mus
     time = np.arange(1, 100) * 2 * SERVICE_S
     acked = np.arange(1, 100) * 2 * SEGMENT
     assert metrics.ack_compression(time, acked, UPLINK_BPS).compressed_share == 0
-    # An ACK that ends a recovery: 20 segments, 10 ms after the previous ACK.
+    # This ACK ends a recovery: it acknowledges 20 segments, 10 ms after the previous ACK.
     time = np.append(time, time[-1] + 0.01)
     acked = np.append(acked, acked[-1] + 20 * SEGMENT)
     assert metrics.ack_compression(time, acked, UPLINK_BPS).compressed_share > 0.05
@@ -127,7 +127,7 @@ def test_a_noisy_cycle_is_found_with_its_period(period_s: float) -> None:
     noise = np.random.default_rng(3).normal(0, 0.3, time.size)
     found = metrics.periodicity(np.sin(2 * np.pi * time / period_s) + noise, step)
     assert found.periodic
-    # The peak may be at a later cycle, but at a whole number of periods.
+    # The peak may be at a later cycle, but its lag is a whole number of periods.
     assert found.period_s is not None
     cycles = found.period_s / period_s
     assert abs(cycles - round(cycles)) * period_s < 2 * step
@@ -174,7 +174,7 @@ TIME = np.arange(0, 120, 0.1)
 
 
 def sawtooth(period_s: float, delay_s: float = 0.0) -> np.ndarray:
-    """A sawtooth like Reno's window, from 0.5 to 1."""
+    """Returns a sawtooth from 0.5 to 1, like Reno's window."""
     return 0.5 + 0.5 * (((TIME - delay_s) / period_s) % 1.0)
 
 
@@ -201,7 +201,7 @@ def test_sawtooths_that_fall_together_are_in_phase_and_alternating_ones_are_not(
 def test_unrelated_sawtooths_have_no_phase_although_both_mostly_grow(period_a: float, period_b: float) -> None:
     a, b = sawtooth(period_a), sawtooth(period_b)
     same_way = np.mean((a[10:] > a[:-10]) == (b[10:] > b[:-10]))
-    assert same_way > 0.5  # what a naive detector would call in phase
+    assert same_way > 0.5  # A naive detector would call this "in phase".
     assert phase(a, b).verdict == "neither"
 
 
@@ -214,7 +214,7 @@ def test_a_slow_common_growth_is_not_phase() -> None:
 
 
 def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
-    # Both grow for 1 s in every 4 s, together or alternately, and never fall.
+    # Both windows grow for 1 s in every 4 s, together or alternately, and never fall.
     grows = (TIME % 4) < 1
     stairs, later = np.cumsum(grows), np.cumsum(np.roll(grows, 20))
     assert phase(stairs, stairs * 2, scale_s=0.5).agreement > 0.9
@@ -223,14 +223,14 @@ def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
 
 def test_falls_that_coincide_beyond_chance() -> None:
     slow, fast = sawtooth(20), sawtooth(5)
-    # Each of the five falls of the slow window coincides with a fall of the fast window, which falls every 5 s. So 20 %
-    # of all times are within 0.5 s of a fall.
+    # Each of the five falls of the slow window coincides with a fall of the fast window, which falls every 5 s.
+    # Therefore 20 % of all times are within 0.5 s of a fall.
     together = metrics.fall_coincidence(TIME, slow, TIME, fast, 1, 119, within_s=0.5)
     assert (together.falls, together.share) == (5, 1.0)
     assert together.chance == pytest.approx(0.2, abs=0.01) and together.lift == pytest.approx(5, rel=0.05)
     apart = metrics.fall_coincidence(TIME, slow, TIME, sawtooth(5, delay_s=2.5), 1, 119, within_s=0.5)
     assert apart.share == 0 and apart.lift == 0
-    # Overlapping intervals around falls must not count twice.
+    # Overlapping intervals around falls must be counted only once.
     assert metrics.fall_coincidence(TIME, slow, TIME, sawtooth(1), 1, 119).chance == pytest.approx(1, abs=0.02)
     never = metrics.fall_coincidence(TIME, TIME + 1, TIME, slow, 1, 119)
     assert never.falls == 0 and np.isnan(never.share)

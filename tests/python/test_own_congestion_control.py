@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 CRATE = ROOT / "examples" / "own-congestion-control"
 GUIDE = (ROOT / "docs" / "own-congestion-control.md").read_text()
 
-# Random and burst losses, successive and spurious timeouts, idle periods, new connections.
+# The scenario has random and burst losses, successive and spurious timeouts, idle periods, and new connections.
 HARD = """
 [scenario]
 duration = "30 s"
@@ -62,7 +62,7 @@ def adsl_with(adsl, controller) -> lop.Scenario:
 
 
 class Hearing(Reno):
-    """Records the calls of all connections."""
+    """A congestion control that records the calls of all connections."""
 
     heard: set[str]
 
@@ -79,7 +79,7 @@ class Hearing(Reno):
         super().on_idle(restart_window_bytes)
 
 
-# One profile per way to count ACKs.
+# The test uses one profile for each way to count ACKs.
 @pytest.mark.parametrize("profile", ["linux-6.1", "freebsd-7", "ns2-reno"])
 def test_reno_in_python_equals_the_built_in_reno(profile):
     Hearing.heard = set()
@@ -87,7 +87,7 @@ def test_reno_in_python_equals_the_built_in_reno(profile):
     built_in = own.with_(**{"stack.cc": "reno"}).run()
     assert own.run().digest == built_in.digest
     assert Hearing.heard >= {"loss", "timeout", "idle"}
-    # BSD and ns-2 do not distinguish a segment's later timeouts.
+    # BSD and ns-2 do not distinguish the first timeout of a segment from later ones.
     assert ("timeout again" in Hearing.heard) == (profile == "linux-6.1")
     assert ("undo" in Hearing.heard) == (built_in.flows["undos"].sum() > 0)
 
@@ -177,13 +177,13 @@ def test_losses_are_reported_one_by_one(adsl):
     adsl = adsl.with_(**{"flow.upload.direction": "down"})
     run = adsl_with(adsl, Counting).run()
     octets = sum(end - start for start, end in Counting.lost.items())
-    # Fewer bytes are lost than retransmitted: a segment lost twice counts once, and one retransmitted by a timeout may
-    # have arrived.
+    # Fewer bytes are lost than retransmitted. A segment that is lost twice counts once, and a segment that a timeout
+    # retransmitted may have arrived.
     assert 0 < octets <= 1448 * run.flows["retransmits"][0]
 
 
 def failing(method, body):
-    """Reno with a method that fails after 10 s."""
+    """Returns a Reno whose method fails after 10 s."""
 
     def instead(self, *arguments):
         return body(self) if self.now_s > 10 else getattr(super(Failing, self), method)(*arguments)
@@ -367,7 +367,7 @@ def test_explain_names_the_option_for_the_users_code(adsl, tmp_path, capsys):
     "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )
 def test_the_stubs_name_every_member(name):
-    """Stubs for editors are written by hand and may lack members."""
+    """The stubs for editors are written by hand, so members may be missing."""
     stubs = (ROOT / "python" / "lopsided" / "_native.pyi").read_text()
     [body] = re.findall(rf"^class {name}:\n(.*?)(?=^\S|\Z)", stubs, re.DOTALL | re.MULTILINE)
     described = set(re.findall(r"^    (?:def )?([a-z_]+)(?:\(|:)", body, re.MULTILINE))

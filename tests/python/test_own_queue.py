@@ -28,7 +28,7 @@ direction = "down"
 
 @lop.queue_discipline("python-fifo")
 class Fifo(lop.QueueDiscipline):
-    """Drop-tail, like the built-in `fifo`."""
+    """A drop-tail queue, like the built-in `fifo`."""
 
     parameters: ClassVar = {"room": 20}
 
@@ -49,7 +49,7 @@ class Fifo(lop.QueueDiscipline):
 
 @lop.queue_discipline("python-slow")
 class Slow(Fifo):
-    """Releases at most one packet every 10 ms."""
+    """A queue that releases at most one packet every 10 ms."""
 
     last_s = -1.0
 
@@ -80,7 +80,7 @@ def test_a_user_queue_works_behind_a_token_bucket_and_in_a_band():
 
 
 def test_a_user_queue_that_delays_packets_sets_the_pace():
-    # 1,448 bytes of payload every 10 ms.
+    # Every 10 ms, 1,448 bytes of payload are sent.
     assert 0.95 * 1.158e6 < run("python-slow").flows["goodput_bps"][0] < 1.16e6
 
 
@@ -156,7 +156,7 @@ def test_the_command_line_accepts_a_user_queue_and_its_run_folder_needs_no_code(
     own = ["--discipline", f"{tmp_path}/mine.py:Mine"]
     out = tmp_path / "out"
     assert cli.invoke(["run", str(file), *own, "--set", "link.down.queue.kind=Mine", "--out", str(out)]) == 0
-    # The other process lacks the class.
+    # The other process does not have the class.
     program = (
         f"import lopsided as lop; run = lop.Run.load({str(out)!r}); print(run.scenario.to_toml()); run.scenario.run()"
     )
@@ -184,7 +184,7 @@ def test_the_command_line_shows_where_the_users_queue_failed(tmp_path, monkeypat
 
 
 class Limited(lop.QueueDiscipline):
-    """Drop-tail with the key `limit`."""
+    """A drop-tail queue with the key `limit`."""
 
     parameters: ClassVar = {"limit": 30}
 

@@ -34,7 +34,7 @@ def test_an_extra_ack_is_found_where_it_was_sent(adsl):
     eager = adsl.with_(**{"flow.download.receiver_stack.delayed_ack": "off"})
     found = packets.compare_arms([Arm("delayed", adsl, "sim"), Arm("eager", eager, "sim")])
     first = found.first.first
-    # It shows first at the end that sends the ACKs.
+    # The difference first appears at the end that sends the ACKs.
     assert (first.host, first.flow, first.sender) == ("client", "download", False)
     assert "ack" in first.fields
     at_sender = next(one for one in found.found if one.host == "server" and one.flow == "download")
@@ -51,7 +51,7 @@ def test_ignored_fields_do_not_differ_and_unknown_fields_are_rejected(adsl):
     arms = [Arm("one", short, "sim"), Arm("other", named, "sim")]
     first = packets.compare_arms(arms).first.first
     assert "window" in first.fields
-    # A larger window has another scale, and later other ACKs.
+    # A larger window gives another window scale, and later other ACKs.
     later = packets.compare_arms(arms, ignored=["window", "syn_options"]).first.first
     assert later.time_s > first.time_s and not {"window", "syn_options"} & set(later.fields)
     with pytest.raises(UsageError, match="no field 'colour'"):
@@ -79,7 +79,7 @@ def test_kept_linux_runs_are_compared_with_new_simulations(adsl, capsys):
     for name, scenario in (("one", short), ("two", eager)):
         packets.keep(scenario, Path("kept") / name, seed=2, world="sim")
     assert packets.against(Run.load("kept/one")).first is None
-    # The scenario has changed since the captures.
+    # The scenario has been changed since the captures were made.
     text = Path("kept/two/scenario.toml").read_text()
     Path("kept/two/scenario.toml").write_text(Path("kept/one/scenario.toml").read_text())
     assert packets.against(Run.load("kept/two")).parted is not None

@@ -1,4 +1,4 @@
-"""The laboratory as one page, also in a real browser."""
+"""Tests the page of the laboratory, also in a real browser."""
 
 import http.client
 import json

@@ -48,7 +48,7 @@ def test_one_way_cells_match_the_authors_code(m: Measurements, line: str, scheme
     authors = tables.authors("A", line, scheme)
     assert authors is not None
     measured = m.row("one-way", line=line, scheme=scheme.key)
-    # Within 5 %, or the spread of the authors' runs. The window varies as the throughput does.
+    # The tolerance is 5 %, or the spread of the authors' runs if larger. The window varies as much as the throughput.
     spread = max(0.05, authors["throughput_std_mbps"] / authors["throughput_mbps"])
     assert measured["throughput_bps"] / 1e6 == pytest.approx(authors["throughput_mbps"], rel=spread)
     assert measured["cwnd_packets"] == pytest.approx(authors["cwnd_packets"], rel=spread)
@@ -73,7 +73,7 @@ def test_the_arithmetic_of_section_4_is_printed_to_the_digit(m: Measurements) ->
 
 
 def test_the_part_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> None:
-    """In the simulator, which is faster, with its TCP at both ends."""
+    """The test runs in the simulator, which is faster, with the simulator's TCP at both ends."""
     assert paper.live is not None
     measured = run_experiments(paper.live, paper.live.experiments, 1, run_jobs)
     made = {figure.name: figure.make(measured) for figure in paper.live.figures}

@@ -1,4 +1,4 @@
-"""cake2018: the scenarios have their sources' settings, and claims fail with contrary ones."""
+"""cake2018: the scenarios have the settings of their sources, and claims fail with contrary settings."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ Section 2,,rate,2,Mbit/s,eq,setting,
 
 
 def toy(folder: Path) -> Paper:
-    """A small paper: one experiment, one figure, a claim that holds, one that fails, and an assumption."""
+    """Returns a small paper: one experiment, one figure, a claim that holds, a claim that fails, and an assumption."""
     (folder / "scenarios").mkdir()
     (folder / "scenarios" / "line.toml").write_text(SCENARIO)
     (folder / "published.csv").write_text(PUBLISHED)
@@ -156,7 +156,7 @@ def test_medians_are_over_seeds_that_all_settings_share(paper: Paper) -> None:
     assert every.filter(pl.col("queue_packets") == 40)["seed"].to_list() == [7, 8, 9]
     for row in lab.table("queues").rows(named=True):
         values = every.filter(pl.col("queue_packets") == row["queue_packets"])["goodput_bps"].to_numpy()
-        assert np.ptp(values) > 0  # the start's jitter differs by seed
+        assert np.ptp(values) > 0  # The jitter of the start times depends on the seed.
         assert row["goodput_bps"] == np.median(values)
         assert (row["goodput_bps_low"], row["goodput_bps_high"]) == (values.min(), values.max())
         assert row["runs"] == 3
@@ -164,7 +164,7 @@ def test_medians_are_over_seeds_that_all_settings_share(paper: Paper) -> None:
 
 def test_another_first_seed_moves_every_case(paper: Paper) -> None:
     lab = run_experiments(paper, paper.experiments, 2, run_jobs, seed=101)
-    # Seed 1 means the scenario's own, 7.
+    # Seed 1 stands for the scenario's own seed, which is 7.
     assert set(lab.runs("queues")["seed"].to_list()) == {107, 108}
     with pytest.raises(UsageError, match="exceed 2"):
         run_experiments(paper, paper.experiments, 2, run_jobs, seed=2**64 - 7)
@@ -222,10 +222,10 @@ def test_a_random_claim_has_more_seeds_and_states_in_how_many_it_holds(paper: Pa
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
     assert found.counts()[-1] == "1 of these is a coin toss; seeds in which it holds: more 2 of 4"
-    # The counts mention statements that hold with some seeds only.
+    # The counts also mention statements that hold only with some seeds.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
-    # The requested repetitions override the default.
+    # The number of repetitions that the caller requests overrides the default.
     assert run(repetitions=2).claims[0].repetitions == 2
 
 
@@ -240,7 +240,7 @@ def test_a_variant_shows_changed_values_and_changed_verdicts(paper: Paper) -> No
 
 
 def test_a_pair_of_variants_changes_each_experiment_by_its_own(paper: Paper) -> None:
-    # The key refers to a flow that the first experiment lacks.
+    # The key refers to a flow that the first experiment does not have.
     (paper.folder / "scenarios" / "other.toml").write_text(SCENARIO.replace('"download"', '"other"'))
     of_other = Statements(("other",))
 
@@ -280,7 +280,7 @@ def test_the_report_is_self_contained_and_its_data_are_next_to_it(paper: Paper, 
     report = page.write(drawn(reproduction, paper.figures), tmp_path / "out").read_text()
     targets = re.findall(r"""(?:href|src)=["']([^"']*)|url\(([^)]*)""", report)
     found = {address or inner for address, inner in targets}
-    # The page of published values is here too.
+    # The page of published values is in this folder too.
     assert found and all(each.startswith("#") for each in found - {"coverage.html"})
     assert "<script" not in report and "@import" not in report
     for words in ("does not hold", "It carries 1.", "about 1.50 Mbit/s", "read off by eye", "downlink rate"):
@@ -314,7 +314,7 @@ def test_the_exit_code_reports_unexpected_verdicts(
     # With other seeds, a verdict may differ by chance, so nothing is reported.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "b", claims_only=True, repeat=1)
     assert code == 0 and "not as recorded" not in printed
-    # Not compared at other seeds either. The report names the first seed.
+    # Verdicts at other seeds are not compared either. The report names the first seed.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "d", claims_only=True, seed=5)
     assert code == 0 and "not as recorded" not in printed and ", from 5; digests" in printed
     page = (tmp_path / "d" / "claims" / "report.html").read_text(encoding="utf-8")
@@ -472,14 +472,14 @@ def test_the_search_for_numbers_ignores_misleading_text() -> None:
     def said(reason: str, *values: float) -> list[str]:
         return unexplained(Verdict(False, "above 0.25", tuple(number("it", value) for value in values), reason))
 
-    # The sign differs.
+    # The sign of the number differs.
     assert said("the score is -0.31", 0.31) == ["-0.31"] and said("the score is +0.31", 0.31) == []
     assert said("costs -8 points", 8.0) == ["-8"] and said("loses 8 points", -8.0) == []
     assert said("5-20 packets", 5.0, 20.0) == []
-    # A number after a reference is a quantity. Only plural nouns have lists.
+    # A number after a reference is a quantity. Only plural nouns start a list.
     assert said("in phase 2, 30 packets wait and in phase 3 and 45 ms later", 1.0) == ["30", "45"]
     assert said("sections 5.1.3 and 5.1.4, tables 3-1 to 3-2") == []
-    # Words of quantity count, counts of links do not.
+    # Words that express a quantity are checked, but numbers of links are not.
     assert said("longer than two minutes, twice as often, on three links", 1.0) == ["two", "twice"]
     assert said("longer than two minutes", 2.0) == []
 
@@ -569,7 +569,7 @@ def test_all_studies_are_summarised_on_one_page(paper: Paper, monkeypatch: pytes
     assert "nothing to &lt;draw&gt;" in page and not (out / "toy2025").exists()
     for link in re.findall(r'(?:href|src)="([^"#]+)"', page):
         assert (out / link).is_file(), link
-    # The folder can be written again, unless it has other files.
+    # The folder can be written again, unless it contains other files.
     assert papers.reproduce_all(out, 1, console) == 1
     (out / "toy2024" / "notes.txt").write_text("mine")
     with pytest.raises(FolderError, match=r"notes\.txt"):
@@ -577,7 +577,7 @@ def test_all_studies_are_summarised_on_one_page(paper: Paper, monkeypatch: pytes
 
 
 def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper) -> None:
-    """A claim on one seed reads another experiment's same seed."""
+    """If a claim is judged on one seed, it reads the same seed of another experiment."""
     lab = run_experiments(paper, paper.experiments, 3, run_jobs)
     last = lab.repetition(2).instead("queues", "queues").repetition(2)
     assert last.runs("queues")["repetition"].unique().to_list() == [2]
@@ -636,7 +636,7 @@ def test_bounds_wider_than_the_statement_are_found(paper: Paper) -> None:
     claim = Statements(("queues",))("Between 14 to 15.5 Mbit/s.", "section 1")(lambda m: between(14, 16, []))
     assert wider_than_said(claim, between(14, 16, [Measured("rate", 15.7)])) == ["from 14 to 16 for 14 to 15.5"]
     assert wider_than_said(claim, between(14, 15.5, [Measured("rate", 15.7)])) == []
-    # Another quantity's range is ignored.
+    # The range belongs to another quantity, so it is ignored.
     assert wider_than_said(claim, between(0, 30, [Measured("time", 15.7)])) == []
 
 
@@ -676,7 +676,7 @@ def test_a_variant_changes_only_its_own_settings(paper: Paper) -> None:
     case = Case("line.toml", {"queue": "{ harddrop = false }", "burst": "4"}, {})
     edited = Variant("other", {"rtt": "5 ms"}, {"harddrop = false": "harddrop = true", "burst": "3", "missing": "1"})
     assert edited.applied_to(case).overrides == {"queue": "{ harddrop = true }", "burst": "3", "rtt": "5 ms"}
-    # Unvaried experiments keep their measurements.
+    # Experiments that are not varied keep their measurements.
     other = replace(paper.experiments[0], key="other")
     assumption = replace(paper.assumptions[0], experiments=("other",))
     wide = replace(paper, experiments=(*paper.experiments, other), assumptions=(assumption,), varied=("queues",))
@@ -774,7 +774,7 @@ def test_an_experiment_beyond_the_paper_waits_for_full(paper: Paper, tmp_path: P
     found = run_paper(usual, run_jobs, figures=usual.figures, claims=True, sensitivity=True, repetitions=1)
     assert set(found.digests) == {"queues"} and [each.claim.key for each in found.claims] == ["moves", "miracle"]
     assert [each.varied[0][0].experiments for each in found.sensitivities] == [("queues",)]
-    # It counts separately.
+    # This statement is counted separately.
     assert found.counts() == ["1 of the paper's 2 statements hold", "1 more statement is judged with --full"]
     page.write(drawn(found, usual.figures), tmp_path / "out")
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

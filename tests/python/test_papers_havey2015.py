@@ -80,12 +80,12 @@ LENGTHS = {
     "fwp-repair": "2 s",
     "alone": "130 s",
 }
-"""Durations in which every flow runs. Others are `SHORT`."""
+"""Durations in which every flow runs. Other experiments run for `SHORT`."""
 
 
 @pytest.mark.slow
 def test_reasons_state_what_was_measured():
-    """Every number in a reason must come from the (random) measurements."""
+    """Every number in a reason must come from the measurements, which are random here."""
     paper = load("havey2015")
     short = {each.key: {"scenario.duration": LENGTHS.get(each.key, "32 s")} for each in EXPERIMENTS}
     m = of_one_case_each(paper, EXPERIMENTS, short)
@@ -163,7 +163,7 @@ to = "home"
 
 
 def test_the_queue_of_an_interconnect_two_networks_away_is_sensed():
-    """Section 7.1: the congested link is another provider's, without managed queue."""
+    """Section 7.1: the congested link belongs to another provider and has no managed queue."""
 
     def rtt_ms(queue: str) -> float:
         scenario = lop.Scenario.from_text(INTERCONNECT, "interconnect.toml").with_(

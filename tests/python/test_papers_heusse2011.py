@@ -21,9 +21,9 @@ PAPER = "heusse2011"
 def test_equal_buffers_give_equal_throughputs_and_unequal_ones_their_ratio() -> None:
     for unit in setup.UNITS:
         assert model.windows(unit, 50, 50).ratio == pytest.approx(1)
-    # ACKs take 26 of 1,500 bytes, so the windows' ratio is slightly larger.
+    # ACKs take 26 of 1,500 bytes, so the ratio of the windows is slightly larger.
     assert model.windows("bytes", 50, 25).ratio == pytest.approx(2, rel=0.03)
-    # ACKs of 50 segments fill 25 packets.
+    # The ACKs of 50 segments fill 25 packets.
     assert model.windows("packets", 50, 35).ratio == pytest.approx((50 - 17.5) / (35 - 25))
     assert math.isnan(model.windows("packets", 50, 25).ratio)
 
@@ -37,7 +37,7 @@ def test_a_line_whose_buffer_drains_more_slowly_is_full() -> None:
 
 
 def _byte_buffers(paper: Paper, overrides: Overrides) -> Measurements:
-    """Equal and matched byte buffers, with one seed."""
+    """Runs equal and matched byte buffers with one seed."""
     sizes = {(line.name, size) for line in setup.LINES for size in (line.matched, setup.DOWNLINK_BUFFER)}
     sweep = paper.experiment("sweep")
     cases = tuple(

@@ -1,4 +1,5 @@
-"""merritt2010: scenarios agree with the thesis, and claims that hold for every seed hold. One seed."""
+"""merritt2010: the scenarios agree with the thesis, and the claims that hold for every seed hold. Tests use one
+seed."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def test_the_scenario_equals_tables_4_1_to_4_4(paper: Paper, line: AccessLine) -
         }
         link = written["link"][direction]
         assert link["rate"] == f"{printed['cir']:.0f} kbit/s"
-        # The burst is published in bits (MER-A03), stored in bytes. The credit fits the rate (MER-M11).
+        # The burst is published in bits (MER-A03) and stored in bytes. The credit agrees with the rate (MER-M11).
         assert link["shaper"]["burst"] == f"{printed['bc'] / 8:.0f} B"
         assert link["shaper"]["refill_interval"] == f"{printed['tc']:.0f} ms"
         assert printed["bc"] == printed["cir"] * printed["tc"]
@@ -104,8 +105,8 @@ def test_the_scripts_formula_is_window_over_rtt(m: Measurements, line: AccessLin
     for packets in BUFFERS:
         shares = [at(m, line, packets, name).median for name in ("logged_down", "logged_up")]
         assert at(m, line, packets, "logged_performance").median == min(shares)
-    # With rare losses, window over RTT equals goodput, but for headers and slow start. The slowest uplink retransmits
-    # more.
+    # If losses are rare, window divided by RTT equals goodput, except for headers and slow start. The slowest uplink
+    # retransmits more.
     near = 0.25 if line.name == "3000/100" else 0.1
     assert abs(at(m, line, 20, "logged_down").median - at(m, line, 20, "down_share").median) < near
 
@@ -208,9 +209,9 @@ def test_the_field_procedure_depends_on_where_it_starts(m: Measurements) -> None
     def of_field(name: str) -> list[float]:
         return main(m, name, "field").median.tolist()
 
-    # Up to 30 s the downloads are identical: the first slow start sets the largest window.
+    # Up to 30 s, the downloads are identical, because the first slow start determines the largest window.
     assert of_field("max_cwnd_down_bytes") == main(m, "max_cwnd_down_bytes").median.tolist()
-    # The buffer limits the upload's largest window, and so the estimate.
+    # The buffer limits the upload's largest window, and therefore the estimate.
     assert of_field("max_cwnd_up_bytes")[-1] > 3 * of_field("max_cwnd_up_bytes")[0]
     assert of_field("estimate_packets")[-1] < of_field("estimate_packets")[0] - 10
 

@@ -1,4 +1,4 @@
-"""orosz2010: the scenario agrees with the letter, and claims that hold for every seed hold. One seed."""
+"""orosz2010: the scenario agrees with the letter, and the claims that hold for every seed hold. Tests use one seed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from of_papers import outside_panels, printed_results, reasons_beyond_the_data
 pytestmark = pytest.mark.slow
 PAPER = "orosz2010"
 
-# 1,492 bytes with PPPoE and LLC/SNAP in AAL5 fill 32 cells of 53 bytes.
+# With PPPoE and LLC/SNAP in AAL5, 1,492 bytes fill 32 cells of 53 bytes.
 WIRE_SHARE = 1492 / (32 * 53)
 
 
@@ -82,7 +82,7 @@ def test_every_variant_by_itself_fills_the_line(m: Measurements) -> None:
 
 
 def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
-    """At most one window per upload waits, so almost nothing is dropped."""
+    """At most one window per upload waits in the queue, so almost nothing is dropped."""
     for each in OTHERS:
         for window in WINDOWS:
             segments = window * 1024 / 1440
@@ -95,7 +95,7 @@ def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
             assert two > one, (each.title, window)
             for phase in (2, 3):
                 # The largest upload windows leave room for about 100 ACKs. After a recovery, the receiver acknowledges
-                # each segment, which can exceed this room.
+                # each segment. These ACKs can exceed the room.
                 assert value(m, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window).median < 25
 
 
@@ -158,7 +158,7 @@ def test_a_deeper_modem_buffer_costs_the_download_more(m: Measurements) -> None:
     }
     assert shares[5] > 0.95 and shares[20] > 0.9
     assert shares[200] < shares[100] < shares[50] < shares[30]
-    # Vegas yields to one upload, except with the smallest buffer.
+    # Vegas reduces its window for one upload, except with the smallest buffer.
     for packets in BUFFERS[1:]:
         assert value(m, VEGAS, "share_2", "buffers", uplink_buffer_packets=packets).median < 0.3
 

@@ -1,5 +1,5 @@
-"""RFC 3449 as a study: paths and mechanisms are the RFC's, each row of its tables has a verdict or a reason. One
-seed."""
+"""RFC 3449 as a study: paths and mechanisms are those of the RFC, and each row of its tables has a verdict or a reason.
+Tests use one seed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_mechanism_holds_only_with_gain_and_without_harm() -> None:
 
     assert is_good(found(1.2, 0.9)) and is_good(found(0.9, 1.2))
     assert not helps(found(1.05, 1.0))
-    # A gain does not outweigh a starved flow.
+    # A gain in one direction does not outweigh a starved flow in the other.
     assert not is_good(found(6.0, 0.4)) and not is_good(found(0.7, 2.0))
 
 
@@ -69,12 +69,12 @@ def test_receivers_send_the_configured_number_of_acks(m: Measurements) -> None:
 
 
 def test_the_sweep_follows_the_arithmetic(m: Measurements) -> None:
-    """A deep buffer drops no ACK, so the download fills d / k of its line (section 3.1)."""
+    """A deep buffer drops no ACK. The download then fills d / k of its line (section 3.1)."""
     for d in (1, 2):
         labels = {"d": d, "compression": "none", "uplink_buffer_packets": setup.DEEP}
         curve = m.curve("ratio", "down_bps", "k", **labels)
         for k, rate in zip(curve.x, curve.median / curve.first, strict=True):
-            # The first window waits for no ACK.
+            # The first window does not wait for ACKs.
             assert rate == pytest.approx(min(1, d / k), abs=0.02), (d, k)
 
 

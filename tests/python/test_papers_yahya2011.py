@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 PAPER = "yahya2011"
 
 RUN = {"without-sack": (19,), "combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
-"""Numbers of the tests that run here in addition to the baselines, by experiment."""
+"""The numbers of the tests that run here in addition to the baselines, by experiment."""
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +118,7 @@ def test_the_average_of_tcptrace_excludes_netem(m: Measurements) -> None:
     for test in BASELINES[4:]:
         behind, beyond = (value(m, test, name).median for name in ("rtt_ms", "end_to_end_rtt_ms"))
         assert behind < 10 and beyond - behind > 100
-        # Data is sent once, with at least one ACK per two segments.
+        # Data is sent once, and there is at least one ACK per two segments.
         assert 100_000 < value(m, test, "total_packets").median < 160_000
     assert value(m, BASELINES[4], "rtt_ms", experiment="in-network").median > 100
 
@@ -195,7 +195,7 @@ def test_the_slower_path_logs_in_later() -> None:
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper) -> None:
-    """5 % of the size is enough: reasons do not depend on it."""
+    """A run with 5 % of the size is sufficient, because reasons do not depend on the size."""
     small = {f"flow.{flow}.app": "5242880 B" for flow in ("S1", "S2")}
     others = ("preflight", "course", "dialogue", "kernel", "kernel-pair")
     experiments = [each for each in paper.experiments if each.key not in others]
@@ -230,5 +230,5 @@ def test_every_printed_throughput_rtt_and_retransmission_is_a_result_of_the_repo
         metric: sum(each.metric == metric and each.where.startswith("Section 3") for each in paper.published)
         for metric in (THROUGHPUT, "rtt_average", "retransmitted_data_packets")
     }
-    # The extracted text lacks the throughput of baselines 6 and 7 (YAH-A05).
+    # The throughput of baselines 6 and 7 is missing in the extracted text (YAH-A05).
     assert counted == {THROUGHPUT: 8 + 48 - 2, "rtt_average": 8 + 48, "retransmitted_data_packets": 24}

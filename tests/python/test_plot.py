@@ -1,4 +1,4 @@
-"""Texts and panels of figures. No test checks their appearance."""
+"""Tests the texts and panels of figures. No test checks their appearance."""
 
 import numpy as np
 import pytest

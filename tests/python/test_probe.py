@@ -20,7 +20,7 @@ pytestmark = pytest.mark.real_time
 
 @pytest.fixture(scope="module")
 def port():
-    """A sink that runs during the tests of this module."""
+    """Runs a sink during the tests of this module."""
     ready, stop, found = threading.Event(), threading.Event(), []
 
     def note(text: str) -> None:
@@ -37,7 +37,7 @@ def port():
 
 
 def run_until_all_send(*arguments: object, **options: object) -> list[probe.Log]:
-    """Repeats the run until all flows send: flows end at fixed times, and this machine may stall."""
+    """Repeats the run until all flows send. Flows end at fixed times, and this machine may stall."""
     for _ in range(5):
         logs = probe.run(*arguments, **options)  # type: ignore[arg-type]
         if all(log.received and len(log.samples) > 2 for log in logs):
@@ -85,7 +85,7 @@ WRONG = [
 
 
 def request(**changes: object) -> bytes:
-    """A download request with changed fields."""
+    """Returns a download request with changed fields."""
     wish = {"role": "data", "token": "t", "flow": FLOW, "interval_s": 0.02}
     return json.dumps(wish | changes).encode() + b"\n"
 
@@ -170,7 +170,7 @@ def test_the_sink_survives_invalid_input(port: int):
             connection.settimeout(10)
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
-    # The sink still works, however slow this machine is.
+    # The sink still works, even if this machine is slow.
     (log,) = probe.run("127.0.0.1", probe.plan(down=1, up=0, duration_s=20.0, size=100_000, cc=None), port=port)
     assert log.received == 100_000
 
@@ -226,7 +226,7 @@ stop.set()
 
 @pytest.mark.slow
 def test_either_end_can_use_the_user_space_tcp():
-    """Firewall rules need root, which a namespace gives."""
+    """Firewall rules need root, which a namespace provides."""
     room = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
     with contextlib.suppress(FileNotFoundError):
         if subprocess.run([*room, "true"], check=False).returncode == 0:

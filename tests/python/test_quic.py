@@ -1,4 +1,4 @@
-"""QUIC flows from Python: settings, tables, and studies."""
+"""Tests QUIC flows from Python: settings, tables, and studies."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ _QUEUE = {"limit": "50 packets"}
 def test_each_part_that_reads_tcp_headers_is_noted(key: str, value: Any, name: str):
     noted = doubts(scenario(**{f"link.up.{key}": value}))
     assert any(f"`{name}` reads TCP headers and has no effect" in doubt for doubt in noted), noted
-    # The TCP flow has headers to act on.
+    # The remedy can act on the headers of the TCP flow.
     both = Scenario.from_text(LINE + '[[flow]]\nname = "tcp"\ndirection = "down"\n', "both")
     assert not any("no effect" in doubt for doubt in doubts(both.with_(**{f"link.up.{key}": value})))
 
@@ -114,7 +114,7 @@ def test_a_story_names_what_limited_the_sender():
 
 
 def records(file: Path) -> list[Any]:
-    """Records of a JSON text sequence (RFC 7464)."""
+    """Returns the records of a JSON text sequence (RFC 7464)."""
     texts = file.read_text().split("\x1e")
     assert texts[0] == "" and all(text.endswith("\n") for text in texts[1:])
     return [json.loads(text) for text in texts[1:]]

@@ -1,4 +1,4 @@
-"""QUIC's ACKs in captures have RFC 9000's sizes and the configured ratio."""
+"""The ACKs of QUIC in captures have the sizes of RFC 9000, and their number agrees with the configured ratio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IPV4, UDP, CONNECTION_ID, TAG = 20, 8, 8, 16
 
 
 def datagrams(file: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Source address and UDP datagram of each pcapng packet."""
+    """Yields the source address and the UDP datagram of each packet in a pcapng file."""
     octets, at = file.read_bytes(), 0
     while at < len(octets):
         kind, size = struct.unpack_from("<II", octets, at)
@@ -31,7 +31,7 @@ def datagrams(file: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def varint(octets: bytes, at: int) -> tuple[int, int]:
-    """Decodes a variable-length integer (RFC 9000, section 16) and returns the next position."""
+    """Decodes a variable-length integer (RFC 9000, section 16). Returns its value and the next position."""
     size = 1 << (octets[at] >> 6)
     return int.from_bytes(octets[at : at + size], "big") & ((1 << (8 * size - 2)) - 1), at + size
 
@@ -41,7 +41,7 @@ def varint_size(value: int) -> int:
 
 
 def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
-    """Returns a pure ACK's ranges, and its IPv4 size by RFC 9000."""
+    """Returns the ranges of a pure ACK, and its IPv4 size by RFC 9000."""
     first = udp[UDP]
     if first & 0x80:
         return None
@@ -67,7 +67,8 @@ def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
         marks.append(mark)
     if at != len(frames):
         return None
-    # Section 17.3.1: header. Section 19.3: type, largest, delay, count, ranges and gaps, ECN counts.
+    # Section 17.3.1 defines the header. Section 19.3 defines type, largest, delay, count, ranges and gaps, and ECN
+    # counts.
     lengths = [end - start for start, end in ranges]
     numbers = [largest, delay, count, *lengths, *gaps, *marks]
     frame = 1 + sum(map(varint_size, numbers))
@@ -110,21 +111,21 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
 @pytest.mark.parametrize(
     ("acks", "least", "most"),
     [
-        # Every second packet.
+        # These stacks acknowledge every second packet.
         *((name, 1.8, 2.2) for name in ("quinn", "ngtcp2", "msquic", "quic-go", "neqo")),
-        # Chrome: every 10th packet, and at the latest 25 % of an RTT after the first.
+        # Chrome acknowledges every 10th packet, and at the latest 25 % of an RTT after the first packet.
         ("chrome", 8, 10.5),
         ("mvfst", 8, 10.5),
-        # picoquic: 25 % of a window of up to 117 packets, or 10 ms, at 833 packets/s.
+        # picoquic acknowledges after 25 % of a window of up to 117 packets, or after 10 ms, at 833 packets/s.
         ("picoquic", 7, 11),
-        # quicly: 12.5 % of the window, after the first 1,000 packets.
+        # quicly acknowledges after 12.5 % of the window, once the first 1,000 packets have passed.
         ("quicly", 8, 25),
     ],
 )
 def test_a_preset_acknowledges_as_its_stack(acks: str, least: float, most: float):
     changed = {"flow.it.transport.acks": acks, "scenario.duration": "6 s", "record.interval": "1 s"}
     run = Scenario.from_text(LINE, acks).with_(**changed).run()
-    # Presets start differently, so use the last 3 s. Counters count from the start.
+    # The presets start differently, so only the last 3 s are used. Counters count from the start.
     sent = {(row["direction"], round(row["time_s"])): row["sent_packets"] for row in run.queues.rows()}
     ratio = (sent["down", 6] - sent["down", 3]) / (sent["up", 6] - sent["up", 3])
     assert least <= ratio <= most, ratio

@@ -1,4 +1,4 @@
-"""The report: complete, self-contained, safe."""
+"""Tests that the report is complete, self-contained and safe."""
 
 import re
 import xml.etree.ElementTree as Xml
@@ -21,7 +21,7 @@ def page(adsl_run) -> str:
 
 
 class _Loads(HTMLParser):
-    """Collects the URLs that a browser would fetch."""
+    """A parser that collects the URLs that a browser would fetch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ def test_a_report_is_self_contained(page):
 
 
 def drawn(page):
-    """The report without scripts and their data."""
+    """Returns the report without scripts and their data."""
     return re.sub(r"<script.*?</script>", "", page, flags=re.S)
 
 

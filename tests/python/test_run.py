@@ -103,7 +103,7 @@ def test_the_captures_of_all_hosts_are_merged_in_order_of_time(adsl, adsl_run, t
     for flow, delivered in zip(captures.read_index(tmp_path), adsl_run.flows["delivered_bytes"], strict=True):
         times, arrived = captures.arrivals(tmp_path, flow)
         assert list(times) == sorted(times)
-        # Unnecessarily retransmitted data arrives twice; data after a gap is not delivered.
+        # Data that is retransmitted unnecessarily arrives twice. Data after a gap is not delivered.
         assert delivered <= arrived.sum() < 1.05 * delivered
 
 
@@ -121,7 +121,7 @@ def test_progress_goes_from_0_to_1(adsl):
 
 
 def test_an_interrupt_stops_a_long_run(adsl):
-    # 10 hours at 1 Gbit/s, which must be stopped.
+    # The run would last 10 hours at 1 Gbit/s, so it must be stopped.
     settings = {"scenario.duration": "36000 s", "link.down.rate": "1 Gbit/s", "record.interval": "0 s"}
     endless = adsl.with_(**settings)
     # A shell starts background jobs with SIGINT ignored.

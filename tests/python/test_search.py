@@ -132,7 +132,7 @@ def test_a_small_space_is_tried_as_a_whole(short):
 
 
 def test_a_known_optimum_is_found_with_fewer_trials_than_there_are_values(short):
-    """A higher rate is better, so the best is within 5 % of the range's end."""
+    """A higher rate is better, so the best trial is within 5 % of the end of the range."""
     pytest.importorskip("optuna")
     alone = short.with_(**{"flow.upload.start": "7.9 s"})
     found = lop.search(alone, {"link.down.rate": "0.5..3 Mbit/s"}, maximise="goodput.download", trials=24)

@@ -24,13 +24,13 @@ WORDS = {
     "cell_format": "atm",
     "kind": "codel",
 }
-"""Other values of keys with fixed words."""
+"""Alternative values of keys that accept only fixed words."""
 FREE = ("title", "name", "source", "label")
-"""Keys with free text."""
+"""Keys that accept any text."""
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """Every key with its value; entries of lists are numbered from 1."""
+    """Yields every key with its value. The entries of lists are numbered from 1."""
     if isinstance(value, dict):
         for key, inner in value.items():
             quoted = key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else f'"{key}"'
@@ -57,7 +57,7 @@ def other(path: str, value: object) -> str | None:
         return word
     if found := re.fullmatch(r"([0-9.]+) (.+)", value):
         if key == "stop":
-            # Stop times may be after the end.
+            # A stop time may be after the end of the run.
             return f"{float(found[1]) * 0.9:g} {found[2]}"
         return f"{float(found[1]) * 2 + 3:.9g} {found[2]}" if "." in found[1] else f"{int(found[1]) * 2 + 3} {found[2]}"
     return None
@@ -65,12 +65,12 @@ def other(path: str, value: object) -> str | None:
 
 @pytest.mark.parametrize("name", examples.names())
 def test_every_setting_changes_the_scenario_or_is_refused(name: str):
-    # All defaults, so that every key is in the file.
+    # The text has all defaults, so that every key is in the file.
     whole = lop.Scenario.from_text(examples.text(name), f"{name}.toml").to_toml()
     scenario = lop.Scenario.from_text(whole, name)
     assert scenario.to_toml() == whole
     tried = refused = 0
-    # The twenty links of a dumbbell are equal, so test one.
+    # The twenty links of a dumbbell are equal, so only one is tested.
     different = {
         (re.sub(r"\.\d+\.", ".N.", path), repr(value)): (path, value) for path, value in leaves(tomllib.loads(whole))
     }

@@ -1,4 +1,4 @@
-"""Shards produce a single machine's table, even after losses and repetitions."""
+"""Shards produce the same table as a single machine, even after losses and repetitions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _shard(file, folder, number, count=COUNT, *more):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, adsl):
-    """64 shards of a sweep with 32 settings and 2 seeds, and a single machine's table."""
+    """Returns 64 shards of a sweep with 32 settings and 2 seeds, and the table of a single machine."""
     place = tmp_path_factory.mktemp("shards")
     file = place / "adsl.toml"
     file.write_text(adsl.to_toml())
@@ -151,7 +151,7 @@ def test_shards_of_a_search_wait_for_each_batch_and_are_one_search(adsl_file, tm
     said = " ".join(capsys.readouterr().err.split())
     assert "1 of 3 shards are behind" in said and "sbatch --array=" in said
     assert cli.invoke(["merge", str(parts), "--out", str(tmp_path / "early")]) == 1
-    shards.Shard(2, count).file(parts).unlink()  # A lost shard makes its runs again.
+    shards.Shard(2, count).file(parts).unlink()  # A shard whose file is lost makes its runs again.
     rounds = 0
     while any([_search(adsl_file, parts, number, count) for number in range(1, count + 1)]):
         rounds += 1
@@ -163,7 +163,7 @@ def test_shards_of_a_search_wait_for_each_batch_and_are_one_search(adsl_file, tm
     assert names
     for name in names:
         assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
-    # Shards in parallel wait for each other.
+    # Shards that run in parallel wait for each other.
     together = tmp_path / "together"
     program = [sys.executable, "-m", "lopsided", "search", str(adsl_file), *TRIALS, "--quiet", "--out", str(together)]
     running = [subprocess.Popen([*program, "--shard", f"{number}/2"]) for number in (1, 2)]

@@ -1,4 +1,4 @@
-"""The site has every page, and `tools/release` updates every file with the version."""
+"""The site has every page, and `tools/release` updates every file that contains the version."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Buffer sizing on a slow line, and its formulas."""
+"""Tests buffer sizing on a slow line, and its formulas."""
 
 import itertools
 
@@ -49,7 +49,7 @@ def test_the_model_is_inequality_6_6_fed_by_the_field_procedure(sized):
         expected = ((windows[0] - windows[1]) / 2 - row["rtt_alone_ms"] / 1e3 * 196e3 / 8) / 1500
         assert row["estimate_packets"] == pytest.approx(expected)
         assert row["window_down_both_bytes"] <= row["window_down_bytes"]
-        # A download alone fills and drains 50 packets: 20 ms to 20 + 250 ms.
+        # A download alone fills and drains 50 packets, so its RTT varies from 20 ms to 20 + 250 ms.
         assert 100 < row["rtt_alone_ms"] < 270
 
 
@@ -129,7 +129,8 @@ def test_a_discipline_is_recommended_with_its_settings_in_both_directions():
     rows = {row["queue"]: row for row in found.advice.candidates.rows()}
     assert rows["fq_codel"]["rpm"] > 2 * rows["unmanaged"]["rpm"]
     assert found.advice.recommended in ("fq_codel", "cake")
-    # A full frame takes 24 ms up and 1.5 ms down, so 5 ms suit only the downlink.
+    # A full frame takes 24 ms on the uplink and 1.5 ms on the downlink, so a target of 5 ms is suitable only for the
+    # downlink.
     down, up = found.advice.settings["fq_codel"]
     assert (down["target"], down["interval"]) == ("5 ms", "100 ms")
     assert (up["target"], up["interval"]) == ("35.48 ms", "130.5 ms")
@@ -202,11 +203,11 @@ def test_a_target_delay_bounds_the_buffer_with_framing_accounted_for():
     found = lop.size("8M", "512k", "40ms", sizes=[4, 8, 40], repeat=1, queues=(), target_delay="100ms")
     assert found.target_packets == 4 and found.packets == min(4, found.measured.knee_packets)
     assert found.drain_s(found.target_packets) <= 0.1 < found.drain_s(found.target_packets + 1)
-    # 1,500 bytes and 40 of PPPoE, LLC and AAL5 fill 33 cells.
+    # 1,500 bytes and the 40 bytes of PPPoE, LLC and AAL5 fill 33 cells.
     line = sizing.line_of("8M", "512k", "40ms", SizeOptions(framing="pppoe-llcsnap"))
     assert line.wire_s == pytest.approx(33 * 53 * 8 / 512e3)
     assert line.packets_within(0.1) == 3 and line.packets_within(0.001) == 1
-    # The shaper is 5 % below the line for full packets.
+    # For full packets, the shaper's rate is 5 % below that of the line.
     down, up = found.shaped_bps
     assert (down, up) == (int(0.95 * 8e6 * 1514 / 1500), int(0.95 * 512e3 * 1514 / 1500))
     assert str(up) in found.configs[0].lines and "95 %" in found.assumed and "no framing" in found.assumed

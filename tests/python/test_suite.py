@@ -1,4 +1,4 @@
-"""Standard suites: data, verdicts, narrow return paths, and a user-defined suite."""
+"""Tests standard suites: data, verdicts, narrow reverse paths, and a user-defined suite."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ LINE = line_of("5 s", "10 Mbit/s", "10 Mbit/s") + DOWNLOAD.replace("download", "
 
 
 class Timid(lop.WindowAlgorithm):
-    """A window that never grows."""
+    """A congestion control whose window never grows."""
 
     def cong_avoid(self, ack, path, window):
         pass
@@ -47,7 +47,7 @@ class Timid(lop.WindowAlgorithm):
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """A user-defined suite."""
+    """Writes a user-defined suite."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "suite.toml").write_text(OWN)
@@ -79,18 +79,19 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         # RFC 9743, section 5.1.2: "Reno and CUBIC ... completely fill" a FIFO; section 5.1.3: BBRv1 "failed".
         ("rfc9743", {"cc": "cubic"}, "5.1.2", {"cc": "bbr3"}),
         ("rfc9743", {"cc": "bbr"}, "5.1.3", {"cc": "cubic"}),
-        # A scalable control takes the whole line in a shared queue that marks by RFC 3168.
+        # In a shared queue that marks by RFC 3168, a scalable congestion control takes the whole line.
         ("rfc9743", {"cc": "prague"}, "6.2", {"cc": "cubic"}),
         # CUBIC has no STARTUP.
         ("bbr-draft", {"cc": "cubic"}, "10", {"cc": "bbr3"}),
-        # L4S tests, scenario 6: without a classic fallback, a scalable control takes the whole line.
+        # Scenario 6 of the L4S tests: without a classic fallback, a scalable congestion control takes the whole line.
         ("l4s-tests", {"cc": "prague"}, "6-pie", {"cc": "reno"}),
         ("prague", {"cc": "prague"}, "A.1.4", {"cc": "reno"}),
-        # With one BDP of buffer, BBRv1 has more in flight than Reno.
+        # If the buffer is one BDP, BBRv1 has more data in flight than Reno.
         ("tcpeval", {"cc": "bbr"}, "impact", {"cc": "cubic"}),
-        # Delay-based controls mistake jitter for queueing.
+        # Delay-based congestion controls mistake jitter for queueing.
         ("picoquic", {"cc": "vegas"}, "wifi-fade", {"cc": "cubic"}),
-        # Linux's HyStart ends slow start after an ACK train of half a round trip, ns-3's after a whole one.
+        # Linux's HyStart ends slow start after an ACK train of half a round trip. ns-3's HyStart ends it after a whole
+        # round trip.
         ("ns3-validation", {"cc": "cubic"}, "cubic-50ms-ecn", {"cc": "cubic-ns3"}),
         # Drop-tail does not control the delay.
         ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),
@@ -176,7 +177,7 @@ def test_return_paths_are_narrow_loaded_and_filtered(own: Path):
         assert (reverse.LOAD in scenario.flow_names) == line.loaded
         assert (up["queue"]["kind"] == "ack_filter") == (line.remedy == "filter")
         assert bool(up["stages"]) == (line.remedy == "thinned")
-    # ACKs that wait behind an upload's data slow the download down.
+    # ACKs that wait behind the data of an upload slow the download down.
     assert ("1", "50:1 loaded") in found.failed
     assert ("1", "10:1 idle") not in found.failed
 

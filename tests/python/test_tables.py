@@ -1,4 +1,4 @@
-"""Measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal their tools' output."""
+"""The measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal the output of their tools."""
 
 import pytest
 
@@ -12,7 +12,7 @@ documents = load("made.py")
 
 
 def _rows(name: str) -> list[list[str]]:
-    """Cells of a table of `rfc3449-table`, without the heading."""
+    """Returns the cells of a table of `rfc3449-table`, without the heading."""
     lines = [line for line in rfc3449.in_document(name).splitlines() if line.startswith("|")]
     return [line.strip("| ").split(" | ") for line in lines[2:]]
 

@@ -1,4 +1,4 @@
-"""Verdicts of studies name the right subjects and numbers."""
+"""The verdicts of studies name the right subjects and numbers."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ def table(spec, rows):
 
 
 def queues(slow, rates, rpm=(), lost=()):
-    """A comparison of disciplines with these values in the downlink."""
+    """Returns a comparison of disciplines that has these values on the downlink."""
     names = list(slow)
     cells = [
         {"queue": name, "world": "sim", "direction": "down", "rtt_p95_ms": slow[name], "goodput_bps": rates[name]}
@@ -92,7 +92,7 @@ def test_the_verdict_names_the_best_remedy_and_the_harmful_ones():
 
 
 def pair(one, other, share, rtts=(20.0, 20.0), least=None):
-    """Both cells of a pair. The first control has the given share."""
+    """Returns both cells of a pair. The first congestion control has the given share."""
     cells = []
     for (cc, rtt), (against, its), part in (
         ((one, rtts[0]), (other, rtts[1]), share),
@@ -203,7 +203,7 @@ def test_every_repeating_study_states_that_start_times_vary():
 
 
 def probed(direction, start_s, rtts_ms, rates_bps):
-    """A log with a sample per second: the rate is the data written since the previous one."""
+    """Returns a log with one sample per second. A rate is the amount of data written since the previous sample."""
     flow = probe_study.Flow(f"{direction}1", direction, start_s, 20.0)
     samples, sent = [], 0.0
     for second, (rtt_ms, rate_bps) in enumerate(zip(rtts_ms, rates_bps, strict=True)):

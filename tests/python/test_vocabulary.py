@@ -14,7 +14,7 @@ from lopsided.cli.hints import RENAMED
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ("shape", "reflect", "proxy", "schema", "ui", "page")
-"""Commands that serve until stopped, or print only JSON."""
+"""Commands that run until they are stopped, or that print only JSON."""
 
 MEANINGS = {
     "--plot": "the picture to write",
@@ -46,7 +46,7 @@ MEANINGS = {
     "--server": "a shell command at the far end of a line",
     "--limit": "the time after which a run ends",
 }
-"""Meanings of shared options. `ALIKE` has more."""
+"""The meanings of options that several commands share. `ALIKE` has more options."""
 ALIKE = {
     "--direction", "--link", "--queues", "--preset", "--duration", "--stack", "--streams", "--rule", "--bind", "--port",
     "--stall", "--interface", "--dry-run", "--systemd", "--undo", "--cc", "--ecn", "--workload", "--loss-down",
@@ -59,7 +59,7 @@ ALIKE = {
 
 @cache
 def options() -> dict[str, dict[str, str]]:
-    """Maps each option to its commands and their help lines for the option."""
+    """Returns each option with its commands, and their help lines for the option."""
     found: dict[str, dict[str, str]] = {}
     app = cli.build()
     for command in COMMANDS:
@@ -130,7 +130,7 @@ UNUSED = [
     (["new", "x.toml", "--example", "adsl", "--down", "5M"], "an example has its own line"),
     (["ackpath", "FILE", "--preset", "lte-50-15"], "name a scenario file, or an access line"),
 ]
-"""Options without effect next to another argument, with part of the error."""
+"""Options that have no effect next to another argument, with a part of the error message."""
 
 
 @pytest.mark.parametrize(("wrong", "said"), UNUSED, ids=[" ".join(wrong) for wrong, _ in UNUSED])
@@ -160,7 +160,7 @@ _COMMAND_LINE = re.compile(
 
 
 def command_lines(text: str) -> list[tuple[str, list[str]]]:
-    """A page's `lopsided` command lines with their options."""
+    """Yields the `lopsided` command lines on a page, with their options."""
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     prose = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     inline = [f"`{each}`" for each in re.findall(r"`(lopsided [^`\n]+)`", prose)]

@@ -1,4 +1,4 @@
-"""On 80 columns, nothing is truncated, and no line is too long."""
+"""On a terminal of 80 columns, nothing is truncated, and no line is too long."""
 
 import importlib
 import io
@@ -78,7 +78,7 @@ def test_output_fits_80_columns(command: str, adsl_file: Path, tmp_path: Path):
         scenario = Scenario.load(adsl_file, **{"record.tcp_events": True, "scenario.duration": "12 s"})
         scenario.run().save(tmp_path / "events", report=False)
     lines = on_a_terminal(COMMANDS[command], tmp_path)
-    # Users copy configurations and paths, so these lines never wrap.
+    # Users copy configurations and paths, so these lines must never wrap.
     for_copying = ("    ", "tc ", "ip ", "report", "folder", "table", "plot", "curve", "front")
     shown = [line for line in lines if not line.startswith(for_copying)]
     assert shown
@@ -104,7 +104,7 @@ def test_help_fits_eighty_columns_and_needs_no_unicode(command, tmp_path, monkey
 
 
 def examples(command: str) -> list[str]:
-    """Example lines of a command's docstring."""
+    """Returns the example lines of a command's docstring."""
     home = next(each.home for each in commands.COMMANDS if each.name == command)
     module, _, function = home.partition(":")
     text = getattr(importlib.import_module(module), function).__doc__
@@ -150,7 +150,7 @@ def on_a_terminal(arguments: list[str], folder: Path, **variables: str) -> list[
             while part := os.read(controller, 65536):
                 said += part
         except OSError:
-            pass  # The other end was closed.
+            pass  # The other end has been closed.
         errors = process.stderr.read() if process.stderr else b""
     os.close(controller)
     assert process.returncode == 0, errors.decode()
