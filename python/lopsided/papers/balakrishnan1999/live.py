@@ -32,7 +32,7 @@ from lopsided.papers.balakrishnan1999.setup import (
 )
 from lopsided.papers.balakrishnan1999.shared import INKS
 from lopsided.papers.framework import failing
-from lopsided.papers.framework.claims import Statements, agree_within, mbit
+from lopsided.papers.framework.claims import Listed, agree_within, mbit
 from lopsided.papers.framework.measurements import Measurements, Spread
 from lopsided.papers.framework.model import Artifact, Case, Comparison, Experiment, Figure, Paper, Verdict
 from lopsided.papers.framework.plots import Line, Panel, Plot
@@ -204,24 +204,20 @@ def not_run(_m: Measurements) -> Artifact:
     return Artifact(rows)
 
 
-of_ours = Statements(needs=(BURSTS_BOTH.key, BURST_SWEEP.key), origin="ours")
+listed = Listed.beside(__file__)
 
 
 def _by_maxburst(m: Measurements, scheme: Scheme, burst: int) -> Spread:
     return m.value(BURSTS_BOTH.key, "throughput_bps", scheme=scheme.key, maxburst=burst)
 
 
-@of_ours("A sender with SA gets as much from the kernel's receiver as from ours.", "figure 20")
+@listed
 def adaptation_needs_the_sender_alone(m: Measurements) -> Verdict:
     kernel = m.value(BURST_SWEEP.key, "throughput_bps", maxburst=MAX_BURST)
     return agree_within(0.1, [mbit("our receiver", _by_maxburst(m, AF_SA, MAX_BURST)), mbit("the kernel's", kernel)])
 
 
-@of_ours(
-    "A receiver with one ACK for 8 segments gets as much from the kernel's sender as ACC gets from ours.",
-    "figure 21",
-    needs=(DELAYS_BOTH.key, DELAY_SWEEP.key),
-)
+@listed
 def a_fixed_delay_serves_the_kernels_sender(m: Measurements) -> Verdict:
     ours = m.value(DELAYS_BOTH.key, "throughput_bps", max_delay=MAX_DELAY, maxburst=6)
     kernels = m.value(DELAY_SWEEP.key, "throughput_bps", max_delay=MAX_DELAY)

@@ -27,7 +27,7 @@ from lopsided.papers.balakrishnan1999.setup import (
 )
 from lopsided.papers.balakrishnan1999.shared import ENOUGH
 from lopsided.papers.framework.claims import (
-    Statements,
+    Listed,
     all_of,
     at_least,
     at_most,
@@ -103,6 +103,9 @@ IMPLEMENTED_TWO_WAY = Experiment(
 )
 
 
+LISTED = Listed.beside(__file__)
+
+
 def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
     """Returns the eight statements of section 9, judged on the given experiments.
 
@@ -111,7 +114,7 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
     by_burst, by_delay, two_way
         Keys of the experiments on `maxburst`, on segments per ACK, and with an upload in parallel.
     """
-    of_bursts, of_delays, of_two_way = (Statements(needs=(key,)) for key in (by_burst, by_delay, two_way))
+    of_bursts, of_delays, of_two_way = (replace(LISTED, needs=(key,)) for key in (by_burst, by_delay, two_way))
 
     def at_burst(m: Measurements, scheme: Scheme, burst: int) -> Spread:
         return m.value(by_burst, "throughput_bps", scheme=scheme.key, maxburst=burst)
@@ -123,10 +126,7 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
     def of_print(scheme: Scheme) -> list[Row]:
         return [row for each, _, row in printed_of(two_way) if each is scheme]
 
-    @of_bursts(
-        "Throughput rises almost linearly with maxburst from 1 to 4, because the rest of a burst waits for a timer.",
-        "section 9.1.1, figure 20",
-    )
+    @of_bursts
     def throughput_rises_with_maxburst(m: Measurements) -> Verdict:
         """With a maxburst of 4, the throughput is 3.2 to 4.8 times as high as with 1. "Almost linearly" is interpreted
         as 4 times, within 20 %."""
@@ -136,7 +136,7 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
             verdicts.append(ratio(f"{scheme.title}, maxburst 4 to 1", four, one, above=3.2, below=4.8))
         return all_of(*verdicts)
 
-    @of_bursts("A maxburst of 4 segments is enough.", "section 9.1.1, figure 20", fails=True)
+    @of_bursts
     def bursts_of_four_are_enough(m: Measurements) -> Verdict:
         def share(scheme: Scheme) -> Measured:
             best = max(at_burst(m, scheme, burst).median for burst in BURSTS)
@@ -144,7 +144,7 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
 
         return at_least(100 * ENOUGH, [share(AF_SA), share(ACC_SA)])
 
-    @of_delays("Throughput rises with the segments for each ACK, and little beyond 8.", "section 9.1.2, figure 21")
+    @of_delays
     def little_is_gained_beyond_eight(m: Measurements) -> Verdict:
         def judged(burst: int) -> Verdict:
             curve = m.curve(by_delay, "throughput_bps", "max_delay", maxburst=burst)
@@ -159,14 +159,11 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
 
         return all_of(judged(4), judged(6))
 
-    @of_two_way(
-        "Beside an upload fewer ACKs leave the download less: Reno 0.35 Mbit/s, ACC 0.16, AF 0.09.",
-        "section 9.1.3, figure 22",
-    )
+    @of_two_way
     def fewer_acks_leave_the_download_less(m: Measurements) -> Verdict:
         return ordered([beside(m, scheme, "forward") for scheme in (RENO, ACC_SA, AF_SA)])
 
-    @of_two_way("With ACC and AF the upload gets its line except for 10 %.", "section 9.1.3, figure 22", fails=True)
+    @of_two_way
     def the_upload_gets_its_line(m: Measurements) -> Verdict:
         def share(scheme: Scheme, line_bps: float) -> Measured:
             found = m.value(two_way, "reverse_bps", scheme=scheme.key).median / line_bps
@@ -174,27 +171,13 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
 
         return at_least(90, [share(ACC_SA, 28.8e3), share(AF_SA, 28e3)])
 
-    acks_first_cost_the_upload = of_two_way.near_print(
-        "acks-first-cost-the-upload",
-        "ACKs first leave Reno's upload 5.1 kbit/s.",
-        "section 9.1.3, figure 22",
-        measured(of_print(RENO_FIRST)),
-        fails=True,
-    )
+    acks_first_cost_the_upload = of_two_way.near_print("acks-first-cost-the-upload", measured(of_print(RENO_FIRST)))
 
-    @of_two_way(
-        "With ACKs first and AF the download gets nearly 4 Mbit/s and the upload nothing.", "section 9.1.3, figure 22"
-    )
+    @of_two_way
     def acks_first_and_filtering_starve_the_upload(m: Measurements) -> Verdict:
         return all_of(near(measured(of_print(AF_SA_FIRST)[:1])(m)), at_most(0.5, [beside(m, AF_SA_FIRST, "reverse")]))
 
-    acks_first_and_acc = of_two_way.near_print(
-        "acks-first-and-acc",
-        "With ACKs first and ACC the download gets 1.3 Mbit/s and the upload 20.1 kbit/s.",
-        "section 9.1.3, figure 22",
-        measured(of_print(ACC_SA_FIRST)),
-        fails=True,
-    )
+    acks_first_and_acc = of_two_way.near_print("acks-first-and-acc", measured(of_print(ACC_SA_FIRST)))
 
     return (
         throughput_rises_with_maxburst,

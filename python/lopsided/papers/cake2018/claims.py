@@ -21,7 +21,7 @@ from lopsided.papers.cake2018.setup import FILTERS, ISOLATIONS
 from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import (
     MORE,
-    Statements,
+    Listed,
     agree_within,
     all_of,
     at_least,
@@ -50,12 +50,7 @@ FLOWS = ("A-A", "A-B", "A-C1", "A-C2", "B-C", "B-D")
 MARKS = ("be", "bk", "cs5", "ef")
 DATA = "Data, rrul_diffserv"
 
-_WORDS = {
-    "flows": "Without host isolation all six flows get the same.",
-    "dual-srchost": "Isolation of sources gives both sources the same, so flows of the smaller one get twice as much.",
-    "dual-dsthost": "Isolation of destinations gives all four destinations the same.",
-    "triple-isolate": "Isolation of both scales each flow by the larger number of flows at its two hosts.",
-}
+listed = Listed.beside(__file__)
 
 
 def _isolated(mode: str) -> Claim:
@@ -73,13 +68,10 @@ def _isolated(mode: str) -> Claim:
             ],
         )
 
-    return Statements(("hosts",))(_WORDS[mode], "section IV-A, figure 3", key=f"isolation-{mode}")(check)
+    return listed.claim(f"isolation-{mode}", check)
 
 
 ISOLATION = tuple(map(_isolated, ISOLATIONS))
-
-of_marks, of_real_time, of_filters = Statements(("tins",)), Statements(("real-time",)), Statements(("filters",))
-ours = Statements(("uplinks",), "ours")
 
 
 def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up")) -> list[Measured]:
@@ -95,13 +87,13 @@ def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up"))
     ]
 
 
-@of_marks("Without DiffServ, flows get the same whatever their marks: CAKE.", "data, rrul_diffserv")
+@listed
 def unmarked_cake(m: Measurements) -> Verdict:
     """In each direction the goodputs of the four flows differ by less than 5 %, and each is near the authors' value."""
     return _same(m, "cake")
 
 
-@of_marks("Without DiffServ, flows get the same whatever their marks: FQ-CoDel.", "data, rrul_diffserv")
+@listed
 def unmarked_fq_codel(m: Measurements) -> Verdict:
     """In each direction the goodputs of the four flows differ by less than 5 %, and each is near the authors' value."""
     return _same(m, "fq_codel")
@@ -115,19 +107,19 @@ def _same(m: Measurements, queue: str) -> Verdict:
     return all_of(*ways, near(_goodputs(m, queue)))
 
 
-@of_marks("diffserv3 divides the line between four code points as measured.", "data, rrul_diffserv")
+@listed
 def diffserv3_divides(m: Measurements) -> Verdict:
     """Each of the eight goodputs is near the authors' value."""
     return near(_goodputs(m, "cake_diff3"))
 
 
-@of_marks("diffserv4 divides the line between four code points as measured.", "figure 4 and data, rrul_diffserv")
+@listed
 def diffserv4_divides(m: Measurements) -> Verdict:
     """Each of the eight goodputs is near the authors' value."""
     return near(_goodputs(m, "cake_diff4"))
 
 
-@of_marks("CAKE de-prioritises background traffic and does not starve it.", "abstract")
+@listed
 def background_yields(m: Measurements) -> Verdict:
     """The bulk flow gets at most 40 % of an equal share, and at least half of its tin's guarantee (6.25 %)."""
     found: list[Measured] = []
@@ -138,7 +130,7 @@ def background_yields(m: Measurements) -> Verdict:
     return between(BULK_GUARANTEE / 2, 100 / len(MARKS) * MUCH_LESS, found)
 
 
-@of_marks("Probes of each mark see the round trips of the data under load.", "data, rrul_diffserv")
+@listed
 def probes_see_the_data(m: Measurements) -> Verdict:
     """The probes' median RTT is within 5 ms of the authors' value, for three DSCP marks under four queues."""
     return within(
@@ -164,11 +156,7 @@ def _loss(m: Measurements, queue: str) -> Measured:
     return percent(f"loss under {queue}", m.value("real-time", "lost_share", queue=queue))
 
 
-@of_real_time(
-    "FQ-CoDel and CAKE without DiffServ fail to ensure low latency for a real-time flow above its fair share.",
-    "section IV-B, figure 5",
-    fails=True,
-)
+@listed
 def without_marks_no_low_latency(m: Measurements) -> Verdict:
     """Under both queues, the median added delay in the steady state is at least 50 ms."""
     delays = [_delay(m, queue, f"added delay under {queue}") for queue in ("fq_codel", "cake")]
@@ -178,7 +166,7 @@ def without_marks_no_low_latency(m: Measurements) -> Verdict:
     )
 
 
-@of_real_time("CAKE without DiffServ settles around 200 ms.", "section IV-B, figure 5", fails=True)
+@listed
 def cake_settles(m: Measurements) -> Verdict:
     """The median added delay in the steady state is near the published 200 ms."""
     printed = m.published.find("Figure 5", "induced_delay", queue="cake")
@@ -186,7 +174,7 @@ def cake_settles(m: Measurements) -> Verdict:
     return near([found]).but(_loss(m, "cake"), why=f"COBALT drops instead: {text.named(_loss(m, 'cake'))}")
 
 
-@of_real_time("FQ-CoDel's delay oscillates between 50 and 500 ms.", "section IV-B, figure 5", fails=True)
+@listed
 def fq_codel_oscillates(m: Measurements) -> Verdict:
     """The added delay's 5th and 95th percentiles lie between 50 and 500 ms and differ by a factor of at least 3."""
     low, high = (
@@ -198,7 +186,7 @@ def fq_codel_oscillates(m: Measurements) -> Verdict:
     )
 
 
-@of_real_time("CAKE with DiffServ keeps the real-time flow completely isolated.", "section IV-B, figure 5")
+@listed
 def diffserv_isolates(m: Measurements) -> Verdict:
     """The added delay is at most 5 ms, the loss at most 0.1 %, and the goodput at least 99 % of the flow's 2 Mbit/s."""
     goodput = mbit("goodput", m.value("real-time", "goodput_bps", queue="cake_diff4"))
@@ -210,7 +198,7 @@ def _downloads(m: Measurements) -> dict[str, float]:
     return {rule: m.value("filters", "down_bps", filter=rule).median for rule in FILTERS}
 
 
-@of_filters("Either ACK filter improves the download by around 15 % on 30/1 Mbit/s.", "figure 6", fails=True)
+@listed
 def filters_gain(m: Measurements) -> Verdict:
     """Each filter's gain in download goodput is near the published 15 %."""
     found, printed = _downloads(m), m.published.find("Figure 6", "download_gain")
@@ -218,7 +206,7 @@ def filters_gain(m: Measurements) -> Verdict:
     return near(gains).but(*(mbit(f"downloads with filter {rule}", rate) for rule, rate in found.items()))
 
 
-@of_filters("The downloads get 24.5 to 27.5 Mbit/s on 30/1 Mbit/s.", "figure 6")
+@listed
 def filtered_downloads(m: Measurements) -> Verdict:
     """The downloads' total goodput is in the published range, without a filter and with each filter."""
     rates = (mbit(f"downloads with filter {rule}", rate) for rule, rate in _downloads(m).items())
@@ -232,7 +220,7 @@ def gain(m: Measurements, rule: str) -> Curve:
     return Curve(plain.x, share, share, share)
 
 
-@Statements(("uplinks",))("ACK filtering increases throughput on highly asymmetrical links.", "section I")
+@listed
 def filters_help_steep_lines(m: Measurements) -> Verdict:
     """On 30/0.3 and 30/0.5 Mbit/s, each filter raises the downloads' goodput by at least 10 %."""
     found = [
@@ -243,7 +231,7 @@ def filters_help_steep_lines(m: Measurements) -> Verdict:
     return at_least(100 * (MORE - 1), found)
 
 
-@ours("The steeper the line, the more a filter gains.", "about figure 6")
+@listed
 def steeper_gains_more(m: Measurements) -> Verdict:
     """Each filter's gain in download goodput rises with the ratio of downlink to uplink rate."""
     curves = {rule: gain(m, rule) for rule in FILTERS[1:]}
@@ -255,7 +243,7 @@ def steeper_gains_more(m: Measurements) -> Verdict:
     )
 
 
-@ours("The filters cost the uploads nothing.", "about figure 6", needs=("filters",))
+@listed
 def uploads_keep_theirs(m: Measurements) -> Verdict:
     """With each filter, the uploads keep at least 95 % of their goodput."""
     plain = mbit("uploads without a filter", m.value("filters", "up_bps", filter="none"))
@@ -272,9 +260,7 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
     )
 
 
-@Statements(("overhead",))(
-    "Shaping with overhead compensation keeps the queue out of a modem that cannot be upgraded.", "abstract"
-)
+@listed
 def compensation_moves_the_queue(m: Measurements) -> Verdict:
     """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms, and for less than 10 % of the time without
     counting."""

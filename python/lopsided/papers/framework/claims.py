@@ -11,10 +11,12 @@ factor of 2. Other quantities are near within the fraction `SHARE`. "More" and "
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias, cast
+from pathlib import Path
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -67,7 +69,7 @@ def key_of(check: Callable[..., Verdict]) -> str:
 class Statements:
     """A decorator that turns a function into a claim: `@of_paper(statement, where)`.
 
-    The function's name becomes the claim's key.
+    The function's name becomes the claim's key. A paper with many statements has them in a file: see `Listed`.
 
     Attributes
     ----------
@@ -101,28 +103,52 @@ class Statements:
 
         return claim
 
-    def near_print(
-        self,
-        key: str,
-        statement: str,
-        where: str,
-        numbers: Numbers,
-        *,
-        needs: tuple[str, ...] = (),
-        fails: bool = False,
-        origin: Origin | None = None,
-        why: str = "",
-        notes: tuple[str, ...] = (),
-    ) -> Claim:
+
+@dataclass(frozen=True)
+class Listed:
+    """Decorator that turns a function into a claim. `statements.toml` in the paper's folder has the statement:
+
+        [less-below-the-knee]
+        statement = "With a shorter queue throughput is lower."
+        where = "eq 4.2"
+        needs = ["knee"]
+
+    The function's name is the claim's key. The other keys of an entry are `origin`, `fails`, and the texts `why` and
+    `notes` of `near_print`.
+
+    Attributes
+    ----------
+    entries
+        The contents of `statements.toml`.
+    needs
+        Keys of the experiments that the claims read, if the entry has none.
+    """
+
+    entries: Mapping[str, Mapping[str, Any]]
+    needs: tuple[str, ...] = ()
+
+    @classmethod
+    def beside(cls, module: str) -> Listed:
+        """Reads the statements of a module's paper. `module` is the path of the module."""
+        path = next(path for each in Path(module).parents if (path := each / "statements.toml").exists())
+        return cls(tomllib.loads(path.read_text(encoding="utf-8")))
+
+    def __call__(self, check: Check) -> Claim:
+        return self.claim(key_of(check), check)
+
+    def claim(self, key: str, check: Check) -> Claim:
+        """Returns the claim that `check` judges."""
+        entry = self.entries[key]
+        needs, fails, origin = entry.get("needs", self.needs), entry.get("fails", False), entry.get("origin", "paper")
+        return Claim(key, entry["statement"], entry["where"], tuple(needs), check, fails, origin)
+
+    def near_print(self, key: str, numbers: Numbers) -> Claim:
         """Returns the claim that every measured number is near its published value (see `near`).
 
-        `why` is added to the reason for a failure. `notes` are always shown.
+        The entry's `why` is added to the reason for a failure. Its `notes` are always shown.
         """
-
-        def check(m: Measurements) -> Verdict:
-            return near(numbers(m)).but(why=why, notes=notes)
-
-        return self(statement, where, key=key, needs=needs, fails=fails, origin=origin)(check)
+        why, notes = self.entries[key].get("why", ""), tuple(self.entries[key].get("notes", ()))
+        return self.claim(key, lambda m: near(numbers(m)).but(why=why, notes=notes))
 
 
 def claims_of(module: Mapping[str, object]) -> tuple[Claim, ...]:

@@ -15,7 +15,7 @@ import polars as pl
 
 from lopsided import metrics
 from lopsided.papers.framework.claims import (
-    Statements,
+    Listed,
     all_of,
     at_least,
     between,
@@ -191,16 +191,7 @@ LOSSY_LINE = Experiment(
 
 EXPERIMENTS = (PARALLEL, FEW_AT_LITTLE, SHARES, RECEIVERS, WITHOUT_LOSS, FAIR_RTTS, QUEUE_USE, CLOCK, LOSSY_LINE)
 
-of_parallel = Statements(("parallel",))
-of_few = Statements(("parallel-little",))
-of_lossless = Statements(("receivers-lossless",))
-of_shares = Statements(("shares",))
-of_receivers = Statements(("receivers",))
-of_fair_rtts = Statements(("fair-rtts",))
-of_queue_use = Statements(("queue-use",))
-of_clock = Statements(("clock",))
-of_lossy = Statements(("lossy-line",), "ours")
-of_our_rtts = Statements(("fair-rtts",), "ours")
+listed = Listed.beside(__file__)
 
 
 def _goodput(m: Measurements, kind: str, loss: float, experiment: str = "receivers") -> Measured:
@@ -224,10 +215,8 @@ def _shares(m: Measurements, kind: str) -> list[Measured]:
 
 
 # The bottleneck rate was chosen for this number, so the comparison always agrees.
-ONE_MBIT = of_parallel.near_print(
+ONE_MBIT = listed.near_print(
     "one-mbit",
-    "Without loss one stream beside another reaches about 1 Mbit/s.",
-    "section 2.3.1, figure 2.3",
     lambda m: [
         mbit(
             "one stream without loss",
@@ -235,17 +224,16 @@ ONE_MBIT = of_parallel.near_print(
             m.published.find("Section 2.3.1 / Figure 2.3", "throughput"),
         )
     ],
-    origin="fitted",
 )
 
 
-@of_parallel("More streams are more robust against loss.", "section 2.3.1, figure 2.3")
+@listed
 def robust_with_streams(m: Measurements) -> Verdict:
     """At 1 % loss, goodput rises by at least 10 % from 1 to 4 streams, and again from 4 to 8."""
     return ordered([_streams(m, streams, 0.01) for streams in reversed(FEW)])
 
 
-@of_few("Below 0.1 % loss four streams give most of what eight give.", "section 2.3.1, figure 2.3")
+@listed
 def four_suffice(m: Measurements) -> Verdict:
     """At 0.05 % loss, the gain of 4 streams over one stream is at least 50 % of the gain of 8 streams."""
     one, four, eight = (_streams(m, streams, 0.0005, "parallel-little") for streams in FEW)
@@ -255,35 +243,31 @@ def four_suffice(m: Measurements) -> Verdict:
     return at_least(50, [gain]).but(one, four, eight)
 
 
-@of_shares("The share grows with the number of streams.", "section 2.3.1, figure 2.4")
+@listed
 def unfair_with_streams(m: Measurements) -> Verdict:
     """At 0.1 % loss, the parallel download's share of the total goodput rises with its number of streams."""
     return rises("share", m.curve("shares", "share", "streams"), "%")
 
 
-@of_shares("Two single streams have 40 to 60 % each.", "section 2.4.5, figure 2.4")
+@listed
 def singles_are_fair(m: Measurements) -> Verdict:
     """At 0.1 % loss, each stream gets 40 to 60 % of the total goodput."""
     return between(40, 60, [number("share of one", m.curve("shares", "share", "streams").at(1), "%")])
 
 
-@of_clock(
-    "With the queue half full the round trip is timed above 500 ms on a path of 100 ms.",
-    "section 2.4.1, fig. 2.5",
-    origin="fitted",
-)
+@listed
 def clock_half(m: Measurements) -> Verdict:
     """If the window fills the path and half of the queue, the mean RTT is at least 500 ms."""
     return at_least(500, [number("mean round trip", m.value("clock", "rtt_mean_ms", load="half"), "ms")])
 
 
-@of_clock("With the queue full it is timed often above 1000 ms.", "section 2.4.1, figures 2.5 and 2.6", origin="fitted")
+@listed
 def clock_full(m: Measurements) -> Verdict:
     """RTTs exceed 1 s "often" if 5 % of the samples do. The queue was chosen so that RTTs can exceed 1 s (HAV-A03)."""
     return at_least(1000, [number("round trip, 95 %", m.value("clock", "rtt_p95_ms", load="full"), "ms")])
 
 
-@of_lossless("Without loss RDRA has nearly the throughput of one connection.", "section 2.4.5, figure 2.11", fails=True)
+@listed
 def equal_without_loss(m: Measurements) -> Verdict:
     """RDRA gets 40 to 60 % of the total goodput."""
     share = m.value("receivers-lossless", "share", kind="rdra", loss=0.0)
@@ -292,7 +276,7 @@ def equal_without_loss(m: Measurements) -> Verdict:
     )
 
 
-@of_receivers("As loss grows RDRA keeps nearly twice the throughput.", "section 2.4.5, figure 2.11", fails=True)
+@listed
 def twice_under_loss(m: Measurements) -> Verdict:
     """At 1 % and 3 % loss, RDRA's goodput is more than 1.6 times the goodput of one connection in the same setting."""
     verdicts = (
@@ -310,15 +294,13 @@ def twice_under_loss(m: Measurements) -> Verdict:
     )
 
 
-@of_fair_rtts("RDRA stays within 40 to 60 % from 100 to 200 ms, with few outliers.", "section 2.4.5, figure 2.12")
+@listed
 def fair_over_rtts(m: Measurements) -> Verdict:
     """At 0.1 % loss and each RTT, RDRA gets 40 to 60 % of the total goodput."""
     return between(40, 60, _shares(m, "rdra"))
 
 
-@of_queue_use(
-    "RDRA and one connection keep the queue 50 to 80 % full.", "section 2.4.5, figures 2.13 and 2.14", fails=True
-)
+@listed
 def queue_is_used(m: Measurements) -> Verdict:
     """After 30 s, the queue is on average 50 to 80 % full; it holds 1 s of data."""
     found = [number(f"{NAMES[kind]}", m.value("queue-use", "queue_use", kind=kind), "%") for kind in ("single", "rdra")]
@@ -327,7 +309,7 @@ def queue_is_used(m: Measurements) -> Verdict:
     )
 
 
-@of_lossy("If loss limits, RDRA that looks for a queue has more than twice one connection's throughput.", "ours")
+@listed
 def queued_twice(m: Measurements) -> Verdict:
     """Alone on a line of 10 Mbit/s at 1 % and 3 % loss, the variant gets more than twice the goodput of one
     connection."""
@@ -344,14 +326,14 @@ def queued_twice(m: Measurements) -> Verdict:
     )
 
 
-@of_lossy("If loss limits, RDRA as printed has less throughput than one connection.", "ours")
+@listed
 def printed_is_less(m: Measurements) -> Verdict:
     """Alone on a line of 10 Mbit/s at 1 % loss, RDRA gets less goodput than one connection. This contradicts figure
     2.11."""
     return ratio("RDRA to one connection", _alone(m, "rdra", 0.01), _alone(m, "single", 0.01), below=1.0)
 
 
-@of_our_rtts("RDRA that looks for a queue stays within 40 to 60 % from 100 to 200 ms.", "ours", fails=True)
+@listed
 def queued_is_fair(m: Measurements) -> Verdict:
     """At 0.1 % loss and each RTT, the variant gets 40 to 60 % of the total goodput."""
     return between(40, 60, _shares(m, "rdra-queued")).but(
@@ -360,7 +342,7 @@ def queued_is_fair(m: Measurements) -> Verdict:
     )
 
 
-@of_lossy("Streams of one connection, as in HTTP/2, withstand loss no better than one connection.", "ours")
+@listed
 def multiplexing_is_one(m: Measurements) -> Verdict:
     """Alone on a line of 10 Mbit/s at 1 % loss, the goodput of a connection with several streams is within 25 % of that
     of a connection with one stream."""
@@ -368,7 +350,7 @@ def multiplexing_is_one(m: Measurements) -> Verdict:
     return ratio("streams of one connection to one connection", many, one, above=0.8, below=1.25)
 
 
-@of_lossy("BBR ignores single losses: it keeps 90 % of the line at 1 % loss.", "ours")
+@listed
 def bbr_withstands(m: Measurements) -> Verdict:
     """Alone on a line of 10 Mbit/s, BBR's throughput with loss is more than 90 % of its throughput without loss."""
     return ratio("at 1 % to none", _alone(m, "bbr", 0.01), _alone(m, "bbr", 0.0), above=0.9)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from lopsided.papers.framework.claims import (
-    Statements,
+    Listed,
     agree_within,
     all_of,
     at_least,
@@ -33,22 +33,13 @@ from lopsided.papers.havey2015.shared import said, value
 UNAFFECTED = 1.25
 SECOND_MS = 1000.0
 
-of_knee = Statements(("knee",))
-of_night = Statements(("night",))
-of_evening = Statements(("evening",))
-of_both = Statements(("night", "evening"))
-of_delays = Statements(("delays",))
-of_order = Statements(("delays-100",))
-of_wide = Statements(("wide",))
-of_borrowing = Statements(("borrowing",))
-of_one = Statements(("alone",), "ours")
-of_cable = Statements(("cable-night", "cable-peak"), "ours")
+listed = Listed.beside(__file__)
 
 
 # --- Chapter 4
 
 
-@of_knee("A queue of one bandwidth-delay product gives the whole throughput.", "figure 4.1")
+@listed
 def knee_is_full(m: Measurements) -> Verdict:
     """With a queue of one BDP, a Reno transfer reaches 98 % of the line rate."""
     printed = m.published.find("Section 4.2.1 / Figure 4.1", "throughput_at_the_knee")
@@ -57,7 +48,7 @@ def knee_is_full(m: Measurements) -> Verdict:
     return at_least(98, [share]).but(found)
 
 
-@of_knee("With less than one bandwidth-delay product throughput is lower, and grows with the queue.", "eq 4.2")
+@listed
 def less_below_the_knee(m: Measurements) -> Verdict:
     """Up to a queue of one BDP, the throughput rises with the queue."""
     curve = m.curve("knee", "throughput_bps", "queue_bytes")
@@ -65,7 +56,7 @@ def less_below_the_knee(m: Measurements) -> Verdict:
     return ordered(below, by=1)
 
 
-@of_knee("A queue longer than one bandwidth-delay product only adds delay.", "eq 4.3")
+@listed
 def delay_above_the_knee(m: Measurements) -> Verdict:
     """Above a queue of one BDP, the mean wait rises and the throughput grows by less than 2 %."""
     throughput = m.curve("knee", "throughput_bps", "queue_bytes")
@@ -77,10 +68,8 @@ def delay_above_the_knee(m: Measurements) -> Verdict:
 
 
 # The longest wait is the time in which a full queue of 12,500 bytes drains.
-DELAY_AT_THE_KNEE = of_knee.near_print(
+DELAY_AT_THE_KNEE = listed.near_print(
     "delay-at-the-knee",
-    "At the knee the delay is 100 ms.",
-    "figure 4.1",
     lambda m: [
         number(
             "longest wait at 12,500 B",
@@ -89,14 +78,13 @@ DELAY_AT_THE_KNEE = of_knee.near_print(
             published=m.published.find("Section 4.2.1 / Figure 4.1", "delay_at_the_knee"),
         )
     ],
-    origin="arithmetic",
 )
 
 
 # --- Chapter 5
 
 
-@of_both("ASQM's round trips are virtually unaffected by displacement.", "section 5.4.2, figure 5.13")
+@listed
 def asqm_is_unaffected(m: Measurements) -> Verdict:
     """The median and the 90th percentile of the RTT are at most 25 % higher in the evening than at night."""
     return all_of(
@@ -119,41 +107,33 @@ def _passes_a_second(m: Measurements, aqm: str) -> Verdict:
     return at_least(SECOND_MS, found).but(*at_night)
 
 
-@of_both(
-    "CoDel's round trips pass 1 s in the evening: it cannot see the queue below IP.",
-    "section 5.4.2, figure 5.9",
-    origin="fitted",
-)
+@listed
 def codel_passes_a_second(m: Measurements) -> Verdict:
     """At each base RTT, at least 10 % of the packets have an RTT above 1 s."""
     return _passes_a_second(m, "codel")
 
 
-@of_both("PIE's round trips pass 1 s in the evening.", "section 5.4.2, figure 5.11", origin="fitted")
+@listed
 def pie_passes_a_second(m: Measurements) -> Verdict:
     """At each base RTT, at least 10 % of the packets have an RTT above 1 s."""
     return _passes_a_second(m, "pie")
 
 
-@of_night("CoDel keeps round trips within 25 ms of the base at night.", "section 5.4.1, figure 5.3")
+@listed
 def codel_within_25_ms(m: Measurements) -> Verdict:
     """At least 90 % of the packets have an RTT within 25 ms of the base RTT."""
     shares = [said(m, "night", "share_rtt_within_25_ms", "codel", rtt, "percent", 100) for rtt in EVENING_RTTS]
     return at_least(90, shares)
 
 
-@of_night(
-    "PIE keeps round trips within 25 ms of the base for 90 % of the measurements at night.",
-    "section 5.4.1, figure 5.5",
-    fails=True,
-)
+@listed
 def pie_within_25_ms(m: Measurements) -> Verdict:
     """At least 90 % of the packets have an RTT within 25 ms of the base RTT."""
     shares = [said(m, "night", "share_rtt_within_25_ms", "pie", rtt, "percent", 100) for rtt in EVENING_RTTS]
     return at_least(90, shares).but(why="PIE controls the mean wait, so that many packets wait longer")
 
 
-@of_night("ASQM lets round trips exceed the base by 50 ms at most.", "section 5.4.1, figure 5.7", fails=True)
+@listed
 def asqm_within_50_ms(m: Measurements) -> Verdict:
     """At least 90 % of the packets have an RTT within 50 ms of the base RTT (HAV-A15)."""
     shares = [said(m, "night", "share_rtt_within_50_ms", "asqm", rtt, "percent", 100) for rtt in EVENING_RTTS]
@@ -181,28 +161,15 @@ def _throughputs(
     return read
 
 
-NIGHT_THROUGHPUT = of_night.near_print(
-    "night-throughput",
-    "Each modem gets about 15.5 Mbit/s at night.",
-    "section 5.4.1",
-    _throughputs("night", "Section 5.4.1", "non-peak, per modem"),
+NIGHT_THROUGHPUT = listed.near_print("night-throughput", _throughputs("night", "Section 5.4.1", "non-peak, per modem"))
+
+
+EVENING_THROUGHPUT = listed.near_print(
+    "evening-throughput", _throughputs("evening", "Section 5.4", "peak, per modem, expected")
 )
 
 
-EVENING_THROUGHPUT = of_evening.near_print(
-    "evening-throughput",
-    "Each modem gets about 6.5 Mbit/s in the evening.",
-    "section 5.4",
-    _throughputs("evening", "Section 5.4", "peak, per modem, expected"),
-    origin="arithmetic",
-)
-
-
-@of_evening(
-    "In the evening CoDel's and PIE's throughput is variable, ASQM's stable.",
-    "section 5.4.2, figures 5.10 to 5.14",
-    fails=True,
-)
+@listed
 def evening_is_variable(m: Measurements) -> Verdict:
     """The coefficient of variation of the throughput in bins of 1 s is higher under CoDel and under PIE than under
     ASQM."""
@@ -223,7 +190,7 @@ def evening_is_variable(m: Measurements) -> Verdict:
     )
 
 
-@of_night("ASQM gives slightly more throughput than CoDel and PIE.", "section 5.4.1, figure 5.8", fails=True)
+@listed
 def asqm_gives_more(m: Measurements) -> Verdict:
     """At each RTT, ASQM's mean throughput is higher than CoDel's and PIE's."""
     return all_of(
@@ -240,7 +207,7 @@ def asqm_gives_more(m: Measurements) -> Verdict:
     ).but(why="all disciplines fill the line, and ASQM has less by the size of its own packets")
 
 
-@of_night("Sensing costs less than 0.5 %.", "sections 5.1 and 5.2", needs=("night", "evening"), origin="arithmetic")
+@listed
 def sensing_is_cheap(m: Measurements) -> Verdict:
     """Sensing packets are at most the published percentage of the limiters' bytes."""
     printed = m.published.find("Section 5.2", "overhead")
@@ -254,7 +221,7 @@ def sensing_is_cheap(m: Measurements) -> Verdict:
     )
 
 
-@of_evening("Uploads behave like downloads.", "sections 5.2 and 5.3", needs=("evening", "evening-up"), origin="fitted")
+@listed
 def uploads_are_alike(m: Measurements) -> Verdict:
     """At 100 ms, ASQM's median RTT is at most 300 ms; the 90th percentile with CoDel and PIE is at least 1 s."""
     return all_of(
@@ -266,10 +233,7 @@ def uploads_are_alike(m: Measurements) -> Verdict:
     )
 
 
-@of_cable(
-    "On a shared channel behind token buckets that borrow, ASQM's round trips are unaffected too.",
-    "about section 5.4.2",
-)
+@listed
 def cable_asqm(m: Measurements) -> Verdict:
     """The median RTT is at most 25 % higher at peak hours than at night."""
     return all_of(
@@ -285,10 +249,7 @@ def cable_asqm(m: Measurements) -> Verdict:
     )
 
 
-@of_cable(
-    "On the shared channel CoDel's and PIE's round trips pass 1 s at peak hours and not at night.",
-    "about section 5.4.2",
-)
+@listed
 def cable_others(m: Measurements) -> Verdict:
     """At peak hours, at least 10 % of the packets have an RTT above 1 s. At night, fewer than 10 % of the packets
     do."""
@@ -299,27 +260,17 @@ def cable_others(m: Measurements) -> Verdict:
     return all_of(at_least(SECOND_MS, peak), at_most(SECOND_MS, night))
 
 
-CABLE_PEAK_THROUGHPUT = of_cable.near_print(
-    "cable-peak-throughput",
-    "On the shared channel each modem gets about 6.5 Mbit/s at peak hours, less than its committed 8.",
-    "about section 5.4",
-    _throughputs("cable-peak", "Section 5.4", "peak, per modem, expected"),
+CABLE_PEAK_THROUGHPUT = listed.near_print(
+    "cable-peak-throughput", _throughputs("cable-peak", "Section 5.4", "peak, per modem, expected")
 )
 
 
-CABLE_BORROWS = of_cable.near_print(
-    "cable-borrows",
-    "On the shared channel modems borrow at night: they get about 15.5 Mbit/s under ASQM with 8 committed.",
-    "about section 5.4.1",
-    _throughputs("cable-night", "Section 5.4.1", "non-peak, per modem", ("asqm",)),
+CABLE_BORROWS = listed.near_print(
+    "cable-borrows", _throughputs("cable-night", "Section 5.4.1", "non-peak, per modem", ("asqm",))
 )
 
 
-@of_cable(
-    "On the shared channel uploads behave like downloads.",
-    "about section 5.3",
-    needs=("cable-up-night", "cable-up-peak"),
-)
+@listed
 def cable_uploads(m: Measurements) -> Verdict:
     """At a base RTT of 100 ms, uploads under ASQM, CoDel and PIE meet the same criteria as downloads."""
     median = [
@@ -332,11 +283,7 @@ def cable_uploads(m: Measurements) -> Verdict:
     return all_of(ratio("peak to night, upload", *median, below=UNAFFECTED), at_least(SECOND_MS, others))
 
 
-@of_cable(
-    "On the shared channel sensing costs less than 0.5 % in both directions.",
-    "about section 5.2",
-    needs=("cable-night", "cable-peak", "cable-up-night", "cable-up-peak"),
-)
+@listed
 def cable_sensing(m: Measurements) -> Verdict:
     """Sensing packets are at most the published percentage of the limiters' bytes."""
     printed = m.published.find("Section 5.2", "overhead")
@@ -355,13 +302,13 @@ def _throughput(m: Measurements, aqm: str, rtt: int, column: str = "throughput_b
     return said(m, "delays", column, aqm, rtt, "Mbit/s", 1e-6, what)
 
 
-@of_delays("At 100 ms all four do well: at least 12 Mbit/s.", "section 6.4, figure 6.3")
+@listed
 def all_are_good_at_100(m: Measurements) -> Verdict:
     """Each discipline's mean throughput after slow start is at least 12 Mbit/s."""
     return at_least(12, [_throughput(m, aqm, 100) for aqm in CHAPTER_6])
 
 
-@of_order("At 100 ms the order is ARED, BDP, CoDel, PIE.", "section 6.4, figure 6.3", fails=True)
+@listed
 def order_at_100(m: Measurements) -> Verdict:
     """The disciplines rank in this order by mean throughput; any difference counts ("detectable but insignificant")."""
     found = [
@@ -370,11 +317,7 @@ def order_at_100(m: Measurements) -> Verdict:
     return ordered(found, by=1)
 
 
-@of_borrowing(
-    "At 100 ms PIE, CoDel and ARED exceed 16 Mbit/s for short times, up to 18; BDP does not.",
-    "section 6.4, figure 6.3",
-    fails=True,
-)
+@listed
 def overshoots_at_100(m: Measurements) -> Verdict:
     """The 99th percentile of throughput is 16 to 18 Mbit/s under PIE, CoDel and ARED, and at most 16 Mbit/s under
     BDP."""
@@ -385,16 +328,14 @@ def overshoots_at_100(m: Measurements) -> Verdict:
     return all_of(between(16, 18, [found[aqm] for aqm in ("pie", "codel", "ared")]), at_most(16, [found["bdp"]]))
 
 
-@of_delays("At 250 ms less than 10 % of BDP's packets are below 12 Mbit/s.", "section 6.4, figure 6.4")
+@listed
 def bdp_at_250(m: Measurements) -> Verdict:
     """The percentage of packets in bins below 12 Mbit/s, including slow start, is at most the published percentage."""
     printed = m.published.find("Section 6.4 / Figure 6.4", "share_of_packets_below_12_mbps")
     return at_most(printed.number, [said(m, "delays", "share_below_12_mbps", "bdp", 250, "percent", 100)])
 
 
-@of_delays(
-    "At 250 ms ARED keeps 60 % of its packets at 12 Mbit/s or more, CoDel and PIE fewer.", "section 6.4", fails=True
-)
+@listed
 def others_at_250(m: Measurements) -> Verdict:
     """The percentage of packets in bins below 12 Mbit/s is 30 to 50 % under ARED, and at least 40 % under CoDel and
     PIE."""
@@ -406,22 +347,14 @@ def others_at_250(m: Measurements) -> Verdict:
     )
 
 
-@of_delays(
-    "At 500 ms BDP has 14 to 15.5 Mbit/s except for the slow start of 22 % of its packets.",
-    "section 6.4, figure 6.5",
-    fails=True,
-)
+@listed
 def bdp_at_500(m: Measurements) -> Verdict:
     """The 25th, 50th and 75th percentiles of throughput over packets are 14 to 15.5 Mbit/s."""
     found = [_throughput(m, "bdp", 500, f"throughput_p{each}_bps", f" ({each} %)") for each in (25, 50, 75)]
     return between(14, 15.5, found)
 
 
-@of_delays(
-    "At 500 ms ARED, CoDel and PIE lose about half: 6, 7 and 8 Mbit/s at 50 % of the packets.",
-    "section 6.4",
-    fails=True,
-)
+@listed
 def others_lose_half_at_500(m: Measurements) -> Verdict:
     """The medians of throughput over packets are near the published values."""
     found = [
@@ -438,7 +371,7 @@ def others_lose_half_at_500(m: Measurements) -> Verdict:
     )
 
 
-@of_delays("BDP loses less than ARED, CoDel and PIE at 500 ms.", "section 6.4")
+@listed
 def bdp_is_best_at_500(m: Measurements) -> Verdict:
     """BDP's mean throughput is higher than that of every other discipline."""
     return all_of(
@@ -449,9 +382,7 @@ def bdp_is_best_at_500(m: Measurements) -> Verdict:
     )
 
 
-@of_delays(
-    "At 750 ms BDP has 8 to 11 Mbit/s, CoDel and PIE 4 or less at 50 % of the packets.", "section 6.4", fails=True
-)
+@listed
 def at_750(m: Measurements) -> Verdict:
     """The median throughput over packets is 8 to 11 Mbit/s under BDP, and at most 4 Mbit/s under CoDel and PIE."""
     bdp = _throughput(m, "bdp", 750, "throughput_p50_bps")
@@ -461,16 +392,14 @@ def at_750(m: Measurements) -> Verdict:
     )
 
 
-@of_delays("ARED does better at 750 ms than at 500 ms.", "section 6.4, figure 6.6", fails=True)
+@listed
 def ared_recovers(m: Measurements) -> Verdict:
     """ARED's median throughput over packets is higher at 750 ms than at 500 ms."""
     later, before = (_throughput(m, "ared", rtt, "throughput_p50_bps") for rtt in (750, 500))
     return ratio("ARED at 750 ms to 500 ms", later, before, above=1.0)
 
 
-@of_delays(
-    "All four control the round trip well, with minor differences.", "section 6.4, figures 6.8 to 6.11", fails=True
-)
+@listed
 def round_trips_are_alike(m: Measurements) -> Verdict:
     """The 90th percentile of the RTT is at most 100 ms above the base RTT."""
     found = [
@@ -488,18 +417,13 @@ def round_trips_are_alike(m: Measurements) -> Verdict:
     )
 
 
-@of_wide("Below 100 ms all disciplines are alike.", "section 6.4")
+@listed
 def alike_below_100(m: Measurements) -> Verdict:
     """At a base RTT of 10 ms, the mean throughputs are within 5 % of each other."""
     return agree_within(0.05, [said(m, "wide", "throughput_bps", aqm, 10, "Mbit/s", 1e-6) for aqm in ALL])
 
 
-@of_wide(
-    "ASQM, CoDel and PIE lose throughput from about 250 ms on, and are unusable at 500 ms.",
-    "sections 5.4 and 6.4",
-    needs=("delays", "wide"),
-    fails=True,
-)
+@listed
 def unusable_at_500(m: Measurements) -> Verdict:
     """At 500 ms, each discipline has less than half of its throughput at 100 ms."""
     experiments = {"asqm": "wide", "codel": "delays", "pie": "delays"}
@@ -519,20 +443,17 @@ def _alone(m: Measurements, aqm: str, rtt: int, published: PublishedValue | None
     return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, ", alone (50 %)", published)
 
 
-# The continuous transfer runs alone, and neither discipline affects a single flow.
-LIMIT_IS_OF_ONE_FLOW = of_one.near_print(
+# The continuous transfer runs alone. Neither discipline affects a single flow.
+LIMIT_IS_OF_ONE_FLOW = listed.near_print(
     "limit-is-of-one-flow",
-    "The printed limit of TCP at 750 ms is that of one flow with a window of 1 MB.",
-    "about section 6.4 (HAV-A28)",
     lambda m: [
         _alone(m, aqm, 750, m.published.find("Section 6.4 / Figure 6.6", "expected_throughput_high", base_rtt_ms=750))
         for aqm in ("bdp", "pie")
     ],
-    origin="fitted",
 )
 
 
-@of_one("With one flow CoDel loses about half at 500 ms and at 750 ms, and BDP does not.", "about section 6.4")
+@listed
 def one_flow_under_codel(m: Measurements) -> Verdict:
     """CoDel's median throughput is 20 to 60 % of BDP's."""
     return all_of(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from lopsided.papers.framework.claims import Statements, all_of, at_least, at_most, between, claims_of, near, number
+from lopsided.papers.framework.claims import Listed, all_of, at_least, at_most, between, claims_of, near, number
 from lopsided.papers.framework.measurements import Array, Measurements
 from lopsided.papers.framework.model import Case, Experiment, Figure, Verdict
 from lopsided.papers.framework.plots import Line, Panel, Plot, printed_mark
@@ -205,17 +205,13 @@ ON_MESH = Experiment(
 
 EXPERIMENTS = (DETECTION, CONTROL, ON_MESH)
 
-of_detection = Statements(("detection-trace",))
-of_control = Statements(("window-trace",))
-of_mesh = Statements(("mesh",), "fitted")
+listed = Listed.beside(__file__)
 
 
 # --- Claims
 
 
-@of_detection(
-    "Losses seen by the receiver line up with the sender's back-offs.", "section 2.4.1, figure 2.7", origin="fitted"
-)
+@listed
 def detection_lines_up(m: Measurements) -> Verdict:
     """Within 200 ms, 90 % of the window reductions follow a hole, and 90 % of the holes are followed by a window
     reduction."""
@@ -233,7 +229,7 @@ def detection_lines_up(m: Measurements) -> Verdict:
     return at_least(90, found).but(*others)
 
 
-@of_control("The receiver's window follows the cubic curve.", "section 2.4.2, figure 2.8", origin="arithmetic")
+@listed
 def window_is_cubic(m: Measurements) -> Verdict:
     """From one RTT after each congestion event, the window is within 1 % of equation 2.2."""
     off = number("furthest from equation 2.2", m.value("window-trace", "off_curve_percent", kind="rdra"), "%")
@@ -241,7 +237,7 @@ def window_is_cubic(m: Measurements) -> Verdict:
     return all_of(at_most(1, [off]), at_least(1, [seen]))
 
 
-@of_control("The requested data stays near the window or slightly below it.", "section 2.4.4, figure 2.10", fails=True)
+@listed
 def asked_is_near_window(m: Measurements) -> Verdict:
     """The requested data is on average 80 to 105 % of the window."""
     part = number("requested, of the window", m.value("window-trace", "requested_to_window_percent", kind="rdra"), "%")
@@ -253,9 +249,7 @@ def asked_is_near_window(m: Measurements) -> Verdict:
     )
 
 
-@of_control(
-    "The requested data rises above the window for short times as chunks end.", "section 2.4.4, figure 2.10", fails=True
-)
+@listed
 def spikes_above_window(m: Measurements) -> Verdict:
     """The requested data exceeds the window for at least 5 % of the time."""
     return at_least(0, [number("requested minus window, 95 %", _spare(m, "p95"), "%")]).but(
@@ -288,26 +282,18 @@ def _on_mesh(m: Measurements, kind: str) -> Verdict:
     return near([found]).but(*others)
 
 
-of_mesh_as_printed = of_mesh(
-    "On a mesh where one connection has a little under 200 kbit/s RDRA has a little under 700.",
-    "section 2.4.5, figures 2.15 and 2.16",
-    fails=True,
-    key="mesh-as-printed",
-)(
+MESH_AS_PRINTED = listed.claim(
+    "mesh-as-printed",
     lambda m: _on_mesh(m, "rdra").but(
         why="the printed value lies between RDRA as printed and RDRA that looks for a queue"
-    )
+    ),
 )
 
-of_mesh_queued = of_mesh(
-    "On a mesh where one connection has a little under 200 kbit/s RDRA that looks for a queue has a little under 700.",
-    "about section 2.4.5",
-    fails=True,
-    key="mesh-that-looks-for-a-queue",
-)(
+MESH_QUEUED = listed.claim(
+    "mesh-that-looks-for-a-queue",
     lambda m: _on_mesh(m, "rdra-queued").but(
         why="losses without a queue do not reduce its window, so that it has most of eight plain streams' goodput"
-    )
+    ),
 )
 
 CLAIMS = claims_of(globals())

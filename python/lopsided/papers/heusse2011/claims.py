@@ -17,7 +17,7 @@ from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import (
     MORE,
     SHARE,
-    Statements,
+    Listed,
     agree_within,
     all_of,
     at_least,
@@ -52,7 +52,7 @@ GOOD = 60.0
 MUCH = 1.5
 POINTS = 15.0
 
-of_paper, ours = Statements(("sweep",)), Statements(("sweep",), "ours")
+listed = Listed.beside(__file__)
 
 
 def value(m: Measurements, line: AccessLine, column: str, packets: int, unit: str = "bytes") -> Spread:
@@ -72,7 +72,7 @@ def _mechanism(m: Measurements, line: AccessLine, kind: str, column: str = "perf
     return m.value("mechanisms", column, line=line.name, mechanism=kind).median
 
 
-@of_paper("ACK compression arises only in a perfectly symmetrical setup.", "abstract", needs=("acks",), fails=True)
+@listed
 def compression_needs_symmetry(m: Measurements) -> Verdict:
     """In the symmetric setup, the ACKs of at least 33 % of the download's bytes are compressed.
 
@@ -93,7 +93,7 @@ def compression_needs_symmetry(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("ACK compression has little impact on performance.", "abstract", needs=("mechanisms",))
+@listed
 def compression_costs_little(m: Measurements) -> Verdict:
     """On the symmetric line, sending ACKs first raises the total throughput by at most 20 %."""
 
@@ -107,7 +107,7 @@ def compression_costs_little(m: Measurements) -> Verdict:
     return agree_within(LITTLE, both)
 
 
-@of_paper("Data and ACKs fill only one of the two buffers at a time, almost never both.", "abstract", fails=True)
+@listed
 def never_both(m: Measurements) -> Verdict:
     """With byte buffers on every line, both buffers are at least half full for at most 5 % of the time.
 
@@ -127,7 +127,7 @@ def never_both(m: Measurements) -> Verdict:
     return largest_at_most(ALMOST_NEVER, both("both_filled", "half full")).but(*full, notes=(note,))
 
 
-@of_paper("The buffer that is filled alternates between the two sides.", "abstract")
+@listed
 def alternates(m: Measurements) -> Verdict:
     """With buffers that drain equally fast, each side's buffer is at least half full for at least 10 % of the time."""
     found = [
@@ -163,27 +163,19 @@ def _compared(m: Measurements, unit: str, lines: Iterable[AccessLine], sizes: Se
     )
 
 
-@ours(
-    "The ratio of download to upload throughput follows from the sizes of two byte buffers (our expression).",
-    "about the abstract's expression",
-    fails=True,
-)
+@listed
 def bytes_follow_the_expression(m: Measurements) -> Verdict:
     """The expression is confirmed on three lines with every buffer size."""
     return _compared(m, "bytes", LINES, BUFFERS)
 
 
-@ours(
-    "The same expression with ACKs as large as segments gives the ratio for packet buffers.",
-    "about the abstract's last sentence",
-    fails=True,
-)
+@listed
 def packets_follow_the_expression(m: Measurements) -> Verdict:
     """The expression is confirmed on three lines, for the buffer sizes at which it predicts a window for both flows."""
     return _compared(m, "packets", LINES, BUFFERS)
 
 
-@of_paper("The ratio of the throughputs is that of the congestion windows.", "merritt2010, section 2.6", fails=True)
+@listed
 def ratio_of_windows(m: Measurements) -> Verdict:
     """With byte buffers of every size, the throughput ratio is within 15 % of the ratio of the mean windows."""
     found: list[Measured] = []
@@ -203,7 +195,7 @@ def ratio_of_windows(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("Appropriate buffer sizes alleviate the degradation.", "abstract")
+@listed
 def sizing_helps(m: Measurements) -> Verdict:
     """On both asymmetric lines, buffers that drain equally fast perform at 60 % or more.
 
@@ -222,7 +214,7 @@ def sizing_helps(m: Measurements) -> Verdict:
     return all_of(*map(judged, ASYMMETRIC))
 
 
-@of_paper("Buffers of packets amplify the effect.", "abstract", fails=True)
+@listed
 def packets_amplify(m: Measurements) -> Verdict:
     """The throughput ratio is at least 10 % farther from 1 with packet buffers than with byte buffers.
 
@@ -258,9 +250,7 @@ def _factor(found: float) -> float:
     return max(found, 1 / found) if found > 0 else math.inf
 
 
-@of_paper(
-    "Buffers of bytes perform better than buffers of packets.", "merritt2010, section 2.6 (conjectured)", fails=True
-)
+@listed
 def bytes_perform_better(m: Measurements) -> Verdict:
     """On each asymmetric line, the mean performance of byte buffers is at least 10 % higher than that of packet
     buffers."""
@@ -277,7 +267,7 @@ def bytes_perform_better(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("Efficient mechanisms against the performance problem exist.", "abstract", needs=("mechanisms",))
+@listed
 def mechanisms_exist(m: Measurements) -> Verdict:
     """On each asymmetric line, ACKs first and fq_codel each perform at 60 % or more.
 
@@ -293,7 +283,7 @@ def mechanisms_exist(m: Measurements) -> Verdict:
     return all_of(*verdicts)
 
 
-@ours("The side whose buffer drains faster stands empty.", "about the abstract's pendulum")
+@listed
 def the_faster_side_is_empty(m: Measurements) -> Verdict:
     """The buffer that drains 1.5 times faster is empty for at least twice as much of the time."""
     verdicts: list[Verdict] = []
@@ -312,7 +302,7 @@ def the_faster_side_is_empty(m: Measurements) -> Verdict:
     return all_of(*verdicts).but(criterion="the buffer that drains faster is empty at least twice as often, in each")
 
 
-@ours("The expression gives the shares of both lines.", "about the abstract's expression", fails=True)
+@listed
 def shares_follow_the_expression(m: Measurements) -> Verdict:
     """With byte buffers, each direction's relative throughput is within 15 percentage points of the expression."""
     off: list[Measured] = []

@@ -18,7 +18,7 @@ import numpy as np
 from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import (
     MORE,
-    Statements,
+    Listed,
     all_of,
     at_least,
     at_most,
@@ -54,7 +54,7 @@ HIGH = 2.0
 FAIR = 0.95
 POINTS = 10.0
 
-of_regimes, of_loss, of_sharing = Statements(("regimes",)), Statements(("loss",)), Statements(("shared",))
+listed = Listed.beside(__file__)
 
 
 def utilisation(m: Measurements, forward: int, k: float) -> float:
@@ -76,9 +76,7 @@ def lossy(m: Measurements) -> Iterable[tuple[float, float, float, float, float]]
                 yield rtt, k, loss, model.product(loss, k, pipe(rtt)), found
 
 
-@of_regimes(
-    "The modes of operation depend on the forward buffer and on the normalised asymmetry.", "abstract", fails=True
-)
+@listed
 def modes_depend_on_both(m: Measurements) -> Verdict:
     """Each link counts as used if bursts of k packets fit the forward buffer, and as not used otherwise.
 
@@ -104,9 +102,7 @@ def modes_depend_on_both(m: Measurements) -> Verdict:
     )
 
 
-@Statements(("regimes",), "ours")(
-    "Our expressions give the utilisation in the three modes.", "about the abstract", fails=True
-)
+@listed
 def modes_follow_the_expressions(m: Measurements) -> Verdict:
     """If bursts fit, the utilisation is within 10 percentage points of the expression. Otherwise it exceeds the bound
     by at most 10 percentage points."""
@@ -122,7 +118,7 @@ def modes_follow_the_expressions(m: Measurements) -> Verdict:
     )
 
 
-@Statements(("front",))("Dropping ACKs from the front of the reverse queue performs better.", "abstract")
+@listed
 def front_performs_better(m: Measurements) -> Verdict:
     """Drops from the front give at least 10 % more mean goodput than tail drops. The mean covers 4 asymmetries and 2
     reverse buffers."""
@@ -142,7 +138,7 @@ def front_performs_better(m: Measurements) -> Verdict:
     return ratio("front over tail", front, tail, above=MORE)
 
 
-@of_loss("Asymmetry increases the sensitivity to random loss.", "abstract")
+@listed
 def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
     """For each loss rate and RTT, goodput at k = 0.5 is at least 10 % higher than at k = 16.
 
@@ -161,11 +157,7 @@ def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
     return all_of(*verdicts).but(criterion=f"k = 0.5 gets at least {MORE} times as much as k = 16, in each")
 
 
-@of_loss(
-    "Loss deteriorates throughput where the product of loss probability, asymmetry and squared bandwidth-delay product "
-    "is large.",
-    "abstract",
-)
+@listed
 def product_decides(m: Measurements) -> Verdict:
     """The utilisation falls as the product rises: at least 80 % up to 1, and at most 50 % from 30."""
     rows = list(lossy(m))
@@ -184,7 +176,7 @@ def product_decides(m: Measurements) -> Verdict:
     )
 
 
-@Statements(("loss",), "ours")("Our expression gives the utilisation under loss.", "about the abstract", fails=True)
+@listed
 def loss_follows_the_expression(m: Measurements) -> Verdict:
     """Each measured utilisation is within 10 percentage points of the expression."""
     off = [
@@ -202,10 +194,7 @@ def _jain(m: Measurements, k: float, queue: str = "fifo") -> Measured:
     return number(name, m.value("shared", "jain", k=float(k), queue=queue))
 
 
-@of_sharing(
-    "Congestion in the reverse path adds considerably to unfairness, even with equal round trips.",
-    "abstracts",
-)
+@listed
 def reverse_congestion_is_unfair(m: Measurements) -> Verdict:
     """Jain's index of four downloads is at least 0.1 lower at k = 8 and at k = 16 than at k = 0.5."""
     plain = _jain(m, 0.5)
@@ -214,15 +203,13 @@ def reverse_congestion_is_unfair(m: Measurements) -> Verdict:
     )
 
 
-@of_sharing("Buffers for each connection on the reverse path help.", "abstract of INFOCOM 1997 (cut off)")
+@listed
 def connections_with_buffers_are_fair(m: Measurements) -> Verdict:
     """With one queue per connection, Jain's index is at least 0.95 at each k above 1."""
     return at_least(FAIR, [_jain(m, k, "sfq") for k in (2, 8, 16)]).but(*(_jain(m, k) for k in (2, 8, 16)))
 
 
-@Statements(("two-way",))(
-    "Bidirectional traffic makes a high effective asymmetry of a moderate one.", "abstract of INFOCOM 1997", fails=True
-)
+@listed
 def upload_makes_asymmetry(m: Measurements) -> Verdict:
     """At k = 0.4, an upload raises the data packets per ACK to at least 2 and costs at least 10 % of the
     utilisation."""

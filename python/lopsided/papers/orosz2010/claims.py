@@ -16,7 +16,7 @@ from lopsided import metrics
 from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import (
     MORE,
-    Statements,
+    Listed,
     agree_within,
     all_of,
     at_least,
@@ -45,7 +45,7 @@ LARGE = 0.2
 TIMES = 5
 
 
-of_paper, ours = Statements(("phases",)), Statements(("phases",), "ours")
+listed = Listed.beside(__file__)
 
 
 def _waiting(m: Measurements) -> list[Measured]:
@@ -56,7 +56,7 @@ def _waiting(m: Measurements) -> list[Measured]:
     ]
 
 
-@of_paper("Alone on the line all variants perform similarly well.", "section V")
+@listed
 def phase_1_similar(m: Measurements) -> Verdict:
     """In phase 1, the throughputs are within 2 % of each other, and the downlink is busy for at least 95 % of the
     time."""
@@ -66,14 +66,14 @@ def phase_1_similar(m: Measurements) -> Verdict:
     return all_of(rates, at_least(95, [percent("least share of time that the downlink is busy", busy, printed)]))
 
 
-@of_paper("Beside one upload the download falls to near 70 % of the line, depending on the variant.", "section V")
+@listed
 def phase_2_near_70(m: Measurements) -> Verdict:
     """The mean download share without Vegas is near the published 70 %. The letter treats Vegas separately."""
     verdict = near([percent("mean except Vegas", mean_over(m, OTHERS, "share_2"), share(m, 2))])
     return verdict.but(*(percent(each.title, value(m, each, "share_2")) for each in FLAVOURS))
 
 
-@ours("Only some uplink buffers leave about 70 %.", "about section V (ORO-A08)", needs=("buffers",))
+@listed
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
     """The mean download share is near 70 % only for uplink buffers within a factor of 2, including the assumed one."""
     found, printed = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets"), share(m, 2)
@@ -99,9 +99,7 @@ def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavou
     return mean_over(m, flavours, f"share_{phase}", "windows", upload_window_kib=window).median
 
 
-@of_paper(
-    "Beside two uploads an average of 40 % or less is left.", "section V", needs=("phases", "windows"), fails=True
-)
+@listed
 def phase_3_below_40(m: Measurements) -> Verdict:
     """The mean download share over all variants is at most the published 40 %."""
     printed = share(m, 3)
@@ -128,12 +126,7 @@ def phase_3_below_40(m: Measurements) -> Verdict:
     )
 
 
-@ours(
-    "There is a setting in which one upload leaves about 70 % and two leave 40 % or less.",
-    "about section V, both shares together",
-    needs=("windows", "phases"),
-    fails=True,
-)
+@listed
 def one_setting_gives_both(m: Measurements) -> Verdict:
     """With one upload window of figure W, the mean share is near 70 % in phase 2 and at most 40 % in phase 3.
 
@@ -170,7 +163,7 @@ def _changes(m: Measurements, window: int) -> str:
     )
 
 
-@of_paper("Vegas is by far the lowest as long as any large upload runs.", "section V, figure 2")
+@listed
 def vegas_lowest(m: Measurements) -> Verdict:
     """In phases 2 and 3, Vegas gets less than half of the throughput of the next slowest variant."""
 
@@ -183,9 +176,7 @@ def vegas_lowest(m: Measurements) -> Verdict:
     return all_of(against_next(2), against_next(3))
 
 
-@of_paper(
-    "Vegas' download is at or below the rate of the uplink, 128 kbit/s, while an upload runs.", "section V, figure 2"
-)
+@listed
 def vegas_below_uplink(m: Measurements) -> Verdict:
     """In phases 2 and 3, Vegas's throughput is at most 5 % above the uplink's rate ("equal to or under")."""
     printed = m.published.find("Section V", "downstream_throughput_bound")
@@ -193,10 +184,7 @@ def vegas_below_uplink(m: Measurements) -> Verdict:
     return at_most(setup.UP_BPS / 1e3 * EQUAL, rates)
 
 
-@of_paper(
-    "Vegas treats the variation of the RTT as congestion and keeps its window small.",
-    "sections V and VI, the explanation (ORO-M04)",
-)
+@listed
 def vegas_holds_its_window(m: Measurements) -> Verdict:
     """In phase 2, Vegas's mean window is below 20 % of Reno's, although none of its packets is dropped."""
     vegas, reno = (
@@ -228,26 +216,19 @@ def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedVal
     return Verdict(not calm, criterion, tuple(measured), "; ".join(calm))
 
 
-@of_paper(
-    "With the uplink congested the high-speed variants' throughput fluctuates widely.",
-    "sections V and VI, figures 1, 3 and 4",
-)
+@listed
 def high_speed_fluctuates(m: Measurements) -> Verdict:
     """In phase 3, each high-speed variant's throughput fluctuates widely."""
     return _rough(m, HIGH_SPEED, published=m.published.find("Section V", "throughput_fluctuation"))
 
 
-@of_paper("The originally flat throughput becomes very irregular, whatever the variant.", "section V")
+@listed
 def irregular(m: Measurements) -> Verdict:
     """In phase 3, all six throughputs fluctuate widely."""
     return _rough(m, FLAVOURS)
 
 
-@of_paper(
-    "The high-speed variants fluctuate because their windows grow more aggressively than Reno's.",
-    "sections V and VI",
-    fails=True,
-)
+@listed
 def high_speed_fluctuates_more(m: Measurements) -> Verdict:
     """In phase 3, each high-speed variant fluctuates at least 10 % more than Reno."""
     reno, *found = (number(each.title, value(m, each, "fluctuation_3")) for each in (RENO, *HIGH_SPEED))
@@ -270,11 +251,7 @@ def high_speed_fluctuates_more(m: Measurements) -> Verdict:
     )
 
 
-@of_paper(
-    "Uploads make the download's ACKs wait, and the effective RTT rises with each.",
-    "sections IV and V (ORO-M04)",
-    fails=True,
-)
+@listed
 def uplink_delays_acks(m: Measurements) -> Verdict:
     """Without Vegas, the download's mean RTT rises by at least 10 % from each phase to the next."""
     rtt = [number(f"RTT in phase {phase}", mean_over(m, OTHERS, f"rtt_{phase}_ms"), "ms") for phase in (1, 2, 3)]
@@ -290,7 +267,7 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("ACKs that wait in the uplink arrive in bunches.", "sections I and VI (ORO-M04)", needs=("acks",))
+@listed
 def acks_bunch(m: Measurements) -> Verdict:
     """In phase 2, the ACKs of at least 33 % of the download's bytes are compressed. This fraction is at least twice as
     large as in phase 1."""
@@ -306,10 +283,7 @@ def acks_bunch(m: Measurements) -> Verdict:
     return all_of(*verdicts).but(criterion="at least a third, and at least twice as much as in phase 1, for each")
 
 
-@of_paper(
-    "Bunched ACKs let the sender send more than the downlink can carry: it drops packets and idles in turn.",
-    "sections I and VI (ORO-M04)",
-)
+@listed
 def bunches_congest_downlink(m: Measurements) -> Verdict:
     """In phase 3, without Vegas, the downlink's buffer drops packets and is empty for at least 10 % of the time."""
     verdicts: list[Verdict] = []
@@ -321,11 +295,7 @@ def bunches_congest_downlink(m: Measurements) -> Verdict:
     return all_of(*verdicts).but(criterion="empty for 10 % of the time, and drops, for each")
 
 
-@of_paper(
-    "The higher the ratio of the two rates, the likelier is a loss of throughput.",
-    "section V, which measures one ratio",
-    needs=("ratios",),
-)
+@listed
 def ratio_decides(m: Measurements) -> Verdict:
     """With uplinks of 512 to 64 kbit/s, the mean share without Vegas falls as the ratio of the rates rises."""
 
@@ -337,12 +307,7 @@ def ratio_decides(m: Measurements) -> Verdict:
     return all_of(by_ratio(2), by_ratio(3))
 
 
-@of_paper(
-    "Default socket buffers, above 16 kB, are far larger than the bandwidth-delay product, so they do not limit.",
-    "section III (ORO-M01)",
-    needs=("windows",),
-    fails=True,
-)
+@listed
 def buffers_above_bdp(m: Measurements) -> Verdict:
     """The mean share of phase 3 varies by at most 10 % over upload buffers of 16 to 64 KiB, all above the BDP."""
     bdp = kilobytes("bandwidth-delay product of the path", metrics.bandwidth_delay_product_bytes(DOWN_BPS, 0.03))

@@ -10,7 +10,17 @@ from collections.abc import Iterator
 from functools import partial
 from statistics import geometric_mean
 
-from lopsided.papers.framework.claims import Statements, all_of, at_least, at_most, claims_of, number, percent, ratio
+from lopsided.papers.framework.claims import (
+    Listed,
+    Statements,
+    all_of,
+    at_least,
+    at_most,
+    claims_of,
+    number,
+    percent,
+    ratio,
+)
 from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Claim, Measured, Verdict
 from lopsided.papers.rfc3449 import setup
@@ -22,6 +32,7 @@ FILLS = 95
 CLEAR = 0.9
 """A quantity counts as clearly lower than another if their ratio is below this value."""
 
+listed = Listed.beside(__file__)
 of_paper = Statements(("ratio",))
 ours = Statements(("today",), "ours")
 
@@ -39,14 +50,14 @@ def filled(m: Measurements, k: float, d: int, compression: str = "none") -> Meas
 # --- Section 3: the problem
 
 
-@of_paper("Without delayed ACKs, ACK clocking breaks down if k > 1.", "section 3.1")
+@listed
 def clock_without_delay(m: Measurements) -> Verdict:
     """The download fills its line at each ratio k up to 1, and at no ratio from 1.4 on."""
     below, above = ([filled(m, k, 1) for k in KS if (k > 1) == is_above] for is_above in (False, True))
     return all_of(at_least(FILLS, below), at_most(FILLS, above))
 
 
-@of_paper("With delayed ACKs, ACK clocking breaks down if k > 0.5.", "section 3.1", fails=True)
+@listed
 def clock_with_delay(m: Measurements) -> Verdict:
     """With one ACK per 2 segments, the download fills its line at no ratio k above 0.5."""
     found = {k: filled(m, k, 2) for k in KS if k > 0.5}
@@ -57,14 +68,14 @@ def clock_with_delay(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("If the receiver acknowledges more often than once in k segments, the uplink is the limit.", "section 3.1")
+@listed
 def uplink_first(m: Measurements) -> Verdict:
     """At k = 8, the download does not fill its line with one ACK per 1, 2 or 4 segments."""
     rarely = [number(each.name, each.value, each.unit) for each in (filled(m, 8.0, d) for d in DS if d >= 8)]
     return at_most(FILLS, [filled(m, 8.0, d) for d in DS if d < 8]).but(*rarely)
 
 
-@of_paper("With a small uplink buffer only one of every k ACKs gets through.", "section 3.1", fails=True)
+@listed
 def one_in_k(m: Measurements) -> Verdict:
     """With a buffer of 10 packets and one ACK per segment, the delivered ACKs per data packet are within 15 % of
     1/k."""
@@ -89,13 +100,13 @@ def _two_way(m: Measurements, experiment: str) -> Verdict:
     return at_most(100 * CLEAR, map(left, setup.JUDGED_ON[experiment]))
 
 
-@of_paper("An upload makes the problem worse.", "section 3.3", needs=("then",))
+@listed
 def two_way_is_worse(m: Measurements) -> Verdict:
     """On each path, an upload costs the download more than 10 % of its goodput."""
     return _two_way(m, "then")
 
 
-@of_paper("The loss of ACKs is less significant than the loss of data.", "section 3.4", needs=("loss",))
+@listed
 def ack_loss(m: Measurements) -> Verdict:
     """The download's goodput with 5 % ACK loss is at least twice that with 5 % data loss."""
     up, down = (
@@ -108,7 +119,7 @@ def ack_loss(m: Measurements) -> Verdict:
 # --- Sections 4 and 5: statements of the text that the tables do not contain
 
 
-@of_paper("Header compression (RFC 1144) is not desirable for k > 10.", "section 5.1.1", fails=True)
+@listed
 def compression_at_high_ratio(m: Measurements) -> Verdict:
     """At k = 16 and 32, header compression raises the download's goodput by less than 10 %."""
 
@@ -118,11 +129,7 @@ def compression_at_high_ratio(m: Measurements) -> Verdict:
     return all_of(*(gain(k) for k in KS if k > 10))
 
 
-@of_paper(
-    "RFC 1144 cannot compress headers with TCP options, so it brings nothing with timestamps.",
-    "section 5.1.1 (iii)",
-    needs=("linux",),
-)
+@listed
 def options_are_not_compressed(m: Measurements) -> Verdict:
     """With Linux, which sends timestamps, compression raises the mean goodput by less than 10 %."""
     found = ratios(m, "linux", mechanism("vj"))
@@ -142,13 +149,13 @@ def _over_decimation(m: Measurements, load: str) -> Measured:
     return number(f"filter over decimation, {load}", down("filter-paced") / down("decimate"))
 
 
-@of_paper("ACK filtering is better than ACK decimation.", "section 5.2.2", needs=("then",), fails=True)
+@listed
 def filter_before_decimation(m: Measurements) -> Verdict:
     """If bursts are limited, the mean download is at least as fast with the filter as with decimation."""
     return at_least(1.0, [_over_decimation(m, load) for load in setup.LOADS])
 
 
-@of_paper("ACKs first can starve data packets of the upload.", "section 5.4.2", needs=("then",))
+@listed
 def acks_first_starve(m: Measurements) -> Verdict:
     """On at least one path, ACKs-first costs the upload more than 50 % of its goodput."""
     return at_most(HARMS_UP, [worst(ratios(m, "then", mechanism("acks-first")), "up")])
@@ -188,7 +195,7 @@ FOR_QUIC = tuple(_advice(ours, "quic", "quic", "still {}, with QUIC on today's l
 # --- Today
 
 
-@ours("Without an upload, none of today's lines gains by fewer ACKs.", "about section 3.1", fails=True)
+@listed
 def alone_nothing_is_needed(m: Measurements) -> Verdict:
     """One ACK per 8 segments, and an ACK filter, each change the download by less than 10 % on each line."""
     found = [
@@ -200,13 +207,13 @@ def alone_nothing_is_needed(m: Measurements) -> Verdict:
     return at_most(HELPS, found)
 
 
-@ours("An upload still makes the problem worse on each of today's lines.", "about section 3.3", fails=True)
+@listed
 def two_way_is_still_worse(m: Measurements) -> Verdict:
     """On each line, an upload costs the download more than 10 % of its goodput."""
     return _two_way(m, "today")
 
 
-@ours("Remedies that read TCP headers do nothing for QUIC.", "about sections 5 and 6 (i)", needs=("quic",))
+@listed
 def encrypted_acks(m: Measurements) -> Verdict:
     """An ACK filter and ACKs-first each change a QUIC download by at most 1 % on today's lines."""
     found = [
@@ -218,7 +225,7 @@ def encrypted_acks(m: Measurements) -> Verdict:
     return at_most(1, found)
 
 
-@ours("A scheduler and a filter together are better than either alone.", "about sections 5.2.1 and 5.4", fails=True)
+@listed
 def scheduler_with_filter(m: Measurements) -> Verdict:
     """Both combinations help and harm no line. The upload's mean goodput ratio is higher than with the scheduler
     alone."""

@@ -14,7 +14,7 @@ import numpy as np
 from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import (
     MORE,
-    Statements,
+    Listed,
     agree_within,
     all_of,
     at_least,
@@ -60,30 +60,19 @@ UNDELAYED = BASELINES[:4]
 STEP_6 = "Section 2.5.2 step 6"
 
 
-of_paper = Statements(("combos",))
-ours = Statements(("baselines",), "ours")
-fitted = Statements(("observed",), "fitted")
+listed = Listed.beside(__file__)
 
 
-PATH_CHECK = of_paper.near_print(
+PATH_CHECK = listed.near_print(
     "path-check",
-    "Before the tests iperf finds 95.1 Mbit/s one way, and 94.8 and 94.1 both ways.",
-    "section 2.5.2 step 6",
     lambda m: [
         number(leg, iperf_mbit(m, leg), "Mbit/s", published=m.published.find(STEP_6, "throughput", item=leg))
         for leg in LEGS
     ],
-    needs=("preflight",),
-    origin="arithmetic",
 )
 
 
-@of_paper(
-    "Without delay each variant alone achieves above 90 % of the link.",
-    "section 3.1.2",
-    needs=("baselines",),
-    origin="arithmetic",
-)
+@listed
 def alone_fills_the_link(m: Measurements) -> Verdict:
     """Baselines 1 to 4 exceed 90 Mbit/s and are within 5 % of each other."""
     found = rates(m, UNDELAYED)
@@ -91,33 +80,19 @@ def alone_fills_the_link(m: Measurements) -> Verdict:
 
 
 # An unscaled window's 45 packets cross a 100 Mbit/s link in about 5.3 ms.
-RTT_WITHOUT_DELAY = of_paper.near_print(
+RTT_WITHOUT_DELAY = listed.near_print(
     "rtt-without-delay",
-    "Without delay the RTT is 5.3 ms with each variant.",
-    "section 3.1.1",
     lambda m: [
         number(f"{test.name} {test.variant}", value(m, test, "rtt_ms"), "ms", published=printed(m, test, "S1", RTT))
         for test in UNDELAYED
     ],
-    needs=("baselines",),
-    origin="fitted",
 )
 
 
-DELAY_COSTS_LITTLE_BUT_WESTWOOD = of_paper.near_print(
-    "delay-costs-little-but-westwood",
-    "With 100 ms of delay a transfer takes 10 to 14 s, with WESTWOOD 46 s.",
-    "section 3.1.3",
-    partial(rates, tests=DELAYED),
-    needs=("baselines",),
-)
+DELAY_COSTS_LITTLE_BUT_WESTWOOD = listed.near_print("delay-costs-little-but-westwood", partial(rates, tests=DELAYED))
 
 
-@of_paper(
-    "WESTWOOD is slow at 100 ms although nothing is retransmitted.",
-    "section 3.1.3 (unexplained in the report)",
-    needs=("baselines",),
-)
+@listed
 def slow_without_loss(m: Measurements) -> Verdict:
     """Westwood gets less than half of the throughput of the next slowest variant, without retransmissions. netem
     refuses packets in each baseline."""
@@ -139,11 +114,7 @@ def _westwood_over_sack(m: Measurements, experiment: str) -> Measured:
     return number(f"WESTWOOD over SACK, {where}", mbit(m, westwood, "S1", experiment) / mbit(m, sack, "S1", experiment))
 
 
-@ours(
-    "The variants differ at 100 ms because of the limit of the senders' netem.",
-    "about baselines 5 to 8 (YAH-A17)",
-    needs=("baselines", "in-network"),
-)
+@listed
 def netem_decides(m: Measurements) -> Verdict:
     """Westwood gets at most 50 % of SACK's throughput with netem on the sender, and at least 90 % with delay on the
     wire."""
@@ -152,11 +123,7 @@ def netem_decides(m: Measurements) -> Verdict:
     ).but(*(number(f"{t.variant}, delay on the wire", mbit(m, t, "S1", "in-network"), "Mbit/s") for t in DELAYED))
 
 
-@ours(
-    "Linux itself behaves like the simulator behind a full netem.",
-    "about Linux 6.1 (table K)",
-    needs=("kernel", "kernel-pair"),
-)
+@listed
 def linux_does_the_same(m: Measurements) -> Verdict:
     """Completion times of single flows and Combos 7 to 12 are within 3 % of Linux 6.1's, without retransmissions."""
     gaps: list[Measured] = []
@@ -174,11 +141,7 @@ def linux_does_the_same(m: Measurements) -> Verdict:
     )
 
 
-@ours(
-    "The RTT column excludes the added delay: captures at a sender are taken behind its netem.",
-    "about sections 3.1.1 and 3.2.1 (YAH-A01)",
-    needs=("baselines", "combos"),
-)
+@listed
 def rtt_column_is_behind_netem(m: Measurements) -> Verdict:
     """Judges the ratio of measured to published RTT in tests with known windows (baselines 5 to 8, Combos 7 to 12)."""
     places = [(test, flow) for test in (*DELAYED, *PAIRED) for flow in test.flows]
@@ -207,21 +170,12 @@ def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
     )
 
 
-SHORT_DELAY_WINS = of_paper(
-    "With 20 and 100 ms at S1, S1 gets 46.8 Mbit/s and S2 10.4, whatever the variant.",
-    "section 3.2.2",
-    fails=True,
-    key="short-delay-wins",
-)(first_six)
+SHORT_DELAY_WINS = listed.claim("short-delay-wins", first_six)
 
-SHORT_DELAY_WINS_BY_WINDOWS = fitted(
-    "With the windows that these numbers imply, S1 gets 46.8 Mbit/s and S2 10.4 at 20 and 100 ms.",
-    "about section 3.2.2 (YAH-A12)",
-    key="short-delay-wins-by-windows",
-)(partial(first_six, experiment="observed"))
+SHORT_DELAY_WINS_BY_WINDOWS = listed.claim("short-delay-wins-by-windows", partial(first_six, experiment="observed"))
 
 
-@of_paper("With 200 and 400 ms at S1, S2 gets the greater part.", "section 3.2.2")
+@listed
 def long_delay_loses(m: Measurements) -> Verdict:
     """In Combos 7 to 12, S2's throughput is higher than S1's."""
     return _s2_over_s1(m, PAIRED, above=1)
@@ -236,16 +190,10 @@ def _s2_over_s1(m: Measurements, tests: tuple[Test, ...], above: float, experime
     return all_of(*found).but(criterion=f"S2 over S1 above {above:g} in each")
 
 
-LONG_DELAY_NUMBERS = of_paper.near_print(
-    "long-delay-numbers",
-    "At 200 ms S1 gets 40.5 (CUBIC), 36.0 (HIGHSPEED), 9.4 (WESTWOOD), at 400 ms 23.0, 17.8, 4.4 Mbit/s.",
-    "table 3-1",
-    partial(rates, tests=PAIRED),
-    fails=True,
-)
+LONG_DELAY_NUMBERS = listed.near_print("long-delay-numbers", partial(rates, tests=PAIRED))
 
 
-@of_paper("At 200 and 400 ms CUBIC gets more than HIGHSPEED, and WESTWOOD least.", "section 3.2.2", fails=True)
+@listed
 def variants_order(m: Measurements) -> Verdict:
     """At each delay, CUBIC exceeds HIGHSPEED, and HIGHSPEED exceeds WESTWOOD, by at least 10 %."""
     return all_of(ordered(rates(m, NO_LOSS[6:9])), ordered(rates(m, NO_LOSS[9:]))).but(
@@ -253,10 +201,8 @@ def variants_order(m: Measurements) -> Verdict:
     )
 
 
-SACK_AT_400 = of_paper.near_print(
+SACK_AT_400 = listed.near_print(
     "sack-at-400",
-    "Beside a flow of 400 ms, SACK at 100 ms gets 59.7 Mbit/s on average.",
-    "section 3.2.2",
     lambda m: [
         number(
             "mean of Combos 10 to 12",
@@ -269,10 +215,8 @@ SACK_AT_400 = of_paper.near_print(
 
 
 # The loss period drops exactly one observed window.
-LOSS_TAKES_A_WINDOW = fitted.near_print(
+LOSS_TAKES_A_WINDOW = listed.near_print(
     "loss-takes-a-window",
-    "The loss of 100 ms takes 86 to 90 packets of S2 beside a flow of 20 ms, and 128 of S1 at 100 ms.",
-    "about section 3.3.1, windows as observed",
     lambda m: [
         number(
             f"{test.name} {flow}",
@@ -286,7 +230,7 @@ LOSS_TAKES_A_WINDOW = fitted.near_print(
 )
 
 
-@of_paper("After a loss, at 20 ms HIGHSPEED is first, CUBIC second, WESTWOOD third.", "section 3.3.2", fails=True)
+@listed
 def loss_order_at_20(m: Measurements) -> Verdict:
     """HIGHSPEED, CUBIC, WESTWOOD (Combos 14, 13, 15): each exceeds the next by at least 10 %."""
     cubic, highspeed, westwood = rates(m, WITH_LOSS[:3])
@@ -298,21 +242,12 @@ def sack_wins(m: Measurements, experiment: str = "combos") -> Verdict:
     return _s2_over_s1(m, WITH_LOSS[3:6], above=MORE, experiment=experiment)
 
 
-SACK_WINS = of_paper(
-    "After a loss at equal delays of 100 ms, SACK gets more than each of the variants.",
-    "section 3.3.2",
-    fails=True,
-    key="sack-wins-at-equal-delay",
-)(sack_wins)
+SACK_WINS = listed.claim("sack-wins-at-equal-delay", sack_wins)
 
-SACK_WINS_BY_WINDOWS = fitted(
-    "After a loss at equal delays SACK gets more than each of the variants with the windows that the numbers imply.",
-    "about section 3.3.2 (YAH-A12)",
-    key="sack-wins-by-windows",
-)(partial(sack_wins, experiment="observed"))
+SACK_WINS_BY_WINDOWS = listed.claim("sack-wins-by-windows", partial(sack_wins, experiment="observed"))
 
 
-@of_paper("After a loss at 200 and 400 ms SACK keeps the greater part.", "section 3.3.2", fails=True)
+@listed
 def sack_keeps_more(m: Measurements) -> Verdict:
     """In Combos 19 to 24, S2's throughput is higher than S1's. The published table has one exception (YAH-A10)."""
     return _s2_over_s1(m, WITH_LOSS[6:], above=1)
@@ -332,22 +267,11 @@ def sack_suffers(m: Measurements, experiment: str = "combos") -> Verdict:
     return near(rates(m, WITH_LOSS[6:11], "S2", experiment)).but(*again, why=f"retransmissions: {text.listed(again)}")
 
 
-SACK_SUFFERS = of_paper(
-    "After a loss beside a flow of 200 or 400 ms, SACK falls to 10.4 to 10.9 Mbit/s.",
-    "section 3.3.1, Combos 19 to 23",
-    fails=True,
-    key="sack-suffers-at-long-delay",
-)(sack_suffers)
+SACK_SUFFERS = listed.claim("sack-suffers-at-long-delay", sack_suffers)
 
 
-@fitted(
-    "With SACK off between Sender2 and Receiver2, S2 falls to 10.4 to 10.9 Mbit/s after a loss.",
-    "about section 3.3.1: one of several settings that were tried for these numbers",
-    needs=("without-sack",),
-    key="sack-suffers-without-sack",
-    fails=True,
-)
-def sack_off(m: Measurements) -> Verdict:
+@listed
+def sack_suffers_without_sack(m: Measurements) -> Verdict:
     """Judges S2's throughput in Combos 19 to 23 with SACK off.
 
     The note lists the other lossy combinations that are then no longer near the published values.
@@ -357,7 +281,7 @@ def sack_off(m: Measurements) -> Verdict:
     return verdict if others.holds else verdict.but(notes=(f"Without SACK these leave print: {others.reason}",))
 
 
-@of_paper("When two variants compete, one always leads.", "abstract", fails=True)
+@listed
 def one_always_leads(m: Measurements) -> Verdict:
     """In each combination, the throughput of one flow is at least 10 % higher than that of the other flow."""
     ratios = {test: mbit(m, test, "S2") / mbit(m, test) for test in COMBOS}
@@ -373,9 +297,7 @@ def one_always_leads(m: Measurements) -> Verdict:
     return Verdict(not even, criterion, (leads, second, *delays), f"neither flow leads {names}")
 
 
-@of_paper(
-    "Throughput is inversely proportional to the round trip: longer ones are disciplined.", "chapter 4", fails=True
-)
+@listed
 def throughput_falls_with_rtt(m: Measurements) -> Verdict:
     """For each variant, with loss and without, the product of S1's throughput and RTT varies by at most 15 % over the
     delays."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import (
-    Statements,
+    Listed,
     agree_within,
     all_of,
     at_least,
@@ -24,21 +24,14 @@ from lopsided.papers.framework.model import Measured, Verdict
 from lopsided.papers.havey2015.chapter3.setup import ERRORS, OBJECT, PARTS, RIVALS, RULES, STANDARDS, TIMED
 from lopsided.papers.havey2015.chapter3.shared import overhead, share_curve, speedup
 
-of_loss = Statements(("fwp-loss",))
-of_alone = Statements(("fwp-alone",), "ours")
-of_rivals = Statements(("fwp-rivals",))
-of_sharing = Statements(("fwp-sharing",))
-of_rules = Statements(("fwp-sharing", "fwp-sharing-rules"))
-of_time = Statements(("fwp-sharing-time",))
-of_repair = Statements(("fwp-repair",))
-of_today = Statements(("fwp-today",), "ours")
+listed = Listed.beside(__file__)
 
 
 def _at(m: Measurements, mode: str, error: float) -> Spread:
     return m.value("fwp-loss", "tested_bps", mode=mode, error=error)
 
 
-@of_loss("FWP's throughput is linear in the frame loss.", "section 3.4.2, figure 3.7", fails=True)
+@listed
 def fwp_is_linear(m: Measurements) -> Verdict:
     """From FER 0.05 to 0.5, each throughput is within 10 % of a straight line."""
     found = [_at(m, "fwp", error) for error in ERRORS[1:]]
@@ -57,7 +50,7 @@ def _off_line(found: list[Spread], name: str = "largest distance from a straight
     return percent(name, float(off.max()))
 
 
-@of_alone("Alone FWP's throughput is linear in 1 - FER.", "about section 3.4.2")
+@listed
 def alone_it_is_linear(m: Measurements) -> Verdict:
     """Each throughput is within 2 % of a straight line.
 
@@ -68,7 +61,7 @@ def alone_it_is_linear(m: Measurements) -> Verdict:
     return all_of(at_most(2, [_off_line(found)]), between(0.95, 1.05, [kept]))
 
 
-@of_loss("A-MPDU gets about one third of FWP's throughput at an FER of 0.05.", "section 3.4.2, figure 3.7", fails=True)
+@listed
 def third_at_5_percent(m: Measurements) -> Verdict:
     """A-MPDU's throughput relative to FWP's is near the published third, which contradicts figure 3.8 (HAV-A09)."""
     return _share(m, 0.05).but(
@@ -76,7 +69,7 @@ def third_at_5_percent(m: Measurements) -> Verdict:
     )
 
 
-@of_loss("A-MPDU gets about half of FWP's throughput at an FER of 0.20.", "section 3.4.2, figure 3.7")
+@listed
 def half_at_20_percent(m: Measurements) -> Verdict:
     """A-MPDU's throughput relative to FWP's is near the published half."""
     return _share(m, 0.2).but(why="the verdict depends on the seed: single seeds are on either side of the bound")
@@ -115,7 +108,7 @@ def _alike_alone(m: Measurements) -> Verdict:
     )
 
 
-@of_rivals("The speedup averages more than 1.6 at 10 % of frame errors.", "section 3.4.2, figure 3.8")
+@listed
 def speedup_at_10_percent(m: Measurements) -> Verdict:
     """The mean speedup over A-MPDU with 1 to 9 competitors is at least 1.6."""
     return at_least(1.6, [_mean_speedup(m, 0.1)]).but(
@@ -123,13 +116,13 @@ def speedup_at_10_percent(m: Measurements) -> Verdict:
     )
 
 
-@of_rivals("The speedup averages more than 2 at 40 % of frame errors.", "section 3.4.2, figure 3.8")
+@listed
 def speedup_at_40_percent(m: Measurements) -> Verdict:
     """The mean speedup over A-MPDU with 1 to 9 competitors is at least 2."""
     return at_least(2.0, [_mean_speedup(m, 0.4)]).but(*_each_speedup(m, 0.4))
 
 
-@of_rivals("The speedup is reasonably flat in the number of competitors.", "section 3.4.2, figure 3.8", fails=True)
+@listed
 def speedup_is_flat(m: Measurements) -> Verdict:
     """The speedups with 1 to 9 competitors are within 15 % of each other."""
     return _flat(m).but(
@@ -137,7 +130,7 @@ def speedup_is_flat(m: Measurements) -> Verdict:
     )
 
 
-@of_rivals("Without a competitor FWP and A-MPDU get the same.", "section 3.4.2")
+@listed
 def equal_alone(m: Measurements) -> Verdict:
     """Without a competitor, the ratio of FWP's throughput to A-MPDU's is within 15 % of the published 1."""
     return _alike_alone(m)
@@ -151,7 +144,7 @@ def _shares(m: Measurements, rule: str) -> list[Measured]:
     ]
 
 
-@of_rules("Compatible TCP shares fairly with Cubic from 30 to 70 ms.", "section 3.4.3, figure 3.10", fails=True)
+@listed
 def shares_fairly(m: Measurements) -> Verdict:
     """With the published rule, Compatible TCP gets 40 to 60 % of the total rate."""
     return between(40, 60, _shares(m, "literal")).but(
@@ -163,7 +156,7 @@ def shares_fairly(m: Measurements) -> Verdict:
     )
 
 
-@of_sharing("Compatible TCP is a little more aggressive at 60 and 70 ms.", "section 3.4.3, figure 3.10", fails=True)
+@listed
 def aggressive_on_long_ways(m: Measurements) -> Verdict:
     """Compatible TCP's mean share is 0 to 10 percentage points higher at 60 and 70 ms than at 30 and 40 ms."""
     shares = [each.value for each in _shares(m, "literal")]
@@ -178,7 +171,7 @@ def _in_time(m: Measurements, column: str, what: str, unit: str = "") -> list[Me
     ]
 
 
-@of_time("Compatible TCP and Cubic lead in turn, as is usual.", "section 3.4.3, figure 3.9", fails=True)
+@listed
 def lead_in_turn(m: Measurements) -> Verdict:
     """At 40 ms, the lead passes from one flow to the other at least once after slow start."""
     with_margin, printed, cubics = _in_time(m, "lead_changes", "changes of the lead")
@@ -191,7 +184,7 @@ def lead_in_turn(m: Measurements) -> Verdict:
     )
 
 
-@of_time("At times the swings of the shares are larger than usual.", "section 3.4.3, figure 3.9", fails=True)
+@listed
 def swings_are_large(m: Measurements) -> Verdict:
     """Compatible TCP's share, in bins of 1 s, has a wider range than the share of one of two Cubic flows."""
     with_margin, printed, cubics = _in_time(m, "swing_points", "swing of its share", "points")
@@ -200,7 +193,7 @@ def swings_are_large(m: Measurements) -> Verdict:
     )
 
 
-@of_repair("Repair costs the Internet path 100 % at an FER of 0.5.", "section 3.4.4, figure 3.11", fails=True)
+@listed
 def path_overhead(m: Measurements) -> Verdict:
     """The additional bytes on the Internet path are near the published percentage of a loss-free transfer."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="Internet path at FER 0.50")
@@ -217,11 +210,7 @@ def path_overhead(m: Measurements) -> Verdict:
     )
 
 
-@of_repair(
-    "Repair costs the wireless hop 13 % at an FER of 0.5: the headers of requests.",
-    "section 3.4.4, figure 3.11",
-    fails=True,
-)
+@listed
 def wireless_overhead(m: Measurements) -> Verdict:
     """The requests' bytes, in percent of the object's, are near the published value."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="wireless hop at FER 0.50")
@@ -233,7 +222,7 @@ def wireless_overhead(m: Measurements) -> Verdict:
     )
 
 
-@of_repair("The object is complete in the end, at every frame error rate.", "section 3.3.4")
+@listed
 def object_is_whole(m: Measurements) -> Verdict:
     """The object is complete within 30 s, and the application verifies that every byte is correct."""
     found = [
@@ -247,13 +236,13 @@ def _today_speedup(m: Measurements, standard: str) -> Measured:
     return number(f"speedup with {standard} at FER 0.1", fwp / ampdu)
 
 
-@of_today("FWP gains with current standards too, with ACKs and collisions on the air.", "about section 3.4.2")
+@listed
 def gains_today(m: Measurements) -> Verdict:
     """At an FER of 0.1 with 4 other stations, FWP's throughput is at least 1.1 times A-MPDU's."""
     return at_least(1.1, [_today_speedup(m, standard) for standard in STANDARDS])
 
 
-@of_today("Without any repair BBR keeps the throughput that Cubic loses.", "about section 3.2")
+@listed
 def bbr_without_repair(m: Measurements) -> Verdict:
     """With 802.11ac at FER 0.1 and no retransmissions of frames, BBR gets at least 5 times Cubic's throughput."""
     bbr, cubic = (

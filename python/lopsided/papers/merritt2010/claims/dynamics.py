@@ -6,7 +6,7 @@ import numpy as np
 
 from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import (
-    Statements,
+    Listed,
     all_of,
     at_least,
     between,
@@ -19,7 +19,7 @@ from lopsided.papers.framework.claims import (
 from lopsided.papers.framework.measurements import Measurements, rank_correlation
 from lopsided.papers.framework.model import Verdict
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES
-from lopsided.papers.merritt2010.shared import SWEEP, curve, main, sizes
+from lopsided.papers.merritt2010.shared import curve, main, sizes
 
 ACKS = ("acks",)
 PHASE = 0.1
@@ -29,14 +29,10 @@ PERIODIC = 0.25
 """If the autocorrelation peak is at least this high, the goodput counts as periodic. The threshold is our own."""
 
 
-of_paper, ours = Statements(SWEEP), Statements(SWEEP, "ours")
+listed = Listed.beside(__file__)
 
 
-@of_paper(
-    "With 10 packets the two windows move in opposite directions, with 50 together.",
-    "section 5.1.1, figures 5.6 and 5.7",
-    fails=True,
-)
+@listed
 def small_out_large_in_phase(m: Measurements) -> Verdict:
     """The windows' phase score is below `-PHASE` with 10 packets and above `PHASE` with 50."""
     score, lift = main(m, "phase_score"), main(m, "falls_together_lift")
@@ -58,16 +54,13 @@ def small_out_large_in_phase(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("The change from out of phase to in phase is gradual as the buffer grows.", "section 5.1.1", fails=True)
+@listed
 def phase_drifts(m: Measurements) -> Verdict:
     """The phase score of the two windows rises with the uplink buffer."""
     return rises("phase score", main(m, "phase_score"), rank=0.6, show=(25,))
 
 
-@ours(
-    "As the uplink buffer grows the two connections lose packets together.",
-    "about section 5.1.1, by losses instead of movement",
-)
+@listed
 def losses_synchronise(m: Measurements) -> Verdict:
     """With larger buffers, a larger fraction of the download's window reductions is within 1 s of an upload's
     reduction.
@@ -81,7 +74,7 @@ def losses_synchronise(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("Out-of-phase windows go with higher download goodput.", "section 5.1.1", fails=True)
+@listed
 def out_of_phase_is_better(m: Measurements) -> Verdict:
     """Over the uplink buffers of 2400/196, the download goodput falls as the phase score rises (by rank)."""
     correlation = number(
@@ -101,11 +94,7 @@ def out_of_phase_is_better(m: Measurements) -> Verdict:
     )
 
 
-@of_paper(
-    "The windows' sizes predict the phase: out of phase while W_D > W_U + 2 BDP of the uplink, buffer delay included.",
-    "section 6.3, eqs 2.4, 2.5 and 6.5",
-    fails=True,
-)
+@listed
 def phase_rule(m: Measurements) -> Verdict:
     """In the settings with a clear phase, eqs 2.4, 2.5 and 6.5 predict the sign of the measured phase score."""
     agree = judged = out = 0
@@ -132,7 +121,7 @@ def phase_rule(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("ACK compression of the upload grows with the uplink buffer.", "section 5.1.2", needs=ACKS, fails=True)
+@listed
 def ack_compression_grows(m: Measurements) -> Verdict:
     """The fraction of the upload's bytes with compressed ACKs rises with the uplink buffer."""
     download = rises("the download's compressed share", main(m, "compressed_share_down", "acks"))
@@ -140,12 +129,7 @@ def ack_compression_grows(m: Measurements) -> Verdict:
     return upload.but(*download.measured, why=f"For comparison, {download.reason}: the download's ACKs wait in R2")
 
 
-@ours(
-    "The larger the uplink buffer, the more of the download's ACKs queue in it and leave it in bursts.",
-    "about section 5.1.2: its explanation, measured at the other flow",
-    needs=ACKS,
-    fails=True,
-)
+@listed
 def acks_queue_and_burst(m: Measurements) -> Verdict:
     """The download's fraction of bytes with compressed ACKs, and its bytes per burst, both rise with the uplink
     buffer."""
@@ -155,12 +139,7 @@ def acks_queue_and_burst(m: Measurements) -> Verdict:
     )
 
 
-@of_paper(
-    "The upload grows in steps with silence between them, the more the larger the buffer.",
-    "section 5.1.2, figure 5.8",
-    needs=ACKS,
-    fails=True,
-)
+@listed
 def growth_then_silence(m: Measurements) -> Verdict:
     """The upload's fraction of time in long ACK gaps rises with the buffer.
 
@@ -175,17 +154,13 @@ def growth_then_silence(m: Measurements) -> Verdict:
     return rises("silent share", main(m, "silent_share_up", "acks"), rank=0.6).but(*ends, why=why)
 
 
-@of_paper("The larger the uplink buffer, the more the two connections disturb each other.", "section 5.1.3")
+@listed
 def interference_grows(m: Measurements) -> Verdict:
     """The variation of the download's goodput in bins of 0.5 s rises with the uplink buffer."""
     return rises("variation (std/mean)", main(m, "goodput_variation"))
 
 
-@of_paper(
-    "The disturbance looks random with 5 and 20 packets and periodic with 25 and 50.",
-    "section 5.1.3, figures 5.2-5.5",
-    fails=True,
-)
+@listed
 def interference_turns_periodic(m: Measurements) -> Verdict:
     """The autocorrelation peak of the download's goodput exceeds `PERIODIC` with 25 and 50 packets, but not with 5 and
     20."""
@@ -202,10 +177,7 @@ def interference_turns_periodic(m: Measurements) -> Verdict:
     )
 
 
-@of_paper(
-    "A large uplink buffer makes the downlink run empty: the download's ACKs arrive late and its window is too small.",
-    "sections 3.5 and 5.1.4",
-)
+@listed
 def downlink_idles(m: Measurements) -> Verdict:
     """On the two most asymmetric links, the fraction of time with an empty R1 rises with the uplink buffer."""
     verdicts: list[Verdict] = []
@@ -217,10 +189,7 @@ def downlink_idles(m: Measurements) -> Verdict:
     return all_of(*verdicts)
 
 
-@of_paper(
-    "The upload fills R2, R1 runs empty, R2 drains, and a burst of ACKs fills R1 again.",
-    "section 3.5, figure 3.2 (MER-M25)",
-)
+@listed
 def feedback_cycle(m: Measurements) -> Verdict:
     """With 50 packets on 2400/196, R1 holds data and R2 is empty before the upload. The cycle's steps then occur in
     order."""
@@ -246,10 +215,7 @@ def feedback_cycle(m: Measurements) -> Verdict:
     )
 
 
-@of_paper(
-    "With small buffers the download's window follows the BDP; as the buffer grows the BDP becomes much larger.",
-    "section 5.1.4, figures 5.8-5.11",
-)
+@listed
 def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
     """With the smallest buffer, the ratio of the download's mean BDP to its mean window is about 1. With the largest
     buffer, it is at least 1.5."""
@@ -261,13 +227,13 @@ def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
     )
 
 
-@of_paper("RTT variability rises with the uplink buffer on all links.", "section 5.1.4, figure 5.12", fails=True)
+@listed
 def rtt_variability_rises(m: Measurements) -> Verdict:
     """On every link, the standard deviation of the download's RTT rises with the uplink buffer."""
     return all_of(*(rises(f"{line.name}: deviation of the RTT", curve(m, line, "rtt_std_ms"), "ms") for line in LINES))
 
 
-@of_paper("The larger the asymmetry, the faster RTT variability grows with the buffer.", "section 5.1.4, figure 5.12")
+@listed
 def asymmetry_steepens_variability(m: Measurements) -> Verdict:
     """The slope of the RTT's deviation over the buffer is steeper on more asymmetric links."""
     slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_ms").median, 1)[0]) for line in LINES}

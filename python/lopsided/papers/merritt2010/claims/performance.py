@@ -5,7 +5,7 @@ Performance has two definitions: by goodput, and by mean window divided by mean 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import (
     POINTS,
     SHARE,
-    Statements,
+    Listed,
     all_of,
     at_least,
     claims_of,
@@ -32,28 +32,27 @@ from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Claim, Measured, Verdict
 from lopsided.papers.framework.published import PublishedValue
 from lopsided.papers.merritt2010.setup import BUFFERS, LINES, MAIN, AccessLine
-from lopsided.papers.merritt2010.shared import BOTH_READINGS, GOODPUT, SWEEP, Reading, at, curve, main, printed_size
+from lopsided.papers.merritt2010.shared import BOTH_READINGS, GOODPUT, Reading, at, curve, main, printed_size
 
-of_paper = Statements(SWEEP)
+listed = Listed.beside(__file__)
 
 
-def by_both(
-    statement: str, where: str, *, key: str = "", fails: Container[Reading] = ()
-) -> Callable[[Callable[[Measurements, Reading], Verdict]], tuple[Claim, ...]]:
-    """A decorator that makes one claim per definition of performance.
+def by_both(check: Callable[[Measurements, Reading], Verdict], key: str = "") -> tuple[Claim, ...]:
+    """Returns one claim per definition of performance.
 
-    `fails` contains the definitions under which the claim is recorded as failing.
+    `fails` of the statement lists the definitions under which the claim is recorded as failing.
     """
-
-    def claims(check: Callable[[Measurements, Reading], Verdict]) -> tuple[Claim, ...]:
-        name = key or key_of(check)
-        found: list[Claim] = []
-        for each in BOTH_READINGS:
-            made = of_paper(statement, where, key=name + each.suffix, fails=each in fails)
-            found.append(replace(made(lambda m, each=each: check(m, each)), reading=each.name))
-        return tuple(found)
-
-    return claims
+    name = key or key_of(check)
+    failing = listed.entries[name].get("fails", ())
+    return tuple(
+        replace(
+            listed.claim(name, lambda m, each=each: check(m, each)),
+            key=name + each.suffix,
+            known_not_to_hold=each.name in failing,
+            reading=each.name,
+        )
+        for each in BOTH_READINGS
+    )
 
 
 def performance(
@@ -80,9 +79,7 @@ def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: Acce
     return verdict.but(down, up, why=f"on {where} the {setting} limits it ({shares})")
 
 
-@by_both(
-    "On all three links performance falls as the uplink buffer grows.", "section 5.1, figure 5.1", fails=BOTH_READINGS
-)
+@by_both
 def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
     """Performance falls as the uplink buffer grows, on every link."""
     verdicts: list[Verdict] = []
@@ -127,11 +124,7 @@ def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict
     return Verdict(flat and fall >= 20, criterion, measured, reason), BUFFERS[lowest]
 
 
-@by_both(
-    "On all three links performance stays high up to a certain size and drops fast beyond it.",
-    "section 5.1.5, figure 5.1",
-    fails=BOTH_READINGS,
-)
+@by_both
 def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
     """On each link, a buffer size splits the performance curve into a plateau and a fall."""
     verdicts: list[Verdict] = []
@@ -161,7 +154,7 @@ def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
     return sentence, tuple(measured)
 
 
-@by_both("Buffers below the estimate give performance of up to 93 %.", "section 6.3", fails=(GOODPUT,))
+@by_both
 def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
     """The best performance up to the published estimate is near the published 93 %."""
     printed = m.published.find("Section 6.3", "performance", item="buffers below the estimate, best case")
@@ -174,11 +167,7 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
     return near([best]).but(*bounds, notes=(note,) if reading is GOODPUT else ())
 
 
-@by_both(
-    "At the estimated buffer performance is 0.80 (3000/1000), 0.86 (2400/196) and 0.68 (3000/100).",
-    "table 6.2",
-    fails=(GOODPUT,),
-)
+@by_both
 def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
     """The performance at the published buffer sizes, interpolated, is near the published values."""
     verdicts: list[Verdict] = []
@@ -190,7 +179,7 @@ def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
     return all_of(*verdicts)
 
 
-@by_both("A buffer of the estimated size gives at least 68 % on all three links.", "section 1", fails=BOTH_READINGS)
+@by_both
 def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
     """At the published buffer sizes, each link's performance is at least the published 68 %."""
     printed = m.published.find("Section 1", "performance", item="model-sized buffer, all three links")
@@ -202,11 +191,7 @@ def model_size_gives_68_percent(m: Measurements, reading: Reading) -> Verdict:
     return all_of(*verdicts).but(criterion=f"at least {printed.value} % on every link")
 
 
-@by_both(
-    "Every measured buffer above the estimate costs at least a further 10 points, on all links.",
-    "section 1",
-    fails=BOTH_READINGS,
-)
+@by_both
 def worse_above_estimate(m: Measurements, reading: Reading) -> Verdict:
     """If the buffer exceeds the published estimate, the performance is at least 10 percentage points lower than at the
     estimate."""
@@ -242,9 +227,7 @@ def printed_performance(
     return _with_limits(m, reading, verdict, line, BUFFERS[-1])
 
 
-@of_paper(
-    "With 50 packets the download loses about half of its throughput when the upload joins.", "section 1, figure 1.1(a)"
-)
+@listed
 def download_halves(m: Measurements) -> Verdict:
     """With 50 packets, the upload reduces the download's throughput by about the published percentage."""
     printed = m.published.find("Section 1", "download_throughput_drop_when_upload_starts")
@@ -263,10 +246,7 @@ def download_halves(m: Measurements) -> Verdict:
     )
 
 
-@of_paper(
-    "With a model-sized buffer (15 packets) the upload hardly changes the download, which varies less than with 50.",
-    "section 1, figure 1.1(b)",
-)
+@listed
 def small_buffer_spares_download(m: Measurements) -> Verdict:
     """With 15 packets, the download keeps at least 85 % of its rate, and varies less than with 50."""
     kept = percent("kept at 15 packets", main(m, "down_ratio").at(15))
@@ -277,9 +257,7 @@ def small_buffer_spares_download(m: Measurements) -> Verdict:
     return all_of(at_least((1 - SHARE) * 100, [kept]), ratio("variation at 15 over that at 50", small, large, below=1))
 
 
-@of_paper(
-    "As the buffer grows the download loses clearly and the upload gains only slightly.", "section 5.1, figures 5.2-5.5"
-)
+@listed
 def upload_gains_little(m: Measurements) -> Verdict:
     """On 2400/196, the download loses more than 10 times the goodput that the upload gains. The buffers are 5 to 50
     packets."""
@@ -296,14 +274,12 @@ def upload_gains_little(m: Measurements) -> Verdict:
 
 
 FIFTY_FIVE_PERCENT = by_both(
-    "On 2400/196 performance is 55 % with 50 packets.", "section 6.3", fails=BOTH_READINGS, key="55-percent-at-50"
-)(partial(printed_performance, where="Section 6.3", item="2400/196 at the largest measured buffer (50 packets)"))
+    partial(printed_performance, where="Section 6.3", item="2400/196 at the largest measured buffer (50 packets)"),
+    "55-percent-at-50",
+)
 
 SEVEN_PERCENT = by_both(
-    "The worst link falls to 7 % with 50 packets.",
-    "section 6.5 (3000/100: its 68 % at the estimate says that it is the worst)",
-    fails=BOTH_READINGS,
-    key="7-percent-worst",
-)(partial(printed_performance, line=LINES[2], where="Section 6.5", item="worst link at 50 packets"))
+    partial(printed_performance, line=LINES[2], where="Section 6.5", item="worst link at 50 packets"), "7-percent-worst"
+)
 
 CLAIMS = claims_of(globals())

@@ -8,7 +8,7 @@ from lopsided import metrics
 from lopsided.papers.framework import text
 from lopsided.papers.framework.claims import (
     POINTS,
-    Statements,
+    Listed,
     all_of,
     at_most,
     claims_of,
@@ -22,18 +22,16 @@ from lopsided.papers.framework.measurements import Measurements
 from lopsided.papers.framework.model import Verdict
 from lopsided.papers.merritt2010.claims.performance import by_both
 from lopsided.papers.merritt2010.setup import BUFFERS, DOWNLINK_BUFFER, LINES
-from lopsided.papers.merritt2010.shared import BOTH_READINGS, SWEEP, Reading, at, curve, printed_size, threshold
+from lopsided.papers.merritt2010.shared import Reading, at, curve, printed_size, threshold
 
 STEP = 5.0
 """Step of the buffer sweep in packets. An estimate within one step is near."""
 
 
-of_paper = Statements(SWEEP)
+listed = Listed.beside(__file__)
 
 
-@of_paper(
-    "A download alone sees a mean RTT of 140 ms (3000/1000), 200 ms (2400/196) and 160 ms (3000/100).", "table 6.1"
-)
+@listed
 def rtt_alone(m: Measurements) -> Verdict:
     """For a download alone, the smoothed RTT in the thesis's log is near the published value."""
     verdicts: list[Verdict] = []
@@ -45,11 +43,7 @@ def rtt_alone(m: Measurements) -> Verdict:
     return all_of(*verdicts)
 
 
-@of_paper(
-    "Without an upload the download's ACKs never queue on the uplink, so one buffer setting per link gives the RTT.",
-    "section 6.3",
-    fails=True,
-)
+@listed
 def acks_alone_never_queue(m: Measurements) -> Verdict:
     """For a download alone, the wait in R2 and the RTT's range over all buffers are at most 2 % of the RTT."""
     verdicts: list[Verdict] = []
@@ -65,13 +59,8 @@ def acks_alone_never_queue(m: Measurements) -> Verdict:
     return all_of(*verdicts)
 
 
-@of_paper(
-    "Eq 6.6 gives 25 (3000/1000), 17 (2400/196) and 30 packets (3000/100).",
-    "table 6.2, figure 6.2",
-    fails=True,
-    key="estimates",
-)
-def estimated_buffers(m: Measurements) -> Verdict:
+@listed
+def estimates(m: Measurements) -> Verdict:
     """On each link, the threshold of eq 6.6 is within one sweep step of the published estimate."""
     verdicts: list[Verdict] = []
     for line in LINES:
@@ -95,9 +84,7 @@ def estimated_buffers(m: Measurements) -> Verdict:
     return all_of(*verdicts)
 
 
-@by_both(
-    "Performance is high up to the estimate and falls rapidly beyond it.", "section 6.3, table 6.2", fails=BOTH_READINGS
-)
+@by_both
 def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
     """The largest buffer within 10 percentage points of the best performance is within one step of the measured
     estimate."""
@@ -119,12 +106,7 @@ def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
     return all_of(*verdicts).but(criterion=criterion)
 
 
-@of_paper(
-    "The field procedure may start from any uplink buffer: its estimate does not depend on it.",
-    "section 6.4",
-    needs=("field",),
-    fails=True,
-)
+@listed
 def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
     """The field procedure's estimates from all starting buffers are within one step of their mid-range."""
     verdicts: list[Verdict] = []
