@@ -106,7 +106,7 @@ class Statements:
 
 @dataclass(frozen=True)
 class Listed:
-    """Decorator that turns a function into a claim. `statements.toml` in the paper's folder has the statement:
+    """A decorator that turns a function into a claim. `statements.toml` in the paper's folder has the statement:
 
         [less-below-the-knee]
         statement = "With a shorter queue throughput is lower."
