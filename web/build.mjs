@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import { sealed } from "./sealed.mjs";
 
 const LARGEST = { "page.html": 2_500_000, "widget.js": 2_000_000, "interactive.js": 80_000 };
 const source = (name) => new URL(`src/${name}`, import.meta.url).pathname;
@@ -33,7 +34,7 @@ async function bundled(name, options = {}) {
 }
 
 const hash = (text) => createHash("sha256").update(text).digest("base64");
-const packed = gzipSync(readFileSync(wasm), { level: 9 }).toString("base64");
+const packed = gzipSync(sealed(readFileSync(wasm)), { level: 9 }).toString("base64");
 const worker = await bundled("worker.ts", { format: "iife" });
 // A classic script runs before the browser has parsed the simulator, so the first picture does not wait for it.
 const script = await bundled("main.tsx", { format: "iife" });

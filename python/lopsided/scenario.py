@@ -391,7 +391,7 @@ class Run(RunTables):
     def report(self, *, play: bool = False) -> str:
         """Returns the report as one HTML page.
 
-        `play` adds the simulator (1.5 MB) and a button that opens the laboratory with this run.
+        `play` adds the simulator (1.7 MB) and a button that opens the laboratory with this run.
         """
         return filled_in("Run.report")(self, play=play)
 

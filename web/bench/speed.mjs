@@ -127,14 +127,14 @@ for (const [name, text] of [["2400/196, 180 s", null], ...(docsis ? [["DOCSIS 10
     const packed = Uint8Array.from(atob(document.getElementById("wasm").textContent.trim()), (letter) => letter.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     const { instance } = await WebAssembly.instantiate(await new Response(stream).arrayBuffer(), {});
-    const { memory, alloc, open, advance, finish } = instance.exports;
+    const { memory, alloc, open_run, advance, finish } = instance.exports;
     const runs = [];
     for (const limit of limits) {
       const begun = performance.now();
       const scene = new TextEncoder().encode(`${lopsided.state.text.value}\u0001link.up.queue.limit=${limit}`);
       const start = alloc(scene.length) >>> 0;
       new Uint8Array(memory.buffer, start, scene.length).set(scene);
-      if (open(150, 0, 0, 0, 0)) throw new Error("the scene is refused");
+      if (open_run(150, 0, 0, 0, 0)) throw new Error("the scene is refused");
       while (advance(1e9, 25_000) === 0);
       finish();
       runs.push(performance.now() - begun);

@@ -253,7 +253,7 @@ function LinePanel({ state, colours }: { state: State; colours: Ink }): JSX.Elem
             <Key colour={colours.up[0]} text="data up" />
             <Key colour={colours.up[1]} text="its ACKs" small />
             <Key colour={colours.alarm} text="sent again, or lost" />
-            <Key colour={colours.other[1]} text="datagrams" />
+            <Key colour={colours.other[1]} text="datagrams and QUIC" />
           </span>
         )}
       </p>
@@ -397,7 +397,7 @@ function Charts({ state, colours }: { state: State; colours: Ink }): JSX.Element
           </label>
         ))}
       </fieldset>
-      {zoomed && state.packets.value && state.packets.value.from_s <= from + 1e-9 && state.packets.value.to_s >= to - 1e-9 ? (
+      {zoomed && state.packets.value?.steps && state.packets.value.from_s <= from + 1e-9 && state.packets.value.to_s >= to - 1e-9 ? (
         <Sequence state={state} colours={colours} />
       ) : (
         <p class="hint">
@@ -571,7 +571,8 @@ function Sequence({ state, colours }: { state: State; colours: Ink }): JSX.Eleme
   const canvas = useCanvas(
     (element) => {
       const [width, height] = [element.clientWidth, element.clientHeight];
-      if (width && state.packets.value) drawSequence(new CanvasPen(prepare(element, width, height)), state.packets.value, flow, frame, width, height, colours);
+      const steps = state.packets.value?.steps;
+      if (width && steps) drawSequence(new CanvasPen(prepare(element, width, height)), steps, flow, frame, width, height, colours);
     },
     [state.packets.value, flow, frame.from, frame.to, frame.playhead, colours],
   );
@@ -803,7 +804,7 @@ function Controls({ state }: { state: State }): JSX.Element {
         );
       })}
       <fieldset>
-        <legend>Path and TCP</legend>
+        <legend>Path and flows</legend>
         {rttKey && (
           <Slider
             label={rttKey.endsWith(".rtt") ? "Round trip without queues" : "One-way delay"}
@@ -848,7 +849,7 @@ function Controls({ state }: { state: State }): JSX.Element {
   );
 }
 
-/** Number and congestion control of each flow. A component of its own, because its long lists stay while a slider moves. */
+/** Number, transport and congestion control of each flow. A component of its own, because its long lists stay while a slider moves. */
 function Flows({ state }: { state: State }): JSX.Element {
   return (
     <>
@@ -867,6 +868,18 @@ function Flows({ state }: { state: State }): JSX.Element {
               ))}
             </select>
           </label>
+          {flow.app !== "udp" && (
+            <label>
+              <span class="hidden">Transport of {flow.name}</span>
+              <select value={flow.transport} onChange={(event) => state.set({ [`flow.${flow.name}.transport`]: event.currentTarget.value }, false)}>
+                {[...new Set(["tcp", "quic", flow.transport])].map((name) => (
+                  <option key={name} value={name}>
+                    {name.toUpperCase()}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
           {flow.app !== "udp" && (
             <label>
               <span class="hidden">Congestion control of {flow.name}</span>

@@ -69,7 +69,7 @@ export class Line {
     this.places = [];
     if (!description) return;
     const [left, right] = description.line.ends ?? ["", ""];
-    const side = narrow ? 44 : 70;
+    const side = narrow ? 50 : 70;
     const lanes: Lane[] = [
       { up: false, y: height * 0.3 },
       { up: true, y: height * 0.74 },

@@ -2,18 +2,18 @@
 
 import { ticks, type Frame, type Ink, type Pen } from "./charts";
 import * as format from "./format";
-import type { Column, Packets } from "./simulator";
+import type { Column, Steps } from "./simulator";
 
 const MARGIN = { left: 54, right: 10, top: 8, bottom: 24 };
 
-export function drawSequence(pen: Pen, packets: Packets, flow: number, frame: Frame, width: number, height: number, colours: Ink): void {
+export function drawSequence(pen: Pen, steps: Steps, flow: number, frame: Frame, width: number, height: number, colours: Ink): void {
   pen.rectangle(0, 0, width, height, colours.paper);
-  const { at_s, is_ack, again, from, to } = packets.steps;
+  const { at_s, is_ack, again, from, to } = steps;
   const rows: number[] = [];
   let [least, most] = [Infinity, -Infinity];
   for (let row = 0; row < at_s.length; row++) {
     const at = at_s[row] as number;
-    if ((packets.steps.flow[row] as number) !== flow || at < frame.from || at > frame.to) continue;
+    if ((steps.flow[row] as number) !== flow || at < frame.from || at > frame.to) continue;
     rows.push(row);
     least = Math.min(least, from[row] as number);
     most = Math.max(most, to[row] as number);
@@ -22,7 +22,7 @@ export function drawSequence(pen: Pen, packets: Packets, flow: number, frame: Fr
   const bottom = height - MARGIN.bottom;
   const x = (time: number): number => MARGIN.left + ((time - frame.from) / (frame.to - frame.from || 1)) * inner;
   if (!rows.length) {
-    pen.text("Nothing was sent in this time.", width / 2, height / 2, colours.muted, "center");
+    pen.text("No TCP segment was sent in this time.", width / 2, height / 2, colours.muted, "center");
     return;
   }
   const span = Math.max(most - least, 3000);

@@ -63,7 +63,8 @@ export interface Packets {
   readonly enters_s: Column;
   readonly leaves_s: Column;
   readonly arrives_s: Column;
-  readonly steps: Steps;
+  /** `null` unless the packets cover the time shown. */
+  readonly steps: Steps | null;
   readonly reasons: readonly string[];
 }
 
@@ -132,6 +133,7 @@ export interface Description {
     readonly direction: string;
     readonly app: string;
     readonly cc: string;
+    readonly transport: string;
     readonly start_s: number;
   }[];
   readonly flow_names: readonly string[];
@@ -163,12 +165,12 @@ interface Exports extends WebAssembly.Exports {
   fault_len(): number;
   list_parts(): number;
   describe_scenario(): number;
-  open(columns: number, from: number, to: number, packetsFrom: number, packetsTo: number): number;
+  open_run(columns: number, from: number, to: number, packetsFrom: number, packetsTo: number): number;
   advance(until: number, budget: number): number;
   now(): number;
   picture(): number;
   finish(): number;
-  close(): void;
+  close_run(): void;
   pin(on: number): void;
   capture_host(): number;
 }
@@ -211,7 +213,7 @@ export class Simulator {
 
   open(scene: Scene, view: View): void {
     this.put(scene);
-    this.settle(this.exports.open(view.columns, view.from, view.to, view.packetsFrom, view.packetsTo));
+    this.settle(this.exports.open_run(view.columns, view.from, view.to, view.packetsFrom, view.packetsTo));
   }
 
   /** Handles about this number of events. Returns true at the end of the run. */
@@ -238,7 +240,7 @@ export class Simulator {
   }
 
   close(): void {
-    this.exports.close();
+    this.exports.close_run();
   }
 
   /** Starts or stops comparing later runs with the last finished one. */
@@ -300,7 +302,7 @@ export function unpack(block: ArrayBuffer): Picture {
     for (const key of Object.keys(found.packets)) {
       if (!scalars.has(key)) found.packets[key] = column(found.packets[key]);
     }
-    const steps = found.packets.steps as Record<string, unknown>;
+    const steps = (found.packets.steps ?? {}) as Record<string, unknown>;
     for (const key of Object.keys(steps)) steps[key] = column(steps[key]);
   }
   return found as unknown as Picture;

@@ -30,6 +30,7 @@ pub fn describe(request: &Request) -> Result<Answer, Problems> {
             ("direction", Json::text(first.direction.map_or("", Dir::name))),
             ("app", Json::text(first.app.part().info().name)),
             ("cc", Json::text(&first.from_stack.cc)),
+            ("transport", Json::text(first.transport.kind())),
             ("start_s", Json::number((first.start - lopsided_core::Time::ZERO).as_secs_f64())),
         ])
     });
@@ -71,10 +72,10 @@ fn line(scenario: &Scenario, request: &Request) -> Json {
         let config = link.dir(dir);
         let limit = match config.queue.limit() {
             Some(Limit::Packets(packets)) => Json::whole(u64::from(packets)),
-            _ => Json::raw("null".to_owned()),
+            _ => Json::null(),
         };
         Json::object([
-            ("rate_bps", main_rate(scenario, dir).map_or(Json::raw("null".to_owned()), Json::whole)),
+            ("rate_bps", main_rate(scenario, dir).map_or_else(Json::null, Json::whole)),
             ("delay_ms", Json::number(config.delay.as_millis_f64())),
             ("queue", Json::text(config.queue.kind())),
             ("limit_packets", limit),

@@ -4,8 +4,8 @@
 //! A call returns 0 on success. Otherwise the answer contains a list of `problems`. After a trap, [`fault_ptr`] points
 //! to the reason, and the instance is unusable.
 //!
-//! Only WebAssembly exports the plain names: in a native program, `open` and `close` would replace those of the C
-//! library.
+//! Only WebAssembly exports the plain names, because a native program could have other functions with these names. `open`
+//! and `close` are functions of WASI's C library.
 
 #![cfg_attr(
     target_family = "wasm",
@@ -105,7 +105,7 @@ pub extern "C" fn describe_scenario() -> u32 {
 
 /// Starts a run of the scenario in the input, and ends the previous one. Times are in seconds; `to_s` = 0: the end.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
-pub extern "C" fn open(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64, packets_to_s: f64) -> u32 {
+pub extern "C" fn open_run(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64, packets_to_s: f64) -> u32 {
     with(|state| {
         // Free the memory of the previous run before the next one starts.
         state.session = None;
@@ -169,7 +169,7 @@ pub extern "C" fn finish() -> u32 {
 
 /// Ends the open run without an answer.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
-pub extern "C" fn close() {
+pub extern "C" fn close_run() {
     with(|state| state.session = None);
 }
 

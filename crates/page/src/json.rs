@@ -25,8 +25,12 @@ impl Json {
         Json(out)
     }
 
+    pub fn null() -> Json {
+        Json("null".to_owned())
+    }
+
     pub fn number(value: f64) -> Json {
-        Json(if value.is_finite() { format!("{value}") } else { "null".to_owned() })
+        if value.is_finite() { Json(format!("{value}")) } else { Json::null() }
     }
 
     pub fn whole(value: u64) -> Json {
@@ -50,11 +54,6 @@ impl Json {
         let entries: Vec<String> =
             entries.into_iter().map(|(key, value)| format!("{}:{}", Json::text(key).0, value.0)).collect();
         Json(format!("{{{}}}", entries.join(",")))
-    }
-
-    /// Wraps existing JSON text unchanged.
-    pub fn raw(text: String) -> Json {
-        Json(text)
     }
 
     pub fn into_string(self) -> String {

@@ -4,6 +4,7 @@ use crate::answer::Columns;
 use crate::json::Json;
 use lopsided_core::packet::Flags;
 use lopsided_core::{DropReason, Duration, Ecn, Event, EventMask, NodeId, Observer, Packet, Time, Transport};
+use lopsided_sim::Watched;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -73,8 +74,8 @@ impl Base {
 struct Log {
     /// The nodes of the two directions of the link: down, then up.
     line: [NodeId; 2],
-    /// For each flow, the host that sends its data.
-    senders: Vec<NodeId>,
+    /// For each flow, the host that sends its data. `None` if the steps of the time-sequence diagram are not needed.
+    senders: Option<Vec<NodeId>>,
     /// Packets that enter the link before this time are ignored.
     begin_s: f64,
     from_s: f64,
@@ -95,9 +96,10 @@ struct Log {
 pub(crate) struct Packets(Arc<Mutex<Log>>);
 
 impl Packets {
-    /// Creates an observer. `wait_s` is the longest time in seconds that a packet may spend at the link.
-    pub fn new(line: [NodeId; 2], senders: Vec<NodeId>, from_s: f64, to_s: f64, wait_s: f64) -> Packets {
-        let bases = vec![Base::default(); senders.len()];
+    /// Creates an observer. `wait_s` is the longest time in seconds that a packet may spend at the link. With `senders`
+    /// it also keeps the steps of the time-sequence diagram.
+    pub fn new(line: [NodeId; 2], senders: Option<Vec<NodeId>>, from_s: f64, to_s: f64, wait_s: f64) -> Packets {
+        let bases = vec![Base::default(); senders.as_ref().map_or(0, Vec::len)];
         let log = Log {
             line,
             senders,
@@ -115,11 +117,12 @@ impl Packets {
         Packets(Arc::new(Mutex::new(log)))
     }
 
-    /// The period for which the observer needs events between hosts.
-    pub fn watched(&self) -> (Time, Time) {
+    /// The period for which the observer needs events.
+    pub fn watched(&self) -> Watched {
         let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = |seconds: f64| Time::ZERO + Duration::from_nanos((seconds.clamp(0.0, 1e9) * 1e9) as u64);
-        (at(log.begin_s), at(log.end_s))
+        // The steps are offsets from the first byte of a flow, so they need each SYN and the data sent so far.
+        Watched { from: at(log.begin_s), to: at(log.end_s), hosts_before: log.senders.is_some() }
     }
 
     /// Writes the packets so far into columns of the answer, and returns their part of the head.
@@ -154,8 +157,7 @@ impl Packets {
             ("arrives_s", wide(&|crossing| crossing.arrives_s)),
         ]);
         let step = |value: &dyn Fn(&Step) -> f64, columns: &mut Columns| columns.wide(log.steps.iter().map(value));
-        entries.push((
-            "steps",
+        let steps = log.senders.is_some().then(|| {
             Json::object([
                 ("at_s", step(&|step| step.at_s, columns)),
                 ("flow", step(&|step| f64::from(step.flow), columns)),
@@ -163,8 +165,9 @@ impl Packets {
                 ("again", step(&|step| flag(step.again), columns)),
                 ("from", step(&|step| step.from, columns)),
                 ("to", step(&|step| step.to, columns)),
-            ]),
-        ));
+            ])
+        });
+        entries.push(("steps", steps.unwrap_or_else(Json::null)));
         entries.push(("reasons", Json::texts(DropReason::ALL.iter().map(|why| why.name()))));
         Json::object(entries)
     }
@@ -302,7 +305,7 @@ impl Log {
 
     fn step(&mut self, at_s: f64, node: NodeId, packet: &Packet, is_ack: bool) {
         let flow = packet.flow().0 as usize;
-        if self.senders.get(flow) != Some(&node) {
+        if self.senders.as_ref().and_then(|senders| senders.get(flow)) != Some(&node) {
             return;
         }
         let Transport::Tcp(header) = packet.transport() else { return };

@@ -128,7 +128,9 @@ fn watch(scenario: &Scenario, view: &View) -> Option<(Packets, RunOptions)> {
     let line = picture::main_link(scenario);
     let directions: Vec<_> = labels.iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
     let line = [directions[2 * line].node, directions[2 * line + 1].node];
-    let senders = scenario.flows.iter().map(|flow| labels[flow.from].node).collect();
+    // The page draws the time-sequence diagram only if the packets cover the time shown.
+    let covers = view.packets_from_s <= view.from_s && view.packets_to_s >= view.to_s;
+    let senders = covers.then(|| scenario.flows.iter().map(|flow| labels[flow.from].node).collect());
     let wait_s = picture::longest_wait(scenario);
     let packets = Packets::new(line, senders, view.packets_from_s, view.packets_to_s, wait_s);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(packets.clone())];
@@ -253,11 +255,16 @@ mod tests {
         let text = include_str!("../../../scenarios/adsl.toml");
         let scenario = Scenario::parse(text, "adsl.toml", &[]).expect("a scenario");
         for (packets_from_s, packets_to_s) in [(90.0, 95.0), (0.0, 3.0), (170.0, 180.0)] {
-            let view = View { packets_from_s, packets_to_s, ..View::whole(&scenario, 100) };
-            let near = packets(view, |options| assert!(options.watched.is_some()));
-            let always = packets(view, |options| options.watched = None);
-            assert!(near.1.bytes().len() > 50_000);
-            assert!(near == always, "{packets_from_s} s");
+            let whole = View { packets_from_s, packets_to_s, ..View::whole(&scenario, 100) };
+            let zoomed = View { from_s: packets_from_s, to_s: packets_to_s, ..whole };
+            for (view, has_steps) in [(whole, false), (zoomed, true)] {
+                let near = packets(view, |options| {
+                    assert_eq!(options.watched.map(|watched| watched.hosts_before), Some(has_steps));
+                });
+                let always = packets(view, |options| options.watched = None);
+                assert!(near.1.bytes().len() > 30_000);
+                assert!(near == always, "{packets_from_s} s, steps: {has_steps}");
+            }
         }
     }
 }

@@ -98,7 +98,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let (cores, from_events) = (options.cores, options.cores_from_events);
     let network = Network::new(nodes, &wires, accounting).with_threads(cores, from_events);
     let network = if plain { network.with_followers(followers) } else { network };
-    // A watched window, or code of the user that shares state between hosts, requires one global order of events.
+    // Samples at each change, and code of the user that shares state between hosts, require one global order of events.
     let shares = !options.controllers.names().is_empty() || options.applications.names().next().is_some();
     let in_one_order = scenario.record.on_change || shares;
     let network = if in_one_order { network.in_one_order() } else { network };

@@ -19,10 +19,8 @@ use std::net::IpAddr;
 pub struct RunOptions {
     /// Observers of packet events. [`crate::node_labels`] has the names of the nodes.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Period in which observers also receive the events in links and routers. It is extended to whole sampling
-    /// intervals. Before the period, observers receive only events at hosts. After it, they receive no events. `None`
-    /// means the whole run.
-    pub watched: Option<(Time, Time)>,
+    /// Period in which observers receive events. `None` means the whole run.
+    pub watched: Option<Watched>,
     /// True to check the result of every queue operation, which is slow. By default true in builds with debug
     /// assertions.
     pub audit_queues: bool,
@@ -42,6 +40,17 @@ pub struct RunOptions {
     /// Minimum number of events in a time window for which the parallel engine uses several threads. The default is
     /// about 1 ms of work.
     pub cores_from_events: f64,
+}
+
+/// A period of a run in which observers receive events. It is extended to whole sampling intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// Start of the period.
+    pub from: Time,
+    /// End of the period. Later events are not observed.
+    pub to: Time,
+    /// True if observers also receive the events at hosts before the period, for example to count each flow's bytes.
+    pub hosts_before: bool,
 }
 
 impl Default for RunOptions {

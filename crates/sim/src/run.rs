@@ -7,7 +7,7 @@ use crate::event_log::EventLog;
 use crate::host::Host;
 use crate::monitor::Monitor;
 use crate::observe::{Recorded, Recorder};
-use crate::options::{Passage, RunOptions};
+use crate::options::{Passage, RunOptions, Watched};
 use crate::results::RunResult;
 use crate::simulation::Simulation;
 use crate::tcp_log::TcpLog;
@@ -15,6 +15,7 @@ use lopsided_core::{EventMask, NodeId, Time};
 use lopsided_net::{Network, Progress};
 use lopsided_scenario::Scenario;
 use lopsided_tcp::RunControllers;
+use std::convert::Infallible;
 use std::ops::{ControlFlow, Deref};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -96,7 +97,7 @@ pub struct Run<S> {
     cores: usize,
     ended: bool,
     /// See [`RunOptions::watched`].
-    watched: Option<(Time, Time)>,
+    watched: Option<Watched>,
 }
 
 /// Why [`Run::advance`] returned.
@@ -168,28 +169,15 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     /// # Errors
     /// Returns an error if the run was cancelled, or if time no longer advances. The run cannot be continued then.
     pub fn advance(&mut self, until: Time, budget: u64, monitor: &Monitor) -> Result<Advanced, RunError> {
-        let end = self.end();
         let last = self.events().saturating_add(budget);
-        while !self.ended {
-            // Stop at the next sample, or at the end of the run.
-            let next = self.observer.next().map_or(end, |next| next.min(end));
-            let stop = next.min(until);
+        self.steps(until, |run, stop, next| {
             // No sample is taken before `next`, so links may count the departures up to `next` in advance.
-            self.simulation.network.promise_unseen(next);
-            if self.run_until(stop, last, monitor)? == Progress::Paused {
-                return Ok(Advanced::Paused);
-            }
-            if stop == next {
-                self.observer.observe(next, &mut self.simulation);
-                self.hear();
-                // The last sample is taken at the end.
-                self.ended = next == end;
-            }
-            if stop == until && !self.ended {
-                return Ok(Advanced::Reached);
-            }
-        }
-        Ok(Advanced::Ended)
+            run.simulation.network.promise_unseen(next);
+            Ok(match run.run_until(stop, last, monitor)? {
+                Progress::Paused => ControlFlow::Break(()),
+                Progress::Reached => ControlFlow::Continue(()),
+            })
+        })
     }
 
     /// Runs to the end in virtual time and returns the results.
@@ -213,19 +201,45 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         mut self,
         mut pump: impl FnMut(&mut Network<Host>, Time) -> ControlFlow<()>,
     ) -> Result<RunResult, RunError> {
-        let end = self.end();
-        loop {
-            let next = self.observer.next().map_or(end, |next| next.min(end));
-            let went_on = pump(&mut self.simulation.network, next);
-            let now = self.simulation.network.now();
-            assert!(went_on.is_break() || now == next, "the pump stopped early");
-            self.observer.gather(&mut self.simulation);
+        let advanced = self.steps(self.end(), |run, stop, _| {
+            let went_on = pump(&mut run.simulation.network, stop);
+            assert!(went_on.is_break() || run.now() == stop, "the pump stopped early");
+            run.observer.gather(&mut run.simulation);
+            Ok::<_, Infallible>(went_on)
+        });
+        let now = self.now();
+        if advanced == Ok(Advanced::Paused) {
             self.observer.observe(now, &mut self.simulation);
-            self.hear();
-            if went_on.is_break() || next == end {
-                return self.result(now);
+        }
+        self.result(now)
+    }
+
+    /// Runs until `until` or until the end of the run, and takes each sample when it is due. `drive` advances the network
+    /// to its first argument; its second argument is the time of the next sample. If it returns `Break`, the run pauses.
+    fn steps<E>(
+        &mut self,
+        until: Time,
+        mut drive: impl FnMut(&mut Self, Time, Time) -> Result<ControlFlow<()>, E>,
+    ) -> Result<Advanced, E> {
+        let end = self.end();
+        while !self.ended {
+            // Stop at the next sample, or at the end of the run.
+            let next = self.observer.next().map_or(end, |next| next.min(end));
+            let stop = next.min(until);
+            if drive(self, stop, next)?.is_break() {
+                return Ok(Advanced::Paused);
+            }
+            if stop == next {
+                self.observer.observe(next, &mut self.simulation);
+                self.hear();
+                // The last sample is taken at the end.
+                self.ended = next == end;
+            }
+            if stop == until && !self.ended {
+                return Ok(Advanced::Reached);
             }
         }
+        Ok(Advanced::Ended)
     }
 
     /// Returns the network at its current time and discards the measurements. See [`RunOptions::outside`].
@@ -244,11 +258,12 @@ impl<S: Deref<Target = Scenario>> Run<S> {
 
     /// Selects the events that observers receive until the next sample.
     fn hear(&mut self) {
-        let Some((from, to)) = self.watched else { return };
+        let Some(Watched { from, to, hosts_before }) = self.watched else { return };
         let next = self.observer.next().unwrap_or(self.end());
         let kinds = match self.now() {
             now if now > to => EventMask::NONE,
-            _ if next <= from => EventMask::HOSTS,
+            _ if next <= from && hosts_before => EventMask::HOSTS,
+            _ if next <= from => EventMask::NONE,
             _ => EventMask::ALL,
         };
         self.simulation.network.hear(kinds);

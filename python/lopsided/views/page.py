@@ -128,7 +128,7 @@ def bundled(name: str) -> str:
     except FileNotFoundError:
         raise UsageError(
             "this installation has no page: build it with `make page` in the source (Node 18 and rustup's target "
-            "wasm32-unknown-unknown), or install a wheel"
+            "wasm32-wasip1), or install a wheel"
         ) from None
 
 

@@ -43,7 +43,7 @@ _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
 
 def render(run: Run, *, play: bool = False) -> str:
-    """Returns the whole page. `play` adds the simulator (1.5 MB) and a button that opens the laboratory with this
+    """Returns the whole page. `play` adds the simulator (1.7 MB) and a button that opens the laboratory with this
     run."""
     is_built = page.is_built()
     notable = notable_links.links(run)
