@@ -308,7 +308,8 @@ def simulated_path(seconds: float, loss: float, flows: str) -> Scenario:
 
 
 def simulated(given: argparse.Namespace) -> Found:
-    """Simulates the same downloads: goodput on the lossy path in Mbit/s, and the share next to a plain connection."""
+    """Simulates the same downloads. Returns the goodput on the lossy path in Mbit/s, and the share next to a plain
+    connection."""
     found = Found()
     wanted = given.only or TOOLS
     for tool in [tool for tool in MODES if tool in wanted]:

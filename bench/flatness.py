@@ -161,7 +161,7 @@ def _least(command: list[str], rounds: int) -> _Told:
 
 
 def _run(command: list[str]) -> _Told:
-    """Runs the benchmark program. It prints the CPU time without that of building the network."""
+    """Runs the benchmark program. The CPU time that it prints does not include building the network."""
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     told = dict(re.findall(r"(\w+)=(\S+)", printed))
     return _Told(int(told["sent"]), float(told["cpu_s"]), float(told["peak_rss_mb"]))

@@ -16,7 +16,7 @@ SCENARIO = "scenarios/ecn.toml"
 
 @pytest.fixture
 def house(tmp_path):
-    """A repository with a wrong digest, and with the digest of a deleted scenario."""
+    """Creates a repository with a wrong digest, and with the digest of a deleted scenario."""
     for path in ("tools/digests", SCENARIO):
         (tmp_path / path).parent.mkdir()
         shutil.copy(ROOT / path, tmp_path / path)

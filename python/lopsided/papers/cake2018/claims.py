@@ -75,7 +75,7 @@ ISOLATION = tuple(map(_isolated, ISOLATIONS))
 
 
 def _goodputs(m: Measurements, queue: str, ways: Iterable[str] = ("down", "up")) -> list[Measured]:
-    """Returns the goodputs of the flows by DSCP mark, with the authors' data."""
+    """Returns the goodputs of the flows by DSCP mark, with the values in the authors' data."""
     return [
         mbit(
             f"{way}load {mark} under {queue}",

@@ -1,8 +1,8 @@
-"""The report's laboratory and tests (chapter 2; YAH-M02, YAH-M04, YAH-M05, YAH-E01 to YAH-E03).
+"""Defines the report's laboratory and tests (chapter 2; YAH-M02, YAH-M04, YAH-M05, YAH-E01 to YAH-E03).
 
-`S1` runs from Sender1 with the test's variant and delay, `S2` from Sender2 with Reno and 100 ms. Both transfer 100 MiB.
-The report does not state the windows (YAH-A12), so there are two sets: those that section 2.2.3 intends, and those that
-the results imply.
+Flow `S1` starts at Sender1 and has the variant and the delay of the test. Flow `S2` starts at Sender2 and has Reno and
+a delay of 100 ms. Both transfer 100 MiB. The report does not state the windows (YAH-A12), so there are two sets: the
+windows that section 2.2.3 intends, and the windows that the results imply.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from lopsided.papers.framework.model import Case, Experiment
 from lopsided.papers.yahya2011.measure import measure
 
 FILE_BYTES = 104_857_600
-"""1024 blocks of 102 400 bytes (section 2.5.2 step 3)."""
+"""The size of a file: 1024 blocks of 102 400 bytes (section 2.5.2 step 3)."""
 
 CONTROLS = {"SACK": "reno", "CUBIC": "cubic", "HIGHSPEED": "highspeed", "WESTWOOD": "westwood"}
-"""Congestion controls by the report's names; all use SACK (YAH-A14)."""
+"""Congestion controls, by the names in the report. All use SACK (YAH-A14)."""
 
 SCENARIO = "lab.toml"
 START_S, LOSS_S = 10.0, 4.0
-"""Start of both flows, and time from there to group 3's loss period, in seconds (section 2.5.2 step 9)."""
+"""Start of both flows, and time from this start to the loss period of group 3, in seconds (section 2.5.2 step 9)."""
 
 SECOND_DELAY_MS = 100
-"""Delay of netem at Sender2 in ms, the same in all tests."""
+"""Delay of netem at Sender2 in ms. It is the same in all tests."""
 
 BUFFERS = {20: 249_856, 100: 1_249_280, 200: 2_498_560, 400: 4_999_168}
 """RWIN in bytes in tests with two flows, by Sender1's delay in ms (YAH-M02)."""
@@ -35,7 +35,7 @@ BUFFER_ALONE = {0: 87_380, 100: 2_498_560}
 UNSCALED = 65_535
 """Linux's default window in bytes: 75 % of a buffer of 87,380 bytes."""
 DOUBLED = 131_070
-"""Linux's window in bytes with its long-time largest buffer: 75 % of 174,760 bytes."""
+"""Linux's window in bytes with the largest buffer that was usual for a long time: 75 % of 174,760 bytes."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Test:
 
     @property
     def labels(self) -> dict[str, Label]:
-        """Labels of the test's rows in tables."""
+        """The labels of the test's rows in tables."""
         return {
             "test": self.name,
             "variant": self.variant,
@@ -87,7 +87,7 @@ class Test:
 
     @property
     def flows(self) -> tuple[str, ...]:
-        """Flows that the test measures."""
+        """The flows that the test measures."""
         return ("S1",) if self.alone else ("S1", "S2")
 
 
@@ -120,8 +120,9 @@ def intended(test: Test) -> dict[str, int]:
 def observed(test: Test) -> dict[str, int]:
     """Returns the windows that the published numbers imply, in bytes, by flow (YAH-A12).
 
-    A fixed window limited a flow whose throughput times RTT, or losses, are the same for all variants. It gets the
-    matching window among the report's and Linux's settings. Other flows keep the intended window.
+    If the product of throughput and RTT, or the number of losses, is the same for all variants, a fixed window limited
+    the flow. Such a flow gets the window among the report's and Linux's settings that matches. Other flows keep the
+    intended window.
     """
     windows = intended(test)
     if test.alone:
@@ -157,7 +158,7 @@ def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
 
 
 def _in_network(test: Test) -> dict[str, str]:
-    """Scenario keys for the same delays on the wire instead of netem at the senders.
+    """Returns scenario keys that put the same delays on the wire, instead of netem at the senders.
 
     The wire drops no packets, and captures include its delay.
     """
@@ -180,7 +181,7 @@ def _of_tests(
     keep: bool = False,
     only_in_full: bool = False,
 ) -> Experiment:
-    """An experiment with these tests, windows and additional settings `more`."""
+    """Returns an experiment with these tests, windows and additional settings `more`."""
     cases = tuple(Case(SCENARIO, {**_settings(test, windows(test)), **more(test)}, test.labels) for test in tests)
     return Experiment(
         key, summary, cases, measure, keep, full_repetitions=full_repetitions, usual=usual, only_in_full=only_in_full
@@ -188,7 +189,7 @@ def _of_tests(
 
 
 def _by_kernel(key: str, what: str, scenario: str, tests: Sequence[Test], delayed: bool) -> Experiment:
-    """An experiment of the tests that also ran in the kernel world."""
+    """Returns an experiment with the tests that also ran in the kernel world."""
     cases: list[Case] = []
     for test in tests:
         delay = {"host.sender1.interface.delay": f"{test.delay_ms} ms"} if delayed else {}
@@ -199,7 +200,7 @@ def _by_kernel(key: str, what: str, scenario: str, tests: Sequence[Test], delaye
 
 
 DELAYED = BASELINES[4:]
-"""Baselines with a delay of 100 ms at their sender."""
+"""The baselines whose sender has a delay of 100 ms."""
 
 ALONE = _of_tests(
     "baselines",
@@ -214,7 +215,7 @@ INTENDED = _of_tests(
     COMBOS,
     full_repetitions=3,
 )
-"""One seed instead of three, because all three give the same verdicts."""
+"""The experiment runs with one seed instead of three, because all three seeds give the same verdicts."""
 
 OBSERVED = _of_tests(
     "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed
@@ -247,9 +248,8 @@ KERNEL = _by_kernel("kernel", "baselines 5 to 8", "kernel.toml", DELAYED, delaye
 PAIR = _by_kernel("kernel-pair", "some combinations", "kernel-pair.toml", PAIRED, delayed=True)
 
 DIALOGUE = ("connection", "greeting", "USER", "PASS", "CWD", "TYPE", "PASV")
-"""Round trips of lftp before the data connection opens (RFC 959; section 2.5.2 step 8).
-
-The application `ftp` has the same number.
+"""The round trips of lftp before the data connection opens (RFC 959; section 2.5.2 step 8). The application `ftp` has
+the same number of round trips.
 """
 
 PATH_RTT_MS = 0.35
@@ -275,7 +275,7 @@ LEGS = {
     "iperf -r, outgoing leg": ("sender2", "receiver2", "iperf -r default window"),
     "iperf -r, incoming leg": ("receiver2", "sender2", "iperf -r default window"),
 }
-"""The path checks of section 2.5.2 step 6 (YAH-M09): sender, receiver, published window."""
+"""The path checks of section 2.5.2 step 6 (YAH-M09), each with its sender, its receiver and the published window."""
 IPERF_WINDOW_BYTES = {"iperf default window": 124_000, "iperf -r default window": 85_300}
 IPERF_S = 10.0
 

@@ -1,4 +1,4 @@
-"""Reads the published and measured values of a test's flow."""
+"""Reads the published and the measured values of a flow of a test."""
 
 from __future__ import annotations
 

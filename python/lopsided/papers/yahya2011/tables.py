@@ -1,4 +1,4 @@
-"""The report's tables: published values, results with intended and observed windows, and the path checks."""
+"""Builds the report's tables: published values, results with intended and observed windows, and the path checks."""
 
 from __future__ import annotations
 
@@ -140,7 +140,8 @@ def _compared(m: Measurements, tests: Iterable[Test]) -> Iterable[Comparison]:
 
 
 def windows(m: Measurements) -> Artifact:
-    """Returns published throughput times RTT: the window of a window-limited flow (YAH-M02, YAH-A12)."""
+    """Returns a table of published throughput times RTT. This product is the window of a flow that its window limits
+    (YAH-M02, YAH-A12)."""
 
     def product(place: Place) -> float:
         elapsed, rtt = (printed_number(m, *place, metric) for metric in (ELAPSED, RTT))
@@ -166,7 +167,8 @@ def windows(m: Measurements) -> Artifact:
 
 
 def outstanding(m: Measurements) -> Artifact:
-    """Returns the time of the most outstanding data, which the report takes as the time of the loss (YAH-E05)."""
+    """Returns a table of the times with the most outstanding data. The report takes this time as the time of the loss
+    (YAH-E05)."""
     spans = list(_printed_spans(m))
 
     def span(test: Test) -> tuple[float, float]:
@@ -209,7 +211,7 @@ def _printed_spans(m: Measurements) -> Iterable[tuple[float, float, str]]:
 
 
 def position(m: Measurements) -> Artifact:
-    """Compares netem on the sender, whose limit of 1,000 packets affects TCP, with a delay on the wire."""
+    """Compares netem on the sender with a delay on the wire. Netem's limit of 1,000 packets affects TCP."""
     columns: Columns[Place] = dict(_FLOW)
     for metric, column, unit, scale in _QUANTITIES[1:]:
         if metric != RETRANSMITTED:
@@ -243,13 +245,13 @@ def kernel(m: Measurements) -> Artifact:
 
 
 def recorded(test: Test, flow: str) -> dict[str, Any]:
-    """Returns Linux's recorded result in a test. Such a run takes minutes."""
+    """Returns the result of a test that was recorded on Linux. Such a run takes minutes."""
     rows = pl.read_csv(Path(__file__).with_name("kernel.csv"))
     return rows.row(by_predicate=(pl.col("test") == test.name) & (pl.col("flow") == flow), named=True)
 
 
 def iperf_mbit(m: Measurements, leg: str) -> float:
-    """Returns iperf's rate in Mbit/s: bytes accepted by its sender in 10 s that also reach the receiver."""
+    """Returns iperf's rate in Mbit/s: the bytes that its sender accepted in 10 s and that also reach the receiver."""
     return m.value("preflight", "delivered_bytes", leg=leg).median * 8 / IPERF_S / MBIT
 
 
@@ -291,7 +293,7 @@ def window_base(delay_ms: int, rate_mbit: int) -> int:
 
 
 def products(m: Measurements) -> Artifact:
-    """Recomputes the products of sections 2.2.1 and 2.2.3. All match the report (YAH-M02, YAH-E06)."""
+    """Recomputes the products of sections 2.2.1 and 2.2.3. All products match the report (YAH-M02, YAH-E06)."""
 
     def printed_window(group: str, metric: str) -> PublishedValue:
         return m.published.find("Section 2.2.3", metric, group=group, setting="RWIN/BDP")
@@ -325,7 +327,8 @@ def products(m: Measurements) -> Artifact:
 def harness(m: Measurements) -> Artifact:
     """Returns the table of the test procedure (YAH-M06, M08, M10).
 
-    Per capture: file name, cron's start time, the transfer's start after the FTP dialogue, and the loss period.
+    For each capture, it has the file name, the start time of cron, the start of the transfer after the FTP dialogue,
+    and the loss period.
     """
 
     def loss(place: Place) -> str | None:

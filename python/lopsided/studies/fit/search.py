@@ -49,7 +49,7 @@ CALM = 0.3
 ROUND = 3
 """Number of CMA-ES generations between decisions to drop structures."""
 AROUND = 0.2
-"""Fraction of the trials that samples the parameters around the best trial."""
+"""Fraction of the trials that is used to sample parameters around the best trial."""
 RADII = (1.0, 0.5, 0.25)
 """Distances of these samples from the best trial, in units of the spread."""
 LEAST_SAMPLES = 8

@@ -121,7 +121,7 @@ def _below(key: str) -> str:
 
 
 def names() -> tuple[str, ...]:
-    """The names of all suites."""
+    """Returns the names of all suites."""
     return tuple(sorted(path.parent.name for path in HOME.glob(f"*/{DESCRIPTION}")))
 
 

@@ -96,7 +96,7 @@ class SuiteResult(Study):
         return self.lines == (reverse.FORWARD,)
 
     def conclusions(self) -> list[str]:
-        """Sentences on passed and failed cases, and on the line with the most failures."""
+        """Returns sentences on passed and failed cases, and on the line with the most failures."""
         counts = Counter(self.verdict(case.key, line) for line in self.lines for case in self.cases)
         said = [f"{_cases(counts['pass'])} pass, {units.count(counts['fail'])} fail"]
         if counts["no threshold"]:

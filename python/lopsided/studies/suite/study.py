@@ -255,7 +255,7 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def judged(check: Check, value: float | None) -> Verdict:
-    """True if the value is within the bounds. A missing value fails.
+    """Returns true if the value is within the bounds. A missing value fails.
 
     A fitted threshold is not judged, because it was chosen when the result was already known.
     """

@@ -194,7 +194,7 @@ class Sweep(Table, Study):
 
 
 def summary(table: Table) -> Table:
-    """Statistics over the repetitions, per arm and flow.
+    """Returns statistics over the repetitions, per arm and flow.
 
     Returns
     -------

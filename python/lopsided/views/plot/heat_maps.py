@@ -47,7 +47,7 @@ class Map:
     colours: Colormap
     lowest: float
     highest: float | None
-    """Upper end of the colours; `None` for the largest value."""
+    """The value at the upper end of the colour scale; `None` for the largest value."""
     text: Callable[[float], str]
     empty: str = ""
     """Explains an empty cell."""

@@ -168,7 +168,7 @@ class Watched:
         self._watchdog, self._folder = watchdog, folder
 
     def wait(self, timeout_s: float, progress: Callable[[float], object] | None) -> None:
-        """Waits for the program's end, and forwards its progress.
+        """Waits until the program ends, and forwards its progress.
 
         Raises subprocess.TimeoutExpired after `timeout_s` without progress. The total time is unlimited, because the
         machine may be busy and therefore slow.

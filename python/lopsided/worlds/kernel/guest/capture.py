@@ -112,7 +112,7 @@ _STATUS = struct.Struct("=I")
 def _capture_and_exit(
     rings: list[_Ring], taps: list[Tap], folder: Path, snap_length: int, ready: int, stop: int
 ) -> None:
-    """Main function of the capturing process."""
+    """The main function of the capturing process."""
     status = 1
     try:
         end_with_parent()

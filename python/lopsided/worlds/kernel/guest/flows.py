@@ -83,7 +83,7 @@ class TcpFlow:
         return tcp_info.read(self._reader)["rcv_space"] if self._reader is not None else 0
 
     def summary(self) -> dict[str, Any]:
-        """Returns the counts of both ends over the run."""
+        """Returns the counts of bytes and packets at both ends over the run."""
         info = self.info() or {**self._last, **self._past}
         received = self._received_packets
         if self._reader is not None:
@@ -290,7 +290,7 @@ class DatagramFlow:
         return 0
 
     def summary(self) -> dict[str, Any]:
-        """Returns the counts of both ends over the run."""
+        """Returns the counts of bytes, packets and transfers at both ends over the run."""
         return {
             "delivered": self.delivered,
             "received_packets": len(self.delays),
