@@ -82,6 +82,8 @@ test("a link holds the whole state in 2 kB", async () => {
   const { page, complaints, close } = await open();
   await page.getByLabel("Discipline").first().selectOption("fq_codel");
   await rest(page);
+  await page.getByLabel("Transport of download").selectOption("quic");
+  await rest(page);
   const wanted = await digestOf(page);
   await page.getByRole("button", { name: "Copy link" }).click();
   const link = await page.waitForFunction(() => location.hash.length > 1 && location.hash).then((found) => found.jsonValue());
@@ -90,31 +92,44 @@ test("a link holds the whole state in 2 kB", async () => {
   const other = await open({ hash: link });
   assert.equal(await digestOf(other.page), wanted);
   assert.equal(await other.page.getByLabel("Discipline").first().inputValue(), "fq_codel");
+  assert.equal(await other.page.getByLabel("Transport of download").inputValue(), "quic");
+  // Another link in the same tab.
+  await other.page.evaluate((hash) => (location.hash = hash), fragment({ t: ADSL, s: {} }));
+  await other.page.waitForFunction((digest) => lopsided.state.finished.value?.digest === digest, known("scenarios/adsl.toml"));
   assert.deepEqual([...complaints, ...other.complaints], []);
   await other.close();
 });
 
 const fragment = (value) => `#v1=${deflateRawSync(Buffer.from(typeof value === "string" ? value : JSON.stringify(value))).toString("base64url")}`;
 
-for (const [what, hash, words] of [
-  ["no link of ours", "#<script>alert(1)</script>", /not one of this page/],
-  ["damaged", "#v1=AAAA", /damaged/],
-  ["other characters", "#v1=<img src=x onerror=alert(1)>", /damaged/],
-  ["no scenario", fragment({ t: 5 }), /holds no scenario/],
-  ["JSON of another kind", fragment("[1,2]"), /holds no scenario/],
-  ["too long", `#v1=${"A".repeat(9000)}`, /too long/],
-  ["a bomb", fragment({ t: "#".repeat(3_000_000), s: {} }), /too large|too long/],
-  ["a key with markup", fragment({ t: ADSL, s: { "<img src=x onerror=alert(1)>": "1" } }), /holds no scenario/],
-]) {
-  test(`a hostile link is an error message: ${what}`, async () => {
-    const { page, complaints, close } = await open({ hash });
-    assert.match(await page.textContent(".notice"), words);
-    assert.equal(await page.evaluate(() => document.querySelectorAll("#app img, #app script, #app iframe").length), 0);
-    assert.equal(await digestOf(page), known("scenarios/adsl.toml"), "the page shows its own example");
-    assert.deepEqual(complaints, []);
-    await close();
-  });
-}
+test("a hostile link is an error message, at the start and in an open page", async () => {
+  const hostile = [
+    ["no link of ours", "#<script>alert(1)</script>", /not one of this page/],
+    ["damaged", "#v1=AAAA", /damaged/],
+    ["other characters", "#v1=<img src=x onerror=alert(1)>", /damaged/],
+    ["no scenario", fragment({ t: 5 }), /holds no scenario/],
+    ["JSON of another kind", fragment("[1,2]"), /holds no scenario/],
+    ["too long", `#v1=${"A".repeat(9000)}`, /too long/],
+    ["a bomb", fragment({ t: "#".repeat(3_000_000), s: {} }), /too large|too long/],
+    ["a key with markup", fragment({ t: ADSL, s: { "<img src=x onerror=alert(1)>": "1" } }), /holds no scenario/],
+  ];
+  const { page, complaints, close } = await open({ hash: hostile[0][1] });
+  assert.match(await page.textContent(".notice"), hostile[0][2]);
+  for (const [what, hash, words] of hostile) {
+    await page.evaluate((hash) => {
+      lopsided.state.notice.value = "";
+      if (location.hash === hash || decodeURI(location.hash) === hash) dispatchEvent(new Event("hashchange"));
+      else location.hash = hash;
+    }, hash);
+    const isShown = (words) => new RegExp(words).test(document.querySelector(".notice")?.textContent ?? "");
+    await page.waitForFunction(isShown, words.source).catch(() => assert.fail(`${what}: no notice of ${words}`));
+    assert.equal(await page.evaluate(() => document.querySelectorAll("#app img, #app script, #app iframe").length), 0, what);
+    await rest(page);
+    assert.equal(await digestOf(page), known("scenarios/adsl.toml"), `the page shows its own example: ${what}`);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
 
 test("markup in names and values is text, and the policy forbids scripts", async () => {
   const evil = '<img src=x onerror="globalThis.hit=1"><script>globalThis.hit=1</script>';
@@ -286,9 +301,10 @@ for (const [name, width, height, colorScheme] of [["desktop", 1280, 900, "light"
   });
 }
 
-for (const [name, width, height] of [["phone", 390, 844], ["tablet", 820, 1100]]) {
-  test(`on a ${name} all charts stay in sight while the settings are used`, async () => {
-    const { page, complaints, close } = await open({ viewport: { width, height } });
+test("on a phone and on a tablet all charts stay in sight while the settings are used", async () => {
+  const { page, complaints, close } = await open({ viewport: { width: 390, height: 844 } });
+  for (const [width, height] of [[390, 844], [820, 1100]]) {
+    await page.setViewportSize({ width, height });
     for (const label of ["Buffer", "Rate", "Round trip without queues"]) {
       const slider = page.locator(".control", { hasText: label }).locator("input").last();
       // Centre the slider, as a user who scrolls to it does.
@@ -296,12 +312,12 @@ for (const [name, width, height] of [["phone", 390, 844], ["tablet", 820, 1100]]
       const boxes = await page.locator("canvas.plot").evaluateAll((all) => all.map((each) => each.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom]));
       const { y } = await slider.boundingBox();
       assert.equal(boxes.length, 4);
-      for (const [top, bottom] of boxes) assert.ok(top >= 0 && bottom < y && y < height, `${label} at ${y}: a chart from ${top} to ${bottom}`);
+      for (const [top, bottom] of boxes) assert.ok(top >= 0 && bottom < y && y < height, `${width} px wide, ${label} at ${y}: a chart from ${top} to ${bottom}`);
     }
-    assert.deepEqual(complaints, []);
-    await close();
-  });
-}
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});
 
 test("without a worker the page itself runs the simulator", async () => {
   const context = await browser.newContext({ reducedMotion: "reduce" });
