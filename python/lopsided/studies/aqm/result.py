@@ -146,7 +146,7 @@ class Aqm(Study):
             yield Headline("Downlink" if way == "down" else "Uplink")
             yield self.of_direction(way)
         if self.measured_of_users:
-            yield Headline("What users feel")
+            yield Headline("Waiting times of users")
             yield self.felt()
         yield Headline("What the numbers mean")
         yield _MEANING

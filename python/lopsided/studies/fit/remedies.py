@@ -40,7 +40,7 @@ class Arm:
 
 def arms(scenario: Scenario, loaded: Sequence[Way]) -> list[Arm]:
     """Returns the unchanged scenario, and one scenario per remedy for a loaded direction."""
-    found = [Arm("none", "the line as it is", scenario)]
+    found = [Arm("none", "the unchanged line", scenario)]
     links = scenario.resolved["links"]
     line = next(each for each in links if each["name"] == LINK)
     for way in loaded:

@@ -188,7 +188,7 @@ class Fit(Study):
         if len(self.remedies):
             yield Headline("Remedies on this line")
             yield _remedies(self.remedies.rows())
-            yield "power: goodput divided by the 95th percentile of the round trip, relative to the line as it is."
+            yield "power: goodput divided by the RTT's 95th percentile, relative to the unchanged line."
         yield Headline("All trials")
         yield view(self.choices, keys=2, where=" in choices.csv")
         yield Source(SCENARIO, self.toml)
