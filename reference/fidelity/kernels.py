@@ -26,7 +26,7 @@ from reference.fidelity.cells import OfTables
 from reference.fidelity.kept import Effort
 from reference.fidelity.records import DOCS, Records, Values
 from reference.fidelity.stamps import Probe
-from reference.fidelity.tables import percent, section, table
+from reference.fidelity.tables import paragraph, percent, section, table
 
 PAGE, RECORDS = DOCS / "kernels.md", DOCS / "kernels.csv"
 STACKS = DOCS.parent / "stacks.md"
@@ -291,14 +291,16 @@ def page(known: Records, found: Sequence[Change]) -> list[str]:
     return [
         "# Fidelity: Linux 6.1 and 6.12",
         "",
-        "Made by `python -m reference.fidelity.kernels`; do not edit. The same scenarios run with the same seeds on",
-        "both kernels in virtual time, and in the simulator with both profiles. The kernels are",
-        f"{' and '.join(sources) or 'not measured'}. Linux ran {len(runs)} times, for {len(CELLS)} cells.",
-        "Values are means over Linux's seeds; goodput is in Mbit/s, times are in ms. A change of more than",
-        f"{percent(BOUND)} is **bold**. The last column shows the change between the profiles minus the change between",
-        "the kernels, in per cent. The standard error of this difference follows from the spread of the simulator's",
-        f"{len(SIM_SEEDS)} seeds. [TCP stacks](../stacks.md#linux-61-and-612) lists all changes between the two",
-        "kernels.",
+        paragraph(
+            "Made by `python -m reference.fidelity.kernels`; do not edit. The same scenarios run with the same seeds",
+            "on both kernels in virtual time, and in the simulator with both profiles. The kernels are",
+            f"{' and '.join(sources) or 'not measured'}. Linux ran {len(runs)} times, for {len(CELLS)} cells.",
+            "Values are means over Linux's seeds; goodput is in Mbit/s, times are in ms. A change of more than",
+            f"{percent(BOUND)} is **bold**. The last column shows the change between the profiles minus the change",
+            "between the kernels, in per cent. The standard error of this difference follows from the spread of the",
+            f"simulator's {len(SIM_SEEDS)} seeds. [TCP stacks](../stacks.md#linux-61-and-612) lists all changes",
+            "between the two kernels.",
+        ),
         "",
         *promises.rows([promise]),
         *section(

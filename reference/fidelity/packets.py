@@ -27,7 +27,7 @@ from reference.fidelity.kept import runs as runs_on_linux
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement, Records, kernel_of, world_of
 from reference.fidelity.stamps import Probe
-from reference.fidelity.tables import section, table
+from reference.fidelity.tables import paragraph, section, table
 
 if TYPE_CHECKING:
     from lopsided.papers.framework.model import Measured
@@ -194,11 +194,14 @@ def render(records: Records) -> str:
     lines = [
         "# Fidelity, packet by packet",
         "",
-        "Made by `make fidelity`; do not edit. Each cell runs once on Linux and once in the simulator, and the",
-        "packets at both hosts are compared ([what is compared](../packets.md)). The tables count the equal packets",
-        "before the first difference in any field, and before the two worlds diverge (different data, a",
-        "different ACK, an extra packet or a missing packet). Times count as equal if they differ by at",
-        f"most {PACKETS_APART_S * 1e6:.0f} µs. So far, {len(found)} of {len(wanted)} cells have been measured.",
+        paragraph(
+            "Made by `make fidelity`; do not edit. Each cell runs once on Linux and once in the simulator, and the",
+            "packets at both hosts are compared ([what is compared](../packets.md)). The tables count the equal",
+            "packets before the first difference in any field, and those before the two worlds diverge. Worlds diverge",
+            "with different data, a different ACK, an extra packet or a missing packet. Times count as equal if they",
+            f"differ by at most {PACKETS_APART_S * 1e6:.0f} µs.",
+            f"So far, {len(found)} of {len(wanted)} cells have been measured.",
+        ),
         "",
         *promises.rows(promised(groups)),
         *section("Medians", table(heads, ((*names, *_medians(here)) for names, here in groups.items() if here))),

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Sequence
+
+WIDTH = 140
+"""Characters in a line of a paragraph."""
 
 
 def table(heads: str, rows: Iterable[Sequence[object]]) -> list[str]:
@@ -25,6 +29,11 @@ def section(title: str, *parts: str | Sequence[str]) -> list[str]:
     for part in parts:
         lines += [part, ""] if isinstance(part, str) else part
     return lines
+
+
+def paragraph(*texts: str) -> str:
+    """Returns the joined texts as one paragraph, in lines of at most `WIDTH` characters."""
+    return textwrap.fill(" ".join(texts), WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def percent(share: float, *, signed: bool = False, bold: bool = False, unknown: str = "–") -> str:

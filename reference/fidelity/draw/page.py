@@ -16,7 +16,7 @@ from reference.fidelity.draw import Drawn
 from reference.fidelity.draw.measure import JUDGED, Key
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement
-from reference.fidelity.tables import percent, section, table
+from reference.fidelity.tables import paragraph, percent, section, table
 
 NAMES = {
     "goodput_bps": "goodput",
@@ -54,12 +54,14 @@ def render(
         [
             f"# Fidelity: a random draw of {len(drawn)} scenarios, seed {seed}",
             "",
-            f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Each scenario ran {seeds}",
-            f"times on Linux ({names}; {sum(linux_runs)} runs in all) and {sim_seeds} times in the simulator. Each",
-            'value covers a whole run and is the mean over all seeds. The column "by chance" shows how large the',
-            "errors would be if both worlds behaved identically. For this, the simulator's seeds are split at random:",
-            "one group is as large as the number of Linux runs. The column contains the 95th percentile of the errors",
-            "between both groups.",
+            paragraph(
+                f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Each scenario ran {seeds}",
+                f"times on Linux ({names}; {sum(linux_runs)} runs in all) and {sim_seeds} times in the simulator. Each",
+                'value covers a whole run and is the mean over all seeds. The column "by chance" shows how large the',
+                "errors would be if both worlds behaved identically. For this, the simulator's seeds are split at",
+                "random: one group is as large as the number of Linux runs. The column contains the 95th percentile of",
+                "the errors between both groups.",
+            ),
             "",
             f"All values are in [draw-{seed}-values.csv](draw-{seed}-values.csv). To print a scenario, run",
             f"`python -m reference.fidelity.draw --draw {seed} --show NUMBER`.",
@@ -149,11 +151,13 @@ def _alike_rows(alike: Sequence[Measurement], seed: int) -> list[str]:
     middle = median(packets.same(one, "parted") for one in alike)
     return section(
         "Packet by packet",
-        f"One run of each of {len(alike)} scenarios was compared packet by packet at both hosts\n"
-        f"([method](../packets.md)). In {whole} scenarios all packets are equal. The median number of packets before\n"
-        f"the two worlds diverge is {middle:,.0f}. The two worlds lose different packets at random, so a\n"
-        "scenario with random loss diverges no later than the first loss. The results of each scenario are in\n"
-        f"[draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
+        paragraph(
+            f"One run of each of {len(alike)} scenarios was compared packet by packet at both hosts",
+            f"([method](../packets.md)). In {whole} scenarios all packets are equal. The median number of packets",
+            f"before the two worlds diverge is {middle:,.0f}. The two worlds lose different packets at random, so a",
+            "scenario with random loss diverges no later than the first loss. The results of each scenario are in",
+            f"[draw-{seed}-packets.csv](draw-{seed}-packets.csv).",
+        ),
     )
 
 
