@@ -52,7 +52,10 @@ function processorTimes() {
       for (const thread of readdirSync(`/proc/${id}/task`)) {
         const name = THREADS[readFileSync(`/proc/${id}/task/${thread}/comm`, "utf8").trim()];
         if (!name || (name === "main thread" && kind !== "renderer")) continue;
-        times[name] = (times[name] ?? 0) + Number(readFileSync(`/proc/${id}/task/${thread}/schedstat`, "utf8").split(" ")[0]) / 1e6;
+        const [ran, waited] = readFileSync(`/proc/${id}/task/${thread}/schedstat`, "utf8").split(" ").map((nanos) => Number(nanos) / 1e6);
+        times[name] = (times[name] ?? 0) + ran;
+        // On a busy machine the worker waits for a processor. Without that wait there would be more redraws per second.
+        if (name === "worker") times["worker waiting"] = (times["worker waiting"] ?? 0) + waited;
       }
     }
   } catch {

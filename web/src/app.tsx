@@ -150,8 +150,12 @@ function Problems({ state }: { state: State }): JSX.Element | null {
       {problems.slice(0, 5).map((problem) => (
         <p key={`${problem.line}:${problem.column}:${problem.message}`}>
           <b>{problem.line ? `Line ${problem.line}: ` : problem.key ? `${problem.key}: ` : ""}</b>
-          {problem.message}
-          {problem.help && <span class="help"> {problem.help}</span>}
+          <Words text={problem.message} />
+          {problem.help && (
+            <span class="help">
+              ; <Words text={problem.help} />
+            </span>
+          )}
         </p>
       ))}
       {problems.length > 5 && <p>and {problems.length - 5} more.</p>}
@@ -164,13 +168,16 @@ function Words({ text }: { text: string }): JSX.Element {
   return <>{text.split("`").map((part, place) => (place % 2 ? <code key={place}>{part}</code> : part))}</>;
 }
 
+/** The text shown before there are results. */
+const waiting = (state: State): string => (state.problems.value.length ? "This scenario cannot run." : "The simulator starts.");
+
 function Verdict({ state }: { state: State }): JSX.Element {
   const picture = state.finished.value;
   const words = picture?.verdict?.join(" ");
   const difference = state.pinned.value ? picture?.difference : undefined;
   return (
     <section class="verdict" aria-label="Verdict" aria-live="polite" aria-busy={state.busy.value}>
-      <p>{words ? <Words text={words} /> : "The simulator starts."}</p>
+      <p>{words ? <Words text={words} /> : waiting(state)}</p>
       {difference && difference.length > 0 && (
         <p class="difference">
           <b>Against the pinned run: </b>
@@ -734,7 +741,7 @@ function Controls({ state }: { state: State }): JSX.Element {
     return (
       <section class="card controls" aria-label="Controls">
         <h2>Settings</h2>
-        <p class="hint">{description ? "This scenario's line has no setting that the controls know. Change its TOML below." : "The simulator starts."}</p>
+        <p class="hint">{description ? "This scenario's line has no setting that the controls know. Change its TOML below." : waiting(state)}</p>
       </section>
     );
   }
@@ -1178,9 +1185,9 @@ export function goals(picture: Picture | null): Goal[] {
   };
   const [down, up] = [share("down"), share("up")];
   return [
-    { text: `Round trips stay under ${CHALLENGE.rttMs} ms for 95 % of packets`, now: format.millis(rtt), met: rtt > 0 && rtt < CHALLENGE.rttMs },
-    { text: `Goodput down is at least ${format.percent(CHALLENGE.share)} of what the line can carry`, now: format.percent(down), met: down >= CHALLENGE.share },
-    { text: `Goodput up is at least ${format.percent(CHALLENGE.share)} of what the line can carry`, now: format.percent(up), met: up >= CHALLENGE.share },
+    { text: `Round trips stay under ${CHALLENGE.rttMs} ms for 95 % of packets`, now: flows.length ? format.millis(rtt) : "–", met: rtt > 0 && rtt < CHALLENGE.rttMs },
+    { text: `Goodput down is at least ${format.percent(CHALLENGE.share)} of what the line can carry`, now: flows.length ? format.percent(down) : "–", met: down >= CHALLENGE.share },
+    { text: `Goodput up is at least ${format.percent(CHALLENGE.share)} of what the line can carry`, now: flows.length ? format.percent(up) : "–", met: up >= CHALLENGE.share },
   ];
 }
 

@@ -146,7 +146,7 @@ export const TOUR: readonly Step[] = [
   },
   {
     title: "Two windows in and out of phase",
-    text: "Both flows need the same uplink buffer. With 80 packets of it the two congestion windows move against each other, and the download's window is small for so long that its line stays empty for more than half of the time. With 10 packets the windows move together, and the downlink is 95 % full.",
+    text: "Both flows need the same uplink buffer. With 80 packets of it the two congestion windows move against each other, and the download's window is small for so long that its line stays empty for more than half of the time. With 10 packets the windows move together, and the downlink is 95 % full.",
     watch: "Compare the congestion windows: while one is large, the other is small.",
     scenario: ADSL,
     settings: { "link.up.queue.limit": "80 packets" },
