@@ -48,8 +48,10 @@ def load(
     ----------
     option
         The name of the option, for errors.
-    bases If the class does not exist, the error suggests classes that derive from these. failure Creates the error from
-    a message and the name of the file.
+    bases
+        If the class does not exist, the error suggests classes that derive from these.
+    failure
+        Creates the error from a message and the name of the file.
     """
     found: dict[str, Any] = {}
     modules: dict[str, ModuleType] = {}

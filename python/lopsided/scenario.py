@@ -53,9 +53,11 @@ class Scenario:
         ----------
         path
             The file.
-        controllers User-defined congestion controls: the names that `cc` may use, and classes derived from `Controller`
-            or `WindowAlgorithm`.
-        **settings Settings to change, as in `with_`.
+        controllers
+            User-defined congestion controls: the names that `cc` may use, and classes derived from `Controller` or
+            `WindowAlgorithm`.
+        **settings
+            Settings to change, as in `with_`.
 
         Raises
         ------
@@ -75,9 +77,13 @@ class Scenario:
     def build(cls, tables: Tables, name: str = "scenario", *, controllers: Controllers | None = None) -> Scenario:
         """Builds a scenario from dictionaries with the keys of a scenario file.
 
-        Parameters ---------- tables One dictionary per table, and one list per repeatable table. Values are written as
-        in a file, for example as text with a unit. A key with the value `None` is omitted.
-        name The name of the scenario, for example in errors.
+        Parameters
+        ----------
+        tables
+            One dictionary per table, and one list per repeatable table. Values are written as in a file, for example as
+            text with a unit. A key with the value `None` is omitted.
+        name
+            The name of the scenario, for example in errors.
         controllers
             User-defined congestion controls, by their names in `cc`.
 
@@ -162,14 +168,17 @@ class Scenario:
             `sim`, `kernel` or `live`.
         kernel
             The kernel for the kernel world: `timetravel`, `uml` or `host`; default: the best one on this machine.
-        ours Hosts that use the simulator's TCP in the live world. Other hosts use this machine's kernel.
+        ours
+            Hosts that use the simulator's TCP in the live world. Other hosts use this machine's kernel.
         progress
             Called from time to time with the completed fraction, 0 to 1.
         pcap
             The folder for captures; default: none are written.
-        pcap_at The places where packets are captured. `merged` adds one file with the packets of all hosts. cores
-        Maximum number of cores for a simulated run. It does not change the result. `Run.facts["cores"]` is the number
-        of cores that were used.
+        pcap_at
+            The places where packets are captured. `merged` adds one file with the packets of all hosts.
+        cores
+            Maximum number of cores for a simulated run. It does not change the result. `Run.facts["cores"]` is the
+            number of cores that were used.
 
         Raises
         ------
@@ -356,9 +365,13 @@ class Run(RunTables):
             utilisation.
         window_s
             Averaging interval of goodput and drops, in seconds.
-        column `single` or `double` for a figure in a journal's column: smaller letters, no title, no small print.
+        column
+            `single` or `double` for a figure in a journal's column: smaller letters, no title, no small print.
 
-        Raises ------ UsageError If the kind is unknown, or if an option does not belong to it.
+        Raises
+        ------
+        UsageError
+            If the kind is unknown, or if an option does not belong to it.
         """
         named = {"flows": flows, "links": links}
         given: dict[str, Any] = {name: None if of is None else list(of) for name, of in named.items()}

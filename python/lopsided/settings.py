@@ -34,7 +34,10 @@ def setting_text(value: Any) -> str:
 def scenario_text(tables: Tables) -> str:
     """Returns a scenario as TOML, without keys that are `None`.
 
-    Raises ------ UsageError If a value has a type that TOML does not have.
+    Raises
+    ------
+    UsageError
+        If a value has a type that TOML does not have.
     """
     parts: list[str] = []
     for name, found in tables.items():

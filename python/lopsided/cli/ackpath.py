@@ -63,11 +63,12 @@ def ackpath(
         The scenario file.
     preset
         Instead of a file: run a download and an upload on this access line (`lopsided list presets`) for 10 s.
-    remedies Remedies to compare, separated by commas; `+` combines remedies: `none`, `filter`, `cake_filter`,
-        `acks_first`, `afvq`, `acc`, `few_acks`, `rfc5690`, `tarr`, `ace`, `growing`, `bursts`, `reconstruct`,
-        `ack_pacing`, `cslip`, `iphc`, `rohc`; for QUIC flows `quic_10`, `quic_ask_10`, `quic_chrome`, `quic_picoquic`.
-        Default: the remedies of balakrishnan1999, few_acks, and four combinations. For a scenario without TCP flows,
-        the default is the remedies in the network and those of QUIC.
+    remedies
+        Remedies to compare, separated by commas; `+` combines remedies: `none`, `filter`, `cake_filter`, `acks_first`,
+        `afvq`, `acc`, `few_acks`, `rfc5690`, `tarr`, `ace`, `growing`, `bursts`, `reconstruct`, `ack_pacing`, `cslip`,
+        `iphc`, `rohc`; for QUIC flows `quic_10`, `quic_ask_10`, `quic_chrome`, `quic_picoquic`. Default: the remedies
+        of balakrishnan1999, few_acks, and four combinations. For a scenario without TCP flows, the default is the
+        remedies in the network and those of QUIC.
     link
         The link for the network's remedies; default: the slowest uplink.
     repeat

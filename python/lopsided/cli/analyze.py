@@ -58,8 +58,9 @@ def analyze(
     ----------
     capture
         The capture; `-` is standard input.
-    other A second capture of the same flows at another point. The command then also prints the losses and delays
-        between the two points.
+    other
+        A second capture of the same flows at another point. The command then also prints the losses and delays between
+        the two points.
     flow
         Show the direction with this number in the table. Default: the directions with the most data.
     show

@@ -52,7 +52,8 @@ def fetch(
     ----------
     url
         The http or https address to download.
-    out The file to write, or its folder; default: a file in the current folder, named after the last part of the URL.
+    out
+        The file to write, or its folder; default: a file in the current folder, named after the last part of the URL.
     streams
         Number of parallel connections.
     fair
@@ -64,15 +65,17 @@ def fetch(
     window
         The congestion control of the shared window: `cubic`, `reno`, `htcp` and others; `havey2015` for the paper's
         equations.
-    detection Losses that count as congestion: losses that occur with a queue or on several streams at once (`queued`),
-        or every loss (`every`).
+    detection
+        Losses that count as congestion: losses that occur with a queue or on several streams at once (`queued`), or
+        every loss (`every`).
     checksum
         The expected hash of the file, as `sha256:HASH` or `sha512:HASH`.
     stall
         Time without data after which a connection is replaced.
     least_rate
         Lowest accepted rate over 30 s, such as 100k; 0 for no limit.
-    retries Number of consecutive failures of a connection without any data after which `fetch` gives up.
+    retries
+        Number of consecutive failures of a connection without any data after which `fetch` gives up.
     record
         Write each input and decision of the controller to this file, for replay (`lopsided.fetching.Recording`).
     """

@@ -47,7 +47,8 @@ def fit(
         The capture, as for `lopsided analyze`; `-` is standard input.
     other
         A second capture of the same flows at another point of the path.
-    log A log of another measurement on this line: Flent, irtt (JSON) or cake-autorate. The log provides the rate of a
+    log
+        A log of another measurement on this line: Flent, irtt (JSON) or cake-autorate. The log provides the rate of a
         direction that has no load in the capture.
     flow
         Fit only the direction with this number in the table of `lopsided analyze`.

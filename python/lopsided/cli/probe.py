@@ -72,8 +72,9 @@ def probe(
     cc
         The congestion control of all senders; default: each machine's setting. With `--stack ours`, this option
         applies only to this machine's senders, and the default is cubic.
-    stack This end's TCP: `kernel`, or lopsided's (`ours`), which takes over ports from the kernel. `ours` needs root,
-        and nft or iptables with NFQUEUE. The other end may use either TCP.
+    stack
+        This end's TCP: `kernel`, or lopsided's (`ours`), which takes over ports from the kernel. `ours` needs root, and
+        nft or iptables with NFQUEUE. The other end may use either TCP.
     profile
         The behaviour of lopsided's TCP: linux-6.1, freebsd-7, windows, ...
     interval

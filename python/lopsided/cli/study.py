@@ -24,8 +24,12 @@ def carry_out(
 
     The result is printed before matplotlib loads, which takes longer than many studies.
 
-    Parameters ---------- run A function that runs the study. Its argument is a function to call with the progress.
-    name Name of the folder if the user names no folder.
+    Parameters
+    ----------
+    run
+        A function that runs the study. Its argument is a function to call with the progress.
+    name
+        Name of the folder if the user names no folder.
     what
         The text of the progress bar.
     """

@@ -93,12 +93,16 @@ def whole_folder(place: Path, check: Callable[[], None], keep: Callable[[Path], 
     ----------
     place
         The folder to write. If it is a symbolic link, its target is replaced.
-    check Raises an error if `place` must not be replaced. This function is called before and after the block, because
+    check
+        Raises an error if `place` must not be replaced. This function is called before and after the block, because
         another program may write to `place` in between.
     keep
         Called after the block with the written folder. Returns the relative paths of files in `place` to keep.
 
-    Raises ------ FolderError If another process is writing this folder, or if the file system reports an error.
+    Raises
+    ------
+    FolderError
+        If another process is writing this folder, or if the file system reports an error.
     """
     with _staging(place) as folder:
         check()

@@ -40,9 +40,13 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
     ----------
     place
         The run folder to write. It stays unchanged if the block raises.
-    overwrite True to replace an earlier run. Files that do not belong to the run are never replaced.
+    overwrite
+        True to replace an earlier run. Files that do not belong to the run are never replaced.
 
-    Raises ------ FolderError If `place` must not be written, or if the block did not write a manifest.
+    Raises
+    ------
+    FolderError
+        If `place` must not be written, or if the block did not write a manifest.
     """
 
     def keep(folder: Path) -> list[Path]:

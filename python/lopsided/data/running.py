@@ -57,8 +57,10 @@ class Running(Generic[RunT]):
         bool
             True if the run has reached its end.
 
-        Raises ------ UsageError If the time is not a number or is in the past, if the run is over, or if another thread
-        calls the method.
+        Raises
+        ------
+        UsageError
+            If the time is not a number or is in the past, if the run is over, or if another thread calls the method.
         RunError
             If the run fails.
         """

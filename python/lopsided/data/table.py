@@ -135,8 +135,10 @@ class Table:
     def write(self, path: str | Path) -> Path:
         """Writes the table and returns the path.
 
-        Parameters ---------- path The file to write: `.parquet`, `.csv`, `.json` or `.tex`. Only values in LaTeX are
-        scaled.
+        Parameters
+        ----------
+        path
+            The file to write: `.parquet`, `.csv`, `.json` or `.tex`. Only values in LaTeX are scaled.
 
         Raises
         ------

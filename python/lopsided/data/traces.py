@@ -21,8 +21,10 @@ from lopsided.errors import CaptureWarning
 def trace(path: str | Path) -> Table:
     """Returns one row per direction of a TCP connection with data.
 
-    Parameters ---------- path A pcap or pcapng file. RTTs and outstanding data are meaningful only in a capture at the
-    sender.
+    Parameters
+    ----------
+    path
+        A pcap or pcapng file. RTTs and outstanding data are meaningful only in a capture at the sender.
 
     Raises
     ------

@@ -104,11 +104,16 @@ def view(
 ) -> View:
     """Formats a table for readers.
 
-    Parameters ---------- columns The columns to show, as far as the table has them; default: all. rows The rows to
-    show; default: all.
+    Parameters
+    ----------
+    columns
+        The columns to show, as far as the table has them; default: all.
+    rows
+        The rows to show; default: all.
     keys
         Number of leading columns that identify a row.
-    most Maximum number of rows to show. The caption states how many rows are omitted, and `where` to find them.
+    most
+        Maximum number of rows to show. The caption states how many rows are omitted, and `where` to find them.
     """
     chosen = [table.column(name) for name in columns or table.columns if name in table.columns]
     shown = list(table.rows() if rows is None else rows)

@@ -44,11 +44,19 @@ def ack_compression(
 ) -> AckCompression:
     """Compares the gap before each ACK with the transmission time of the acknowledged bytes.
 
-    Parameters ---------- time_s, acked_bytes One row per ACK: its time, and the cumulative number of acknowledged
-    bytes. In sampled data, all ACKs of a sample count as one. Rows without new data are ignored. bottleneck_bps The
-    bottleneck's rate in the direction of the data, in bit/s. threshold Largest gap of a compressed ACK, relative to the
-    transmission time. With 0.5, framing overhead of a few percent does not matter. skip True for each row to leave out.
-    For example, an ACK that ends a loss recovery acknowledges a whole window, but is not compressed.
+    Parameters
+    ----------
+    time_s, acked_bytes
+        One row per ACK: its time, and the cumulative number of acknowledged bytes. In sampled data, all ACKs of a
+        sample count as one. Rows without new data are ignored.
+    bottleneck_bps
+        The bottleneck's rate in the direction of the data, in bit/s.
+    threshold
+        Largest gap of a compressed ACK, relative to the transmission time. With 0.5, framing overhead of a few percent
+        does not matter.
+    skip
+        True for each row to leave out. For example, an ACK that ends a loss recovery acknowledges a whole window, but
+        is not compressed.
 
     Raises
     ------

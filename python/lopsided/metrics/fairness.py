@@ -37,7 +37,8 @@ def max_min_rates(
     ----------
     routes
         The links that each flow crosses, as indices into `capacities`.
-    limits The highest rate that each flow can use, for example because of its window; `None` without limits.
+    limits
+        The highest rate that each flow can use, for example because of its window; `None` without limits.
 
     Raises
     ------
@@ -133,7 +134,10 @@ def shares_over_time(
     delivered_bytes
         One row per time and one column per flow: bytes delivered since the start of the flow.
 
-    Returns ------- tuple Times in seconds, and one row of shares per time. Shares are NaN if nothing was delivered.
+    Returns
+    -------
+    tuple
+        Times in seconds, and one row of shares per time. Shares are NaN if nothing was delivered.
 
     Raises
     ------
@@ -168,18 +172,21 @@ def convergence_time_s(
         One row per time and one column per flow.
     target
         One number per flow.
-    within Largest distance from a target, as a fraction of the target.
+    within
+        Largest distance from a target, as a fraction of the target.
 
     Raises
     ------
     ValueError
         If `value` does not have one row per time and one column per target.
 
-    Notes ----- For shares with equal targets, this is the delta-fair convergence time with delta = `within`: the time
-    until two flows have shares of (1 + delta)/2 and (1 - delta)/2 (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic
-    behavior of slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). The paper uses
-    the first crossing of smooth curves. The first crossing of a sawtooth is not convergence, so this function requires
-    a hold time.
+    Notes
+    -----
+    For shares with equal targets, this is the delta-fair convergence time with delta = `within`: the time until two
+    flows have shares of (1 + delta)/2 and (1 - delta)/2 (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic behavior of
+    slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). The paper uses the first
+    crossing of smooth curves. The first crossing of a sawtooth is not convergence, so this function requires a hold
+    time.
 
     If targets are long-term means, this is the epsilon-convergence time with epsilon = 1 - `within` (Li, Leith,
     Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans. Networking 15(5),

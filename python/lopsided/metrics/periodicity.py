@@ -61,8 +61,8 @@ def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None
     ----------
     step_s
         The time between rows, in seconds.
-    trend_s Width in seconds of a moving mean that is subtracted first. Without this step, slow drift could hide a
-        cycle.
+    trend_s
+        Width in seconds of a moving mean that is subtracted first. Without this step, slow drift could hide a cycle.
 
     Raises
     ------

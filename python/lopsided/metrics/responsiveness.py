@@ -54,8 +54,11 @@ def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, lo
     load_ms
         RTT on the load-generating connections.
 
-    Returns ------- float or None The responsiveness. If only the probes or only the loaded connections were measured,
-    their value; `None` if neither was measured.
+    Returns
+    -------
+    float or None
+        The responsiveness. If only the probes or only the loaded connections were measured, their value; `None` if
+        neither was measured.
     """
     foreign = [delay for delay in (connect_ms, answer_ms) if delay]
     delays = [sum(foreign) / len(foreign)] if foreign else []

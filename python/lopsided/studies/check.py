@@ -161,18 +161,25 @@ def check(
 ) -> Check:
     """Runs both builds over each line.
 
-    Parameters ---------- baseline, candidate The two builds: a folder, a program, or any text. The text replaces `{}`
-    in `client` and `server`. client Shell command that runs behind the line. The command reaches the server at
-    100.64.0.1. server Shell command that runs at the far end of the line. The client starts when the server has opened
-    a port. By default, this machine's services are at the far end (see `emulate`).
+    Parameters
+    ----------
+    baseline, candidate
+        The two builds: a folder, a program, or any text. The text replaces `{}` in `client` and `server`.
+    client
+        Shell command that runs behind the line. The command reaches the server at 100.64.0.1.
+    server
+        Shell command that runs at the far end of the line. The client starts when the server has opened a port. By
+        default, this machine's services are at the far end (see `emulate`).
     lines
         Names of access lines, or paths of scenario files.
     settings
         Settings of all lines, `key=value`. `key=a,b` tries each line with each value.
-    metric The quantity to compare, a name from `METRICS`. Smaller values are better.
+    metric
+        The quantity to compare, a name from `METRICS`. Smaller values are better.
     margin
         Fraction of the baseline's mean by which the candidate may be worse.
-    repeat Number of pairs of runs per line, at least 2. Each pair has its own seed.
+    repeat
+        Number of pairs of runs per line, at least 2. Each pair has its own seed.
     seed
         The first seed of the lines' random numbers.
     limit
@@ -180,8 +187,12 @@ def check(
     progress
         Called with the completed fraction of the work, 0 to 1.
 
-    Raises ------ ScenarioError If a line does not accept a setting. UsageError If a line or the metric is unknown, or
-    if there are fewer than 2 pairs.
+    Raises
+    ------
+    ScenarioError
+        If a line does not accept a setting.
+    UsageError
+        If a line or the metric is unknown, or if there are fewer than 2 pairs.
     RunError
         If the baseline fails in all runs on a line.
     KeyboardInterrupt

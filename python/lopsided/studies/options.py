@@ -140,7 +140,10 @@ class SizeOptions:
     target_delay: str | float | None = None
     """Largest delay that a full uplink buffer may add, such as 100ms; it limits the recommended buffer."""
     framing: str | None = None
-    """The line's overhead per IP packet, such as `ethernet` or `pppoe-llcsnap`; default: the preset's or none."""
+    """The line's overhead per IP packet, such as `ethernet` or `pppoe-llcsnap`.
+
+    By default, the preset's overhead is used if it has one.
+    """
     cc: str = "reno"
     """Congestion control of both flows."""
     stack: str = "linux-6.1"

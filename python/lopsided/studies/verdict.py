@@ -1,7 +1,7 @@
-"""Returns the verdict on a run in a few sentences.
+"""Describes a run in a few sentences: its verdict.
 
-The native module writes the sentences (crate `verdict`), so that commands, reports, notebooks and the page agree. Left
-out: TCP's internal causes, which `lopsided explain` reports.
+The native module writes the sentences (crate `verdict`), so that commands, reports, notebooks and the page agree. They
+leave out TCP's internal causes, which `lopsided explain` reports.
 """
 
 from __future__ import annotations

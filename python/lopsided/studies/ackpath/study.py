@@ -51,7 +51,8 @@ def ackpath(
     ----------
     scenario
         The scenario to run with each remedy.
-    remedies Names from `REMEDIES`, separated by commas. `a+b` applies `a`, then `b`. `none` changes nothing.
+    remedies
+        Names from `REMEDIES`, separated by commas. `a+b` applies `a`, then `b`. `none` changes nothing.
     link
         The link for remedies in the network; default: the slowest uplink.
     repeat
@@ -63,7 +64,10 @@ def ackpath(
     progress
         Called with the completed fraction of the work, 0 to 1.
 
-    Raises ------ UsageError If a remedy is named twice or does not exist.
+    Raises
+    ------
+    UsageError
+        If a remedy is named twice or does not exist.
     """
     if remedies == ACKPATH_REMEDIES and not of_transport(scenario, "tcp"):
         remedies = QUIC_REMEDIES

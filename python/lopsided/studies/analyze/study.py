@@ -45,13 +45,15 @@ def analyze(
     ----------
     capture
         A pcap or pcapng file, plain or compressed with gzip or zstd. `-` is standard input, which ends at Ctrl-C.
-    other A second capture of the same flows at another point. The clocks are aligned and the packets are matched.
-        Memory then grows with the number of packets. Neither capture can be standard input.
+    other
+        A second capture of the same flows at another point. The clocks are aligned and the packets are matched. Memory
+        then grows with the number of packets. Neither capture can be standard input.
     points
         True to also store points of time-sequence diagrams, for the first 64 connections.
     progress
         Called with the numbers of packets and connections so far.
-    live Called after each second of the capture with one row per active direction, fastest first. A row has columns of
+    live
+        Called after each second of the capture with one row per active direction, fastest first. A row has columns of
         `directions` and `timeline`.
 
     Returns

@@ -59,16 +59,22 @@ def aqm(
     queues
         Names, or tables with settings such as `{"kind": "codel", "target": "10 ms"}`; `file` means the scenario's own
         queue.
-    beside Other links that also get the disciplines. The measured link always gets them: it is `link`, or the slowest
-        link of each direction.
-    world, kernel The world or worlds to run in, and the kernel. workers Number of threads; default: the number of
-    cores.
+    beside
+        Other links that also get the disciplines. The measured link always gets them: it is `link`, or the slowest link
+        of each direction.
+    world, kernel
+        The world or worlds to run in, and the kernel.
+    workers
+        Number of threads; default: the number of cores.
     progress
         Called with the completed fraction of the work, 0 to 1.
     direction, link, workload, probe, ecn, repeat, seed
         As in `AqmOptions` and `lopsided aqm`.
 
-    Raises ------ UsageError If a discipline, a link or a workload does not exist.
+    Raises
+    ------
+    UsageError
+        If a discipline, a link or a workload does not exist.
     """
     asked = from_arguments(AqmOptions, locals())
     found = disciplines(queues)

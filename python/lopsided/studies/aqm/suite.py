@@ -51,7 +51,10 @@ def run_suite(
     workload, probe, ecn, repeat, seed
         As in `AqmOptions`.
 
-    Raises ------ UsageError If a suite or a section does not exist.
+    Raises
+    ------
+    UsageError
+        If a suite or a section does not exist.
     """
     if name not in SUITES:
         raise UsageError(f"no suite is called {name!r}: there is {', '.join(SUITES)}")

@@ -76,7 +76,10 @@ def matrix(
         Base round-trip times.
     link
         Rate of the bottleneck in bit/s, as a number or text.
-    world The world to run in. workers Number of threads; default: the number of cores.
+    world
+        The world to run in.
+    workers
+        Number of threads; default: the number of cores.
     progress
         Called with the completed fraction of the work, 0 to 1.
     controllers
@@ -84,7 +87,10 @@ def matrix(
     up, direction, buffer, pairs, flows, stack, socket_buffer, duration, warmup, lead, within, hold, harm, repeat, seed
         As in `FairnessOptions` and `lopsided fairness`.
 
-    Raises ------ UsageError If a side, a rate or a time is invalid.
+    Raises
+    ------
+    UsageError
+        If a side, a rate or a time is invalid.
     """
     options = from_arguments(FairnessOptions, locals())
     return run(plan(cc, rtt_ms, options, controllers), world=world, workers=workers, progress=progress)

@@ -239,15 +239,19 @@ def fit(
         A pcap or pcapng file, as for `analyze`.
     other
         A second capture of the same flows at another point, with the same weight.
-    flow The number of a direction in `analyze`, if only this direction is fitted. Default: at most 12 flows, each with
+    flow
+        The number of a direction in `analyze`, if only this direction is fitted. Default: at most 12 flows, each with
         at least 2 % of the largest flow's data.
     trials
         Number of scenarios that are simulated.
-    remedies True to try remedies on the fitted line too. seed Seed of the search and the simulations. The result for a
-    seed does not depend on the number of workers.
+    remedies
+        True to try remedies on the fitted line too.
+    seed
+        Seed of the search and the simulations. The result for a seed does not depend on the number of workers.
     workers
         Number of threads; default: the number of cores.
-    log A log of another measurement at the subscriber's side: a data file of Flent, irtt's JSON, or a log of
+    log
+        A log of another measurement at the subscriber's side: a data file of Flent, irtt's JSON, or a log of
         cake-autorate. The log provides the rate of a direction that has no load in the capture.
     progress
         Called with the completed fraction of the work, 0 to 1.
@@ -258,8 +262,10 @@ def fit(
         The scenario, and values with 95 % intervals: rates in bit/s of IP packets, times in ms, buffers in bytes.
         Undetermined values are marked as unknown.
 
-    Raises ------ UsageError If a file is not a capture or a known log, if no data was acknowledged, or if the number of
-    trials is invalid.
+    Raises
+    ------
+    UsageError
+        If a file is not a capture or a known log, if no data was acknowledged, or if the number of trials is invalid.
     """
     fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)
     return fitter.run(progress, remedies=remedies)

@@ -76,7 +76,10 @@ def size(
     preset, queue_down, target_delay, framing, cc, stack, repeat, seed, interface
         As in `SizeOptions` and `lopsided size`.
 
-    Raises ------ UsageError If the line, the delay or a size is invalid.
+    Raises
+    ------
+    UsageError
+        If the line, the delay or a size is invalid.
     """
     asked = from_arguments(SizeOptions, locals())
     device_configs.checked_interface(asked.interface)

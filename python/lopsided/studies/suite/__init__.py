@@ -2,7 +2,8 @@
 
 A suite has the test cases of an RFC, a draft or a tool. The cases can also run on lines with a narrow reverse path.
 
-- `cases` reads a suite's folder. - `measures` computes the numbers that are judged.
+- `cases` reads a suite's folder.
+- `measures` computes the numbers that are judged.
 - `reverse` defines the narrow reverse paths.
 - `study` runs a suite.
 """

@@ -69,8 +69,12 @@ def suite(
 ) -> SuiteResult:
     """Runs the cases of a suite: `suite("rfc9743", cc="bbr3", line="25:1 loaded")`.
 
-    Parameters ---------- name The name of a suite, one of `names()`, or the path of a suite's folder. cc The congestion
-    control of the tested flows, built-in or one of `controllers`; default: that of the suite.
+    Parameters
+    ----------
+    name
+        The name of a suite, one of `names()`, or the path of a suite's folder.
+    cc
+        The congestion control of the tested flows, built-in or one of `controllers`; default: that of the suite.
     queue
         The queue discipline at the bottleneck. Default: that of the suite.
     cases

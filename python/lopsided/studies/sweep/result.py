@@ -181,14 +181,18 @@ class Sweep(Table, Study):
             True to plot the distribution over the seeds instead.
         heat_map
             True to plot two axes as a heat map instead of lines.
-        column `single` or `double` for a figure in a journal's column: smaller letters, no title.
+        column
+            `single` or `double` for a figure in a journal's column: smaller letters, no title.
 
         Returns
         -------
         Figure
             Save it with `savefig("figure.pdf")`.
 
-        Raises ------ UsageError If there are more than two axes and `cdf` is false, or if no flow has the metric.
+        Raises
+        ------
+        UsageError
+            If there are more than two axes and `cdf` is false, or if no flow has the metric.
         """
         return filled_in("Sweep.plot")(self, self.scenario, metric, cdf=cdf, heat_map=heat_map, column=column)
 

@@ -47,19 +47,25 @@ def sweep(
         `label` and several settings. Default: the scenario's `[sweep]`.
     repeat
         Number of seeds per combination; default: that of the scenario's `[sweep]`, or 1.
-    start_jitter Largest random delay of each flow's start if there are several seeds (seconds or text); default: up to
-        1 s if nothing else is random.
-    measure A function that returns the rows of a run, as mappings; default: `flow_rows`, one row per flow.
+    start_jitter
+        Largest random delay of each flow's start if there are several seeds (seconds or text); default: up to 1 s if
+        nothing else is random.
+    measure
+        A function that returns the rows of a run, as mappings; default: `flow_rows`, one row per flow.
     metric
         The metric of sentences, table and report: a name of `lopsided.studies.sweep.metrics.METRICS` or a column.
-    world, kernel The world to run in: `sim`, `kernel` or `live`. `kernel` is the kernel for the kernel world.
+    world, kernel
+        The world to run in: `sim`, `kernel` or `live`. `kernel` is the kernel for the kernel world.
     workers
         Number of threads; default: the number of cores.
     progress
         Called with the completed fraction of the work, 0 to 1.
 
-    Returns ------- Sweep A table with a column per axis, then `repetition`, `seed` and `digest`, then the columns of
-    `measure`. If an axis has one unit, its column has numbers and the unit in its name.
+    Returns
+    -------
+    Sweep
+        A table with a column per axis, then `repetition`, `seed` and `digest`, then the columns of `measure`. If an
+        axis has one unit, its column has numbers and the unit in its name.
 
     Raises
     ------
