@@ -4,8 +4,7 @@ The following thresholds are our own. They were fixed before the first run:
 
 - a flow's share of the link in figure 3 is within 2.5 percentage points of the computed share;
 - "equal" means within 5 %;
-- "completely isolated": at most 5 ms of added delay, at most 0.1 % loss, at least 99 % of the
-  rate;
+- "completely isolated": at most 5 ms of added delay, at most 0.1 % loss, at least 99 % of the rate;
 - latency counts as low below 50 ms of added delay;
 - a de-prioritised flow gets at most 40 % of an equal share, and at least half of its tin's guarantee;
 - round trips of probes are within 5 ms of those in the authors' data;

@@ -26,7 +26,10 @@ from lopsided.papers.framework.model import Assumption, Variant
 def load(paper: Path) -> tuple[Assumption, ...]:
     """Reads `assumptions.toml` from the paper's folder.
 
-    Raises ------ ValueError If a text is missing in a table, or if a key is unknown. The message names the table.
+    Raises
+    ------
+    ValueError
+        If a text is missing in a table, or if a key is unknown. The message names the table.
     """
     path = paper / "assumptions.toml"
     tables = tomllib.loads(path.read_text(encoding="utf-8"))

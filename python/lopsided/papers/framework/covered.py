@@ -162,10 +162,16 @@ class Counts:
     ----------
     results
         Published results.
-    beside Results that have a measured value or a judged statement. without Results that have neither, for a recorded
-    reason. missing Results that have neither, without a reason. values, near Number of measured values, and number of
-    those that are within `NEAR` of the published value. bounds, kept Number of published bounds that were measured, and
-    number of those that the measurement satisfies.
+    beside
+        Results that have a measured value or a judged statement.
+    without
+        Results that have neither, for a recorded reason.
+    missing
+        Results that have neither, without a reason.
+    values, near
+        Number of measured values, and number of those that are within `NEAR` of the published value.
+    bounds, kept
+        Number of published bounds that were measured, and number of those that the measurement satisfies.
     """
 
     results: int

@@ -45,7 +45,10 @@ class Causes:
 def load(paper: Path) -> Causes:
     """Reads `failing.toml` from the paper's folder. A paper without the file has no causes.
 
-    Raises ------ ValueError If a table has an unknown cause or no `needs`. The message names the table.
+    Raises
+    ------
+    ValueError
+        If a table has an unknown cause or no `needs`. The message names the table.
     """
     path = paper / "failing.toml"
     if not path.exists():

@@ -261,9 +261,14 @@ class KeyResult:
 class Paper:
     """One paper, ready to be reproduced.
 
-    Attributes ---------- repeat Default number of repetitions. Figures over time show the first repetition. varied
-    Experiments that are repeated under every variant. Key results read only these experiments. paired Number of
-    variants that also run in pairs. The variants that change the most verdicts are chosen.
+    Attributes
+    ----------
+    repeat
+        Default number of repetitions. Figures over time show the first repetition.
+    varied
+        Experiments that are repeated under every variant. Key results read only these experiments.
+    paired
+        Number of variants that also run in pairs. The variants that change the most verdicts are chosen.
     answer
         Returns the study's result in at most two sentences.
     answer_needs

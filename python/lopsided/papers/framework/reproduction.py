@@ -319,8 +319,9 @@ def run(
         Number of seeds for each setting.
     seed
         First seed; 1 if `None`.
-    on_record False if the recorded verdicts do not belong to these experiments, for example at full length. Recorded
-        verdicts apply only to the paper's own number of repetitions from seed 1.
+    on_record
+        False if the recorded verdicts do not belong to these experiments, for example at full length. Recorded verdicts
+        apply only to the paper's own number of repetitions from seed 1.
     progress
         Called with the current activity and its completed fraction, from 0 to 1.
     """

@@ -23,7 +23,10 @@ from lopsided.papers.framework.tables import compare
 class Row:
     """A measured number and the published number to compare it with.
 
-    Attributes ---------- name Name of the measured number in a statement.
+    Attributes
+    ----------
+    name
+        Name of the measured number in a statement.
     read
         Returns the measured value. `scale` converts it to the published unit.
     where, metric, conditions

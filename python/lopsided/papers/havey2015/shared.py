@@ -42,7 +42,8 @@ def said(
         Unit of the number, and the factor from the measured unit.
     what
         Text that is added to the name.
-    published The published value to compare with.
+    published
+        The published value to compare with.
     """
     found = value(m, experiment, column, aqm, rtt)
     return number(f"{NAMES[aqm]} at {rtt} ms{what}", found, unit, scale=scale, published=published)

@@ -233,8 +233,11 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
     1. Before the upload, R1 holds data and R2 is empty. 2. The upload fills R2. 3. R1 runs empty, because the
     download's ACKs are late. 4. R2 drains by some packets, whose ACKs fill R1 in a burst.
 
-    Returns ------- dict[str, float] Mean backlogs in packets in the 10 s before the upload, and the time of each step
-    in seconds after the start of the upload. NaN for a step that never happens.
+    Returns
+    -------
+    dict[str, float]
+        Mean backlogs in packets in the 10 s before the upload, and the time of each step in seconds after the start of
+        the upload. NaN for a step that never happens.
     """
     time = buffers["up"]["time_s"]
     r1, r2 = (buffers[way]["backlog_packets"] for way in ("down", "up"))

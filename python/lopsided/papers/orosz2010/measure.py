@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 BIN_S = 1.0
-"""Bin width of the throughput series in seconds, Wireshark's default."""
+"""Bin width of the throughput series in seconds, which is Wireshark's default."""
 
 
 @dataclass(frozen=True)

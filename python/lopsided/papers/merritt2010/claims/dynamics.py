@@ -235,7 +235,7 @@ def rtt_variability_rises(m: Measurements) -> Verdict:
 
 @listed
 def asymmetry_steepens_variability(m: Measurements) -> Verdict:
-    """The slope of the RTT's deviation over the buffer is steeper on more asymmetric links."""
+    """The RTT's deviation rises more steeply with the buffer on more asymmetric links."""
     slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_ms").median, 1)[0]) for line in LINES}
     found = [number(f"{line.name}: slope", slope, "ms per packet") for line, slope in reversed(slopes.items())]
     return ordered(found, by=1)
