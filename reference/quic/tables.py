@@ -214,7 +214,7 @@ CONTROLS = (
     *("reno", "newreno", "cubic", "cubic-hystart++", "cubic-slow-start", "cubic-0.8", "bic", "highspeed", "htcp"),
     *("westwood", "vegas", "scalable", "hybla", "illinois", "veno", "yeah", "compound"),
 )
-"""Every congestion control that can run over QUIC."""
+"""Every congestion control that can run over QUIC, without `cubic-ns3`: CUBIC for the suite `ns3-validation`."""
 _ALONE = {
     "scenario": {"duration": "40 s"},
     "stack": {"ecn": "off"},

@@ -45,6 +45,22 @@ class Timid(lop.WindowAlgorithm):
         return 2.0
 
 
+class Short(lop.QueueDiscipline):
+    """A drop-tail queue of 2 packets."""
+
+    def __init__(self, setup):
+        self.waiting: list[lop.PacketView] = []
+
+    def enqueue(self, packet):
+        if len(self.waiting) == 2:
+            self.drop(packet, "queue_full")
+        else:
+            self.waiting.append(packet)
+
+    def dequeue(self):
+        return self.waiting.pop(0)
+
+
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
     """Writes a user-defined suite."""
@@ -160,11 +176,36 @@ def test_the_table_has_one_digest_per_run(own: Path):
     assert all(row["digest"] for row in found.checks.rows())
 
 
+def test_a_verdict_that_depends_on_the_seed_names_the_number_of_passing_seeds(own: Path):
+    (own / "line.toml").write_text(LINE.replace("down = {", "down = { loss = 0.01,"))
+    (row,) = suite(own, repeat=3).checks.rows()
+    # With the median as lower bound, the median seed and the one above it pass.
+    spec = (own / "suite.toml").read_text()
+    (own / "suite.toml").write_text(spec.replace("at_least = 0.8", f"at_least = {row['value']!r}"))
+    found = suite(own, repeat=3)
+    (row,) = found.checks.rows()
+    assert (row["verdict"], row["seeds_passed"]) == ("pass", 2)
+    (table, *_) = found.shown()
+    assert "pass (2 of 3 seeds pass)" in [str(cell) for cell in table.rows[0]]
+    assert "The verdict depends on the seed in 1 case: 1." in found.conclusions()
+    (alone,) = suite(own).checks.rows()
+    assert alone["seeds_passed"] in (0, 1)
+
+
 def test_a_discipline_is_placed_at_the_bottleneck(own: Path):
     plain, fair = suite(own), suite(own, queue="fq_codel")
     (first,), (second,) = plain.runs.values(), fair.runs.values()
     assert first.scenario.resolved["links"][0]["down"]["queue"]["kind"] == "fifo"
     assert second.scenario.resolved["links"][0]["down"]["queue"]["kind"] == "fq_codel"
+
+
+def test_a_discipline_of_the_user_can_be_tested(own: Path):
+    lop.queue_discipline("python-short")(Short)
+    spec = (own / "suite.toml").read_text()
+    (own / "suite.toml").write_text(spec.replace('"control"', '"queue"').replace('"reno"', '"fifo"'))
+    (built_in,) = suite(own).checks.rows()
+    (short,) = suite(own, queue="python-short").checks.rows()
+    assert (built_in["verdict"], short["verdict"]) == ("pass", "fail")
 
 
 def test_return_paths_are_narrow_loaded_and_filtered(own: Path):

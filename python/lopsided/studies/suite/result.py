@@ -105,6 +105,9 @@ class SuiteResult(Study):
         fitted = sum(check.origin == "fitted" for case in self.cases for check in case.check)
         if fitted:
             said.append(f"{counted(fitted, 'threshold')} {'is' if fitted == 1 else 'are'} fitted and not judged.")
+        divided = {row["case"] for row in self.checks.rows() if _seeds(self, row)}
+        if divided:
+            said.append(f"The verdict depends on the seed in {_cases(len(divided))}: {', '.join(sorted(divided))}.")
         if len(self.lines) == 1 and self.failed:
             said.append(f"Failed: {', '.join(case for case, _ in self.failed)}.")
         elif self.failed:
@@ -112,9 +115,8 @@ class SuiteResult(Study):
             worst, most = by_line.most_common(1)[0]
             said.append(f"Most cases fail on the line {worst}: {units.count(most)} of {len(self.cases)}.")
         if self.spec.left_out:
-            said.append(
-                f"{units.count(len(self.spec.left_out))} parts of the source cannot be simulated; the list says why."
-            )
+            parts = counted(len(self.spec.left_out), "part")
+            said.append(f"{parts} of the source cannot be simulated; the list says why.")
         return said
 
     def conditions(self) -> list[tuple[str, str]]:
@@ -187,12 +189,18 @@ def checks(found: SuiteResult, line: str) -> View:
     plain = view(found.checks, columns, rows=rows, keys=1, most=len(rows))
     shown: list[Sequence[str]] = [
         [
-            Styled(str(cell), _STYLES.get(str(cell), "")) if name == "verdict" else cell
+            Styled(f"{cell}{_seeds(found, check)}", _STYLES.get(str(cell), "")) if name == "verdict" else cell
             for name, cell in zip(columns, row, strict=True)
         ]
-        for row in plain.rows
+        for check, row in zip(rows, plain.rows, strict=True)
     ]
     return View(plain.headings, shown, keys=1)
+
+
+def _seeds(found: SuiteResult, check: Row) -> str:
+    """The number of seeds that pass, if the verdict depends on the seed."""
+    passed = check["seeds_passed"]
+    return "" if passed in (None, 0, found.repeat) else f" ({passed} of {found.repeat} seeds pass)"
 
 
 def _one_digest_per_run(rows: list[Row]) -> list[Row]:

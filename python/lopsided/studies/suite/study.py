@@ -229,10 +229,13 @@ def _rows(
     digest: str,
 ) -> Iterable[Row]:
     for place, check in enumerate(planned.case.check):
-        value = _median(values[place] for values in found)
+        each = [values[place] for values in found]
+        value = _median(each)
         if check.compared:
-            other = _median(values[place] for values in baseline)
-            value = value / other if value is not None and other else None
+            before = [values[place] for values in baseline]
+            each = [_ratio(one, other) for one, other in zip(each, before, strict=True)]
+            value = _ratio(value, _median(before))
+        verdict = judged(check, value)
         yield {
             "suite": spec.name,
             "case": planned.case.key,
@@ -247,9 +250,14 @@ def _rows(
             "at_least": check.at_least,
             "at_most": check.at_most,
             "origin": check.origin,
-            "verdict": judged(check, value),
+            "verdict": verdict,
+            "seeds_passed": None if verdict == "no threshold" else sum(judged(check, one) == "pass" for one in each),
             "digest": digest,
         }
+
+
+def _ratio(value: float | None, baseline: float | None) -> float | None:
+    return value / baseline if value is not None and baseline else None
 
 
 def _median(values: Iterable[float | None]) -> float | None:
