@@ -211,7 +211,7 @@ def _install_completion(arguments: Sequence[str]) -> None:
     from lopsided.errors import UsageError
 
     if len(arguments) > 1:
-        raise UsageError(f"{COMPLETION} takes the name of one shell: {', '.join(shells.SCRIPTS)}")
+        raise UsageError(f"{COMPLETION} takes the name of one shell: {', '.join(shells.SHELLS)}")
     for line in shells.install(*arguments):
         print_line(line)
 

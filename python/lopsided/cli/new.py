@@ -16,52 +16,7 @@ from lopsided.studies.inventory import check_preset
 
 _DOWN, _UP, _RTT = "50M", "10M", "30ms"
 
-_STARTER = """\
-# How an upload affects a download on this line. Run it with `lopsided run {name}`.
-# docs/scenario.md explains every key; editors can complete keys with the output of `lopsided schema`.
-
-[scenario]
-title = "Download and upload on {title}"
-duration = "60 s"
-seed = 1
-
-{line}
-[stack]
-profile = "linux-6.1"      # `lopsided list stacks`
-cc = "cubic"               # `lopsided list controls`
-
-[[flow]]
-name = "download"
-direction = "down"
-
-[[flow]]
-name = "upload"
-direction = "up"
-start = "20 s"             # the download is alone until then
-start_jitter = "1 s"       # drawn from the seed, so that repetitions differ
-
-[record]
-interval = "100 ms"        # of the samples that plots are drawn from
-
-# `lopsided sweep {name}` runs all of these.
-[sweep]
-{axis}
-repeat = 3
-"""
-
-_LINE = """\
-[link]
-rtt = "{rtt}"              # without any queueing
-framing = "ethernet"       # 14 octets on each packet; "atm" and "ptm" on DSL
-
-[link.down]                # from the server to the client
-rate = "{down}"
-queue = "{queue} packets"      # or "1 BDP", "64 kB", "20 ms", {{ kind = "fq_codel" }}
-
-[link.up]                  # from the client to the server
-rate = "{up}"
-queue = "50 packets"
-"""
+_FOLDER = Path(__file__).parent
 _LINE_AXIS = '"link.up.queue.limit" = ["5 packets", "15 packets", "50 packets"]'
 
 _PRESET = """\
@@ -123,7 +78,7 @@ def new(
     rtt_s = units.parse_time(rtt) if rtt else None
     down_bps, up_bps = rates.values()
     described = _preset(preset, down_bps, up_bps, rtt_s) if preset else _line(down_bps, up_bps, rtt_s)
-    text = _STARTER.format(name=file.name, **described)
+    text = (_FOLDER / "starter.txt").read_text(encoding="utf-8").format(name=file.name, **described)
     # The text is parsed first, so that an invalid scenario is never written.
     Scenario.from_text(text, file.stem)
     _write(file, text, overwrite=overwrite)
@@ -142,7 +97,8 @@ def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict
     down, up = _rate(down_bps), _rate(up_bps)
     # The queue holds one bandwidth-delay product, as in `lopsided size` for a downlink.
     queue = max(50, math.ceil(down_bps * rtt_s / (8 * 1500)))
-    line = _LINE.format(down=down, up=up, rtt=_time(rtt_s), queue=queue)
+    line = (_FOLDER / "starter_line.txt").read_text(encoding="utf-8")
+    line = line.format(down=down, up=up, rtt=_time(rtt_s), queue=queue)
     return {"title": f"{down} down, {up} up", "line": line, "axis": _LINE_AXIS}
 
 

@@ -17,51 +17,12 @@ from lopsided.errors import UsageError
 if TYPE_CHECKING:
     from cyclopts import App
 
-_BASH = """\
-# Completion of lopsided in bash, as `lopsided --install-completion` writes it.
-_lopsided() {
-  local found
-  COMPREPLY=()
-  while IFS= read -r found; do
-    COMPREPLY+=("$found")
-    # No space after a word that can be continued.
-    case $found in *[./=]) compopt -o nospace ;; esac
-  done < <("${1/#\\~/$HOME}" --complete bash "$COMP_WORDBREAKS" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
-}
-complete -o nosort -F _lopsided lopsided
-"""
-_ZSH = """\
-# Completion of lopsided in zsh, as `lopsided --install-completion` writes it.
-(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
-_lopsided() {
-  local found
-  local -a whole whole_texts begun begun_texts
-  for found in "${(@f)$(${~words[1]} --complete zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
-    [[ -n $found ]] || continue
-    # No space after a word that can be continued.
-    if [[ ${found%%$'\\t'*} == *[./=] ]]; then
-      begun+=("${found%%$'\\t'*}")
-      begun_texts+=("${found/$'\\t'/  }")
-    else
-      whole+=("${found%%$'\\t'*}")
-      whole_texts+=("${found/$'\\t'/  }")
-    fi
-  done
-  (( $#begun )) && compadd -l -S '' -d begun_texts -a begun
-  (( $#whole )) && compadd -l -d whole_texts -a whole
-}
-compdef _lopsided lopsided
-"""
-_FISH = """\
-# Completion of lopsided in fish, as `lopsided --install-completion` writes it.
-function __lopsided_complete
-    set -l before (commandline --cut-at-cursor --tokenize --current-process)
-    set -l word (commandline --cut-at-cursor --current-token | string replace --regex '^[\\'"]' '')
-    $before[1] --complete fish $before[2..-1] "$word" 2>/dev/null
-end
-complete --command lopsided --no-files --arguments '(__lopsided_complete)'
-"""
-SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+SHELLS = ("bash", "zsh", "fish")
+
+
+def script(shell: str) -> str:
+    """Returns the completion script of a shell."""
+    return (Path(__file__).parent / f"completion.{shell}").read_text(encoding="utf-8")
 
 
 def answer(app: App, arguments: Sequence[str]) -> None:
@@ -139,17 +100,17 @@ def install(shell: str | None = None) -> list[str]:
     Returns the lines to print.
     """
     shell = shell or _running()
-    if shell not in SCRIPTS:
-        raise UsageError(f"no completion for {shell!r}: choose one of {', '.join(SCRIPTS)}")
-    script = _place(shell)
-    script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(SCRIPTS[shell], encoding="utf-8")
+    if shell not in SHELLS:
+        raise UsageError(f"no completion for {shell!r}: choose one of {', '.join(SHELLS)}")
+    place = _place(shell)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(script(shell), encoding="utf-8")
     if shell == "fish":
-        return [f"completion in fish: {script}, which new shells load"]
+        return [f"completion in fish: {place}, which new shells load"]
     start = Path.home() / f".{shell}rc"
-    told = f"completion in {shell}: {script}, which new shells load because of a line at the end of {start}"
-    _append(start, f'[ ! -f "{script}" ] || . "{script}"  # completion of lopsided\n')
-    return [told, f"in this shell, run: . {script}"]
+    told = f"completion in {shell}: {place}, which new shells load because of a line at the end of {start}"
+    _append(start, f'[ ! -f "{place}" ] || . "{place}"  # completion of lopsided\n')
+    return [told, f"in this shell, run: . {place}"]
 
 
 def _place(shell: str) -> Path:
@@ -177,9 +138,9 @@ def _running() -> str:
         parent = Path(f"/proc/{os.getppid()}/comm").read_text(encoding="utf-8").strip().lstrip("-")
     except OSError:
         parent = ""
-    if parent in SCRIPTS:
+    if parent in SHELLS:
         return parent
     named = Path(os.environ.get("SHELL", "")).name
-    if named in SCRIPTS:
+    if named in SHELLS:
         return named
     raise UsageError("unknown shell: name it, as in lopsided --install-completion bash (or zsh, fish)")

@@ -29,27 +29,7 @@ _PACKETS = 3000
 """Number of packets in the first frames."""
 _FULL_PACKET_BITS = 12_000
 
-EXAMPLE = """[scenario]
-title = "A download and an upload on a 2400/196 kbit/s line"
-duration = "180 s"
-[link]
-rtt = "20 ms"
-framing = "ethernet"
-[link.down]
-rate = "2.4 Mbit/s"
-queue = "50 packets"
-[link.up]
-rate = "196 kbit/s"
-queue = "50 packets"
-[[flow]]
-name = "download"
-direction = "down"
-[[flow]]
-name = "upload"
-direction = "up"
-start = "60 s"
-start_jitter = "1 s"
-"""
+EXAMPLE = Path(__file__).parent / "example.toml"
 """The scenario that the page shows by default."""
 
 
@@ -66,7 +46,7 @@ def page(scenario: Scenario | None = None, *, folders: Sequence[Mapping[str, str
 
 def bake(scenario: Scenario | None) -> dict[str, Any]:
     """Returns the data of a page or widget: the scenario's text, settings, and first frames."""
-    text, settings = (EXAMPLE, []) if scenario is None else _source(scenario)
+    text, settings = (EXAMPLE.read_text(encoding="utf-8"), []) if scenario is None else _source(scenario)
     description = json.loads(_native.page_description(text, settings))
     line = description["line"]
     rates = [line[way]["rate_bps"] or 1e9 for way in ("down", "up")] if line else [1e9]
