@@ -1,6 +1,7 @@
-"""Public functions outside the command line document their errors."""
+"""Public functions outside the command line document their errors, and sections of docstrings have their own lines."""
 
 import ast
+import re
 from pathlib import Path
 
 import lopsided
@@ -24,6 +25,26 @@ def test_functions_that_raise_document_it():
         if (errors := raised(function) - OURS) and not any(word in text.lower() for word in SAYS)
     ]
     assert not silent, "\n".join(silent)
+
+
+def test_sections_have_their_own_lines():
+    """A heading or a parameter that shares a line with a text is no section: `--help` would lack the text."""
+    joined = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}: {line.strip()}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        for line in joined_lines(ast.get_docstring(node) or "")
+    ]
+    assert not joined, "\n".join(joined)
+
+
+def joined_lines(text: str) -> list[str]:
+    """Returns the headings within lines, and the lines of the section of parameters that begin with a text."""
+    found = re.findall(r"^.*\S -{4,}.*$|^-{4,} .*$", text, re.MULTILINE)
+    section = re.search(r"^(?:Parameters|Attributes)\n-+\n((?:.+\n?)*)", text, re.MULTILINE)
+    lines = section[1].splitlines() if section else []
+    return found + [line for line in lines if line[:1].strip() and not re.fullmatch(r"[\w*]+(, [\w*]+)*", line)]
 
 
 def raised(function: ast.FunctionDef) -> set[str]:
