@@ -9,10 +9,10 @@ use lopsided_live::Tun;
 use lopsided_live::endpoint::{Device, OwnPorts, SocketSettings, TcpHost, TcpSocket, tun_between, way_to};
 use nix::libc;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -473,4 +473,60 @@ fn ports_of_the_own_address_are_ours_for_a_while() {
     let again = TcpListener::bind((address, port)).expect("the port is free");
     TcpStream::connect((address, port)).expect("a connection");
     drop(again);
+}
+
+/// Number of rules in this network namespace that divert packets to a queue.
+fn queue_rules() -> usize {
+    let script =
+        "{ nft list ruleset; iptables -t mangle -S; iptables-legacy -t mangle -S; } 2>/dev/null | grep -ci queue";
+    let counted = Command::new("sh").args(["-c", script]).output().expect("a shell");
+    String::from_utf8_lossy(&counted.stdout).trim().parse().expect("a number")
+}
+
+/// Holds ports until it is killed. Does nothing unless the test below sets the variable `LOPSIDED_HOLDS`.
+#[test]
+fn holds_ports_when_asked() {
+    if std::env::var_os("LOPSIDED_HOLDS").is_none() {
+        return;
+    }
+    let take = || match OwnPorts::reserve(KERNEL, 2) {
+        Ok(ports) => Some(ports),
+        Err(error) => {
+            println!("\nleft out: {error}");
+            None
+        }
+    };
+    let Some(first) = take() else { return };
+    let _second = take();
+    // Dropping the first must not wait for the process that removes the rules of the second.
+    drop(first);
+    println!("\nheld {}", queue_rules());
+    thread::sleep(Duration::from_secs(600));
+}
+
+#[test]
+fn a_killed_process_leaves_no_rule_for_its_ports() {
+    if !in_a_room("a_killed_process_leaves_no_rule_for_its_ports") {
+        return;
+    }
+    let _tun = tun_between("out0", KERNEL, OURS, MTU).expect("a device");
+    let mut holder = Command::new(std::env::current_exe().expect("its own path"))
+        .args(["holds_ports_when_asked", "--exact", "--nocapture"])
+        .env("LOPSIDED_HOLDS", "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let mut lines = BufReader::new(holder.stdout.take().expect("its output")).lines().map_while(Result::ok);
+    let held = lines.find(|line| line.starts_with("held ") || line.starts_with("left out"));
+    holder.kill().expect("it runs");
+    holder.wait().expect("it ends");
+    let Some(held) = held.filter(|line| line.starts_with("held ")) else { return println!("left out: no ports") };
+    assert_ne!(held, "held 0");
+    for _ in 0..400 {
+        if queue_rules() == 0 {
+            return;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{} rules are left", queue_rules());
 }

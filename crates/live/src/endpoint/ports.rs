@@ -2,10 +2,11 @@
 //!
 //! An NFQUEUE rule diverts packets that arrive for these ports. Packets leave through a raw socket and pass the
 //! kernel's routes, filters and queues. Idle sockets keep other programs from the ports. All of this needs root. If
-//! this process is killed, its rule lets packets pass to the kernel, which resets the connections.
+//! this process is killed, another process removes the rule, and the kernel resets the connections.
 
 use super::Device;
 use crate::linux::{NfQueue, RawOut, Verdict};
+use crate::shape::keeper::Keeper;
 use crate::shape::rules::Rules;
 use lopsided_core::wire;
 use nix::sys::socket::{
@@ -27,9 +28,11 @@ const MOST_MTU: u32 = 65_500;
 pub struct OwnPorts {
     address: IpAddr,
     ports: RangeInclusive<u16>,
+    /// Removes the rule when this process ends or drops the ports. The first field that is dropped, so that the rule
+    /// is gone before its queue.
+    _keeper: Keeper,
     queue: NfQueue,
     raw: RawOut,
-    rules: Rules,
     /// Bound sockets that keep other programs from using the ports.
     _bound: Vec<OwnedFd>,
 }
@@ -68,11 +71,14 @@ impl OwnPorts {
             bound.push(hold(SocketAddr::new(address, port))?);
         }
         let rules = Rules::of_ports(address, &ports);
+        // The keeper inherits the bound sockets, so that no other program can take a port whose rule still exists. It
+        // must not inherit the queue: the kernel lets packets pass only if no process has the queue open.
+        let keeper = Keeper::start(rules.clone())?;
         // A full queue must drop packets. A dropped packet is retransmitted, but a packet that passes would reach the
         // kernel's TCP, which would reset the connection.
         let queue = NfQueue::bind(rules.queue(), false)?;
-        rules.add().map_err(io::Error::other)?;
-        Ok(OwnPorts { address, ports, queue, raw, rules, _bound: bound })
+        keeper.set().map_err(io::Error::other)?;
+        Ok(OwnPorts { address, ports, _keeper: keeper, queue, raw, _bound: bound })
     }
 
     /// The ports.
@@ -85,12 +91,6 @@ impl OwnPorts {
         let Ok(packet) = wire::parse_captured(octets) else { return false };
         let port = packet.tcp().map(|header| header.dst_port);
         packet.dst() == self.address && port.is_some_and(|port| self.ports.contains(&port))
-    }
-}
-
-impl Drop for OwnPorts {
-    fn drop(&mut self) {
-        let _ = self.rules.remove();
     }
 }
 

@@ -8,6 +8,8 @@ use std::io;
 
 /// Message that requests the rules, and the answer after they were set. Any other answer is a [`refusal`].
 const SET: &[u8] = b"+";
+/// Message that ends the keeper.
+const END: &[u8] = b"-";
 
 /// Formats the tools that failed as an answer. Each line has a tool and its error message.
 fn refusal(tried: &[(String, String)]) -> Vec<u8> {
@@ -44,9 +46,12 @@ impl Keeper {
                     // Ignore the signals that the terminal sends to all of its processes: only the parent should react
                     // to them.
                     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-                    // The parent's first message requests the rules. The second receive returns when the parent's end
-                    // is closed.
-                    let Ok(Some(_)) = end.receive() else { return 0 };
+                    // The parent's first message requests the rules. The second receive returns at the parent's next
+                    // message, or when the parent's end is closed.
+                    match end.receive() {
+                        Ok(Some((message, _))) if message == SET => {}
+                        _ => return 0,
+                    }
                     // The keeper and not the parent sets the rules. If the parent were killed while a tool sets them,
                     // the tool would finish after the keeper has removed them.
                     let answer = match rules.add() {
@@ -84,7 +89,11 @@ impl Keeper {
     }
 
     fn finish(&mut self) {
-        if self.channel.take().is_some() {
+        if let Some(channel) = self.channel.take() {
+            // Closing the channel is not enough: the keeper of a later endpoint of this process has inherited a copy of
+            // this end.
+            let _ = channel.send(END, None);
+            drop(channel);
             let _ = nix::sys::wait::waitpid(self.pid, None);
         }
     }
