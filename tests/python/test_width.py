@@ -17,7 +17,7 @@ from rich.console import Console
 
 from lopsided import Scenario, cli
 from lopsided.cli import commands
-from lopsided.data.view import Heading, View
+from lopsided.data.view import Heading, View, words
 
 pytestmark = pytest.mark.slow
 
@@ -124,6 +124,13 @@ def test_output_is_complete_without_colour_unicode_and_terminal(adsl_file: Path,
     assert set(numbers[0]) == set(numbers[1]) == set(numbers[2])
 
 
+def test_a_table_in_a_pipe_is_as_wide_as_columns_says(adsl_file: Path, tmp_path: Path):
+    command = ["sweep", "adsl.toml", "--set", "link.up.queue.limit=10,40 packets", "--set", "stack.cc=reno,cubic"]
+    wide = piped([*command, "--out", "a.csv"], tmp_path, COLUMNS="").decode().splitlines()
+    narrow = piped([*command, "--out", "b.csv"], tmp_path, COLUMNS=str(WIDTH)).decode().splitlines()
+    assert max(map(len, wide)) > WIDTH >= max(map(len, narrow))
+
+
 def piped(arguments: list[str], folder: Path, **variables: str) -> bytes:
     """Returns the command's output to a pipe."""
     done = subprocess.run([*MAIN, *arguments], cwd=folder, env={**os.environ, **variables}, capture_output=True)
@@ -155,6 +162,21 @@ def on_a_terminal(arguments: list[str], folder: Path, **variables: str) -> list[
     os.close(controller)
     assert process.returncode == 0, errors.decode()
     return said.decode().splitlines()
+
+
+def test_a_part_of_a_split_table_has_no_rows_without_content():
+    digests = ["0123456789abcdef", "", "fedcba9876543210"]
+    rows = [[f"case {number}", f"{number}" * 20, digest] for number, digest in enumerate(digests)]
+    console = Console(width=40, file=io.StringIO())
+    console.print(View(words("case", "measured", "digest"), rows))
+    lines = console.file.getvalue().splitlines()
+    assert [line.split()[1] for line in lines if "case  " not in line and "case " in line] == [
+        "0",
+        "1",
+        "2",
+        "0",
+        "2",
+    ], lines
 
 
 def test_a_heading_in_several_lines_keeps_a_number_and_its_percent_sign_together():

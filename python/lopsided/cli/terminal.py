@@ -67,8 +67,12 @@ def out() -> Console:
 def _width_of_pipe() -> int:
     """Returns the width of tables outside of a terminal.
 
-    If standard output is a pipe (such as `| head`) and stderr is a terminal, this is the terminal's width.
+    If the environment variable COLUMNS is set, its value is the width. Otherwise, if standard output is a pipe (such as
+    `| head`) and stderr is a terminal, the width is the terminal's.
     """
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and len(columns) < 5 and int(columns) > 0:
+        return int(columns)
     try:
         if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode) and sys.stderr.isatty():
             return os.get_terminal_size(sys.stderr.fileno()).columns or _PLAIN_WIDTH
@@ -126,7 +130,7 @@ def print_line(text: str, style: str = "") -> None:
 def print_prose(text: RenderableType) -> None:
     """Prints a paragraph, or a table of sentences, with wrapping."""
     console = out()
-    console.print(text, width=None if console.is_terminal else PROSE_WIDTH)
+    console.print(text, width=None if console.is_terminal else min(PROSE_WIDTH, console.width))
 
 
 def heading(title: str, details: str) -> None:

@@ -1,7 +1,8 @@
 """Prints a table on a console.
 
 Numbers are never truncated. If the columns do not fit, decorative columns are dropped first. Then headings wrap and
-columns move closer. Finally the table is split, with the key columns in each part.
+columns move closer. Finally the table is split, with the key columns in each part. Parts after the first omit rows
+without further content.
 """
 
 from __future__ import annotations
@@ -43,8 +44,11 @@ class Grid:
     view: View
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for part in self._parts(console, options, list(range(len(self.view.headings)))):
-            yield self._grid(part, self._layout(console, options, part) or _LAYOUTS[-1])
+        first, *others = self._parts(console, options, list(range(len(self.view.headings))))
+        yield self._grid(first, self._layout(console, options, first) or _LAYOUTS[-1], self.view.rows)
+        for part in others:
+            rows = [row for row in self.view.rows if any(row[column] for column in part[self.view.keys :])]
+            yield self._grid(part, self._layout(console, options, part) or _LAYOUTS[-1], rows)
         if self.view.caption:
             yield Text(self.view.caption, style="dim italic")
 
@@ -71,9 +75,10 @@ class Grid:
 
     def _fits(self, console: Console, options: ConsoleOptions, columns: list[int], layout: _Layout) -> bool:
         unbounded = options.update(width=_ANY_WIDTH)
-        return Measurement.get(console, unbounded, self._grid(columns, layout)).maximum <= options.max_width
+        grid = self._grid(columns, layout, self.view.rows)
+        return Measurement.get(console, unbounded, grid).maximum <= options.max_width
 
-    def _grid(self, columns: list[int], layout: _Layout) -> Table:
+    def _grid(self, columns: list[int], layout: _Layout, rows: Sequence[Sequence[str]]) -> Table:
         grid = Table(
             box=box.SIMPLE_HEAD,
             header_style="dim",
@@ -88,10 +93,10 @@ class Grid:
                 grid.add_column(heading.text, justify=justify, no_wrap=True)
                 continue
             words = _words(heading.text)
-            width = max([*(len(str(row[column])) for row in self.view.rows), *map(len, words)], default=0)
+            width = max([*(len(str(row[column])) for row in rows), *map(len, words)], default=0)
             width = width if heading.numeric else min(width, _WIDEST_KEY)
             grid.add_column(_filled(words, width), justify=justify, width=width, overflow="fold")
-        for row in self.view.rows:
+        for row in rows:
             grid.add_row(*(_cell(row[column]) for column in columns))
         return grid
 
