@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import lopsided as lop
+from lopsided.studies.doubts import _CONDITIONS as CONDITIONS
 from lopsided.studies.doubts import doubts
 
 LINE = """\
@@ -53,8 +54,40 @@ ACC = {"stack.ack_policy": "acc", "stack.mark_duplicates": 3}
         ({"stack.marked_retransmit": True}, ["`marked_retransmit` has no effect: nothing marks"]),
         ({"link.up.queue": {**FILTER, "fast_retransmit": 3}}, ["`fast_retransmit` marks ACKs in vain"]),
         ({"link.up.queue": {**FILTER, "fast_retransmit": 3}, "stack.marked_retransmit": True}, []),
+        ({"stack.ecn_option": False}, ["`ecn_option` has no effect here: set ecn to accurate"]),
+        ({"stack.ecn_expects_thinning": False, "stack.ecn": "on"}, ["`ecn_expects_thinning` has no effect here"]),
+        ({"stack.ecn_option": False, "stack.ecn": "accurate"}, []),
+        ({"stack.ecn_option": False, "stack.cc": "prague"}, []),
+        ({"stack.burst_tick": "10 ms"}, ["`burst_tick` has no effect here: set max_burst"]),
+        ({"link.up.queue": {**FILTER, "pick": "random"}}, ["`pick` has no effect in this `ack_filter`: set share"]),
+        ({"link.up.queue": {**FILTER, "pick": "random", "share": 0.5}}, []),
+        ({"link.up.queue": {"kind": "red", "marks": "all"}}, ["`marks` has no effect in this `red`: set ecn"]),
+        ({"link.up.queue": {"kind": "red", "marks": "all", "ecn": True}}, []),
+        ({"link.up.access": {"kind": "grants", "retransmissions": 9}}, ["`retransmissions` has no effect in this"]),
+        ({"link.up.jitter": {"reorder": True}}, ["`reorder` has no effect in this `jitter`: set a spread"]),
+        ({"link.up.header_compression.octets": 9}, ["`octets` has no effect in this `header_compression`"]),
+        ({"link.preset": "adsl2plus-16-1", "link.up.header_compression": {"scheme": "fixed", "octets": 9}}, []),
+        ({"flow.1.transport": {"kind": "quic", "ack_packets_most": 9}}, ["`ack_packets_most` has no effect in this"]),
     ],
 )
 def test_a_setting_that_no_other_setting_uses_is_noted(settings: dict[str, Any], words: list[str]):
     found = doubts(lop.Scenario.from_text(LINE, "line").with_(**settings))
     assert len(found) == len(words) and all(word in doubt for word, doubt in zip(words, found, strict=True)), found
+
+
+PARTS = {
+    "grants": {"link.up.access": {"kind": "grants"}},
+    "tbf": {"link.up.queue": {"kind": "tbf", "rate": "1 Mbit/s"}},
+    "jitter": {},
+    "header_compression": {},
+    "quic": {"flow.1.transport": "quic"},
+}
+"""How to add each part with its default settings; a queue needs only its kind."""
+
+
+@pytest.mark.parametrize("part", {condition.part for condition in CONDITIONS})
+def test_a_part_with_default_settings_causes_no_note(part: str):
+    settings = PARTS.get(
+        part, {"link.up.queue": {"kind": part, "limit": "100 packets"} if part != "ack_filter" else FILTER}
+    )
+    assert doubts(lop.Scenario.from_text(LINE, "line").with_(**settings)) == []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lopsided.data import units
 from lopsided.errors import ScenarioError
@@ -31,7 +31,74 @@ def doubts(scenario: Scenario) -> list[str]:
         for name in ("down", "up"):
             found += _of_direction(f"{link['name']} {name}", link[name])
         found += rtt_doubt(link["name"], link["down"]["delay_s"] + link["up"]["delay_s"])
-    return found + _blind_parts(scenario) + _half_compaction(scenario) + _idle_stack_settings(scenario)
+    return (
+        found
+        + _blind_parts(scenario)
+        + _half_compaction(scenario)
+        + _idle_part_settings(scenario)
+        + _idle_stack_settings(scenario)
+    )
+
+
+class _Condition(NamedTuple):
+    """A setting of a part that some values of another setting disable."""
+
+    part: str
+    setting: str
+    default: object
+    """Value of the setting if the scenario does not set it."""
+    other: str
+    disabled_at: tuple[object, ...]
+    remedy: str
+
+
+def _key(setting: str) -> str:
+    """Returns the setting's key in a scenario."""
+    return setting.removesuffix("_bytes").removesuffix("_s")
+
+
+_OFF = (False, None, 0)
+_CONDITIONS = (
+    _Condition("ack_filter", "pick", "even", "share", (1,), "set share below 1"),
+    _Condition(
+        "ack_filter",
+        "segment_bytes",
+        1448,
+        "rule",
+        ("cumulative", "window", "conservative", "aggressive"),
+        "set rule to accurate_ecn",
+    ),
+    _Condition("ack_filter", "prefix_most", 1, "prefix", ("none",), "set a prefix"),
+    _Condition("red", "marks", "capable", "ecn", _OFF, "set ecn"),
+    _Condition("pie", "mark_threshold", 0.1, "ecn", _OFF, "set ecn"),
+    _Condition("fq_pie", "mark_threshold", 0.1, "ecn", _OFF, "set ecn"),
+    _Condition("tbf", "mtu_bytes", 1514, "peakrate_bps", _OFF, "set a peakrate"),
+    _Condition("grants", "retransmit_delay_s", 0.008, "error", _OFF, "set an error"),
+    _Condition("grants", "retransmissions", 3, "error", _OFF, "set an error"),
+    _Condition("jitter", "reorder", False, "spread_s", _OFF, "set a spread"),
+    _Condition("header_compression", "slots", 16, "scheme", ("none", "fixed"), "choose a scheme with slots"),
+    _Condition("header_compression", "compress_slot", True, "scheme", ("none", "fixed"), "set scheme to cslip"),
+    _Condition("header_compression", "twice", True, "scheme", ("none", "fixed"), "set scheme to iphc"),
+    _Condition("header_compression", "feedback", True, "scheme", ("none", "fixed"), "set scheme to iphc or rohc"),
+    _Condition("header_compression", "octets", 6, "scheme", ("none", "cslip", "iphc", "rohc"), "set scheme to fixed"),
+    _Condition("quic", "ack_packets_most", 32, "ack_window_share", _OFF, "set ack_window_share"),
+    _Condition("quic", "max_datagram_bytes", 1452, "mtu_discovery", _OFF, "leave mtu_discovery on"),
+)
+
+
+def _idle_part_settings(scenario: Scenario) -> list[str]:
+    """Warns of settings of a queue, stage, line or transport that its other settings do not use."""
+    resolved = scenario.resolved
+    transports = [{"quic": flow["transport"]} for flow in resolved["flows"] if flow["transport"]["kind"] == "quic"]
+    found = [
+        f"`{_key(condition.setting)}` has no effect in this `{name}`: {condition.remedy}"
+        for name, part in _named_tables([resolved["links"], transports])
+        for condition in _CONDITIONS
+        if condition.part == name
+        and part[condition.setting] != condition.default
+        and part[condition.other] in condition.disabled_at
+    ]
+    return list(dict.fromkeys(found))
 
 
 _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_expand", "ack_pacing", "afvq"}
@@ -64,8 +131,6 @@ def _half_compaction(scenario: Scenario) -> list[str]:
     filters = [part for part in parts if part.get("kind") == "ack_filter"]
     describes = any(part["prefix"] != "none" for part in filters)
     expands = any(part.get("kind") == "ack_expand" for part in parts)
-    if any(part["prefix"] == "none" and part["prefix_most"] != 1 for part in filters):
-        return ["`prefix_most` has no effect here: the `ack_filter` has no `prefix`"]
     if describes and not expands:
         return ["`prefix` only makes ACKs longer here: no stage `ack_expand` sends the removed ACKs again"]
     if expands and not describes:
@@ -90,6 +155,18 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         for stack in stacks
         for setting, policies in _ACK_POLICIES.items()
         if stack[setting] is not None and stack["ack_policy"] not in policies
+    ]
+    accurate = ("accurate", "accept_accurate")
+    found += [
+        f"`{_key(setting)}` has no effect here: {remedy}"
+        for stack in stacks
+        for setting, applies, remedy in (
+            ("ecn_option", stack["ecn"] in accurate or stack["cc"] == "prague", "set ecn to accurate"),
+            ("ecn_expects_thinning", stack["ecn"] in accurate or stack["cc"] == "prague", "set ecn to accurate"),
+            ("placeholder_margin", stack["placeholders"], "set placeholders"),
+            ("burst_tick_s", stack["max_burst"], "set max_burst"),
+        )
+        if stack[setting] is not None and not applies
     ]
     # A mark on duplicate ACKs needs both a part that sets it and an end that reads it.
     filters = [part for part in _tables(scenario.resolved["links"]) if part.get("kind") == "ack_filter"]
@@ -122,14 +199,20 @@ def _readers(part: Any) -> Iterator[str]:
 
 def _tables(part: Any) -> Iterator[dict[str, Any]]:
     """Yields the table and every inner table."""
+    for _, table in _named_tables(part):
+        yield table
+
+
+def _named_tables(part: Any, key: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the table and every inner table, each with its kind or, without a kind, its key."""
     if isinstance(part, dict):
         table = cast("dict[str, Any]", part)
-        yield table
-        for value in table.values():
-            yield from _tables(value)
+        yield table.get("kind", key), table
+        for name, value in table.items():
+            yield from _named_tables(value, name)
     elif isinstance(part, list):
         for value in cast("list[Any]", part):
-            yield from _tables(value)
+            yield from _named_tables(value, key)
 
 
 def rate_doubt(what: str, rate_bps: float) -> list[str]:
