@@ -272,6 +272,24 @@ def test_limits_that_kill_the_process_cause_a_warning(limit: int, most: int, sai
     assert done.returncode == 0 and said in done.stderr
 
 
+@pytest.mark.slow
+def test_recorded_events_are_bounded(tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text(line_of("100 s", "10 Gbit/s", "10 Gbit/s") + DOWNLOAD + "[record]\nevents = true\n")
+    # The events of the whole run would need more than this memory, and Rust would abort the process.
+    most = 3 << 30
+    done = subprocess.run(
+        [sys.executable, "-m", "lopsided", "run", file, "--out", tmp_path / "run"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "more than 10 million events" in done.stderr and "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
+
+
 def test_a_very_long_title_is_cut_in_figures():
     found = inks.cut("x" * 100_000, inks.TITLE_CHARACTERS)
     assert len(found) == inks.TITLE_CHARACTERS and found.endswith("…")

@@ -421,6 +421,12 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     let window = |at: u32| Segment { window: 8192 - 4 * at as u16, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(window).collect()), [8, 8, 8]);
     assert_eq!(behind(6, [acks(8), vec![acks(8)[7].clone()]].concat()), [4, 4, 4]);
+    // An `IR` that repeats the context also has the stride, 2 bytes, if there is one.
+    let repeated = |segments: &[Segment]| {
+        let alone = HeaderCompressionConfig { feedback: false, ..rohc() };
+        cross(alone, &[], segments).0[100..].iter().copied().max()
+    };
+    assert_eq!((repeated(&acks(140)), repeated(&data(140, 512))), (Some(39 + 2), Some(39 + 512)));
     // A header of the second connection includes a context number of 1 byte.
     let other = |at: u32| Segment { port: 2, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(rohc_sizes(&[ACK, other(0), other(1)]), [39, 40, 40]);

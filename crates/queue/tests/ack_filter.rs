@@ -171,6 +171,32 @@ fn a_share_goes_evenly_or_at_random_and_only_above_or_below_a_backlog() {
 }
 
 #[test]
+fn acks_that_have_left_use_up_no_part_of_the_share() {
+    for rule in RULES {
+        let config = AckFilterConfig { share: 0.5, ..by_rule(rule) };
+        // `departed` ACKs cross the empty queue one by one. Then 20 ACKs wait together.
+        let kept_behind = |departed: u64| -> Vec<u64> {
+            let (mut queue, mut accounting) = (filtered_by(&config), Accounting::new(1));
+            for id in 0..departed + 20 {
+                let mut cx = cx(Time::ZERO + Duration::from_micros(id), &mut accounting);
+                let number = 100 + id as u32 - departed as u32;
+                queue.enqueue(Segment::ack(1, number).packet(id), &mut cx);
+                if id < departed {
+                    assert!(queue.dequeue(&mut cx).is_some(), "{rule:?}");
+                }
+            }
+            let mut cx = cx(Time::ZERO + Duration::from_secs(1), &mut accounting);
+            std::iter::from_fn(|| queue.dequeue(&mut cx)).map(|given| given.packet.id() - departed).collect()
+        };
+        let alone = kept_behind(0);
+        assert!(alone.len() > 8 && alone.len() < 20, "{rule:?}: {alone:?}");
+        for departed in 1..4 {
+            assert_eq!(kept_behind(departed), alone, "{rule:?}, behind {departed}");
+        }
+    }
+}
+
+#[test]
 fn duplicates_that_the_filter_counts_are_marked_from_the_threshold_on() {
     let config = AckFilterConfig { fast_retransmit: 3, ..by_rule(FilterRule::Cumulative) };
     let marked = |packets: &[Packet]| -> Vec<bool> {

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{cx, packet_with};
-use lopsided_core::{Accounting, Bytes, Duration, Ecn, Rng, Time};
-use lopsided_queue::{Backlog, Cobalt, CobaltConfig, CoupledLaw, DocsisPieLaw, DualPi2Config, Pie, PieConfig};
-use lopsided_queue::{QueuedPacket, Verdict};
+use common::{cx, packet, packet_with};
+use lopsided_core::{Accounting, BitRate, Bytes, Duration, Ecn, Rng, Time};
+use lopsided_queue::{Backlog, Cobalt, CobaltConfig, CoupledLaw, DocsisPie, DocsisPieConfig, DocsisPieLaw};
+use lopsided_queue::{DualPi2Config, Pie, PieConfig, Qdisc, QueuedPacket, Verdict};
 
 const STEPS: u64 = 5_000;
 
@@ -116,6 +116,36 @@ fn docsis_pie_drops_in_proportion_to_size_and_spares_a_burst_after_a_quiet_secon
     let (large, small) = (share(1024), share(128));
     assert!((large / small - 8.0).abs() < 1.0, "{large} of the large, {small} of the small packets");
     assert!(!law.drops(target, Bytes::new(1500), Bytes::new(2048), true, &mut rng), "two packets are never too many");
+}
+
+#[test]
+fn docsis_pie_predicts_the_delay_from_both_rates_and_the_refilled_bucket() {
+    let (sustained, peak) = (8_000_000, 100_000_000);
+    let config = DocsisPieConfig {
+        msr: Some(BitRate::from_bps(sustained)),
+        peak_rate: Some(BitRate::from_bps(peak)),
+        burst: Bytes::new(20_000),
+        ..DocsisPieConfig::default()
+    };
+    // Packets empty the bucket at once. Within one update interval of 16 ms it gains 16,000 bytes, and never more than
+    // its depth.
+    for (intervals, refilled) in [(1_u64, 16_000_u64), (2, 20_000), (5, 20_000)] {
+        let (mut queue, mut accounting) = (DocsisPie::new(&config, Rng::for_role(1, "x")).unwrap(), Accounting::new(1));
+        let mut start = cx(Time::ZERO, &mut accounting);
+        (0..34).for_each(|id| queue.enqueue(packet(id, 1500), &mut start));
+        (0..14).for_each(|_| assert!(queue.dequeue(&mut start).is_some()));
+        let waiting = queue.backlog().bytes.get();
+        let now = Time::ZERO + Duration::from_millis(16) * intervals;
+        queue.enqueue(packet(40, 1500), &mut cx(now, &mut accounting));
+        let expected = (refilled * 8) as f64 / peak as f64 + ((waiting - refilled) * 8) as f64 / sustained as f64;
+        let mut predicted = None;
+        queue.gauges(&mut |name, value| {
+            if name == "foretold_delay_ms" {
+                predicted = Some(value);
+            }
+        });
+        assert!((predicted.unwrap() - expected * 1e3).abs() < 1e-3, "{intervals}: {predicted:?} and {expected}");
+    }
 }
 
 #[test]
