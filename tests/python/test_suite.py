@@ -208,6 +208,13 @@ def test_a_discipline_of_the_user_can_be_tested(own: Path):
     assert (built_in["verdict"], short["verdict"]) == ("pass", "fail")
 
 
+def test_the_tested_flows_can_use_quic(own: Path):
+    found = suite(own, transport="quic")
+    (run,) = found.runs.values()
+    assert run.scenario.resolved["flows"][0]["transport"]["kind"] == "quic"
+    assert found.failed == [] and found.tested == "reno over QUIC"
+
+
 def test_return_paths_are_narrow_loaded_and_filtered(own: Path):
     found = suite(own, line="")
     assert found.lines == tuple(line.name for line in reverse.LINES)
