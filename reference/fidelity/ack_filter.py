@@ -34,6 +34,7 @@ from reference.fidelity.kept import Effort
 from reference.fidelity.records import DOCS, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, row
+from reference.fidelity.texts import page_text
 
 RUNS, CAPTURES, PAGE = DOCS / "ack-filter.csv", DOCS / "ack-filter.xz", DOCS / "ack-filter.md"
 RULES = ("conservative", "aggressive")
@@ -262,36 +263,9 @@ def load(path: Path) -> dict[str, list[Seen]]:
 
 # --- The page
 
-HEAD = """\
-# CAKE's ACK filter: simulator and Linux
+HEAD = page_text("ack_filter-head")
 
-Made by `python -m reference.fidelity.ack_filter`; do not edit. `cake` in Linux 6.1 has two ACK filters:
-`ack-filter` (conservative) and `ack-filter-aggressive`. This page compares them with the simulator's `ack_filter`. It
-wraps `cake` and has the same two rules. Linux runs in virtual time.
-
-{promised}
-## The same ACKs are removed
-
-For 4 s, the ACKs of a 10 Mbit/s download and an upload share an uplink of 300 kbit/s, so that ACKs are queued. Packets
-are captured before and after Linux's `cake`. The simulator's `cake` then receives the same packets with the same
-options at the same times. It dequeues a packet each time a packet left `cake` on Linux. Packets that are still queued
-at the end are left out. The recording is `docs/fidelity/ack-filter.xz`; tests compare the simulator with it.
-
-| rule | packets | ACKs | gone on Linux | here | ACKs with the same fate | data at the same place |
-|---|---|---|---|---|---|---|
-"""
-
-WHOLE = """
-## Whole runs
-
-A download and an upload with CUBIC run on a line with an RTT of 30 ms. `cake` shapes the uplink to the rate of the
-line. Values are medians over at most {seeds} seeds in each world, with their ranges in brackets. *ACKs per segment* is
-the number of ACKs that the filter forwarded, divided by the number of segments of the download. Bounds: goodput 3 %,
-ACKs 5 %. Values beyond a bound are **bold**. Cells within all bounds: {within} of {cells}.
-
-| line in Mbit/s | rule | | Linux | here | off |
-|---|---|---|---|---|---|
-"""
+WHOLE = page_text("ack_filter-whole")
 _LABELS = {
     "down_bps": "download, Mbit/s",
     "up_bps": "upload, kbit/s",

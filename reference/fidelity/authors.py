@@ -45,6 +45,7 @@ from reference.fidelity.chance import Both, Value
 from reference.fidelity.records import DOCS, Measurement, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, table
+from reference.fidelity.texts import page_text
 
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
 SCENARIO = Path(ns2.__file__).parent / "scenarios" / "hybrid.toml"
@@ -199,23 +200,7 @@ def _off(value: Value) -> float:
     return value.median_error if value.medians[0] else 0.0
 
 
-HEAD = """\
-# balakrishnan1999 and its authors' code
-
-Made by `python -m reference.fidelity.authors`; do not edit. One download of 50 s (AF/AR: 25 s) crosses the paper's
-Hybrid network, once in ns-2.35 with the authors' own classes, and once in the simulator with the profile `ns2-reno`.
-
-- ACC uses random numbers, so it runs with ten seeds in each world. The other schemes use no random numbers. Instead,
-  they run with three (case A, AF/AR) or five different delays of the return line, all within 0.4 ms of 50 ms.
-- The table shows medians, and also the range if the runs differ by more than 2 %.
-- For ACC/SA and AF/SA, two defects of ns-2 were repaired; `reference/fidelity/authors.py` describes them.
-
-Each value must be within the range of the authors' runs, or within a bound: 5 % for throughput, window and round-trip
-time, and 10 % for the numbers of delivered and filtered ACKs. Other values are **bold**. Cells within all bounds:
-{within} of {cells}.
-
-{promised}
-"""
+HEAD = page_text("authors-head")
 COLUMNS = (
     "case",
     "return line",

@@ -31,6 +31,7 @@ from reference.fidelity.promises import Promise
 from reference.fidelity.records import DOCS, Measurement, Records, Values
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import percent, table
+from reference.fidelity.texts import page_text
 
 if TYPE_CHECKING:
     from lopsided.scenario import Scenario
@@ -271,38 +272,12 @@ def _text(name: str, value: float) -> str:
     return units.count(value) if name == "signals" else f"{value:.2f}"
 
 
-_TOGETHER = """\
-A single cell has few seeds. Therefore this table combines all cells of each discipline that uses random numbers. It
-shows the difference between the means of Linux and of the simulator, averaged over the cells. Brackets contain the same
-difference in standard errors: the sum over the cells, divided by the square root of their number. A value beyond both
-the bound and 3 standard errors is **bold**.
-"""
+_TOGETHER = page_text("disciplines-together")
 _COLUMNS = (
     "queue | RTT | ECN | seeds | goodput Linux | sim | off | wait | sim | off | p95 | sim | off | signals | sim | off"
     " | by chance?"
 )
-_HEAD = """\
-# Managed queues and Linux's
-
-Made by `python -m reference.fidelity.disciplines`; do not edit. Two CUBIC downloads share a queue and a 20 Mbit/s
-line, on Linux 6.1 in virtual time and in the simulator, with the same seeds.
-
-- Queues use their default settings, except for RED (15 to 45 kB), CHOKe (20 to 60 packets) and FIFO (100 packets).
-- Runs last 20 s (30 s if the RTT is at least 200 ms). The flows start within the first second. Values are medians over
-  up to {seeds} seeds.
-- With ECN, both ends negotiate ECN, and the disciplines mark packets. In CAKE, marking is always enabled.
-- Goodput is in Mbit/s. "Wait" is the time that a packet spends in the queue, in ms; the table shows its mean and its
-  95th percentile. "Signals" is the number of drops and marks in a run.
-
-Bounds: goodput 3 %, wait 10 %, signals 15 %. Values beyond a bound are **bold**. Number of cells within each bound, of
-{cells}: {within}; within all four: {whole}.
-
-The last column shows whether chance explains a value beyond its bound. It shows the difference between the mean of
-Linux's runs and the mean of {sim_seeds} simulator seeds, in standard errors, **bold** above {errors}. Chance explains
-{chance} of the cells beyond a bound, and {apart} cells remain unexplained.
-
-{promised}
-"""
+_HEAD = page_text("disciplines-head")
 
 
 def main() -> None:

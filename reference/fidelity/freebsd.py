@@ -31,6 +31,7 @@ from reference.fidelity.promises import Promise
 from reference.fidelity.records import Records
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import section, table
+from reference.fidelity.texts import page_text
 
 if TYPE_CHECKING:
     from lopsided.data.series import Floats
@@ -187,27 +188,9 @@ def missing_scripts(root: Path) -> list[str]:
 
 # The page.
 
-_HEAD = """\
-# The profile `freebsd-7` and FreeBSD's own TCP
+_HEAD = page_text("freebsd-head")
 
-Made by `python -m reference.fidelity.freebsd`; do not edit. FreeBSD 9.1's TCP/IP stack was built as a library with
-a virtual clock. It ran a download and an upload over a line of 2400/196 kbit/s (`reference/fidelity/freebsd.toml`, the
-line of merritt2010). Where 9.1 is known to differ from 7.2, the behaviour of 7.2 was restored. There is no byte
-counting and no growth in the fast path. Buffers have up to 256 KiB. The receive buffer holds at most 48 out-of-order
-segments. `ssthresh` is half of the peer's window. Other differences from 7.2 may remain. The results of FreeBSD are in
-`docs/fidelity/freebsd.csv`. All values cover the 120 s in which both flows are active. Performance is the smaller of
-the two flows' goodputs, each divided by the rate of its direction. The tables show medians over all FreeBSD seeds, and
-over {seeds} simulator seeds.
-
-"""
-
-_SMALL_WINDOWS = """\
-With buffers of 5 to 20 packets, the upload has at most three segments in flight. In this situation, rules that rarely
-matter decide whether a loss is repaired after duplicate ACKs or after a timeout. For example, with a buffer of 5
-packets, FreeBSD's upload has a median of 15 timeouts. Without the limit of 48 out-of-order segments, it has 35.
-In FreeBSD and in the profile, idle time is measured from the last segment that arrived (`t_rcvtime`), not from the last
-new data. Therefore a recovery of several round trips does not count as idle time, and the window is not restarted after
-it."""
+_SMALL_WINDOWS = page_text("freebsd-small-windows")
 
 
 def render(found: list[Cell], acks: float) -> str:

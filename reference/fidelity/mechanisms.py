@@ -23,6 +23,7 @@ from reference.fidelity import promises, stamps
 from reference.fidelity.promises import Promise
 from reference.fidelity.stamps import Probe
 from reference.fidelity.tables import section, table
+from reference.fidelity.texts import page_text
 
 Settings = Mapping[str, object]
 
@@ -97,16 +98,7 @@ def exists(root: Path, script: str) -> bool:
     return path.is_file() and re.search(rf"fn {test}\(", path.read_text()) is not None
 
 
-_HEAD = """\
-# Mechanisms of Linux's TCP, one by one
-
-Made by `python -m reference.fidelity.mechanisms`; do not edit. For each mechanism, there are packet scripts
-(`crates/tcp/src/tests/scripts`), and a small scenario in which the mechanism takes effect. The scenario runs once on
-Linux 6.1 and once in the simulator, and both worlds lose the same packets. All packets at both hosts are compared
-([what is compared](../packets.md)). The table shows how many packets are equal before the two worlds diverge, and
-which field differs first.
-
-"""
+_HEAD = page_text("mechanisms-head")
 
 
 def render(held: Iterable[Held]) -> str:

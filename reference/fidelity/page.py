@@ -26,38 +26,15 @@ from reference.fidelity.ns3 import MIN_RTO_S, minimum_rto
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Key, Measurement, Values
 from reference.fidelity.tables import percent, section, table
+from reference.fidelity.texts import page_text
 
 ByRun = dict[tuple[str, int], Values]
 """The values of each run, by cell and seed."""
 
-_HEAD = """\
-# Fidelity: the simulator and Linux
-
-Made by `make fidelity`; do not edit. Each cell of this page is a scenario from `reference/fidelity/*.toml`. It runs on
-Linux's own TCP and queue disciplines, and in the simulator with the profile `linux-6.1`. Both worlds use the same
-seeds, so flows start at the same times. The tables show medians over the seeds, and the error of the simulator's
-median.
-
-- Linux: {kernel}. In virtual time (`time-travel=inf-cpu`), the clock advances only when all processes sleep, so timers
-  expire on time even if the machine is busy. The measured values are in `docs/fidelity/linux.csv`.
-- Line: a token bucket of 1600 bytes with a FIFO whose limit counts packets (50 packets in the downlink). After the
-  queue, packets are delayed, by a total of 20 ms over both directions. Rates count IP packets. Offloads are off,
-  neighbour entries are static, and hosts cache no metrics between connections.
-- Traffic: Reno with SACK. A download starts within the first second, and an upload joins after 19 to 20 s. Values cover
-  the time from 22 s to 110 s. The round-trip time of each packet is measured in a capture at the sender.
-- Bounds: {bounds}. Values beyond them are **bold**.
-- Other pages: [every congestion control on seven lines](fidelity/variants.md); [the profile `freebsd-7` compared with
-  FreeBSD's own TCP](fidelity/freebsd.md); [Google's packetdrill suite](fidelity/packetdrill.md). Its scripts contain
-  single packets and Linux's replies.
-"""
+_HEAD = page_text("page-head")
 
 
-_LOCK = """\
-If serialization and round-trip times are multiples of each other, a drop-tail queue can lock in phase with the
-flows. It then always drops packets of the same flow. Microseconds decide which flow that is (Floyd and Jacobson,
-On Traffic Phase Effects in Packet-Switched Gateways, 1992). This happens at 3000/100 kbit/s (where a packet takes 4
-ms or 120 ms) and in the cell with unequal RTTs. Therefore, for this table, each seed changes rates and delays by up
-to {variation} %, equally in both worlds. Values are medians over the seeds."""
+_LOCK = page_text("page-lock")
 
 
 def render(linux: Sequence[Measurement], simulated: ByRun, ns3: Sequence[Measurement], closing: str) -> str:

@@ -32,6 +32,7 @@ from reference.fidelity import promises
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import DOCS
 from reference.fidelity.tables import row
+from reference.fidelity.texts import page_text
 
 LINK, DIRECTION = "link", "down"
 LINE = "5 Mbit/s"
@@ -390,74 +391,9 @@ def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
     ]
 
 
-HEAD = """\
-# Queue disciplines and Linux, packet by packet
-
-Six flows of datagrams arrive at the queue of a {line} line. From the first to the fourth second, their total rate
-exceeds the rate of the line. In the kernel world, the packets are captured before and after Linux's discipline. The
-simulator's discipline then receives the same packets at the same times (`reference/fidelity/queues.py`,
-`lopsided.studies.replay`).
-
-{kernel} was measured in virtual time, and the packets were recorded, so the tests do not need a kernel. `python -m
-reference.fidelity.queues --measure` makes a new recording, and `python -m reference.fidelity.queues` writes this page.
-
-{promised}
-## Deterministic disciplines
-
-The table counts the packets that have the same fate in both worlds: the packet is dropped in both, or it is sent with
-the same mark and at the same place in the order of departures. For the column "alone", the simulator's discipline
-dequeues at the same times as Linux. For "with the line", only the arrival times are taken from Linux. Disciplines that
-delay packets determine the departure times themselves, so only "with the line" applies to them.
-
-| discipline | packets | dropped: Linux | here | marked: Linux | here | same: alone | with the line | times within |
-|---|---|---|---|---|---|---|---|---|
-"""
-DRAWN = """
-## Disciplines that draw at random
-
-The table compares drops and marks for the same arrivals: the numbers of Linux with {linux} seeds, and the mean and
-standard deviation of the simulator over {seeds} seeds. A row "holds" if Linux's numbers are within three standard
-deviations of the simulator's mean.
-
-| discipline | what | on Linux | here | standard deviation | |
-|---|---|---|---|---|---|
-"""
-TAIL = """
-## Limits of the comparison
-
-- The serializer in the kernel world sends the first packet of a busy period 2 µs early. The next link delays this
-  packet by 2 µs to compensate. The line in the simulator does the same. For disciplines that delay packets, times
-  differ because the kernel rounds times (to 64 ns) and tokens.
-- If an arrival and a departure fall within one rounding step, either of the two may come first. This is rare; the table
-  shows the disciplines for which it happens.
-- `fq` runs without timer slack; by default its timer expires up to 10 µs late. The packets come from other hosts, as in
-  a router, and not from sockets of the same machine.
-- If two flows have equally long queues, the kernel's secret hash decides from which of them `fq_codel` drops. The flows
-  here have different packet sizes, so that no two queues are equally long.
-- `sfq` counts its allotments in octets, as this kernel does. Linux before 6.13 does not count in octets unless the fix
-  was backported.
-- `cobalt` is compared with a Linux `cake` that has one tin and one queue.
-- Linux's `cake` rounds each share of the quantum at random: a single flow gets 1513 octets instead of 1514 in 1 of 43
-  turns. The simulator rounds only if several flows share the quantum. On Linux, two runs of `cake flows` with different
-  seeds differ from each other in 1,430 packets (69 and 66 drops).
-- In `diffserv3`, Linux's `cake` uses the same interval for the voice tin as for the other tins, contrary to tc-cake(8).
-  The simulator does the same.
-- `pie` and `fq_pie` update their probabilities every 20 ms on this page. Their interval of 15 ms is rounded up to four
-  ticks of this kernel, and the timer wheel adds one tick. The numbers of drops of `fq_pie` agree with no other update
-  interval:
-
-  | update every | drops | drops in the burst, in which the probability rises |
-  |---|---|---|
-  | Linux, three seeds | 182, 183, 185 | 12, 15, 17 |
-  | 15 ms | 188 | 21 to 26 |
-  | 16 ms | 187 to 188 | 18 to 22 |
-  | 20 ms | 184 to 187 | 13 to 19 |
-  | 24 ms | 176 | 12 to 14 |
-
-- The datagrams do not react to drops and marks. `lopsided compare` compares whole TCP runs over these queues.
-- This page does not compare `gred`, `police` and other disciplines of Linux that have no counterpart in the simulator.
-  Neither does it compare `ared`, `wred`, `wfq` and `cbwfq`, which Linux does not have.
-"""
+HEAD = page_text("queues-head")
+DRAWN = page_text("queues-drawn")
+TAIL = page_text("queues-tail")
 
 
 def render(recorded: dict[str, list[Seen]]) -> str:

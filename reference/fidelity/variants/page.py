@@ -14,6 +14,7 @@ from reference.fidelity.chance import Both
 from reference.fidelity.promises import Promise
 from reference.fidelity.records import Measurement, Values
 from reference.fidelity.tables import percent, section, table
+from reference.fidelity.texts import page_text
 
 from . import BUFFERS, CELLS, COMMON, CONTROLS, LINES, OTHERS, Cell, Line
 
@@ -25,25 +26,7 @@ TAIL_BOUND = 0.10
 _NAMES = {"goodput_bps": "goodput", "rtt_mean_ms": "mean RTT"}
 _TRAFFIC = {"alone": "alone", "cross": "with other traffic"}
 
-_HEAD = """\
-# Congestion controls: simulator and Linux
-
-Made by `make fidelity`; do not edit. This page compares each congestion control that both Linux and the simulator have.
-Lines, traffic and the measured period are the same in both worlds.
-
-- Linux: {kernels}, in virtual time, with its own congestion controls. The values of each run are in
-  `docs/fidelity/variants.csv`. The simulator uses the profile `linux-6.1`. [Fidelity](../fidelity.md) describes how a
-  line is built and checked.
-- *Alone*: one download.
-- *With other traffic*: after 1/3 of the run, a Reno download starts; on asymmetric lines, a Reno upload also starts.
-  Each of these flows transfers as much data as half of the rate of its direction can carry in 1/3 of the run.
-  Therefore the tested flow is alone at first, then shares the line, and finally takes the free capacity again.
-  On asymmetric lines, its ACKs also wait behind the upload's data.
-- Goodput and mean RTT (measured for each packet in captures) are those of the tested flow over the whole run, including
-  slow start. If a cell has several runs with different start times, the page shows their median.
-- Bounds: the median error is at most {goodput_bound:.0f} % in goodput and {rtt_bound:.0f} % in mean RTT. The 95th
-  percentile of the errors is at most {tail_bound:.0f} %. Values beyond a bound are **bold**.
-"""
+_HEAD = page_text("variants-head")
 
 
 @dataclass(frozen=True)
