@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import lzma
 import sys
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -126,76 +127,8 @@ class Case:
         return Scenario.build(tables, f"{self.name}.toml")
 
 
-BY_DSCP = [{"dscp": 46, "class": 0}, {"dscp": 10, "class": 1}]
-TREE = [
-    {"rate": "4 Mbit/s"},
-    {"rate": "1 Mbit/s", "ceil": "3 Mbit/s", "parent": 0, "prio": 1, "queue": "20 packets"},
-    {"rate": "2 Mbit/s", "ceil": "4 Mbit/s", "parent": 0},
-    {"rate": "1200 kbit/s", "ceil": "4 Mbit/s", "parent": 2, "queue": "20 packets"},
-    {"rate": "800 kbit/s", "ceil": "2 Mbit/s", "parent": 2, "queue": "30 packets"},
-]
-TREE_RULES = [{"dscp": 46, "class": 1}, {"dscp": 10, "class": 3}, {"dscp": 0, "class": 4}]
-RED = {"kind": "red", "limit": "60 kB", "min": "10 kB", "max": "30 kB", "probability": 0.1, "avpkt": "1000 B"}
-PIE = {"kind": "pie", "limit": "1000 packets"}
-
-
-def _kind(kind: str, **settings: object) -> Tables:
-    return {"kind": kind, **settings}
-
-
-CASES = (
-    Case("pfifo", "50 packets"),
-    Case("bfifo", "40 kB"),
-    Case("pfifo_head_drop", {"limit": "50 packets", "drop": "front"}),
-    Case("codel", _kind("codel", limit="1000 packets")),
-    Case("codel ecn", _kind("codel", limit="1000 packets", ecn=True, ce_threshold="20 ms")),
-    Case("fq_codel", _kind("fq_codel", limit="1000 packets", ecn=False)),
-    Case("fq_codel ecn", _kind("fq_codel", limit="47 packets", ecn=True)),
-    Case("sfq", _kind("sfq")),
-    Case("sfq small", _kind("sfq", limit="40 packets", depth="12 packets", quantum="500 B")),
-    Case("sfq headdrop", _kind("sfq", limit="59 packets", depth="20 packets", headdrop=True)),
-    Case("fq", _kind("fq", limit="200 packets", flow_limit="30 packets")),
-    Case("fq maxrate", _kind("fq", flow_limit="40 packets", maxrate="1200 kbit/s"), held=True),
-    Case("drr", _kind("drr", classes=[{"quantum": "500 B"}, {"quantum": "1500 B"}, {}], classify=BY_DSCP)),
-    Case("prio", _kind("prio", bands=["10 packets", {"kind": "codel"}, "30 packets"], classify=BY_DSCP)),
-    Case("htb", _kind("htb", classes=TREE, classify=TREE_RULES), line=False),
-    Case("tbf", _kind("tbf", rate="3 Mbit/s", burst="5 kB", queue="40 packets"), line=False),
-    Case(
-        "tbf peakrate",
-        _kind("tbf", rate="3 Mbit/s", burst="20 kB", peakrate="6 Mbit/s", mtu="2 kB", queue={"kind": "codel"}),
-        line=False,
-    ),
-    Case(
-        "cobalt",
-        _kind("cobalt", ecn=True, mtu_time="0 ms"),
-        on_linux=_kind("cake", tins="besteffort", isolation="flowblind"),
-    ),
-    Case("cake flows", _kind("cake", tins="besteffort", isolation="flows")),
-    Case("cake diffserv4", _kind("cake", tins="diffserv4", isolation="flows")),
-    Case(
-        "cake bandwidth",
-        _kind("cake", bandwidth="4 Mbit/s", isolation="flows", framing={"overhead": "18 B"}),
-        line=False,
-    ),
-    Case("red", RED, draws=True),
-    Case("red ecn", {**RED, "ecn": True}, draws=True),
-    Case("red adaptive", {**RED, "adaptive": True}, draws=True),
-    Case("pie", {**PIE, "tupdate": "20 ms"}, draws=True, on_linux=PIE),
-    Case("pie ecn", {**PIE, "ecn": True, "tupdate": "20 ms"}, draws=True, on_linux={**PIE, "ecn": True}),
-    Case(
-        "choke",
-        _kind("choke", limit="100 packets", min="10 packets", max="30 packets", probability=0.1),
-        draws=True,
-    ),
-    Case("fq_pie", _kind("fq_pie", tupdate="20 ms"), draws=True, on_linux="fq_pie"),
-    Case(
-        "fq_pie ecn",
-        _kind("fq_pie", ecn=True, tupdate="20 ms"),
-        draws=True,
-        on_linux=_kind("fq_pie", ecn=True),
-        apart="1 % more, of the short burst; when in its 20 ms Linux updates is not known",
-    ),
-    Case("cake", "cake", draws=True),
+CASES = tuple(
+    Case(**each) for each in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["case"]
 )
 
 

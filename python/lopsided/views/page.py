@@ -29,7 +29,7 @@ _PACKETS = 3000
 """Number of packets in the first frames."""
 _FULL_PACKET_BITS = 12_000
 
-EXAMPLE = Path(__file__).parent / "example.toml"
+EXAMPLE = Path(__file__).parent / "example.txt"
 """The scenario that the page shows by default."""
 
 
