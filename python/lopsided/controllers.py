@@ -36,7 +36,9 @@ def checked(controllers: Controllers | None) -> list[tuple[str, ControllerFactor
     found: list[tuple[str, ControllerFactory | None]] = []
     for name, make in (controllers or {}).items():
         if not _NAME.fullmatch(str(name)):
-            raise UsageError(f"{name!r} is no name for a congestion control: use letters, digits, `-`, `_`, `.`, `+`")
+            raise UsageError(
+                f"{name!r} is not a name for a congestion control: use letters, digits, `-`, `_`, `.`, `+`"
+            )
         if name in _native.CONGESTION_CONTROLS:
             raise UsageError(f"there is a built-in congestion control {name!r}: choose another name")
         if make is not None:

@@ -84,7 +84,7 @@ class _Absent(_native.QueueDiscipline):
 
 def _check(name: str, cls: object) -> None:
     if not _NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name for a queue discipline: use letters, digits, `-`, `_`")
+        raise UsageError(f"{name!r} is not a name for a queue discipline: use letters, digits, `-`, `_`")
     if not (isinstance(cls, type) and issubclass(cls, _native.QueueDiscipline)):
         raise UsageError(f"{cls!r} is not a class derived from lopsided.QueueDiscipline")
     missing = [method for method in _METHODS if getattr(cls, method) is getattr(_native.QueueDiscipline, method)]

@@ -464,7 +464,7 @@ class Run(RunTables):
             if spec.columns[0].name in missing or len(missing) > len(spec.columns) / 4:
                 raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
         if list(self.flows["name"]) != self.scenario.flow_names:
-            raise FolderError(f"{self.folder} is damaged: its tables are of other flows than its scenario.toml")
+            raise FolderError(f"{self.folder} is damaged: its tables contain other flows than its scenario.toml")
 
     def manifest(self) -> dict[str, Any]:
         """The manifest's entries, which identify the run."""
@@ -491,7 +491,7 @@ class Run(RunTables):
 def checked_seed(seed: int) -> int:
     """Returns the seed. Raises UsageError if the seed does not fit into 64 bits."""
     if not 0 <= seed < 2**64:
-        raise UsageError(f"{seed} is not a seed: it must lie between 0 and 2^64 - 1")
+        raise UsageError(f"{seed} is not a seed: it must be between 0 and 2^64 - 1")
     return seed
 
 
@@ -507,7 +507,7 @@ def _other_format(path: Path, text: str) -> str | None:
 
 def _missing(path: Path) -> str:
     if re.match(r"[a-z]+:/", str(path)):
-        return f"{path} is an address of the web; a scenario is a file of this machine"
+        return f"{path} is a web address; a scenario is a file on this machine"
     example = examples.of_path(path)
     wrote = f"; `lopsided new {path} --example {example}` writes the example of that name" if example else ""
     return f"{path} does not exist{wrote}"

@@ -44,7 +44,7 @@ def scenario_text(tables: Tables) -> str:
         listed = isinstance(found, list | tuple)
         for table in cast("list[Any]", found if listed else [found]):
             if not isinstance(table, Mapping):
-                raise UsageError(f"`{name}` is {table!r}: a scenario consists of tables, write a dictionary")
+                raise UsageError(f"`{name}` is {table!r}: a scenario consists of tables, so write a dictionary")
             pairs = cast("Tables", table).items()
             # Each key has its own line, so that the line number of an error identifies the key.
             lines = [f"{_key(key)} = {_toml(value)}" for key, value in pairs if value is not None]

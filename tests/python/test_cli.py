@@ -453,7 +453,7 @@ def test_a_journal_figure_is_written_with_its_data(tmp_path, monkeypatch, adsl_r
     assert numbers.columns == ["panel", "curve", "time_s", "value"]
     assert set(numbers["curve"]) == {"download", "upload"}
     assert cli.invoke(["plot", "run", "goodput", "--data", "a.csv"]) == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert cli.invoke(["plot", "run", "goodput", "--data", "a.txt", "--plot", "b.pdf"]) == 2
 
 

@@ -154,7 +154,7 @@ def test_foreign_files_are_kept(tmp_path):
     (tmp_path / "taken").write_text("mine")
     (tmp_path / "other.part").write_text("mine too")
     with FaultyServer(CONTENT).running() as server:
-        for name, says in (("taken", "is there already"), ("other", "belongs to another program")):
+        for name, says in (("taken", "already exists"), ("other", "belongs to another program")):
             with pytest.raises(FolderError, match=says):
                 fetch(server.url(), tmp_path / name)
         assert not server.requests
@@ -228,7 +228,7 @@ def test_hostile_responses_end_in_an_error_message_and_write_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("ftp://host/x", "begins with http"),
+        ("ftp://host/x", "must begin with http"),
         ("http://", "no host"),
         ("http://user:secret@host/", "name or password"),
         ("http://host/a b", "no URL has blanks"),
@@ -236,7 +236,7 @@ def test_hostile_responses_end_in_an_error_message_and_write_nothing(tmp_path):
         ("http://ho st/", "no URL has blanks"),
         ("http://host\r\nX: y/", "no URL has blanks"),
         ("http://" + "x" * 9000, "more than 8000"),
-        ("http://a..b/", "no name of a host"),
+        ("http://a..b/", "is not the name of a host"),
     ],
 )
 def test_invalid_urls_are_rejected(text, says):
@@ -303,7 +303,7 @@ def test_a_report_without_steps_is_rejected(tmp_path):
         with pytest.raises(FolderError, match="holds no steps"):
             Recording.read(tmp_path / f"{number}")
     with FaultyServer(CONTENT).running() as server:
-        with pytest.raises(FolderError, match="is there already"):
+        with pytest.raises(FolderError, match="already exists"):
             fetch(server.url(), tmp_path / "it", Options(record=tmp_path / "0"))
         assert not server.requests
     run = lop.Scenario.from_text(FETCHED.replace("true", "false")).run()

@@ -88,7 +88,7 @@ def test_cake_autorate_logs_yield_the_throughput_near_the_shaper_rate(tmp_path: 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"no log", "no log of Flent"),
+        (b"no log", "is not a log of Flent"),
         (b'{"results": ', "no complete JSON"),
         (b'{"a": ' * 30_000, "no complete JSON"),
         (b"\x1f\x8b but no gzip", "cannot read"),

@@ -123,7 +123,7 @@ def test_only_the_files_of_the_run_are_replaced(adsl_run, saved):
 
 def test_a_file_that_the_new_run_would_hide_is_not_lost(adsl_run, saved):
     (saved / "report.html").write_text("my own")
-    with pytest.raises(lop.FolderError, match=r"report\.html is not of the run"):
+    with pytest.raises(lop.FolderError, match=r"report\.html does not belong to the run"):
         adsl_run.save(saved, overwrite=True, report=True)
     assert (saved / "report.html").read_text() == "my own"
 

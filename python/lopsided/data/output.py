@@ -53,7 +53,7 @@ def check_free(path: Path, *, overwrite: bool = False) -> None:
         if path.is_dir():
             raise FolderError(f"{path} is a folder; a file is written here")
         if path.exists() and not overwrite:
-            raise FolderError(f"{path} is there already; choose another name, or replace it with --overwrite")
+            raise FolderError(f"{path} already exists; choose another name, or replace it with --overwrite")
 
 
 @contextmanager

@@ -99,7 +99,7 @@ def _others(place: Path, new: set[Path]) -> list[Path]:
         path for path in sorted(_files(place) - (_listed(place) or set())) if not output.is_our_picture(place / path)
     ]
     if taken := [path for path in others if path in new]:
-        raise FolderError(f"{place / taken[0]} is not of the run that is there; move it away or choose another folder")
+        raise FolderError(f"{place / taken[0]} does not belong to the run there; move it away or choose another folder")
     return others
 
 

@@ -33,5 +33,7 @@ def trace(path: str | Path) -> Table:
     """
     ends, measures, _, _, cut = _native.trace(os.fspath(path))
     if cut:
-        warnings.warn(f"{path} is cut short or damaged: what lies before was read", CaptureWarning, stacklevel=2)
+        warnings.warn(
+            f"{path} is cut short or damaged: only the packets before were read", CaptureWarning, stacklevel=2
+        )
     return Table(columns.frame(ends).hstack(columns.frame(measures).drop("host", "flow")))

@@ -48,7 +48,7 @@ def parse_rate(text: str | int) -> int:
         raise UsageError(f"{text!r} is not a rate: write 2.4M, 196k or '2400 kbit/s' (bits per second)")
     bits = number * _RATES[prefix]
     if not 1 <= bits <= 1e15:
-        raise UsageError(f"{text!r} is not a usable rate: it must lie between 1 bit/s and 1 Pbit/s")
+        raise UsageError(f"{text!r} is not a usable rate: it must be between 1 bit/s and 1 Pbit/s")
     return round(bits)
 
 

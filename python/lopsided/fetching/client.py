@@ -196,7 +196,7 @@ class _Download:
                 return await self._once()
             except Changed as change:
                 if left == 0:
-                    raise FetchError(f"{self.url}: it changes faster than it can be fetched: {change}") from None
+                    raise FetchError(f"{self.url}: the file changes faster than it is fetched: {change}") from None
                 left -= 1
 
     async def _once(self) -> Fetched:

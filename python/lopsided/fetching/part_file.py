@@ -42,7 +42,7 @@ class PartFile:
             if target.is_dir():
                 raise FolderError(f"{target} is a folder; a file is written here")
             if target.exists() and not overwrite:
-                raise FolderError(f"{target} is there already; choose another name, or replace it with --overwrite")
+                raise FolderError(f"{target} already exists; choose another name, or replace it with --overwrite")
             self._known = self._read_description()
             if self._known is None and self._part.exists() and not overwrite:
                 raise FolderError(

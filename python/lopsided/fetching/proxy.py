@@ -207,7 +207,7 @@ class Proxy:
     async def _tunnel(self, client: _Client, target: str) -> None:
         host, _, port = target.rpartition(":")
         if not port.isdigit() or int(port) not in _TUNNEL_PORTS or not host:
-            await client.refuse(403, "only port 443 is reached by CONNECT")
+            await client.refuse(403, "CONNECT is allowed only to port 443")
             return
         try:
             async with asyncio.timeout(self._limits.head_s):

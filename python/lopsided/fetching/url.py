@@ -62,7 +62,7 @@ def parse(text: str) -> Url:
     except ValueError as error:
         raise UsageError(f"{shown}: {error}") from None
     if parts.scheme not in _PORTS:
-        raise UsageError(f"{shown}: a URL begins with http:// or https://")
+        raise UsageError(f"{shown}: a URL must begin with http:// or https://")
     if not parts.hostname:
         raise UsageError(f"{shown}: it has no host")
     if parts.username is not None or parts.password is not None:
@@ -70,9 +70,9 @@ def parse(text: str) -> Url:
     try:
         host = parts.hostname if ":" in parts.hostname else parts.hostname.encode("idna").decode("ascii")
     except UnicodeError:
-        raise UsageError(f"{shown}: {parts.hostname!r} is no name of a host") from None
+        raise UsageError(f"{shown}: {parts.hostname!r} is not the name of a host") from None
     if not re.fullmatch(r"[0-9a-z._:%-]+", host, re.IGNORECASE):
-        raise UsageError(f"{shown}: {parts.hostname!r} is no name of a host")
+        raise UsageError(f"{shown}: {parts.hostname!r} is not the name of a host")
     if port == 0:
         raise UsageError(f"{shown}: there is no port 0")
     path = "".join(char if char.isascii() else _percent(char) for char in parts.path) or "/"

@@ -63,7 +63,7 @@ class Aqm(Study):
     kind: ClassVar[str] = "aqm"
     figures: ClassVar[Mapping[str, str]] = {"delays": "Distributions of delay", "ellipse": "Delay against throughput"}
     footer: ClassVar[str] = (
-        "The tables beside this page (`cells`, `users`, `runs`, `user_runs`, `delays`) hold every number behind it; a "
+        "The tables next to this page (`cells`, `users`, `runs`, `user_runs`, `delays`) hold all of its numbers; a "
         "column's name ends in its unit."
     )
 
@@ -247,7 +247,7 @@ def verdict(found: Aqm) -> list[str]:
     ways = _ways(found)
     users = {row["queue"]: row for row in found.users.rows() if row["world"] == world}
     if len(names) == 1:
-        return [f"{names[0]} ran alone: give more disciplines in --queues to compare."]
+        return [f"{names[0]} ran alone: name more disciplines in --queues to compare them."]
     said = [*_delay(ways), *_felt(users), *_datagrams(ways)]
     if said and len(found.worlds) > 1:
         said[0] = f"In {world}: {said[0]}"

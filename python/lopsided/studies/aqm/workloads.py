@@ -96,11 +96,11 @@ WORKLOADS: Mapping[str, Workload] = {
         lambda ends: _rrul(ends, _CLASSES),
     ),
     "rrul_be": Workload(
-        "as rrul, with all flows best effort", lambda ends: _rrul(ends, dict.fromkeys(("1", "2", "3", "4"), 0))
+        "like rrul, but all flows are best effort", lambda ends: _rrul(ends, dict.fromkeys(("1", "2", "3", "4"), 0))
     ),
     "home": Workload("a download, an upload, web pages, transfers of 100 kB, and a call", _home),
     "rpm": Workload(
-        "the responsiveness draft's, in both directions: one more connection every 5 s, up to 16, until goodput and "
+        "the load of the responsiveness draft, both ways: one more connection every 5 s, up to 16, until goodput and "
         "responsiveness are stable",
         lambda ends: _rpm(ends, "down", "up"),
         ramps=True,

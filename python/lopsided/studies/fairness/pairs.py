@@ -181,7 +181,7 @@ class Bottleneck:
             except UsageError as error:
                 raise UsageError(f"{error}, or '1 BDP'") from None
         if not 0 < (times := float(products[1])) <= _MOST_BDP:
-            raise UsageError(f"{self.buffer!r} is no buffer: a queue holds at most {_MOST_BDP:,} BDP")
+            raise UsageError(f"{self.buffer!r} is not a valid buffer: a queue holds at most {_MOST_BDP:,} BDP")
         octets = times * metrics.bandwidth_delay_product_bytes(rate_bps, mean_rtt_ms / 1e3)
         return units.QueueLimit(max(2 * FULL_PACKET, round(octets)), "B")
 

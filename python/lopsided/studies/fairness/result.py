@@ -53,7 +53,7 @@ class Matrix(Study):
         "converged_s": "Time to a fair share",
     }
     footer: ClassVar[str] = (
-        "The tables beside this page (`cells`, `runs`, `alone`) hold every number behind it; a column's name ends in "
+        "The tables next to this page (`cells`, `runs`, `alone`) hold all of its numbers; a column's name ends in "
         "its unit."
     )
 

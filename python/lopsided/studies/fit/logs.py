@@ -66,7 +66,7 @@ def read_log(path: Path) -> Log:
             return _irtt(path, found)
     elif "DATA_HEADER;" in text or "LOAD_HEADER;" in text:
         return _cake_autorate(path, text)
-    raise UsageError(f"{path.name} is no log of Flent, irtt or cake-autorate")
+    raise UsageError(f"{path.name} is not a log of Flent, irtt or cake-autorate")
 
 
 def _text(path: Path) -> str:

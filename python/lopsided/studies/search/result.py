@@ -88,7 +88,7 @@ class Search(Study):
     kind: ClassVar[str] = "search"
     figures: ClassVar[Mapping[str, str]] = FIGURES
     footer: ClassVar[str] = (
-        "`trials.csv` beside this page holds every number behind it, `runs.parquet` every run; a column's name ends in "
+        "`trials.csv` next to this page has all its numbers, and `runs.parquet` has all runs; a column's name ends in "
         "its unit. You can run the scenario files of the best trials without changes."
     )
 
@@ -308,7 +308,7 @@ class Search(Study):
         yield Headline("Every trial")
         yield view(self.trials, keys=1 + len(self.space.keys), most=_MOST_ROWS, where=" in trials.csv")
         yield Headline("Scenario")
-        yield Source("scenario.toml as it stands, every default filled in", self.scenario.to_toml())
+        yield Source("scenario.toml with every default filled in", self.scenario.to_toml())
 
     def __repr__(self) -> str:
         return f"Search({len(self.tried)} trials, {len(self.front)} on the front, digest {self.digest})"

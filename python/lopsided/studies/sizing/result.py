@@ -29,7 +29,7 @@ class Sizing(Study):
     kind: ClassVar[str] = "size"
     figures: ClassVar[Mapping[str, str]] = {"curve": "Performance against the uplink buffer"}
     footer: ClassVar[str] = (
-        "The tables beside this page (`curve`, `runs`, `candidates`) hold every number behind it; a column's name ends "
+        "The tables next to this page (`curve`, `runs`, `candidates`) hold all of its numbers; a column's name ends "
         "in its unit."
     )
 

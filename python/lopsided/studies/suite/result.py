@@ -32,9 +32,9 @@ class SuiteResult(Study):
 
     kind: ClassVar[str] = "suite"
     footer: ClassVar[str] = (
-        "The column of the origin marks whether a threshold is the source's, ours, or fitted to a known result and "
-        "therefore not judged. `checks.csv` and `checks.parquet` "
-        "next to this page hold every number."
+        "The column of the origin says whether a threshold is the source's, ours, or fitted to a known result. Fitted "
+        "thresholds are not judged. `checks.csv` and `checks.parquet` "
+        "next to this page hold all numbers."
     )
 
     spec: SuiteSpec

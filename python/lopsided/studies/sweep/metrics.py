@@ -59,7 +59,7 @@ def goodput_column(table: Table) -> str:
     Raises UsageError if the table has neither.
     """
     if "goodput_bps" not in table.columns or "name" not in table.columns:
-        raise UsageError("this sweep has its own measure; draw from its table")
+        raise UsageError("this sweep uses a function of your own as measure; draw the figure from its table")
     together = table.values("goodput_overlap_bps")
     return "goodput_overlap_bps" if any(value is not None for value in together) else "goodput_bps"
 

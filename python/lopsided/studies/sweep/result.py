@@ -36,7 +36,7 @@ class Sweep(Table, Study):
 
     kind: ClassVar[str] = "sweep"
     footer: ClassVar[str] = (
-        "`sweep.parquet` beside this page holds every number behind it; a column's name ends in its unit."
+        "`sweep.parquet` next to this page holds all of its numbers; a column's name ends in its unit."
     )
 
     def __init__(

@@ -71,7 +71,7 @@ def _delays(found: Aqm) -> Figure:
         if way == next(iter(found.links)) or style.in_column():
             panel.set_ylabel("share of packets", fontsize=8.5)
     _legend(axes[0])
-    style.small_print(figure, f"{_seeds(found)}; packets counted at the mean of their sampling interval")
+    style.small_print(figure, f"{_seeds(found)}; each packet is counted with the mean of its sampling interval")
     return figure
 
 
@@ -103,7 +103,7 @@ def _ellipses(found: Aqm) -> Figure:
         scale = "log, reversed" if style.in_column() else "logarithmic; shorter is to the right"
         panel.set_xlabel(f"mean time in the queue (ms, {scale})", fontsize=8.5)
     ellipses = ", the ellipse one standard deviation" if found.repeat >= _LEAST_POINTS else ""
-    style.small_print(figure, f"{_seeds(found)}: each a point{ellipses}; the best place is at the top right")
+    style.small_print(figure, f"{_seeds(found)}: one point for each{ellipses}; the best place is at the top right")
     return figure
 
 

@@ -66,7 +66,7 @@ MAPS: dict[str, Map] = {
         _percent,
     ),
     "harm_rate": Map(
-        "the row's loss of goodput to the column, in percent of its goodput alone; framed: more than to its own kind",
+        "goodput that the row loses to the column, in percent of its goodput alone; framed: more than to its own kind",
         _HARM,
         0.0,
         1.0,

@@ -50,6 +50,6 @@ def draw(found: Fit) -> LabFigure:
             panel.set_title(name, loc="left", fontsize=9, pad=2, color=style.INK)
             style.end_labels(panel, labels)
     style.small_print(
-        sheet.figure, "mean of each interval of 0.1 s or more; the capture's own numbers are in timeline.csv"
+        sheet.figure, "means over intervals of 0.1 s or more; the capture's own numbers are in timeline.csv"
     )
     return sheet.figure

@@ -47,5 +47,5 @@ def draw(found: AckPath) -> Figure:
             number = f" {units.rate(rate)}"
             panel.text(max(rate / scale, reach), -place, number, fontsize=7.5, va="center", color=style.INK)
     seeds = f"{units.count(found.repeat)} seed{'s' if found.repeat > 1 else ''} from {found.seed}"
-    style.small_print(figure, f"medians over {seeds}; the best of both directions together above")
+    style.small_print(figure, f"medians over {seeds}; the best remedy for both directions together is at the top")
     return figure

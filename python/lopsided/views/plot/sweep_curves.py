@@ -186,7 +186,7 @@ def _distribution(measured: _Measured, subtitle: str, axes: list[str]) -> Figure
     left = f"; {len(arms) - len(_INKS)} combinations more are not drawn" if len(arms) > len(_INKS) else ""
     left += f"; {len(names) - len(drawn)} flows more are not drawn" if len(names) > len(drawn) else ""
     seeds = frame["repetition"].n_unique()
-    return _signed(sheet, frame, f"{seeds} seeds, each a point{left}")
+    return _signed(sheet, frame, f"{seeds} seeds, one point for each{left}")
 
 
 def data(table: Table, metric: str = SWEEP_METRIC) -> pl.DataFrame:

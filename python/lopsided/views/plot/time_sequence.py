@@ -48,7 +48,7 @@ def figure(found: Capture, row: Row) -> LabFigure:
     _spacing(spacing, points)
     style.small_print(
         sheet.figure,
-        "bars: data, red: passed again; steps: ACKs and the end of the window; green: SACK; at most 4,000 each",
+        "bars: data, red: seen again; steps: ACKs and the end of the window; green: SACK; at most 4,000 each",
         f"captured: {row['vantage']}; limited by {row['limited_by'].replace('_', ' ')}",
     )
     return sheet.figure
