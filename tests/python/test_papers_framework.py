@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import tomllib
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from rich.console import Console
 
 from lopsided import Run, Scenario, papers
 from lopsided.errors import FolderError, UsageError
+from lopsided.papers.balakrishnan1999.live import LIVE
 from lopsided.papers.framework import assumptions, page, recorded, text
 from lopsided.papers.framework import covered as covering
 from lopsided.papers.framework.claims import (
@@ -803,3 +805,12 @@ def test_a_full_length_run_is_longer_and_has_more_seeds(paper: Paper) -> None:
     at_length = replace(paper, experiments=(experiment,)).at_full_length.experiments[0]
     assert {case.overrides["scenario.duration"] for case in at_length.cases} == {"4 s"}
     assert at_length.repetitions(3, usual=True) == 4 and experiment.repetitions(3, usual=True) == 1
+
+
+@pytest.mark.parametrize("key", papers.available())
+def test_every_listed_statement_is_a_claim(key):
+    paper = papers.load(key)
+    path = paper.folder / "statements.toml"
+    listed = tomllib.loads(path.read_text()) if path.exists() else {}
+    claims = {claim.key for claim in (*paper.claims, *(LIVE.claims if key == LIVE.key else ()))}
+    assert listed.keys() <= claims

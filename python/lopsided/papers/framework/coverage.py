@@ -118,7 +118,8 @@ def _rule(
         constant = numbers[value] if isinstance(value, str) else value
         reader = lambda _m, _row: constant  # noqa: E731
     elif read:
-        reader = _scaled(lambda m, row: readers[read](m, row, *args), scale)
+        function = readers[read]
+        reader = _scaled(lambda m, row: function(m, row, *args), scale)
     return Rule(tuple(metrics.split()), conditions=row or {}, needs=tuple(needs), read=reader, **texts)
 
 
