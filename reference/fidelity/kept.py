@@ -89,7 +89,7 @@ class Effort:
 
     @staticmethod
     def of(minutes: float | None, workers: int = SIDE_BY_SIDE) -> Effort:
-        """Returns limits with which no run starts after this number of minutes."""
+        """Returns limits. After this number of minutes, no run is started."""
         return Effort(workers, None if minutes is None else time.monotonic() + 60 * minutes)
 
 

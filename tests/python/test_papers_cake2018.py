@@ -68,7 +68,7 @@ def test_every_printed_result_is_compared_or_judged(
 ) -> None:
     results, left_out = printed_results(paper, m, artifacts)
     assert len(results) == 78
-    # `coverage.py` has a rule for these metrics.
+    # `coverage.toml` has a rule for these metrics.
     covered = {metric for rule in paper.coverage for metric in rule.metrics}
     assert {row.metric for row in left_out} <= covered
 

@@ -1,9 +1,9 @@
 """Searches for a line's structure and parameters in three stages:
 
 1. Queue disciplines, congestion controls and random loss are tried per direction. If data and ACKs share a queue, the
-  search scans the buffers first.
+   search scans the buffers first.
 2. CMA-ES (Hansen 2016) refines the parameters of the best structures. Then all these structures are compared with the
-  best parameters.
+   best parameters.
 3. Trials around the best one are sampled. A linear regression on their statistics gives intervals (Beaumont et al.
    2002, approximate Bayesian computation).
 """
