@@ -107,7 +107,10 @@ def refusals(scenario: Scenario) -> list[str]:
     """Lists the parts of a scenario that Linux does not support, one sentence per part. The function needs no
     kernel."""
     named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]} & scenario.controllers.keys()
-    own = [f"{name!r} is a congestion control of your own: the kernel world runs Linux's" for name in sorted(named)]
+    own = [
+        f"{name!r} is a congestion control of your own, but the kernel world runs only Linux's"
+        for name in sorted(named)
+    ]
     return [*own, *translate.refusals(scenario.resolved, scenario.seed)]
 
 
@@ -121,7 +124,7 @@ def _refuse_foreign(scenario: Scenario, options: RunOptions) -> None:
     if options.ours:
         raise UsageError("in the world kernel every host has Linux's TCP: --ours is for the world live")
     if options.cores > 1:
-        raise UsageError("the world kernel has one clock: only the simulator takes several cores for one run")
+        raise UsageError("the world kernel has one clock: only the simulator uses several cores for one run")
     named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]}
     for name in sorted(named & scenario.controllers.keys()):
         raise Unsupported(f"the kernel world runs Linux's congestion controls, and {name!r} is one of your own")

@@ -133,7 +133,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
                 if found.kind != "host" or host.can_delay():
                     return found
         raise KernelUnavailable(
-            "no kernel to run in: `lopsided kernel build` makes one, `lopsided doctor` says what others need"
+            "no kernel to run in: `lopsided kernel build` makes one, and `lopsided doctor` lists what others need"
         )
     if wanted in build.SERIES:
         series, wanted = wanted, "timetravel"
@@ -151,7 +151,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
             raise KernelUnavailable("user-mode Linux is not installed: run `apt-get install user-mode-linux`")
         if "amx_tile" in _processor():
             raise KernelUnavailable(
-                "the distribution's user-mode Linux has no room for the state of a processor with AMX"
+                "the distribution's user-mode Linux has no space for the state of a processor with AMX"
             )
         return Machine("uml", Path(program))
     if wanted == "host":

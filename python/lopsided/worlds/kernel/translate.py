@@ -310,13 +310,15 @@ def _line(link: said.Link) -> Line:
 def _direction(direction: said.Direction, where: str) -> Direction:
     framing, loss = direction["framing"], direction["loss"]
     if direction["stages"]:
-        raise Unsupported(f"{where}: {direction['stages'][0]['kind']} is a stage, and the kernel world has none")
+        raise Unsupported(f"{where}: {direction['stages'][0]['kind']} is a stage, but the kernel world has no stages")
     if direction["header_compression"]["scheme"] != "none":
         raise Unsupported(f"{where}: header_compression has no counterpart in the kernel world")
     if (access := direction["access"]) is not None:
         raise Unsupported(f"{where}: access {access['kind']} has no counterpart: Linux's shapers have one rate")
     if direction["jitter"]["spread_s"]:
-        raise Unsupported(f"{where}: jitter has no counterpart: netem draws its own from numbers that no seed sets")
+        raise Unsupported(
+            f"{where}: jitter has no counterpart: netem draws its own from random numbers that no seed sets"
+        )
     gilbert = loss["gilbert"]
     made = Direction(
         rate_bps=_rate(direction["rate_bps"] or 0, where, framing["cell_format"]),
@@ -353,11 +355,11 @@ def _burst(shaper: said.Shaper | None, where: str) -> int:
         return 0
     if shaper["refill_interval_s"] is not None:
         # A changed tbf fills its bucket and does not wake the waiting packet (tbf_change).
-        raise Unsupported(f"{where}: Linux's tbf refills continuously, and not by intervals")
+        raise Unsupported(f"{where}: Linux's tbf refills continuously, not in intervals")
     if shaper["line_rate_bps"] is not None:
         # Neither tbf nor htb can pace the burst. The peakrate bucket of tbf holds a full-size packet, so small packets
         # would leave too early. htb sends the first packet on borrowed tokens.
-        raise Unsupported(f"{where}: Linux's tbf lets a burst pass at once, and not at a line's rate")
+        raise Unsupported(f"{where}: Linux's tbf sends a burst at once, not at a line's rate")
     return shaper["burst_bytes"]
 
 
@@ -468,7 +470,7 @@ def _choke(queue: said.ChokeQueue, where: str) -> tuple[str, str, int]:
 def _weight_shift(weight: float, kind: str, where: str) -> int:
     shift = -math.log2(weight)
     if shift != int(shift) or shift > 31:
-        raise Unsupported(f"{where}: Linux's {kind} takes weights that are powers of two, and this is {weight}")
+        raise Unsupported(f"{where}: Linux's {kind} needs weights that are powers of two, not {weight}")
     return int(shift)
 
 
@@ -513,7 +515,9 @@ def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
     if rule not in qdisc.CAKE_FILTERS:
         raise Unsupported(f"{where}: Linux's cake filters with the rule conservative or aggressive, not {rule}")
     if queue["share"] < 1 or queue["above"] is not None or queue["below"] is not None:
-        raise Unsupported(f"{where}: Linux's cake filters all that it may: leave out share, above and below")
+        raise Unsupported(
+            f"{where}: Linux's cake filters every ACK that its rule allows: leave out share, above and below"
+        )
     if inner["kind"] == "cake":
         return _cake(cast("said.CakeQueue", inner), where, rule)
     raise Unsupported(f"{where}: Linux only filters ACKs in cake, not in {inner['kind']}")
@@ -581,7 +585,7 @@ def _flow(flow: said.Flow, ends: tuple[str, str], port: int, end: int, seed: int
     }
     if app["kind"] == "bulk" and (app["wait_s"] or app["wait_jitter_s"]):
         raise Unsupported(
-            f"flow {flow['name']}: app.wait only exists in the simulator; on Linux a flow sends as it starts"
+            f"flow {flow['name']}: app.wait only exists in the simulator; on Linux, a flow sends as soon as it starts"
         )
     if app["kind"] == "transfer":
         repeat = FOREVER if app["repeat"] is None else app["repeat"]

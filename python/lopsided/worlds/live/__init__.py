@@ -100,7 +100,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 def check(scenario: Scenario, options: RunOptions) -> None:
     """Raises an error for an option of another world, or for a congestion control that the kernel does not have."""
     if options.cores > 1:
-        raise UsageError("the world live has one clock: only the simulator takes several cores for one run")
+        raise UsageError("the world live has one clock: only the simulator uses several cores for one run")
     if options.kernel is not None:
         raise UsageError("the world live runs on this machine's kernel: --kernel is for the world kernel")
     hosts = scenario.resolved["hosts"]
@@ -120,7 +120,7 @@ def _require_sound(facts: dict[str, Any]) -> None:
     late = max(facts["load"]["timer_late_mean_ms"], (facts["path"]["late_p50_us"] or 0) / 1e3)
     if lost or late > LATE_MS:
         raise Overloaded(
-            f"this machine could not carry the run in real time: timers and packets came {late:.1f} ms late, and "
+            f"this machine could not carry the run in real time: timers and packets were {late:.1f} ms late, and "
             f"{lost} packets were lost on their way to the path; use slower links, or --world kernel"
         )
 
