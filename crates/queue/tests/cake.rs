@@ -184,6 +184,31 @@ fn tins_have_the_parts_that_they_are_sure_of() {
 }
 
 #[test]
+fn a_tin_that_had_the_line_to_itself_keeps_its_part_when_others_come() {
+    let (tins, bandwidth) = (TinMode::Diffserv4, Some(BitRate::from_bps(10_000_000)));
+    let mut queue = cake(CakeConfig { bandwidth, tins, rtt: PATIENT, ..CakeConfig::default() });
+    let mut accounting = Accounting::new(1);
+    let (voice, best_effort) = (46, 0);
+    let mut now = Time::ZERO;
+    let mut shares = Vec::new();
+    // The voice tin exceeds its threshold rate, a quarter of the line, while it is alone.
+    for class in [voice, best_effort] {
+        for id in 0..1000 {
+            queue.enqueue(packet_of_class(class, Ecn::NotEct, id, 1000), &mut cx(now, &mut accounting));
+        }
+        let mut sent = 0;
+        for _ in 0..400 {
+            now = queue.ready_at(now).unwrap();
+            let given = queue.dequeue(&mut cx(now, &mut accounting)).unwrap();
+            sent += u32::from(given.packet.dscp() == voice);
+        }
+        shares.push(sent);
+    }
+    assert_eq!(shares[0], 400);
+    assert!((95..=105).contains(&shares[1]), "{shares:?}");
+}
+
+#[test]
 fn the_longest_queue_gives_way() {
     let memlimit = Some(Bytes::new(30_000));
     let mut queue = cake(CakeConfig { memlimit, rtt: PATIENT, ..CakeConfig::default() });
