@@ -161,6 +161,10 @@ impl Connection {
             self.repeated_syns += 1;
         } else if self.handshake[place].is_none() {
             self.handshake[place] = Some(segment.at);
+            // The answer to a SYN shows the RTT to the endpoint that answers, and its ACK the RTT to the other endpoint.
+            if let Some(near) = place.checked_sub(1).and_then(|rtt| self.handshake_rtts()[rtt]) {
+                self.directions[from].handshake(near);
+            }
         }
     }
 

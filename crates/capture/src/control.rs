@@ -48,6 +48,8 @@ const HALF_SEGMENT: f64 = 0.5;
 const INDEPENDENT: f64 = 8.0;
 /// Natural logarithm of the weight of a congestion control that is not listed.
 const UNLISTED: f64 = -7.0;
+/// A congestion control is named if it is at least as probable as all others together.
+const NAMED: f64 = 0.5;
 /// The values that the signs of BBR add to the logarithm of its weight.
 const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
@@ -164,7 +166,8 @@ fn softened(error: f64) -> f64 {
 pub struct Guess {
     /// Name of the congestion control as in a scenario (`reno`, `cubic`, `bbr`, ...), or `unknown`.
     pub name: &'static str,
-    /// Probability of the named congestion control, from 0 to 1.
+    /// Probability of the named congestion control, from 0 to 1. For `unknown`: the probability that the sender uses
+    /// none of the known ones, or another one than the best fit if this fit has less than 50 %.
     pub probability: f64,
     /// Median ratio of the flight after a loss to the flight before it; NaN without a loss.
     pub factor: f64,
@@ -226,6 +229,9 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
     let unlisted = libm::exp(UNLISTED - most) / total;
     if best.probability <= unlisted || signs == 0.0 && best.name == "bbr" {
         return (Guess { probability: unlisted, ..unknown }, fits);
+    }
+    if best.probability < NAMED {
+        return (Guess { probability: 1.0 - best.probability, ..unknown }, fits);
     }
     (Guess { name: best.name, probability: best.probability, factor }, fits)
 }

@@ -332,6 +332,11 @@ impl Direction {
         self.ways.start_from(least);
     }
 
+    /// Records the handshake's RTT from the point of capture to this endpoint, in nanoseconds.
+    pub(crate) fn handshake(&mut self, near: u64) {
+        self.ways.handshake(near);
+    }
+
     /// Minimum RTTs from the point of capture to the receiver and to the sender, in nanoseconds.
     pub fn least(&self) -> [Option<u64>; 2] {
         [self.ways.far_least(), self.ways.near_least()]

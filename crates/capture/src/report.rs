@@ -90,7 +90,7 @@ impl Report {
         let (mss, start) = (direction.full_segment(), direction.start_segments());
         let (control, _) = guess(direction.steps(), mss, start, shares[Limit::Pacing as usize]);
         if control.name == "bbr" {
-            bins.iter_mut().for_each(|bin| bin.settle_bbr(vantage == Vantage::Sender));
+            bins.iter_mut().for_each(|bin| bin.settle_bbr(vantage == Vantage::Sender, floor_ms));
             shares = self::shares(&bins);
         }
         // Determine the main limit last, because the correction for BBR changes the shares.

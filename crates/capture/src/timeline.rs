@@ -82,12 +82,17 @@ impl Bin {
         bin
     }
 
-    /// Corrects the limits of a BBR sender: slow start counts as congestion avoidance, and without `shows_pacing` BBR
-    /// is assumed to pace.
-    pub(crate) fn settle_bbr(&mut self, shows_pacing: bool) {
+    /// Corrects the limits of a BBR sender: slow start counts as congestion avoidance. Without `shows_pacing`, BBR is
+    /// assumed to pace unless its window is full. `floor_ms` is the minimum RTT.
+    pub(crate) fn settle_bbr(&mut self, shows_pacing: bool, floor_ms: f64) {
+        // BBR's window is two bandwidth-delay products (`bbr_cwnd_gain`). By Little's law, this window is full if the
+        // RTT is twice the minimum RTT.
+        const FULL_WINDOW: f64 = 2.0;
         let start = std::mem::take(&mut self.limits[Limit::SlowStart as usize]);
         self.limits[Limit::Avoidance as usize] += start;
-        if !shows_pacing {
+        // Without an RTT in this bin, the mean is NaN, and the window counts as not full.
+        let is_full = self.rtt_ms.mean() >= FULL_WINDOW * floor_ms;
+        if !shows_pacing && !is_full {
             let by_window = std::mem::take(&mut self.limits[Limit::Avoidance as usize]);
             self.limits[Limit::Pacing as usize] += by_window;
         }
@@ -251,5 +256,23 @@ impl Timeline {
             merged.push(bin);
         }
         self.bins = merged;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_of_bbr_is_full_from_twice_the_minimum_rtt() {
+        let settled = |rtt_ms: f64| {
+            let mut bin = Bin::default();
+            bin.limits[Limit::Avoidance as usize] = 100;
+            bin.rtt_ms.add(rtt_ms);
+            bin.settle_bbr(false, 20.0);
+            (bin.limits[Limit::Pacing as usize], bin.limits[Limit::Avoidance as usize])
+        };
+        assert_eq!(settled(39.0), (100, 0));
+        assert_eq!(settled(41.0), (0, 100));
     }
 }

@@ -36,8 +36,13 @@ impl Waits {
     }
 }
 
-/// Maximum RTT to the sender, in nanoseconds, for a capture at the sender.
-const AT_SENDER: u64 = 200_000;
+/// Maximum RTT to an endpoint, in nanoseconds, for a capture at this endpoint.
+const AT_END: u64 = 200_000;
+
+/// True if the point of capture is at an endpoint, judged by the minimum RTTs to this endpoint and to the other one.
+fn is_at_end(this: u64, other: u64) -> bool {
+    this <= AT_END || this <= other / 50
+}
 
 /// Moving averages of the queueing delays in the four parts of the path, and of the RTTs. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +75,14 @@ impl Ways {
     /// Sets the minimum RTTs to the receiver and sender from an earlier connection.
     pub(crate) fn start_from(&mut self, [far, near]: [Option<u64>; 2]) {
         (self.far_least, self.near_least) = (far, near);
+    }
+
+    /// Records the handshake's RTT to the sender, in nanoseconds.
+    pub(crate) fn handshake(&mut self, near: u64) {
+        // The handshake's packets are as small as the packet with the smallest one-way delay of the sender's clock.
+        // Data takes longer to transmit. With a minimum from data, the transmission time would be subtracted twice.
+        self.near_least = Some(self.near_least.map_or(near, |least| least.min(near)));
+        self.near = if self.near == 0 { near } else { self.near };
     }
 
     /// Minimum RTT from the point of capture to the receiver.
@@ -131,7 +144,7 @@ impl Ways {
 
     /// True if the point of capture is at the sender, judged by the minimum RTT to the sender.
     fn is_at_sender(&self, near_least: u64) -> bool {
-        near_least <= AT_SENDER || self.far_least.is_some_and(|far| near_least <= far / 50)
+        is_at_end(near_least, self.far_least.unwrap_or(0))
     }
 
     /// Records an RTT of `far` ns to the receiver, whose ACK was queued for `waited` ns.
@@ -139,15 +152,22 @@ impl Ways {
         let least = self.far_least.map_or(far, |least| least.min(far));
         self.far_least = Some(least);
         self.far = far;
-        let onward = (far - least).saturating_sub(waited.unwrap_or(0));
+        let onward = self.data_onward_of(far, waited);
         self.data_onward = smooth(self.data_onward, onward);
         self.remember(at, self.data_here + onward);
     }
 
     /// Queueing delay of the data in an RTT of `far` ns, whose ACK was queued for `waited` ns.
     pub(crate) fn data_wait(&self, far: u64, waited: Option<u64>) -> u64 {
-        let onward = far.saturating_sub(self.far_least.unwrap_or(far)).saturating_sub(waited.unwrap_or(0));
-        self.latest[0] + onward
+        self.latest[0] + self.data_onward_of(far, waited)
+    }
+
+    /// Queueing delay of data after the point of capture, in an RTT of `far` ns whose ACK was queued for `waited` ns.
+    fn data_onward_of(&self, far: u64, waited: Option<u64>) -> u64 {
+        let Some(least) = self.far_least else { return 0 };
+        // At the receiver, the excess over the minimum is not a queueing delay: the receiver delays ACKs.
+        let is_at_receiver = self.near_least.is_some_and(|near| is_at_end(least, near));
+        if is_at_receiver { 0 } else { far.saturating_sub(least).saturating_sub(waited.unwrap_or(0)) }
     }
 
     /// Queueing delay of the latest ACK on the whole path.
@@ -194,4 +214,34 @@ impl Ways {
 /// Exponential moving average; the new value has a weight of 25 %.
 fn smooth(before: u64, now: u64) -> u64 {
     (3 * before + now) / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Queueing delays after two RTTs to the receiver, in nanoseconds, and a handshake of 20 ms with the sender.
+    fn after(round_trips: [u64; 2]) -> Ways {
+        let mut ways = Ways::default();
+        ways.handshake(20 * MS);
+        round_trips.into_iter().for_each(|far| ways.round_trip(0, far, Some(0)));
+        ways
+    }
+
+    #[test]
+    fn a_delayed_ack_at_the_receiver_is_not_a_queueing_delay_of_data() {
+        assert_eq!(after([10_000, 40 * MS]).now().data, 0);
+        assert_eq!(after([10 * MS, 50 * MS]).now().data, 10 * MS);
+    }
+
+    #[test]
+    fn the_transmission_time_of_data_does_not_shorten_the_queueing_delay_of_acks() {
+        let mut ways = after([10_000, 10_000]);
+        ways.ack_passed(100 * MS, Some(1), Some(0));
+        // The ACK waits for 8 ms. The data takes 5 ms longer than the handshake's packets.
+        ways.data_passed(133 * MS, Some(1), Some(5 * MS), true);
+        assert_eq!(ways.now().acks, 8 * MS / 4);
+    }
 }

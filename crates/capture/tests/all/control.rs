@@ -97,3 +97,34 @@ fn a_flight_that_falls_without_losses_is_bbr() {
     let (found, fits) = guess(&steps, MSS, 10, 0.0);
     assert_eq!(found.name, "bbr", "{fits:?}");
 }
+
+/// The log of a level flight of 40 segments that rises to `top` for one of 31 round trips.
+fn probes(top: u32) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for _ in 0..4 {
+        (0..30).for_each(|_| round(&mut steps, 40, false));
+        round(&mut steps, top, false);
+    }
+    steps
+}
+
+#[test]
+fn a_level_flight_that_jumps_by_a_quarter_is_bbr() {
+    let (found, fits) = guess(&probes(50), MSS, 10, 0.0);
+    assert_eq!(found.name, "bbr", "{fits:?}");
+    let (smaller, fits) = guess(&probes(46), MSS, 10, 0.0);
+    assert_ne!(smaller.name, "bbr", "{fits:?}");
+}
+
+#[test]
+fn a_congestion_control_is_named_only_if_it_is_as_probable_as_all_others_together() {
+    let mut doubtful = 0;
+    for least in [56, 60, 62, 64, 66, 68, 70, 72] {
+        let (found, fits) = guess(&sawtooth(least, 80, 1), MSS, 10, 0.0);
+        assert_eq!(found.name != "unknown", fits[0].probability >= 0.5, "{least}: {fits:?}");
+        // The remaining probability is that of an unlisted congestion control.
+        let unlisted = 1.0 - fits.iter().map(|fit| fit.probability).sum::<f64>();
+        doubtful += u32::from(fits[0].probability < 0.5 && fits[0].probability > unlisted);
+    }
+    assert!(doubtful > 0);
+}
