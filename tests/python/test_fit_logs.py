@@ -10,7 +10,7 @@ import pytest
 
 import lopsided as lop
 from lopsided.errors import UsageError
-from lopsided.studies.fit.logs import read_log
+from lopsided.studies.fit.logs import is_log, read_log
 from lopsided.studies.fit.study import Fitter
 
 SAMPLES = 60
@@ -121,3 +121,58 @@ direction = "down"
     assert fitter.draft.ways["up"].rate_bps == pytest.approx(logged)
     assert found.value("rate.up")["status"] != "unknown"
     assert any("the fit uses the capture" in note for note in found.notes)
+
+
+def measured(folder: Path, kind: str, goodput_mbps: float, loaded_ms: float) -> Path:
+    """Writes a Flent log of a download with pings, plain JSON."""
+    content = {
+        "metadata": {"HOST": "10.0.0.1"},
+        "results": {
+            "TCP download": [None] * 25 + [goodput_mbps] * 75,
+            "Ping (ms) ICMP": [40.0] * 25 + [loaded_ms] * 75,
+        },
+        "version": 3,
+        "x_values": [0.2 * number for number in range(100)],
+    }
+    path = folder / f"{kind}.flent"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_long_delay_under_load_is_a_drop_tail_buffer(tmp_path: Path) -> None:
+    path = measured(tmp_path, "tcp_download", 5.7, 240.0)
+    found = lop.fit(path, remedies=False)
+    rate, buffer = found.value("rate.down"), found.value("buffer.down")
+    assert (rate["status"], rate["value"]) == ("log", pytest.approx(5.9e6, rel=0.02))
+    assert (buffer["status"], buffer["value"]) == ("log", pytest.approx(0.2 * 5.9e6 / 8, rel=0.03))
+    assert found.value("rtt_floor")["value"] == 40.0
+    assert found.possible("queue.down") == ["fifo"]
+    assert found.value("rate.up")["status"] == "unknown"
+    assert found.possible("cc.down") == []
+    assert found.distance < 1.0
+    assert "the log does not show it" in " ".join(found.conclusions())
+
+
+def test_a_short_delay_under_load_leaves_several_disciplines_and_no_buffer(tmp_path: Path) -> None:
+    found = lop.fit(measured(tmp_path, "tcp_download", 5.3, 50.0), remedies=False)
+    assert len(found.possible("queue.down")) > 1
+    assert found.value("buffer.down")["status"] == "unknown"
+
+
+def test_cake_autorate_alone_is_cake_and_its_rtt_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "cake-autorate.log"
+    header = "LOAD_HEADER; DL_ACHIEVED_RATE_KBPS; UL_ACHIEVED_RATE_KBPS; CAKE_DL_RATE_KBPS; CAKE_UL_RATE_KBPS"
+    path.write_text("\n".join([header, *["LOAD; 9500; 300; 10000; 2000"] * 9]))
+    found = lop.fit(path, remedies=False)
+    assert found.possible("queue.down") == ["cake"]
+    assert (found.value("rate.down")["status"], found.value("rtt_floor")["status"]) == ("log", "unknown")
+
+
+def test_a_log_without_a_rate_and_options_for_captures_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "irtt.json"
+    path.write_text(json.dumps({"round_trips": [{"delay": {"rtt": 21_500_000}}], "config": {}}))
+    assert is_log(path)
+    with pytest.raises(UsageError, match="without a rate"):
+        lop.fit(path)
+    with pytest.raises(UsageError, match="need a capture"):
+        lop.fit(path, flow=1)

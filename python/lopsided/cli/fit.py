@@ -40,11 +40,13 @@ def fit(
         lopsided fit capture.pcap.gz --flow 3 --out line --trials 600
         lopsided fit server.pcapng client.pcapng --no-remedies
         lopsided fit capture.pcapng --with rrul.flent.gz
+        lopsided fit rrul.flent.gz
 
     Parameters
     ----------
     capture
-        The capture, as for `lopsided analyze`; `-` is standard input.
+        The capture, as for `lopsided analyze`; `-` is standard input. A log of Flent or cake-autorate is accepted too,
+        but shows less.
     other
         A second capture of the same flows at another point of the path.
     log
@@ -59,22 +61,26 @@ def fit(
     seed
         Seed of the search and of the simulations.
     """
-    from lopsided.studies.fit import Fitter
+    from lopsided.studies.fit import Fitter, fit_log, is_alone
     from lopsided.views import study as views
 
     check_capture(capture)
     folder = answer.folder(f"fit-{capture.name.partition('.')[0] or 'capture'}")
     with folders.writing(folder, overwrite=answer.overwrite) as staged:
-        fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)
         stopped = False
-        try:
+        if is_alone(capture, other, flow=flow, log=log, trials=trials):
             with progress(f"fitting {capture.name}", quiet=printing.silent) as report:
-                found = fitter.run(report, remedies=remedies)
-        except KeyboardInterrupt:
-            if not fitter.begun:
-                raise
-            stopped = True
-            found = fitter.result()
+                found = fit_log(capture, with_remedies=remedies, seed=seed, workers=workers, progress=report)
+        else:
+            fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)
+            try:
+                with progress(f"fitting {capture.name}", quiet=printing.silent) as report:
+                    found = fitter.run(report, remedies=remedies)
+            except KeyboardInterrupt:
+                if not fitter.begun:
+                    raise
+                stopped = True
+                found = fitter.result()
         if not printing.silent:
             with answering():
                 show(found, width=PROSE_WIDTH)

@@ -12,18 +12,21 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lopsided.errors import UsageError
 from lopsided.studies.fit.line import ACK, PACKET, Way
 
 MOST_BYTES = 64 << 20
 """Largest size of a log in bytes, after decompression."""
+HEAD = 64 << 10
+"""Bytes at the start of a file that show its kind."""
 PAYLOAD = 1448
 """Payload of a full packet with timestamps, in bytes. Test tools report payload as throughput."""
 BUSY = 0.8
@@ -47,6 +50,28 @@ class Log:
     """Shortest RTT to the host, in ms."""
     host: str
     """Address or name of the far end to which the RTT was measured; empty if unknown."""
+    flows: Mapping[Way, int] = field(default_factory=dict[Way, int])
+    """Number of flows that loaded each direction, if the log shows them."""
+    goodput_bps: Mapping[Way, float] = field(default_factory=dict[Way, float])
+    """Goodput in bit/s of the loaded directions, if the log shows it."""
+    loaded_ms: Sequence[float] = ()
+    """RTTs in ms while flows loaded the line."""
+    loaded_s: float = 0.0
+    """Length of the load in seconds."""
+    shaped: bool = False
+    """True if CAKE shaped both directions."""
+
+
+def is_log(path: Path) -> bool:
+    """True if a file, plain or compressed with gzip, begins like a log and not like a capture."""
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as file:
+            head = file.read(HEAD)
+    except (OSError, EOFError, zlib.error):
+        return False
+    return head.lstrip()[:1] == b"{" or b"_HEADER;" in head
 
 
 def read_log(path: Path) -> Log:
@@ -84,26 +109,40 @@ def _text(path: Path) -> str:
 
 def _flent(path: Path, found: Mapping[str, Any]) -> Log:
     goodput: dict[Way, float] = {}
+    flows: dict[Way, int] = {}
+    loads: list[NDArray[np.float64]] = []
     for way, name in _FLENT.items():
         series = {
-            match["rest"].strip(): _numbers(values)
+            match["rest"].strip(): values
             for key, values in found["results"].items()
             if (match := _FLOW.fullmatch(str(key))) and match["way"] == name
         }
         # Flent stores the sum next to the flows, and counters under names that contain `::`.
         single = {key: each for key, each in series.items() if re.fullmatch(r"(::\d+)?|(?!avg|sum)[^:]*", key)}
-        total = [_typical(each) for each in ([series["sum"]] if "sum" in series else single.values())]
+        summed = [series["sum"]] if "sum" in series else list(single.values())
+        total = [_typical(_numbers(each)) for each in summed]
         known = [each for each in total if each is not None]
         if known and sum(known) > 0:
             goodput[way] = 1e6 * sum(known)
+            flows[way] = len(single) or 1
+            loads += [_aligned(each) for each in summed]
     rates: dict[Way, float] = {way: each * PACKET / PAYLOAD for way, each in goodput.items()}
     if len(goodput) == 2:
         # The ACKs of one direction load the other direction, with one ACK per two packets (RFC 9293, section 3.8.6.3).
         down, up = goodput["down"], goodput["up"]
         rates = {"down": rates["down"] + _acks(up), "up": rates["up"] + _acks(down)}
-    pings = [_numbers(values) for key, values in found["results"].items() if str(key).startswith("Ping (ms)")]
+    trips = [values for key, values in found["results"].items() if str(key).startswith("Ping (ms)")]
     host = str(_of(found.get("metadata"), "HOST") or "")
-    return _checked(path, Log("Flent", rates, _least(pings), host))
+    floor = _least(_numbers(each) for each in trips)
+    loaded = [load >= np.nanquantile(load, 0.95) / 2 for load in loads if not np.isnan(load).all()]
+    busy = np.logical_or.reduce(_alike(loaded)) if loaded else np.zeros(0, dtype=bool)
+    ping, times = (_aligned(trips[0]) if trips else np.zeros(0)), _aligned(found["x_values"])
+    ping, under = _alike([ping, busy])
+    ping = ping[under]
+    times, under = _alike([times, busy])
+    length = float(np.ptp(times[under])) if under.any() else 0.0
+    log = Log("Flent", rates, floor, host, flows, goodput, ping[~np.isnan(ping)].tolist(), length)
+    return _checked(path, log)
 
 
 def _irtt(path: Path, found: Mapping[str, Any]) -> Log:
@@ -134,7 +173,7 @@ def _cake_autorate(path: Path, text: str) -> Log:
         way: 1e3 * float(np.median(each)) for way, each in achieved.items() if len(each) >= LEAST_SAMPLES
     }
     # These RTTs were measured to reflectors, whose paths differ.
-    return _checked(path, Log("cake-autorate", rates, None, ""))
+    return _checked(path, Log("cake-autorate", rates, None, "", shaped=True))
 
 
 def _checked(path: Path, log: Log) -> Log:
@@ -162,6 +201,17 @@ def _number(value: Any) -> float:
 def _numbers(values: Any) -> list[float]:
     known = [_number(value) for value in values] if isinstance(values, list) else []  # pyright: ignore[reportUnknownVariableType]
     return [value for value in known if not math.isnan(value)]
+
+
+def _aligned(values: Any) -> NDArray[np.float64]:
+    """Returns the values of a series, NaN for missing ones."""
+    return np.array([_number(value) for value in values] if isinstance(values, list) else [])  # pyright: ignore[reportUnknownVariableType]
+
+
+def _alike(series: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Returns the series, cut to the length of the shortest one."""
+    length = min(map(len, series))
+    return [each[:length] for each in series]
 
 
 def _typical(values: list[float]) -> float | None:

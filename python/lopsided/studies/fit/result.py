@@ -69,6 +69,8 @@ class Fit(Study):
     """The assumptions and omissions of the fit."""
     complete: bool = True
     """False if the fit was interrupted."""
+    from_log: bool = False
+    """True if a log provides all values, without a capture."""
 
     @property
     def title(self) -> str:
@@ -101,7 +103,11 @@ class Fit(Study):
         said: list[str] = []
         if not self.complete:
             said.append("The fit was interrupted: better values may exist.")
-        if self.distance <= CLEAR:
+        shown = "log" if self.from_log else "packets"
+        if self.from_log:
+            close = "close to" if self.distance <= CLEAR else f"{self.distance:.1f} tolerances from"
+            said.append(f"Goodput and delay of the simulated scenario are {close} those of the log.")
+        elif self.distance <= CLEAR:
             said.append("The simulated packets are close to the measured ones.")
         else:
             said.append(
@@ -111,7 +117,9 @@ class Fit(Study):
         unknown = [_NAMES[row["parameter"]] for row in self.parameters.rows() if row["status"] == "unknown"]
         unknown += [_NAMES[choice] for choice in ("queue.down", "queue.up") if not self.possible(choice)]
         if unknown:
-            said.append(f"Unknown, because the packets do not show it: {', '.join(unknown)}.")
+            said.append(
+                f"Unknown, because the {shown} {'does' if self.from_log else 'do'} not show it: {', '.join(unknown)}."
+            )
         said += ["", *self._advice()]
         return said
 

@@ -61,11 +61,14 @@ def flows(capture: Capture) -> list[Flow]:
     """Returns a capture's flows, most data first."""
     directions = capture.timeline.numbers("direction")
     columns = {name: capture.timeline.numbers(name) for name in COLUMNS}
-    found: list[Flow] = []
-    for row in capture.largest:
-        mine = directions == row["direction"]
-        found.append(Flow(row, {name: values[mine] for name, values in columns.items()}))
-    return found
+    rows = list(capture.largest)
+    # The timeline's rows are sorted by direction.
+    numbers = np.array([row["direction"] for row in rows])
+    begins, ends = (np.searchsorted(directions, numbers, side) for side in ("left", "right"))
+    return [
+        Flow(row, {name: values[begin:end] for name, values in columns.items()})
+        for row, begin, end in zip(rows, begins, ends, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

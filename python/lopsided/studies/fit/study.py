@@ -24,6 +24,7 @@ from lopsided.errors import UsageError
 from lopsided.run_options import MOST_THREADS
 from lopsided.scenario import checked_seed
 from lopsided.studies.analyze import STANDARD_INPUT, analyze
+from lopsided.studies.fit.alone import fit_log
 from lopsided.studies.fit.draft import (
     chosen_flows,
     client_of,
@@ -35,7 +36,7 @@ from lopsided.studies.fit.draft import (
     with_queues,
 )
 from lopsided.studies.fit.line import WAYS, Way
-from lopsided.studies.fit.logs import read_log
+from lopsided.studies.fit.logs import is_log, read_log
 from lopsided.studies.fit.queues import observed
 from lopsided.studies.fit.remedies import remedies as try_remedies
 from lopsided.studies.fit.result import CLEAR, Fit
@@ -236,7 +237,7 @@ def fit(
     Parameters
     ----------
     capture
-        A pcap or pcapng file, as for `analyze`.
+        A pcap or pcapng file, as for `analyze`; or a log of Flent or cake-autorate, which shows less.
     other
         A second capture of the same flows at another point, with the same weight.
     flow
@@ -267,8 +268,21 @@ def fit(
     UsageError
         If a file is not a capture or a known log, if no data was acknowledged, or if the number of trials is invalid.
     """
+    if is_alone(capture, other, flow=flow, log=log, trials=trials):
+        return fit_log(Path(capture), with_remedies=remedies, seed=seed, workers=workers, progress=progress)
     fitter = Fitter(capture, other, flow=flow, trials=trials, seed=seed, workers=workers, log=log)
     return fitter.run(progress, remedies=remedies)
+
+
+def is_alone(
+    capture: str | Path, other: str | Path | None, *, flow: int | None, log: str | Path | None, trials: int
+) -> bool:
+    """True if the file given as the capture is a log. Raises UsageError if another option then needs a capture."""
+    if os.fspath(capture) == STANDARD_INPUT or not is_log(Path(capture)):
+        return False
+    if other is not None or flow is not None or log is not None or trials != TRIALS:
+        raise UsageError("the first file is a log: a second file, a flow, a log and trials need a capture")
+    return True
 
 
 def _second(other: str | Path, of_flows: Sequence[Flow], ways: Sequence[str]) -> View:
