@@ -49,6 +49,13 @@ def test_the_ack_path_limits_a_download_once_an_upload_fills_the_uplink(found: l
     assert download["vantage"] == "sender"
 
 
+def test_picked_rows_equal_those_of_the_whole_table(found: lop.Capture) -> None:
+    for table in (found.timeline, lop.Table(found.timeline.to_polars())):
+        rows = list(found.timeline.rows())
+        assert table.picked([3, 0]) == [rows[3], rows[0]]
+        assert table.picked([]) == []
+
+
 def test_the_line_is_found_in_both_directions(found: lop.Capture) -> None:
     download = found.largest[0]
     assert download["data_rate_bps"] == pytest.approx(2.4e6, rel=0.03)
