@@ -9,6 +9,7 @@ use lopsided_link::{
     TraceConfig, parse_trace,
 };
 use lopsided_queue::QueueConfig;
+use lopsided_spec::Part;
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -198,6 +199,17 @@ fn touches() -> impl Strategy<Value = Vec<(Time, Touch)>> {
         };
         steps.into_iter().map(at).collect()
     })
+}
+
+proptest! {
+    #[test]
+    fn rates_that_the_clock_cannot_count_are_refused(above in 10_000_000_000_001..=u64::MAX) {
+        let steps = [(0, 1), (1, above)].map(|(ms, bps)| RateStep { at: Duration::from_millis(ms), rate: rate(bps) });
+        let listed = RatesConfig { steps: steps.into(), repeat: None };
+        prop_assert!(listed.check().is_err());
+        let drawn = ReallocationConfig { low: rate(1), high: rate(above), ..ReallocationConfig::default() };
+        prop_assert!(drawn.check().is_err());
+    }
 }
 
 proptest! {
