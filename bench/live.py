@@ -150,7 +150,8 @@ class Line:
         self.paced = name != BARE
         self.mahimahi = name == MAHIMAHI
         self.carries: list[str] = []
-        """The command that creates the link's devices, if neither prefix does."""
+        """The command that creates the link's devices; empty if the prefix of the client's or server's command creates
+        them."""
 
     def carry(self) -> subprocess.Popen[str]:
         """Starts the process between two devices, and assigns addresses."""

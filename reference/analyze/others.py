@@ -58,7 +58,7 @@ def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]
 
 
 def table(found: dict[str, list[tuple[str, float, float]]]) -> Iterator[str]:
-    """Returns a Markdown table of the number of equal values by program and field."""
+    """Returns a Markdown table of the number of values that equal ours, by program and field."""
     yield "| program and field | directions | equal, or within 1 % | largest difference |"
     yield "|---|---|---|---|"
     for name, values in sorted(found.items()):

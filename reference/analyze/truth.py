@@ -46,7 +46,7 @@ class Truth:
     """Queueing delay of the data that is sent at each sample."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
-        """Returns the time at which a point of capture shows the effect of each sample's limit."""
+        """Returns, for each sample of the limit, the time at which its effect is visible at the point of capture."""
         if vantage == "sender":
             return self.time_s
         way = rtt_s / 2 if vantage == "receiver" else 0.0

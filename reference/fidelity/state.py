@@ -92,7 +92,7 @@ def stale(data: Path = DOCS) -> Iterator[str]:
         known = stamps.read(data).get(name)
         probes = page.probes()
         if name == "packets.md":
-            # Each row has the digest of its own run.
+            # All rows of a probe have the digest of one run, so the first row is sufficient.
             known = {probe.name: packets.sim_digest(next(iter(aligned.of(probe.name)), None)) for probe in probes}
         if known != stamps.digests(probes):
             yield name

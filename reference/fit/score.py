@@ -1,7 +1,7 @@
-"""Fits the CUBIC captures, and scores the lines and the predictions for BBR.
+"""Fits the CUBIC captures, and scores the fitted links and the predictions for BBR.
 
 A prediction is a run of the fitted scenario with BBR. Two baselines use only the measured rates and RTT. One baseline
-has the default buffer of a scenario. The other has a buffer that never fills, like Mahimahi's.
+uses the default buffer of a scenario. The other uses a buffer that never fills, like Mahimahi's.
 """
 
 from __future__ import annotations

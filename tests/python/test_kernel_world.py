@@ -209,7 +209,7 @@ def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
 
 @pytest.fixture
 def endless(tmp_path: Path):
-    """Starts a process with a run of 10 minutes and its own temporary folder."""
+    """Starts a process that executes a run of 10 minutes in its own temporary folder."""
     require("timetravel")
     (tmp_path / "short.toml").write_text(SHORT.replace('"6 s"', '"600 s"'))
     code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel', kernel='timetravel')"

@@ -224,7 +224,7 @@ def test_a_random_claim_has_more_seeds_and_states_in_how_many_it_holds(paper: Pa
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
     assert found.counts()[-1] == "1 of these is a coin toss; seeds in which it holds: more 2 of 4"
-    # The counts also mention statements that hold only with some seeds.
+    # The summary also counts statements that hold only with some seeds.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
     # The number of repetitions that the caller requests overrides the default.

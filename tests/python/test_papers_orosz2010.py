@@ -94,8 +94,8 @@ def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
             assert one <= segments + acks and two <= 2 * segments + acks
             assert two > one, (each.title, window)
             for phase in (2, 3):
-                # The largest upload windows leave room for about 100 ACKs. After a recovery, the receiver acknowledges
-                # each segment. These ACKs can exceed the room.
+                # With the largest upload windows, the uplink's buffer has space for about 100 ACKs. After a recovery,
+                # the receiver acknowledges each segment, and these ACKs can overflow the buffer.
                 assert value(m, each, f"uplink_drops_{phase}", "windows", upload_window_kib=window).median < 25
 
 

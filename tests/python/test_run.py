@@ -98,7 +98,7 @@ def test_the_captures_of_all_hosts_are_merged_in_order_of_time(adsl, adsl_run, t
     adsl.run(pcap=tmp_path, pcap_at=["merged"])
     assert not list(tmp_path.glob("link-*"))
     octets = {path.name: path.stat().st_size for path in tmp_path.glob("*.pcapng")}
-    # Two files have one section header.
+    # The merged file has one section header less than the two files.
     assert 0 < octets["host-client.pcapng"] + octets["host-server.pcapng"] - octets["merged.pcapng"] < 200
     for flow, delivered in zip(captures.read_index(tmp_path), adsl_run.flows["delivered_bytes"], strict=True):
         times, arrived = captures.arrivals(tmp_path, flow)

@@ -127,8 +127,8 @@ impl Loads {
         Some(count(from, Towards::Network)?.max(count(to, Towards::Host)?))
     }
 
-    /// Fraction of a host's packets lost before the point of capture. `None` unless the host has a single counter of
-    /// IPv4 identifications.
+    /// Fraction of a host's packets lost before the point of capture. `None` unless the host uses a single counter for
+    /// the IPv4 identification field.
     pub(crate) fn missing_share(&self, host: IpAddr) -> Option<f64> {
         self.of(host)?.ids.missing_share()
     }

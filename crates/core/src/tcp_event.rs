@@ -212,7 +212,7 @@ named! {
     AckReason {
         /// The policy acknowledges each segment.
         EverySegment = "every segment",
-        /// The number of segments or bytes that one ACK may cover has arrived.
+        /// As many segments or bytes have arrived as one ACK may cover.
         Count = "enough segments",
         /// The delayed-ACK timer expired.
         Delay = "delay",

@@ -498,7 +498,8 @@ proptest! {
         prop_assert_eq!(bench.drops(), expected.drops.clone());
     }
 
-    /// The reference is a second link, whose observer makes it process each event in time.
+    /// The reference is a second link with an observer. The observer forces this link to process each event when it
+    /// occurs.
     #[test]
     fn disciplines_that_hide_their_head_or_hold_packets_back_do_the_same_when_they_are_watched(
         config in config(), touches in touches(), hides_head: bool, holds: bool, longest in 0..3000_u64, grain in 1..2000_u64,

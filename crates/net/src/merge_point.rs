@@ -127,7 +127,8 @@ impl MergePoint {
     /// takes over the memory of `spare`.
     #[inline(always)]
     pub fn add(&mut self, entering: Entering, spare: &mut Waiting) -> bool {
-        // A packet with the entry time of the first packet queues behind it, so the link's time does not change.
+        // A packet that enters at the same time as the first packet queues behind it. The time of the link's next event
+        // does not change.
         let is_first = entering.at < self.first;
         if is_first {
             self.first = entering.at;

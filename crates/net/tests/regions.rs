@@ -1,5 +1,5 @@
-//! Compares networks with rows and regions to a model with one heap of events: fates, statistics and digest are equal
-//! on any number of threads.
+//! Compares networks that are divided into rows and regions with a model that has a single heap of events. The outcome
+//! of each packet, the statistics and the digest are equal for any number of threads.
 
 mod tree;
 

@@ -269,7 +269,8 @@ fn cobalt_has_no_patience_with_a_queue_that_was_at_rest_for_longer_than_the_inte
             cx(now, &mut accounting).drop(packet.packet, lopsided_core::DropReason::Early);
             verdict == Verdict::Drop
         };
-        // The sequence: an episode that decays, a packet that does not wait, a pause, and then packets that wait.
+        // The sequence: a dropping episode with a decaying count, one packet without queueing delay, a pause, and then
+        // packets with queueing delay.
         for at in [20, 40, 60, 80, 1000] {
             judged(at, if at < 1000 { 10 } else { 0 });
         }

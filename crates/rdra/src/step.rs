@@ -1,4 +1,4 @@
-//! The calls of a transfer's methods, each with the state after the call: enough to replay the transfer.
+//! Each call to a transfer's methods, and the state after it. This is enough to replay the transfer.
 
 use crate::congestion::Loss;
 use lopsided_core::{Bytes, Duration, Time};

@@ -8,7 +8,7 @@ use lopsided_core::{Cx, Packet};
 use lopsided_queue::turn;
 use lopsided_spec::{Fault, Key, Part};
 
-/// The settings of a reflector, which has no keys.
+/// The settings of a reflector. Its table in a scenario has no keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReflectorConfig;
 

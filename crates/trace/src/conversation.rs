@@ -122,7 +122,7 @@ impl Conversation {
         of_it.map(|(place, _)| place).nth(number).unwrap_or(self.segments.len())
     }
 
-    /// Progress of an end after the packets before index `place`, as seen at the point of capture.
+    /// Returns the state of `end` after the first `place` packets, as seen at the point of capture.
     pub fn standing(&self, end: End, place: usize) -> Standing {
         let mut standing = Standing::default();
         for segment in &self.segments[..place] {

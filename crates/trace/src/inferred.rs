@@ -46,8 +46,8 @@ pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     timed(conversation, sender.told)
 }
 
-/// Infers the events of an end as the receiver of data, from a capture at its host. Acknowledgement numbers count from
-/// the first SYN.
+/// Infers the TCP events of the receiver `end` from a capture at its host. Acknowledgement numbers are relative to the
+/// first SYN.
 pub fn of_receiver(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     let mut receiver = Receiver::default();
     for segment in &conversation.segments {

@@ -24,8 +24,8 @@ def kernel(
 ) -> int:
     """Build the kernel that runs real Linux TCP in virtual time.
 
-    The build takes some minutes and happens once. It uses the distribution's kernel source package and keeps the kernel
-    in the cache directory.
+    The build takes a few minutes and is needed only once. It uses the distribution's kernel source package and keeps
+    the kernel in the cache directory.
 
     For example:
 
@@ -36,11 +36,11 @@ def kernel(
     Parameters
     ----------
     action
-        `build`: build the kernel unless it exists. `path`: print its path.
+        `build`: build the kernel if it does not exist yet. `path`: print its path.
     linux
         The Linux release series: 6.1 or 6.12; default: 6.1. You can build kernels of several series.
     source
-        The kernel source as a .tar.xz file; default: that of the series in /usr/src.
+        The kernel source as a .tar.xz file; default: the archive of the series in /usr/src.
     jobs
         Number of files to compile in parallel; default: the number of cores.
     again

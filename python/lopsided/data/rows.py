@@ -32,7 +32,7 @@ class Lazy:
         return all(isinstance(value, int | float) for value in self.values(name) if value is not None)
 
     def values(self, name: str) -> list[Any]:
-        """Returns a column's values as numbers and texts; `None` for a missing value."""
+        """Returns a column's values as numbers and strings. A missing value is `None`."""
         raise NotImplementedError
 
     def numbers(self, name: str) -> NDArray[np.float64]:

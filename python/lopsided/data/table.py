@@ -79,7 +79,8 @@ class Table:
         return self._frame[column] if isinstance(self._source, Rows) else self._source[column]
 
     def values(self, column: str) -> list[Any]:
-        """Returns a column's values as numbers and texts, without building a frame; `None` for a missing value."""
+        """Returns a column's values as numbers and strings, without building a data frame. A missing value is
+        `None`."""
         return self._source.values(column) if isinstance(self._source, Lazy) else self._source[column].to_list()
 
     def numbers(self, column: str) -> NDArray[np.float64]:

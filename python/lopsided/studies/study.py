@@ -1,7 +1,7 @@
 """The base class of the results of all studies.
 
-A subclass provides tables, sentences, figures and report blocks. Saving, reporting and printing is the same for all
-studies (`lopsided.views.study`, `lopsided.cli.study`).
+A subclass provides tables, sentences, figures and report blocks. All studies share the code that saves, reports and
+prints (`lopsided.views.study`, `lopsided.cli.study`).
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def render(
                 'value covers a whole run and is the mean over all seeds. The column "by chance" shows how large the',
                 "errors would be if both worlds behaved identically. For this, the simulator's seeds are split at",
                 "random: one group is as large as the number of Linux runs. The column contains the 95th percentile of",
-                "the errors between both groups.",
+                "the errors between the two groups.",
             ),
             "",
             f"All values are in [draw-{seed}-values.csv](draw-{seed}-values.csv). To print a scenario, run",

@@ -28,7 +28,7 @@ pub(crate) struct Inside {
     pub resolv_conf: Option<PathBuf>,
 }
 
-/// An error while the namespaces were set up.
+/// An error during the setup of the namespaces.
 #[derive(Debug)]
 pub struct SetUpError {
     /// The failed step, as an infinitive ("open the TUN device").

@@ -6,7 +6,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 use nix::unistd::Pid;
 use std::io;
 
-/// Message that requests the rules, and the answer after they were set. Any other answer is a [`refusal`].
+/// Request to set the rules, and the reply that confirms that they are set. Any other reply is a [`refusal`].
 const SET: &[u8] = b"+";
 /// Message that ends the keeper.
 const END: &[u8] = b"-";

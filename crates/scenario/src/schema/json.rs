@@ -166,7 +166,7 @@ fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
             object_fields([("anyOf", Json::List(vec![Json::Object(number), Json::Object(text)]))])
         }
         ValueType::Rate => {
-            // Rates accept any case, except for a B, which means bytes.
+            // Units of rates are case-insensitive, but an upper-case `B` is rejected, because it means bytes.
             let unit = "([kKmMgG]?([bB][iI][tT]([sS]?/[sS])?|[bB][pP][sS]|b/[sS])|[kKmMgG])";
             quantity(unit, &["2.4 Mbit/s", "196 kbit/s"])
         }

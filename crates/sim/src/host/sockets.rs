@@ -146,7 +146,7 @@ pub(crate) struct HostSockets {
     pub timers: EventQueue,
     /// Applications and connections that may have packets to send, numbered as in `timers`.
     pub ready: Vec<u32>,
-    /// The kinds of events inside connections that observers receive.
+    /// The kinds of TCP events that observers receive.
     pub trace: TcpEventMask,
 }
 

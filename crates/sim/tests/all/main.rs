@@ -1,4 +1,4 @@
-//! Whole runs, from the text of a scenario to its tables.
+//! End-to-end tests: each parses a scenario, runs it and checks the tables of results.
 
 mod applications;
 mod bad_input;

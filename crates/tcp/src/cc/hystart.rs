@@ -21,7 +21,7 @@ use lopsided_core::{Duration, Time};
 const LOW_WINDOW: u64 = 16;
 /// Maximum time between two consecutive ACKs of a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
-/// Maximum extension of the train that allows for the sender's own bursts.
+/// Maximum time added to the threshold of the ACK train, to allow for the sender's own bursts.
 const BURST_MAX: Duration = Duration::from_millis(1);
 /// Number of bytes that a Linux sender may send in one burst, multiplied by 4.
 const BURST_OCTETS: u64 = 4 * 65_536;

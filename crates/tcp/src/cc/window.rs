@@ -190,8 +190,8 @@ impl Window {
         self.ssthresh = ssthresh;
     }
 
-    /// Saves the window and the threshold for undo. An outdated threshold becomes 3/4 of the window (RFC 2861 section
-    /// 3).
+    /// Saves the window and the threshold, so that a reduction can be undone. The saved threshold is at least 3/4 of
+    /// the window (RFC 2861, section 3).
     fn keep(&mut self) {
         let ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
         self.before = Some((self.cwnd, ssthresh));

@@ -342,8 +342,8 @@ impl Connection {
             if let Some(room) = sack_room {
                 options.set_sack(self.recv.sack_blocks(room));
             }
-            // A prepared answer was counted as sent when it became due. An ACK that has become due since then is sent
-            // after the answer.
+            // The prepared reply already counts as sent. If another ACK has become due since then, it is sent after the
+            // reply.
             if covers == Covers::All && self.answer.take().is_none() {
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
             }

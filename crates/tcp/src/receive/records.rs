@@ -173,7 +173,8 @@ mod tests {
         }
     }
 
-    /// A capture of Linux 6.1: 85 segments of 1,448 bytes occupy six records, because four of them span two pages.
+    /// A capture of Linux 6.1: 85 segments of 1,448 bytes occupy six records, because four of the segments span two
+    /// pages.
     #[test]
     fn a_segment_across_two_pages_counts_twice() {
         let (first, mss) = (1_633_344, 1448);

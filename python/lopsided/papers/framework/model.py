@@ -213,7 +213,7 @@ class Variant:
     """An alternative value of a setting that the paper does not state.
 
     `overrides` replace settings of every case. `edits` changes only the cases that have the setting. A key of `edits`
-    is the name of an override, or a text such as `9 packets` to replace in the values of overrides.
+    is the name of an override, or a substring such as `9 packets`, which is replaced in the value of each override.
     """
 
     value: str

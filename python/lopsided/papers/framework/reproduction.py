@@ -348,7 +348,7 @@ def run(
 
 
 def about(paper: Paper, figure: Figure) -> tuple[Claim, ...]:
-    """Returns the statements about a figure that its own experiments can judge."""
+    """Returns the statements about a figure that the figure's own experiments are sufficient to judge."""
     name = re.compile(rf"\b{re.escape(figure.name)}(?![0-9.]*[0-9])", re.IGNORECASE)
     return tuple(
         claim

@@ -349,7 +349,7 @@ def others_at_250(m: Measurements) -> Verdict:
 
 @listed
 def bdp_at_500(m: Measurements) -> Verdict:
-    """The 25th, 50th and 75th percentiles of throughput over packets are 14 to 15.5 Mbit/s."""
+    """The 25th, 50th and 75th percentiles of the throughput samples, one for each packet, are 14 to 15.5 Mbit/s."""
     found = [_throughput(m, "bdp", 500, f"throughput_p{each}_bps", f" ({each} %)") for each in (25, 50, 75)]
     return between(14, 15.5, found)
 

@@ -1,4 +1,4 @@
-"""Assigns measured values to the published values that no figure, table or statement compares."""
+"""Pairs each published value that no figure, table or statement covers with its measured value."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def printed_size(m: Measurements, line: AccessLine) -> PublishedValue:
 def crossing(
     m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep"
 ) -> metrics.Crossing:
-    """Returns the point at which eq 6.6 estimates the configured buffer size."""
+    """Returns the point at which the estimate of eq 6.6 equals the configured buffer size."""
     found = curve(m, line, column, experiment)
     return metrics.diagonal_crossing(found.x, found.median)
 

@@ -163,7 +163,7 @@ def verdict(found: AckPath) -> list[str]:
 
 
 def _how_sure(found: AckPath) -> str:
-    """Returns a sentence that says for how many seeds the best remedy is the best one."""
+    """Returns a sentence that states for how many seeds the recommended remedy is the best one."""
     if found.repeat == 1:
         return "Each remedy has one run, so small differences may be chance; use --repeat 5 to check."
     best = found.cells.values("remedies")[0]

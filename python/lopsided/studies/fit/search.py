@@ -101,7 +101,7 @@ class Search:
     this way."""
 
     _final: Trial | None = None
-    """The best trial after the search, with unknown parameters at their starting values."""
+    """The best trial of the search. Parameters that the data did not determine have their starting values."""
 
     def distances(self, choice: str) -> dict[str, float]:
         """Returns the smallest distance of a trial for each candidate of a choice. For example, the choice `queue.down`

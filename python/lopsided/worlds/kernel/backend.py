@@ -118,7 +118,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
     there is no such kernel.
     """
     if wanted == "auto" and series not in (None, build.DEFAULT):
-        # Only a kernel of the scenario's series is equivalent.
+        # Only a kernel of the scenario's release series behaves as the scenario's stack does.
         return choose(series)
     if wanted == "auto":
         if (damaged := build.find_damaged()) and build.find_built() is None:
