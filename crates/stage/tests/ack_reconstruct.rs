@@ -52,12 +52,14 @@ fn acks_without_a_gap_go_on_at_once_and_what_says_more_overtakes_nothing() {
 
 #[test]
 fn an_inserted_ack_offers_no_more_than_either_of_its_neighbours() {
-    let mut bench = Bench::of(config());
-    bench.offer(at(0), 1000, 0, |header| header.window = 50);
-    bench.offer(at(10), 7000, 0, |header| header.window = 40);
-    bench.run_until(at(1000));
-    let windows: Vec<u16> = bench.segments[1..].iter().map(|(header, _)| header.window).collect();
-    assert_eq!(windows, [40, 40, 40]);
+    for (before, after, expected) in [(50, 40, [40, 40, 40]), (30, 40, [30, 30, 40])] {
+        let mut bench = Bench::of(config());
+        bench.offer(at(0), 1000, 0, |header| header.window = before);
+        bench.offer(at(10), 7000, 0, |header| header.window = after);
+        bench.run_until(at(1000));
+        let windows: Vec<u16> = bench.segments[1..].iter().map(|(header, _)| header.window).collect();
+        assert_eq!(windows, expected);
+    }
 }
 
 fn paced() -> AckReconstructConfig {
