@@ -85,7 +85,7 @@ PARTS = {
 """How to add each part with its default settings; a queue needs only its kind."""
 
 
-@pytest.mark.parametrize("part", {condition.part for condition in CONDITIONS})
+@pytest.mark.parametrize("part", sorted({condition.part for condition in CONDITIONS}))
 def test_a_part_with_default_settings_causes_no_note(part: str):
     settings = PARTS.get(
         part, {"link.up.queue": {"kind": part, "limit": "100 packets"} if part != "ack_filter" else FILTER}

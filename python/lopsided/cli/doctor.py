@@ -36,7 +36,7 @@ def doctor(*, as_json: Json = False) -> int:
     grid.add_column()
     grid.add_column(overflow="fold")
     for finding in findings:
-        mark = Text("yes", "green") if finding.good else Text("no", "yellow")
+        mark = Text("yes", "green") if finding.good else Text("some" if finding.partial else "no", "yellow")
         seen = Text(finding.seen)
         if finding.remedy:
             seen.append(f"\n{finding.remedy}", "dim")

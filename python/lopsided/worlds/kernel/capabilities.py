@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,12 +26,16 @@ CONTROLS = ("reno", "cubic", "bbr", "vegas", "bic", "westwood", "highspeed", "ht
 
 @dataclass(frozen=True)
 class Finding:
-    """A capability: whether it is present, the result of the test, and how to get it."""
+    """A capability: whether it is present, the result of the test, and how to get it.
+
+    `partial` is true if only some of the variants are present.
+    """
 
     name: str
     good: bool
     seen: str
     remedy: str = ""
+    partial: bool = False
 
 
 def findings() -> list[Finding]:
@@ -88,8 +93,7 @@ def _namespaces() -> Finding:
 def _controls() -> Finding:
     available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
     missing = [name for name in CONTROLS if name not in available]
-    remedy = f"without {', '.join(missing)} here: the time-travel kernel has them" if missing else ""
-    return Finding("congestion controls", not missing, ", ".join(available), remedy)
+    return _variants("congestion controls", missing, available)
 
 
 def _disciplines() -> Finding:
@@ -100,8 +104,13 @@ def _disciplines() -> Finding:
     except (OSError, ImportError) as error:
         return Finding("queue disciplines", False, str(error))
     missing = [name for name in host.PROBED if name not in found]
-    remedy = f"without {', '.join(missing)} here: the time-travel kernel has them" if missing else ""
-    return Finding("queue disciplines", not missing, ", ".join(found), remedy)
+    return _variants("queue disciplines", missing, found)
+
+
+def _variants(name: str, missing: Sequence[str], found: Iterable[str]) -> Finding:
+    """Returns the finding about the variants of a capability that the host's kernel has."""
+    remedy = f"the time-travel kernel also has {', '.join(missing)}" if missing else ""
+    return Finding(name, not missing, ", ".join(found), remedy, partial=bool(missing))
 
 
 def _emulated_lines() -> Finding:
