@@ -1,6 +1,7 @@
 """Tests the command line: results on stdout, everything else on stderr, exit codes, no tracebacks."""
 
 import json
+import math
 import pkgutil
 import re
 import signal
@@ -16,6 +17,7 @@ import lopsided as lop
 from conftest import ADSL
 from lopsided import _native, cli
 from lopsided.cli import hints
+from lopsided.cli.terminal import print_json
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_folder")]
 
@@ -157,6 +159,21 @@ def test_check_prints_ok_or_every_error(adsl_file, tmp_path, capsys):
     said = capsys.readouterr().err
     assert "bad.toml:7:" in said
     assert "did you mean `flow`" in said
+
+
+def test_json_has_the_form_of_the_standard_library(capsys):
+    rows = [
+        {"name": 'a "b"\n\u20ac', "rates": (1, 2.5, -0.0, 1e300), "none": None, "yes": True},
+        {},
+        [],
+        [[]],
+        "",
+        {"x": {}},
+    ]
+    print_json({"rows": rows, "empty": {}, 3: [{"deep": [rows]}]})
+    assert capsys.readouterr().out == json.dumps({"rows": rows, "empty": {}, 3: [{"deep": [rows]}]}, indent=2) + "\n"
+    print_json({"each": iter([math.nan, Path("a"), iter(())]), "bounds": (-math.inf, math.inf)})
+    assert json.loads(capsys.readouterr().out) == {"each": [None, "a", []], "bounds": [None, None]}
 
 
 def test_schema_is_json(capsys):

@@ -90,7 +90,7 @@ def analyze(
         for warning in found.warnings:
             print_note(warning)
     if printing.as_json:
-        print_json({**found.to_dict(), **({"folder": folder} if folder else {})})
+        print_json({**found.streamed(), **({"folder": folder} if folder else {})})
     elif not printing.quiet:
         show_study(found, width=PROSE_WIDTH)
         if folder is not None:

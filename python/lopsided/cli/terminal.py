@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -162,19 +163,44 @@ def print_note(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Prints the value as JSON; infinities and NaN become null."""
-    json.dump(_plain(value), sys.stdout, indent=2, allow_nan=False)
+    """Prints the value as JSON. Infinities and NaN become null. An iterator becomes a list."""
+    sys.stdout.writelines(_json(value, "\n"))
     sys.stdout.write("\n")
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if value == value and value not in (float("inf"), float("-inf")) else None
+def _json(value: Any, line: str) -> Iterator[str]:
+    """Yields the parts of a JSON text. `line` is a line break and the indentation of the value."""
+    # json.dump would need a copy of the whole value without NaN, and all elements of a list at once.
+    inner = line + "  "
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in cast("dict[object, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in cast("list[Any]", value)]
-    return str(value) if isinstance(value, Path) else value
+        named = ((_key(str(key)), each) for key, each in cast("dict[object, Any]", value).items())
+        begin, end = "{", "}"
+    elif isinstance(value, list | tuple | Iterator):
+        named = (("", each) for each in cast("Iterable[Any]", value))
+        begin, end = "[", "]"
+    else:
+        yield _scalar(value)
+        return
+    mark = begin
+    for name, each in named:
+        if isinstance(each, dict | list | tuple | Iterator):
+            yield f"{mark}{inner}{name}"
+            yield from _json(each, inner)
+        else:
+            yield f"{mark}{inner}{name}{_scalar(each)}"
+        mark = ","
+    yield begin + end if mark == begin else line + end
+
+
+@cache  # Each row of a table has the same keys.
+def _key(name: str) -> str:
+    return f"{json.dumps(name)}: "
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, float):
+        return float.__repr__(value) if math.isfinite(value) else "null"
+    return json.dumps(str(value) if isinstance(value, Path) else value)
 
 
 @contextmanager

@@ -212,11 +212,16 @@ class Capture(Study):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the whole result for JSON, without the points."""
-        # A single pass over the table serves all directions, because a capture may have 100,000 directions.
+        whole = self.streamed()
+        return {**whole, "directions": list(whole["directions"])}
+
+    def streamed(self) -> dict[str, Any]:
+        """Returns the same as `to_dict`, with an iterator over the directions: a capture may have 100,000."""
+        # A single pass over the table serves all directions.
         bins = {direction: joined(rows) for direction, rows in groupby(self.timeline.rows(), itemgetter("direction"))}
-        found: list[dict[str, Any]] = [
+        found = (
             {**row, "stretches": [vars(stretch) for stretch in bins.get(row["direction"], [])]}
             for row in self.directions.rows()
-        ]
+        )
         both = {"between": list(self.between.rows())} if len(self.between) else {}
         return {"source": self.source, **self.facts, "warnings": self.warnings, "directions": found, **both}
