@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +14,10 @@ from lopsided.worlds.kernel.errors import Overloaded
 if TYPE_CHECKING:
     from lopsided.papers.framework.measurements import Measurements
     from lopsided.papers.framework.model import Artifact, Figure, Paper
+
+# The readline library, which pytest loads, sets COLUMNS for the workers of pytest-xdist. Then tables would have 80
+# columns.
+os.environ.pop("COLUMNS", None)
 
 ADSL = """\
 [scenario]

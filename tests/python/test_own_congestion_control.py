@@ -285,7 +285,7 @@ def test_a_single_flow_halves_its_window_at_each_signal():
     ("controllers", "words"),
     [
         ({"cubic": Reno}, "built-in congestion control 'cubic'"),
-        ({"my own": Reno}, "'my own' is no name"),
+        ({"my own": Reno}, "'my own' is not a name for"),
         ({"mine": object}, "object is not derived from lopsided.Controller or lopsided.WindowAlgorithm"),
         ({"mine": lop.WindowAlgorithm}, "WindowAlgorithm does not define cong_avoid and ssthresh"),
         ({"mine": type("Half", (Reno,), {"on_undo": lop.Controller.on_undo})}, "Half does not define on_undo"),
