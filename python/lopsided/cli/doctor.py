@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lopsided.cli.options import Json
-from lopsided.cli.terminal import out, print_json, print_line
+from lopsided.cli.terminal import out, print_json, print_line, print_prose
 
 
 def doctor(*, as_json: Json = False) -> int:
@@ -28,7 +28,7 @@ def doctor(*, as_json: Json = False) -> int:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    print_line(
+    print_prose(
         "Simulations run on this machine. Only --world kernel, --world live, emulate, shape and reflect need more:\n"
     )
     grid = Grid(box=None, show_header=False, pad_edge=False)
