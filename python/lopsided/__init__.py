@@ -16,7 +16,7 @@ import importlib
 
 from lopsided.accessors import fill_in
 
-TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all of this
+TYPE_CHECKING = False  # Has the effect of `typing.TYPE_CHECKING`. Importing `typing` takes longer than this module.
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,4 +1,4 @@
-"""The simulator, in Rust. Plain values only; `lopsided.Scenario` and `lopsided.Run` are what people use."""
+"""The native module: the simulator, in Rust. It exchanges plain values; users call `lopsided.Scenario` and `Run`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -64,7 +64,7 @@ class Steps:
     def finish(self) -> dict[str, Any]: ...
 
 class Transfer:
-    """What is missing of an object, which stream brings which part, and what to ask for next."""
+    """Decides which range of an object to request next on each stream, and stores the missing ranges."""
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class Transfer:
     def observe(self, now_ns: int, stream: int, out_of_order: int, mss: int) -> None: ...
     def failed(self, now_ns: int, stream: int) -> None: ...
     def record(self) -> None:
-        """From now on every step is written down."""
+        """Starts to record every step."""
     def take_steps(
         self,
     ) -> list[tuple[int, int, str, int, int, int, int, int, str, int | None, int]]:
-        """The steps since they were last taken, in the columns of the table `fetches`; times in nanoseconds."""
+        """Returns the steps since the last call, as rows of the table `fetches`; times are in nanoseconds."""
     def stalled(self, now_ns: int) -> list[int]: ...
     @property
     def is_complete(self) -> bool: ...
@@ -106,27 +106,27 @@ class Transfer:
     def rtt_ns(self) -> int | None: ...
 
 class QueueSetup:
-    """The place of a queue in its run."""
+    """The place of a queue in its run, and the seed of the run."""
 
     @property
     def seed(self) -> int:
-        """The run's seed. Use `random.Random(f"{seed} {role}")` to make the run repeatable."""
+        """The seed of the run. `random.Random(f"{seed} {role}")` makes the discipline's random numbers repeatable."""
     @property
     def role(self) -> str:
-        """The link and its direction, such as `link/up`."""
+        """Name of the link with the direction, such as `link/up`."""
 
 class PacketView:
-    """A packet that is offered to a queue or waits in it, with the header fields that it had when offered."""
+    """A packet that is being enqueued or is in the queue. The header fields have their values from the arrival."""
 
     @property
     def id(self) -> int:
-        """Identifier, unique within the run."""
+        """Identifier of the packet, unique within the run."""
     @property
     def flow(self) -> int:
         """Index of the flow in the scenario."""
     @property
     def size_bytes(self) -> int:
-        """Size of the IP packet."""
+        """Size of the IP packet in bytes."""
     @property
     def payload_bytes(self) -> int: ...
     @property
@@ -137,164 +137,179 @@ class PacketView:
     def protocol(self) -> Literal["tcp", "udp", "other"]: ...
     @property
     def kind(self) -> Literal["ack", "data", "control"]:
-        """A pure ACK, payload, or a TCP segment without payload that opens or ends a connection."""
+        """The kind of packet: a pure ACK, a packet with payload, or a TCP segment that opens or closes a connection."""
     @property
     def src_port(self) -> int | None: ...
     @property
     def dst_port(self) -> int | None: ...
     @property
     def seq(self) -> int | None:
-        """None without TCP, as `ack`."""
+        """Sequence number; `None` if the packet is not TCP."""
     @property
-    def ack(self) -> int | None: ...
+    def ack(self) -> int | None:
+        """Acknowledgement number; `None` if the packet is not TCP."""
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
 class QueueDiscipline:
-    """A queue discipline: derive from it, define `enqueue` and `dequeue`, and register it with `queue_discipline`."""
+    """Base class of queue disciplines. Derive a class, define `enqueue` and `dequeue`, and register it with
+    `queue_discipline`."""
 
     parameters: ClassVar[dict[str, bool | int | float | str]]
-    """The keys in a scenario with their defaults; each is an attribute of the object before `__init__` runs."""
+    """The discipline's keys in a scenario, with their defaults. Each key is an attribute of the object before
+    `__init__` runs."""
 
     def __init__(self, setup: QueueSetup) -> None: ...
     @property
     def now_s(self) -> float:
-        """The time of the current call."""
+        """Virtual time of the current call, in seconds."""
     @property
     def backlog_packets(self) -> int:
-        """Number of packets waiting at the start of the current call."""
+        """Number of packets in the queue at the start of the current call."""
     @property
     def backlog_bytes(self) -> int:
-        """Size of these packets in bytes, IP headers included."""
+        """Size of the packets in the queue at the start of the current call, in bytes including IP headers."""
     def drop(self, packet: PacketView, why: Literal["queue_full", "head_drop", "early"] = "early") -> None:
-        """Drops a packet that is being offered or waits."""
+        """Drops a packet that is being enqueued or is in the queue."""
     def mark(self, packet: PacketView) -> None:
-        """Marks a packet that is being offered or waits (RFC 3168), if its transport supports ECN."""
+        """Marks a packet that is being enqueued or is in the queue, if its transport supports ECN (RFC 3168)."""
     def enqueue(self, packet: PacketView) -> None:
-        """A packet is offered. It waits from now on unless it is dropped."""
+        """Called when a packet arrives. The packet enters the queue unless this method drops it."""
     def dequeue(self) -> PacketView:
-        """Returns the packet to send now. Called only while packets wait."""
+        """Returns the packet to send. Called only if the queue is not empty."""
     def ready_s(self) -> float:
-        """The time at which the next packet may leave, for a discipline that delays packets."""
+        """Returns the time at which the next packet may leave, for a discipline that delays packets."""
     def gauges(self) -> dict[str, float]:
-        """Quantities to record in the results, by name."""
+        """Returns quantities to record in the results, by name."""
 
 def register_queue(
     name: str, cls: type[QueueDiscipline], text: str, parameters: list[tuple[str, bool | int | float | str]]
 ) -> None: ...
 
 class Controller:
-    """A congestion control: derive from it, define `on_ack`, `on_congestion` and `on_undo`, and assign the targets.
+    """Base class of congestion controls. Derive a class, define `on_ack`, `on_congestion` and `on_undo`, and assign the
+    targets.
 
-    An object is made for each connection. Its first window is the stack's initial window.
+    Each connection creates one object. The initial value of the window is the stack's initial window.
     """
 
     owns_recovery: bool = False
-    """It sets the window in recovery too; otherwise the connection leads it down to the new one (RFC 6937)."""
+    """True if the controller also sets the window during recovery. If false, the connection reduces the window with PRR
+    (RFC 6937)."""
     ecn: Literal["classic", "dctcp echo", "accurate"] = "classic"
-    """RFC 3168 if the profile uses ECN; or whatever it says, as a receiver an echo of each mark (RFC 8257), or accurate
-    feedback and data of ECT(1) (RFC 9331)."""
+    """The feedback of ECN marks that the controller requests.
+
+    `classic` is RFC 3168, if the profile uses ECN. The other two values apply to every profile. `dctcp echo` is an echo
+    of each mark by the receiver (RFC 8257). `accurate` is accurate feedback, with data as ECT(1) (RFC 9331).
+    """
 
     def __init__(self, setup: Setup, *own: Any, **named: Any) -> None: ...
     @property
     def now_s(self) -> float:
-        """Seconds since the run began."""
+        """Virtual time since the start of the run, in seconds."""
 
     cwnd_bytes: float
-    """The congestion window: at least a segment of it is used, and whole octets."""
+    """The congestion window in bytes. The connection rounds the value down, and uses at least one segment."""
     ssthresh_bytes: float | None
-    """The slow start threshold; None before the first congestion signal."""
+    """The slow-start threshold in bytes; `None` before the first congestion signal."""
     pacing_rate_bps: float | None
-    """Payload in bit/s; a controller that paces sets it in `on_established` at the latest."""
+    """Pacing rate in bits of payload per second; `None` without pacing. A controller that paces must set the rate in
+    `on_established` or earlier."""
 
     def on_feedback_agreed(self, feedback: Literal["none", "classic", "dctcp echo", "accurate"]) -> None:
-        """Called before `on_established`, when the handshake has settled how ECN marks are fed back; `now_s` is 0."""
+        """Called before `on_established`, when the handshake has settled how ECN marks are fed back.
+
+        `now_s` is 0 in this call.
+        """
 
     def on_established(self, path: PathState) -> None:
-        """The handshake is over: the segment size and perhaps a round-trip time are known."""
+        """Called after the handshake, when the segment size and possibly an RTT are known."""
 
     def on_transmit_start(self, idle_s: float, path: PathState) -> None:
-        """Data enters an empty network. The last new data was sent `idle_s` ago."""
+        """Called when data is sent while no data is in flight. `idle_s` is the time since new data was last sent."""
 
     def on_ack(self, ack: Acked, path: PathState) -> None:
-        """An ACK that delivered data."""
+        """Called for each ACK that delivers data."""
 
     def on_congestion(self, signal: Signal, path: PathState) -> None:
-        """The window must be reduced.
+        """Called when the window must be reduced.
 
-        After a timeout, `path.in_flight_bytes` is the data that may still be in the network.
+        After a timeout, `path.in_flight_bytes` is the amount of data that may still be in the network.
         """
 
     def on_lost(self, lost: Lost, path: PathState) -> None:
-        """A segment was marked lost. Precedes the congestion signal and the ACK that belong to it."""
+        """Called when a segment is marked lost, before the congestion signal and the ACK event that result from the
+        loss."""
 
     def on_recovered(self, path: PathState) -> None:
-        """A reduction is complete: the data outstanding at its start is acknowledged."""
+        """Called when a reduction is complete, because all data that was outstanding at its start is acknowledged."""
 
     def on_undo(self) -> None:
-        """The last congestion signal was wrong: restore the state before it."""
+        """Called when the last congestion signal turns out to be wrong. Restore the state before the signal."""
 
     def on_idle(self, restart_window_bytes: int) -> None:
-        """The window may be at most this: at the start, and after an idle time of more than one RTO (RFC 5681)."""
+        """Called to limit the window to `restart_window_bytes`: at the start, and after an idle time of more than one
+        RTO (RFC 5681)."""
 
     def on_unused(self, window_bytes: int) -> None:
-        """The window was not used, or sending paused: it may be at most this (RFC 2861).
+        """Called to limit the window to `window_bytes`, because the window was not fully used or sending paused.
 
-        Calls `on_idle` unless defined.
+        See RFC 2861. The default calls `on_idle`.
         """
 
 class WindowAlgorithm:
-    """How a window grows, and what is left of it after congestion, in segments: derive from it, define `cong_avoid` and
-    `ssthresh`. Slow start is part of growing (`window.reno_cong_avoid`); timeouts, undo and idle times are taken care
-    of.
+    """Base class of window algorithms, which compute the growth of the window and its size after congestion, in
+    segments.
+
+    Derive a class, and define `cong_avoid` and `ssthresh`. Slow start is part of the growth (`window.reno_cong_avoid`).
+    Timeouts, undo and idle times are handled automatically.
     """
 
     increase_when_app_limited: bool = False
-    """`cong_avoid` is wanted also while the application or the receiver limits the sender."""
+    """True if `cong_avoid` must also be called while the application or the receiver limits the sender."""
     ecn: Literal["classic", "dctcp echo", "accurate"] = "classic"
-    """RFC 3168 if the profile uses ECN; or whatever it says, as a receiver an echo of each mark (RFC 8257), or accurate
-    feedback and data of ECT(1) (RFC 9331)."""
+    """The feedback of ECN marks that the algorithm requests; see `Controller.ecn`."""
 
     def __init__(self, setup: Setup, *own: Any, **named: Any) -> None: ...
     @property
     def now_s(self) -> float:
-        """Seconds since the run began."""
+        """Virtual time since the start of the run, in seconds."""
 
     def cong_avoid(self, ack: Acked, path: PathState, window: Window) -> None:
-        """Called for an ACK that may raise the window."""
+        """Called for each ACK that may increase the window."""
 
     def ssthresh(self, signal: Signal, path: PathState, window: Window) -> float:
-        """The threshold in segments after a signal. At least 2 segments are used."""
+        """Returns the slow-start threshold after a congestion signal, in segments. Values below 2 are raised to 2."""
 
     def pkts_acked(self, ack: Acked, path: PathState, window: Window) -> None:
-        """Called for every ACK, also during recovery."""
+        """Called for every ACK, including those during recovery."""
 
     def on_established(self, path: PathState, window: Window) -> None:
-        """The handshake is over: the segment size and perhaps a round-trip time are known."""
+        """Called after the handshake, when the segment size and possibly an RTT are known."""
 
     def on_transmit_start(self, idle_s: float, path: PathState) -> None:
-        """Data enters an empty network. The last new data was sent `idle_s` ago."""
+        """Called when data is sent while no data is in flight. `idle_s` is the time since new data was last sent."""
 
     def on_timeout(self, path: PathState, window: Window) -> None:
-        """The retransmission timer expired. The window is already reduced."""
+        """Called when the retransmission timer has expired. The window is already reduced."""
 
     def on_recovered(self, path: PathState, window: Window) -> None:
-        """A reduction is complete: the data outstanding at its start is acknowledged."""
+        """Called when a reduction is complete, because all data that was outstanding at its start is acknowledged."""
 
     def on_undo(self) -> None:
-        """The last signal was wrong. The window is already restored."""
+        """Called when the last congestion signal turns out to be wrong. The window is already restored."""
 
 @final
 class Window:
-    """The congestion window of an algorithm. It can be changed only during the call that receives it."""
+    """The congestion window of a window algorithm. It can be changed only during the call to which it is passed."""
 
     octets: float
     segments: float
-    """Rounded down when read."""
+    """The window in segments, rounded down when read."""
 
     @property
     def ssthresh(self) -> int | None:
-        """Threshold in segments, rounded down; None before the first congestion signal."""
+        """Slow-start threshold in segments, rounded down; `None` before the first congestion signal."""
 
     @ssthresh.setter
     def ssthresh(self, segments: float) -> None: ...
@@ -303,23 +318,25 @@ class Window:
     @property
     def mss_bytes(self) -> int: ...
     def end_slow_start(self) -> None:
-        """Sets the threshold to the current window."""
+        """Sets the slow-start threshold to the current window."""
 
     def acked_bytes_for_growth(self, ack: Acked) -> int:
-        """Bytes for which an ACK counts, by the stack's way of counting."""
+        """Returns the number of bytes for which an ACK counts in the growth of the window, according to the stack's
+        byte counting."""
 
     def slow_start(self, octets: int) -> int:
-        """Grows by `octets` up to the threshold. Returns the rest for congestion avoidance."""
+        """Increases the window by `octets`, up to the threshold. Returns the remaining bytes for congestion
+        avoidance."""
 
     def add_one_per(self, every: float, octets: int) -> None:
-        """Adds a segment for each `every` segments acknowledged."""
+        """Increases the window by 1 segment for each `every` segments acknowledged."""
 
     def reno_cong_avoid(self, octets: int) -> None:
-        """Reno's growth: slow start, then one segment per window acknowledged."""
+        """Increases the window like Reno: slow start, and then 1 segment for each acknowledged window."""
 
 @final
 class Setup:
-    """The facts from which a controller is made."""
+    """The facts from which a controller is created."""
 
     @property
     def initial_window_bytes(self) -> int: ...
@@ -327,23 +344,24 @@ class Setup:
     def byte_counting(
         self,
     ) -> Literal["acks", "acks_exactly", "acks_through_threshold", "delivered", "limited", "half"]:
-        """How an ACK grows the window: by one step, or by all, half or a limited part of its data (RFC 3465)."""
+        """The amount for which an ACK counts (RFC 3465): one increment, or all, half or a limited part of the
+        acknowledged bytes."""
 
     @property
     def counted_segments(self) -> int | None:
-        """The limit, where there is one."""
+        """Largest number of segments for which an ACK counts in slow start; `None` unless the counting is `limited`."""
 
     @property
     def fractional(self) -> bool:
-        """The window is a real number, as in ns-2: half of a window of five segments is 2.5 segments."""
+        """True if the window is a real number, as in ns-2: half of a window of 5 segments is 2.5 segments."""
 
     @property
     def abe(self) -> bool:
-        """Reduce less after a mark than after a loss (RFC 8511), in controls that support it."""
+        """True to reduce the window less after a mark than after a loss (RFC 8511). Not all controls support this."""
 
     @property
     def tick_s(self) -> float:
-        """Granularity of the stack's clock; 0 for an exact one."""
+        """Granularity of the stack's clock in seconds; 0 for an exact clock."""
 
     @property
     def seed(self) -> int:
@@ -351,7 +369,7 @@ class Setup:
 
 @final
 class Acked:
-    """The information that one ACK gave the sender."""
+    """The information that one ACK gives the sender."""
 
     @property
     def delivered_bytes(self) -> int:
@@ -363,15 +381,16 @@ class Acked:
 
     @property
     def rtt_s(self) -> float | None:
-        """RTT of the oldest segment acknowledged, if it was sent once (Karn's rule)."""
+        """RTT of the oldest segment acknowledged; `None` if the segment was retransmitted (Karn's rule)."""
 
     @property
     def newest_rtt_s(self) -> float | None:
-        """RTT of the newest segment acknowledged, which excludes the peer's ACK delay."""
+        """RTT of the newest segment acknowledged. This RTT excludes the peer's ACK delay."""
 
     @property
     def forward_ms(self) -> int | None:
-        """One-way delay to the peer, from timestamps, plus an unknown constant: only differences are meaningful."""
+        """One-way delay to the peer plus an unknown constant, from timestamps. Only differences between two values are
+        meaningful."""
 
     @property
     def prior_in_flight_bytes(self) -> int:
@@ -379,15 +398,16 @@ class Acked:
 
     @property
     def cwnd_limited(self) -> bool:
-        """The window, not the application or the receiver, limited the sender in the last round trip (RFC 7661)."""
+        """True if the window limited the sender in the last round trip, not the application or the receiver (RFC
+        7661)."""
 
     @property
     def cwnd_full(self) -> bool:
-        """The window was full at some time in the last round trip."""
+        """True if the window was full at some time in the last round trip."""
 
     @property
     def in_recovery(self) -> bool:
-        """The connection controls the window until the current reduction ends."""
+        """True while the connection controls the window, until the current reduction ends."""
 
     @property
     def ca_state(self) -> Literal["open", "disorder", "cwr", "recovery", "loss"]:
@@ -395,11 +415,11 @@ class Acked:
 
     @property
     def ecn_echo(self) -> bool:
-        """The ACK carried an ECN echo or a higher count of marks."""
+        """True if the ACK carried an ECN echo or a higher count of marks."""
 
     @property
     def marked_bytes(self) -> int:
-        """Bytes newly reported as marked: the counted ones, or after an echo all that the ACK delivered."""
+        """Bytes newly reported as marked: the counted bytes, or after an echo all bytes that the ACK delivered."""
 
     @property
     def rate(self) -> RateSample: ...
@@ -428,18 +448,18 @@ class RateSample:
 
     @property
     def lost_since_sent_bytes(self) -> int:
-        """Bytes marked lost since that segment was sent."""
+        """Bytes marked lost since the newest segment acknowledged was sent."""
 
     @property
     def app_limited(self) -> bool: ...
 
 @final
 class PathState:
-    """The state of the connection, as visible to a controller."""
+    """The state of the connection that a controller can read."""
 
     @property
     def mss_bytes(self) -> int:
-        """Largest payload of a segment."""
+        """Largest payload of a segment in bytes."""
 
     @property
     def in_flight_bytes(self) -> int: ...
@@ -449,11 +469,11 @@ class PathState:
     def min_rtt_s(self) -> float | None: ...
     @property
     def delivered_bytes(self) -> int:
-        """Bytes delivered since the start."""
+        """Bytes delivered since the start of the connection."""
 
     @property
     def lost_bytes(self) -> int:
-        """Bytes marked lost since the start."""
+        """Bytes marked lost since the start of the connection."""
 
     @property
     def una(self) -> int:
@@ -465,11 +485,11 @@ class PathState:
 
     @property
     def app_limited(self) -> bool:
-        """Some of the data in flight was sent when the application had no more to send."""
+        """True if some of the data in flight was sent when the application had no more data to send."""
 
     @property
     def sack(self) -> bool:
-        """The peer sends SACK, so more than one loss per round trip can be seen."""
+        """True if the peer sends SACK. The sender can then detect more than one loss per round trip."""
 
 @final
 class Lost:
@@ -481,7 +501,7 @@ class Lost:
 
     @property
     def end(self) -> int:
-        """Stream offset of the byte after the segment's last."""
+        """Stream offset of the byte after the segment's last byte."""
 
     @property
     def tx_in_flight_bytes(self) -> int:
@@ -489,7 +509,7 @@ class Lost:
 
     @property
     def lost_since_sent_bytes(self) -> int:
-        """Bytes marked lost since then, the segment included."""
+        """Bytes marked lost since the segment was last sent, the segment included."""
 
     @property
     def app_limited(self) -> bool: ...
@@ -502,7 +522,8 @@ class Signal:
     def kind(self) -> Literal["ecn", "loss", "timeout"]: ...
     @property
     def consecutive(self) -> int:
-        """How many timeouts in a row; from the second on the threshold must not fall further. 0 for other kinds."""
+        """Number of consecutive timeouts; 0 for another signal. From the second timeout on, the slow-start threshold
+        must not be reduced further."""
 
 def simulate_controller(
     make: _ControllerFactory, mbits: float, rtt_ns: int, room: int, span_ns: int
@@ -600,7 +621,8 @@ def millis_text(milliseconds: float) -> str: ...
 def percent_text(share: float) -> str: ...
 def trace(path: str) -> tuple[_Columns, _Columns, int, int, bool]: ...
 def round_trips(path: str, ports: Mapping[int, int]) -> list[tuple[int, int, int]]:
-    """The flow, when the ACK passed (ns of the capture's clock), and the round trip (ns); flows by receivers' ports."""
+    """Returns flow, time of the ACK and RTT (both in ns) for each RTT sample. `ports` maps receivers' ports to
+    flows."""
 
 def analyze(
     path: str,
@@ -611,7 +633,8 @@ def analyze(
     live: Callable[[list[tuple[str, int, str, int, float, float, float, float, int, str]]], object] | None = None,
 ) -> tuple[dict[str, _Columns], dict[str, Any]]: ...
 def capture_packets(path: str, most: int) -> tuple[list[tuple[str, int]], _Columns]:
-    """The endpoints of the first `most` TCP packets, and the packets as columns; see `crates/py/src/packet_log.rs`."""
+    """Returns the endpoints of the first `most` TCP packets, and the packets as columns. See
+    `crates/py/src/packet_log.rs`."""
 
 def analysis_tables() -> list[
     tuple[

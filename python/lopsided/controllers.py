@@ -17,22 +17,22 @@ from lopsided.data import units
 from lopsided.errors import ControllerError, UsageError
 
 ControllerFactory = Callable[[_native.Setup], _native.Controller | _native.WindowAlgorithm]
-"""Creates the congestion control of one connection: a class derived from `Controller` or `WindowAlgorithm`, or a
-function."""
+"""A class derived from `Controller` or `WindowAlgorithm`, or a function, that creates the congestion control of one
+connection."""
 Controllers = Mapping[str, ControllerFactory | None]
-"""Factories by the name that scenarios use. `None` means that the name has no code and cannot run."""
+"""Controller factories by their names in scenarios. If a value is `None`, the scenario can be read but cannot run."""
 
 _BASES: dict[type, tuple[str, ...]] = {
     _native.Controller: ("on_ack", "on_congestion", "on_undo"),
     _native.WindowAlgorithm: ("cong_avoid", "ssthresh"),
 }
-"""The base classes and their required methods."""
+"""The methods that a class derived from each base class must define."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 
 
 def checked(controllers: Controllers | None) -> list[tuple[str, ControllerFactory | None]]:
-    """Converts the controllers to the simulator's form. Raises an error if one cannot work."""
+    """Returns the names and factories as a list for the simulator. Raises UsageError if a name or class is invalid."""
     found: list[tuple[str, ControllerFactory | None]] = []
     for name, make in (controllers or {}).items():
         if not _NAME.fullmatch(str(name)):
@@ -63,9 +63,9 @@ def _check(name: str, make: Any) -> None:
 
 
 def _check_attributes(make: type, base: type) -> None:
-    """Raises an error if an assigned attribute is never read and resembles one that the base class reads.
+    """Raises UsageError if the class assigns an attribute that nothing reads, and whose name resembles one of the base.
 
-    A misspelt name would otherwise be ignored silently.
+    Without this check, a misspelt name such as `cwnd_byte` would silently have no effect.
     """
     targets = [name for name in dir(base) if not name.startswith("_")]
     codes = [
@@ -85,7 +85,7 @@ def _check_attributes(make: type, base: type) -> None:
 
 @dataclass(frozen=True)
 class ControllerTrace:
-    """The result of simulating a controller alone on a line."""
+    """The result of `simulate_controller`: one congestion control as the only flow on a line."""
 
     share: float
     """Delivered bytes divided by the line's capacity, 0 to 1."""
@@ -100,24 +100,24 @@ class ControllerTrace:
 def simulate_controller(
     make: ControllerFactory, *, rate: str, rtt: str, queue_packets: int, duration: str
 ) -> ControllerTrace:
-    """Simulates a congestion control on a line, without the rest of TCP (`cc/harness.rs`).
+    """Simulates one flow of a congestion control on a line, without the rest of TCP (`cc/harness.rs`).
 
     Segments have 1,448 bytes. The receiver acknowledges each segment, and no timer expires. Raises UsageError if the
-    rate is below 12 kbit/s, if the queue holds no packet, or if the RTT or the duration is not positive.
+    rate is below 12 kbit/s, if the queue has no room for a packet, or if the RTT or the duration is not positive.
     """
     [(_, checked_make)] = checked({"simulated": make})
     assert checked_make is not None
     spans = [round(units.parse_time(text) * 1e9) for text in (rtt, duration)]
     bits_per_second = units.parse_rate(rate)
     if bits_per_second < 12_000 or not 1 <= queue_packets < 2**32 or min(spans) <= 0:
-        raise UsageError("a line needs a rate of a packet a second, a round trip, room in its queue, and some time")
+        raise UsageError("a line needs a rate of at least 12 kbit/s, an RTT, a queue of at least 1 packet, a duration")
     return ControllerTrace(
         *_native.simulate_controller(checked_make, units.parse_rate(rate) / 1e6, spans[0], queue_packets, spans[1])
     )
 
 
 def label(make: ControllerFactory) -> str:
-    """Returns the manifest's description of a controller: the place of its code."""
+    """Returns a controller's description in the manifest: the file and the name of its code."""
     module = sys.modules.get(getattr(make, "__module__", ""))
     file = getattr(module, "__file__", None)
     name = getattr(make, "__qualname__", type(make).__qualname__)

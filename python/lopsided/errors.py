@@ -1,4 +1,4 @@
-"""All errors and warnings. The native module raises these classes too."""
+"""All errors and warnings. The native module also raises these classes."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ class UsageError(LopsidedError):
 
 
 class NoRunFolderError(FolderError, UsageError):
-    """The path does not exist or is not a run folder. The request is wrong, but no file is damaged."""
+    """The path does not exist or is not a run folder. No file is damaged."""
 
 
 class CaptureWarning(UserWarning):
-    """A capture is incomplete or damaged; the part before the damage was read."""
+    """Warns that a capture is incomplete or damaged, and that only the part before the damage was read."""
 
 
 class LeftoverWarning(UserWarning):
-    """Hidden files that a killed command had left behind were removed."""
+    """Warns that hidden files of a killed command were removed."""

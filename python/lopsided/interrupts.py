@@ -1,9 +1,9 @@
-"""Handles Ctrl-C and `kill`: the command ends with a one-word message at any time.
+"""Handles Ctrl-C and `kill`: the command prints one word and ends, at any time.
 
-Python would print a traceback while the command line loads, so this module handles signals before anything else. Before
-and after a command's work, an interrupt ends the process. During the work, an interrupt raises an exception. Python
-drops exceptions in destructors and import callbacks, so this module raises a dropped interrupt again. It cannot handle
-signals in the first milliseconds, while Python itself starts.
+This module is loaded first, because Python would print a traceback if an interrupt arrived while the command line
+loads. Before and after a command's work, an interrupt ends the process. During the work, an interrupt raises an
+exception. Python drops exceptions in destructors and import callbacks, so this module raises a dropped interrupt again.
+The module cannot handle signals in the first milliseconds, while Python itself starts.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _AGAIN_S = 0.02
 
 
 _ours = False
-"""True if this process is the command line. Other programs keep their signal handling."""
+"""True if this process is the command line. Other programs that import lopsided keep their signal handlers."""
 
 
 def take_over() -> None:
     """Installs handlers: an interrupt ends the process, or raises an exception within `Interruptible`."""
     global _ours
     _ours = True
-    # Shells start background commands with interrupts ignored; this module must not undo that.
+    # Shells start background commands with interrupts ignored. This setting must stay.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
@@ -58,8 +58,8 @@ class Interruptible:
         self._hook, sys.unraisablehook = sys.unraisablehook, self._dropped
         if self._terminable:
             signal.signal(signal.SIGTERM, self._terminate)
-            # SIGHUP is sent when the terminal closes. `nohup` ignores this signal.
-            hang_up = getattr(signal, "SIGHUP", None)  # Windows has none
+            # The terminal sends SIGHUP when it closes. `nohup` ignores this signal.
+            hang_up = getattr(signal, "SIGHUP", None)  # Windows has no SIGHUP.
             if hang_up is not None and signal.getsignal(hang_up) is signal.SIG_DFL:
                 signal.signal(hang_up, self._terminate)
         if signal.getsignal(signal.SIGINT) is _leave:
@@ -81,14 +81,14 @@ class Interruptible:
     def _terminate(self, number: int, _frame: FrameType | None) -> NoReturn:
         raise SystemExit(128 + number)
 
-    def _dropped(self, told: sys.UnraisableHookArgs) -> None:
-        if not issubclass(told.exc_type, (KeyboardInterrupt, SystemExit)):
-            self._hook(told)
+    def _dropped(self, dropped: sys.UnraisableHookArgs) -> None:
+        if not issubclass(dropped.exc_type, (KeyboardInterrupt, SystemExit)):
+            self._hook(dropped)
             return
         import threading
 
-        number = signal.SIGINT if issubclass(told.exc_type, KeyboardInterrupt) else signal.SIGTERM
-        # `os.kill` is needed because only a signal to the process wakes a main thread that waits.
+        number = signal.SIGINT if issubclass(dropped.exc_type, KeyboardInterrupt) else signal.SIGTERM
+        # Only a signal to the process wakes a main thread that waits.
         again = threading.Timer(_AGAIN_S, os.kill, [os.getpid(), number])
         again.daemon = True
         again.start()

@@ -1,4 +1,4 @@
-"""Loads user-defined Python code, `FILE.py:CLASS` or `NAME=FILE.py:CLASS`, and stops code that does not end."""
+"""Loads user-defined Python code, `FILE.py:CLASS` or `NAME=FILE.py:CLASS`, and stops code that does not return."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _LOOK_S, _LOOKS = 0.1, 20
 _stuck: list[Batch] = []
-"""Batches with a thread stuck in user-defined code."""
+"""Batches with a thread that is stuck in user-defined code."""
 
 
 def stop(batch: Batch) -> None:
-    """Stops a batch's runs. In user-defined code that does not end, an exception is raised."""
+    """Stops the runs of a batch. If user-defined code does not return, an exception is raised inside this code."""
     for _ in range(_LOOKS):
         idents = batch.within_python()
         if batch.stop(_LOOK_S):
@@ -35,23 +35,23 @@ def stop(batch: Batch) -> None:
 
 
 def is_stuck() -> bool:
-    """True if a stuck thread keeps the interpreter from exiting."""
+    """Returns true if a stuck thread keeps the interpreter from exiting."""
     return bool(_stuck)
 
 
 def load(
     given: Iterable[str], option: str, bases: tuple[type, ...], failure: Callable[[str, str], RunError]
 ) -> dict[str, Any]:
-    """Loads user-defined classes and returns them by name. The default name is that of the class.
+    """Loads user-defined classes and returns them by name. The default name is the name of the class.
 
     Parameters
     ----------
     option
-        The name of the option, for errors.
+        The command-line option, for error messages.
     bases
-        If the class does not exist, the error suggests classes that derive from these.
+        The base classes. If the requested class does not exist, the error lists the file's classes derived from them.
     failure
-        Creates the error from a message and the name of the file.
+        Creates the error from a message and a file name.
     """
     found: dict[str, Any] = {}
     modules: dict[str, ModuleType] = {}
@@ -83,7 +83,7 @@ def _module(home: str, failure: Callable[[str, str], RunError]) -> ModuleType:
         path = Path(home)
         if not path.is_file():
             raise UsageError(f"{home} does not exist")
-        # Python does the same when it runs the file, so modules in the file's folder can be imported.
+        # The code can import modules from its own folder, as if Python ran the file.
         sys.path.insert(0, str(path.parent.resolve()))
         name = f"_own_{path.stem}"
         spec = importlib.util.spec_from_file_location(name, path)

@@ -16,20 +16,20 @@ Discipline = TypeVar("Discipline", bound=type[_native.QueueDiscipline])
 Parameters = dict[str, bool | float | str]
 
 _declared: dict[str, Parameters] = {}
-"""User-defined disciplines that scenarios of this process can use: name, keys and defaults."""
+"""Keys and defaults of the user-defined disciplines that scenarios in this process can use, by name."""
 
 
 def queue_discipline(name: str) -> Callable[[Discipline], Discipline]:
     """Registers a class derived from `QueueDiscipline` as `queue.kind = "NAME"`.
 
-    The class may have a dictionary `parameters` with keys and their defaults: flags, non-negative numbers, or texts.
-    The simulator sets each key as an attribute before it calls `__init__`. If the name is registered again, the new
-    class replaces the old one.
+    The class may have a dictionary `parameters` of keys and their defaults: booleans, non-negative numbers, or strings.
+    The simulator sets each key as an attribute before it calls `__init__`. If the name is already registered, the new
+    class replaces the earlier one.
     """
 
     def register(cls: Discipline) -> Discipline:
         _check(name, cls)
-        text = (cls.__doc__ or "A queue discipline of the user's own.").strip().splitlines()[0]
+        text = (cls.__doc__ or "A user-defined queue discipline.").strip().splitlines()[0]
         parameters = getattr(cls, "parameters", {})
         _native.register_queue(name, cls, text, list(parameters.items()))
         _declared[name] = dict(parameters)
@@ -45,8 +45,8 @@ def load(given: Iterable[str]) -> None:
 
 
 def used_by(resolved: object) -> dict[str, Parameters]:
-    """Returns a resolved scenario's user-defined disciplines with their keys. Run folders store the keys, but no
-    code."""
+    """Returns the user-defined disciplines of a resolved scenario, with their keys and defaults. A run folder stores
+    them without the code."""
     if not _declared:
         return {}
     return {kind: _declared[kind] for kind in _kinds(resolved) if kind in _declared}
@@ -71,7 +71,7 @@ def remember(disciplines: Mapping[str, Parameters]) -> None:
 
 
 class _Absent(_native.QueueDiscipline):
-    """A discipline of a run folder, which has a name and keys but no code."""
+    """A discipline from a run folder, which stores the name and keys but no code."""
 
     def __init__(self, setup: _native.QueueSetup) -> None:
         raise UsageError("this queue discipline is only known from a run folder: give its class to run it")
@@ -95,7 +95,7 @@ def _check(name: str, cls: object) -> None:
         raise UsageError(f"{cls.__name__}.parameters is {parameters!r}; expected a dictionary of defaults")
     for parameter, default in cast("dict[object, object]", parameters).items():
         if not (isinstance(parameter, str) and parameter.isidentifier() and parameter != "kind"):
-            raise UsageError(f"{parameter!r} is no name for a parameter of {cls.__name__}")
+            raise UsageError(f"{parameter!r} is not a valid name for a parameter of {cls.__name__}")
         if not isinstance(default, bool | int | float | str):
             raise UsageError(
                 f"the parameter {parameter!r} of {cls.__name__} has the default {default!r}; expected a flag, a number "

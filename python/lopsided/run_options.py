@@ -11,12 +11,12 @@ PcapPoint: TypeAlias = Literal["hosts", "links", "merged"]
 
 
 MOST_THREADS = 4096
-"""Maximum number of threads that can be requested. No machine needs more."""
+"""Maximum number of threads that a user can request."""
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of a run. Only `kernel` can change the result."""
+    """The options of a run. They do not change the result of a simulated run."""
 
     progress: Callable[[float], object] | None = None
     """Called with the completed fraction, 0 to 1."""
@@ -27,7 +27,7 @@ class RunOptions:
     cores: int = 1
     """Maximum number of cores for a simulated run. More than one core is used only if that is faster."""
     kernel: str | None = None
-    """The kernel to run on: `timetravel`, a series in virtual time (`6.1`, `6.12`), `uml` or `host`; `None` for the
-    best one."""
+    """The kernel to run on: `timetravel`, a series in virtual time (`6.1`, `6.12`), `uml` or `host`. `None` selects the
+    best kernel on this machine."""
     ours: frozenset[str] = frozenset()
     """Hosts that use the simulator's TCP in the live world. Other hosts use this machine's kernel."""

@@ -1,4 +1,4 @@
-"""`Scenario` is an experiment with every default, and `Run` is its result. Each class refers to the other."""
+"""Defines `Scenario`, an experiment with all defaults filled in, and `Run`, its result. The classes use each other."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LARGEST_FILE = 4 * 1024 * 1024
 
 
 class Scenario:
-    """One experiment: network, flows, duration, and recording. A scenario cannot be changed."""
+    """One experiment: network, flows, duration, and recording. Scenarios are immutable."""
 
     def __init__(self, native: _native.Scenario, source: Source | None = None) -> None:
         self.native = native
@@ -130,7 +130,7 @@ class Scenario:
         return text, name, [*before, *changes]
 
     def with_controllers(self, controllers: Controllers) -> Scenario:
-        """Returns the scenario with additional congestion controls. They replace congestion controls of the same
+        """Returns the scenario with additional congestion controls. A new congestion control replaces one of the same
         name."""
         return Scenario(self.native.with_changes([], checked(controllers)), self._source)
 
@@ -171,7 +171,7 @@ class Scenario:
         ours
             Hosts that use the simulator's TCP in the live world. Other hosts use this machine's kernel.
         progress
-            Called from time to time with the completed fraction, 0 to 1.
+            Called during the run with the completed fraction, 0 to 1.
         pcap
             The folder for captures; default: none are written.
         pcap_at
@@ -296,7 +296,7 @@ class Scenario:
         return packets if isinstance(packets, int) else None
 
     def to_toml(self) -> str:
-        """Returns the scenario as TOML with all defaults. Reading it gives the same scenario."""
+        """Returns the scenario as TOML with all defaults. Reading this text returns the same scenario."""
         return self.native.to_toml()
 
     def to_tables(self) -> dict[str, Any]:
@@ -311,8 +311,8 @@ class Scenario:
 class Run(RunTables):
     """The result of one run: tables, digest, and everything needed to repeat it.
 
-    `digest` is a hash of all events: the same scenario and seed give the same digest on every machine. `facts` has
-    further results, such as the number of events. They depend on the world.
+    `digest` is a hash of all events: the same scenario and seed have the same digest on every machine. `facts` contains
+    further results, such as the number of events. Its entries depend on the world.
     """
 
     def __init__(
@@ -337,7 +337,7 @@ class Run(RunTables):
         self._fairness: Fairness | None = None
 
     def explore(self) -> Any:
-        """Shows the page with this run as a widget in Jupyter, VS Code or marimo.
+        """Opens this run in the interactive page, as a widget in Jupyter, VS Code or marimo.
 
         Needs `pip install 'lopsided[page]'`.
         """
@@ -366,7 +366,7 @@ class Run(RunTables):
         window_s
             Averaging interval of goodput and drops, in seconds.
         column
-            `single` or `double` for a figure in a journal's column: smaller letters, no title, no small print.
+            `single` or `double` for the width of a journal's column: a smaller font, no title, no footnote.
 
         Raises
         ------
@@ -390,7 +390,7 @@ class Run(RunTables):
     ) -> Fairness:
         """Measures the fairness between the flows (see `lopsided.studies.fairness.of_run`).
 
-        To measure harm, the function also runs each group alone. The defaults are those of the scenario's `[fairness]`.
+        To measure harm, this method also runs each group alone. The defaults come from the scenario's `[fairness]`.
         """
         of_run = filled_in("Run.fairness")
         changes = {"warmup_s": warmup_s, "within": within, "hold_s": hold_s, "harm": harm}
@@ -404,7 +404,7 @@ class Run(RunTables):
     def report(self, *, play: bool = False) -> str:
         """Returns the report as one HTML page.
 
-        `play` adds the simulator (1.7 MB) and a button that opens the laboratory with this run.
+        `play` adds the simulator (1.7 MB) and a button that opens this run in the interactive page.
         """
         return filled_in("Run.report")(self, play=play)
 
@@ -416,8 +416,7 @@ class Run(RunTables):
         return self.folder
 
     def write(self, folder: Path, *, report: bool = True, play: bool = False) -> None:
-        """Writes the run into a folder that `lopsided.data.run_folder.writing` created. `play` has the same meaning as
-        in `report()`."""
+        """Writes the run into a folder from `lopsided.data.run_folder.writing`. For `play`, see `report()`."""
         (folder / "scenario.toml").write_text(self.scenario.to_toml(), encoding="utf-8")
         for name in run_tables():
             self.table(name).to_polars().write_parquet(folder / f"{name}.parquet")
@@ -439,7 +438,7 @@ class Run(RunTables):
             tables = {name: pl.read_parquet(folder / f"{name}.parquet") for name in run_tables()}
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FolderError(f"{folder} is damaged: {error}") from error
-        # A run folder has only the names of user-defined controllers.
+        # A run folder stores only the names of user-defined controllers.
         controllers = dict.fromkeys(manifest["facts"].get("controllers", ()))
         queues.remember(manifest["facts"].get("disciplines", {}))
         run = cls(
@@ -456,18 +455,18 @@ class Run(RunTables):
         return run
 
     def check_tables(self) -> None:
-        """Raises FolderError unless the tables belong to this scenario."""
+        """Raises FolderError if the tables do not belong to this scenario."""
         for name, spec in run_tables().items():
             found = self.table(name).columns
             missing = [column.name for column in spec.columns if column.name not in found]
-            # A run of an older version lacks some columns. A table of another kind lacks most columns.
+            # Up to 25 % of the columns may be missing, because a run of an older version lacks a few.
             if spec.columns[0].name in missing or len(missing) > len(spec.columns) / 4:
                 raise FolderError(f"{self.folder} is damaged: its table {name} has no column {missing[0]}")
         if list(self.flows["name"]) != self.scenario.flow_names:
             raise FolderError(f"{self.folder} is damaged: its tables contain other flows than its scenario.toml")
 
     def manifest(self) -> dict[str, Any]:
-        """The manifest's entries, which identify the run."""
+        """Returns the entries of the manifest, which identify the run."""
         return {
             "lopsided": _native.__version__,
             "name": self.scenario.name,
@@ -496,7 +495,7 @@ def checked_seed(seed: int) -> int:
 
 
 def _other_format(path: Path, text: str) -> str | None:
-    """Returns the name of the format of a file that is not TOML. The errors of a TOML parser would not help."""
+    """Returns `JSON` or `YAML` if the file looks like one of them. The errors of a TOML parser would not help."""
     begin = text.lstrip()
     if begin.startswith("{") or path.suffix == ".json":
         return "JSON"
@@ -519,7 +518,7 @@ def _read(path: Path) -> str:
         if path.is_dir():
             raise ScenarioError(f"{path} is a folder, not a scenario file", str(path))
         with path.open("rb") as file:
-            # The read is limited because devices and pipes report no size.
+            # The size of the read is limited, because devices and pipes report no size.
             content = file.read(_LARGEST_FILE + 1)
         if len(content) > _LARGEST_FILE:
             raise ScenarioError(

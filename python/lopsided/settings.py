@@ -14,7 +14,7 @@ Tables: TypeAlias = Mapping[str, Any]
 
 
 def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Returns each key with its value as TOML."""
+    """Returns pairs of a key and its value as TOML."""
     return [(key, setting_text(value)) for key, value in settings.items()]
 
 
@@ -27,7 +27,7 @@ def dotted_key(*words: str) -> str:
 
 
 def setting_text(value: Any) -> str:
-    """Returns a setting's value as TOML, but a string without quotes."""
+    """Returns a setting's value as TOML. A string is returned as it is, without quotes."""
     return value if isinstance(value, str) else _toml(value)
 
 
@@ -46,7 +46,7 @@ def scenario_text(tables: Tables) -> str:
             if not isinstance(table, Mapping):
                 raise UsageError(f"`{name}` is {table!r}: a scenario consists of tables, so write a dictionary")
             pairs = cast("Tables", table).items()
-            # Each key has its own line, so that the line number of an error identifies the key.
+            # One key per line, so that the line number of an error identifies the key.
             lines = [f"{_key(key)} = {_toml(value)}" for key, value in pairs if value is not None]
             parts += [f"[[{name}]]" if listed else f"[{name}]", *lines, ""]
     return "\n".join(parts)

@@ -49,10 +49,10 @@ ACC = {"stack.ack_policy": "acc", "stack.mark_duplicates": 3}
     [
         ({"stack.max_delack": 4}, ["`max_delack` has no effect here: set ack_policy to acc or"]),
         ({"stack.acks_per_rtt": 4, "stack.ack_policy": "acc"}, ["set ack_policy to tack or tarr"]),
-        (ACC, ["`mark_duplicates` marks ACKs in vain"]),
+        (ACC, ["`mark_duplicates` has no effect: no sender"]),
         ({**ACC, "stack.marked_retransmit": True}, []),
         ({"stack.marked_retransmit": True}, ["`marked_retransmit` has no effect: nothing marks"]),
-        ({"link.up.queue": {**FILTER, "fast_retransmit": 3}}, ["`fast_retransmit` marks ACKs in vain"]),
+        ({"link.up.queue": {**FILTER, "fast_retransmit": 3}}, ["`fast_retransmit` has no effect: no sender"]),
         ({"link.up.queue": {**FILTER, "fast_retransmit": 3}, "stack.marked_retransmit": True}, []),
         ({"stack.ecn_option": False}, ["`ecn_option` has no effect here: set ecn to accurate"]),
         ({"stack.ecn_expects_thinning": False, "stack.ecn": "on"}, ["`ecn_expects_thinning` has no effect here"]),

@@ -3,9 +3,9 @@
 The index `pcap/flows.csv` has one row per flow: the hosts, and the receiver's address and port. All connections of a
 flow use this port.
 
-`pcap/merged.pcapng` has the captures of all hosts, in order of time, with one interface per host. A packet occurs once
-for each host that sent or received it. Trace tools mistake the second copy for a retransmission, unless you select one
-interface (`frame.interface_name == "client"`).
+`pcap/merged.pcapng` contains the packets of all host captures in order of time, with one interface per host. A packet
+appears once for each host that sent or received it. Trace tools mistake the second copy for a retransmission, unless
+you select one interface (`frame.interface_name == "client"`).
 """
 
 from __future__ import annotations
@@ -78,8 +78,7 @@ _ETHERNET, _ETHERNET_HEADER, _INTERFACE_NAME, _TCP = 1, 14, 2, 6
 
 
 def merge(folder: Path) -> Path:
-    """Merges the captures of a folder's hosts in order of time. Packets with equal times are in the order of the host
-    names."""
+    """Merges the captures of a folder's hosts in order of time. Packets with equal times are sorted by host name."""
     target = folder / MERGED
     sources = sorted(folder.glob("host-*.pcapng"))
     interfaces: list[bytes] = []
@@ -109,7 +108,7 @@ def merge(folder: Path) -> Path:
 def arrivals(folder: Path, flow: Listed) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns the times in seconds and the payload bytes of a flow's data segments at its receiver, including
     duplicates."""
-    # This import is delayed because numpy loads slowly, and reading a scenario does not need numpy.
+    # Imported late, because numpy loads slowly and reading a scenario does not need it.
     import numpy as np
 
     file = np.memmap(folder / MERGED, dtype=np.uint8, mode="r")

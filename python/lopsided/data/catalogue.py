@@ -25,8 +25,8 @@ Unit = Literal[
 ]  # fmt: skip
 """The unit of a column.
 
-`tenths` is a duration in seconds with one decimal. `instant` is a point in time of a run, in seconds; `start` is the
-same, rounded to 0.01 s. `index` is a number from 0 to 1.
+`tenths` is a duration in seconds with one decimal. `instant` and `start` are points in time of a run, in seconds;
+`start` is rounded to 0.01 s. `index` is a number from 0 to 1.
 """
 
 
@@ -46,7 +46,7 @@ class Column:
         return self.unit != "text"
 
     def text(self, value: object) -> str:
-        """Formats the value for readers, in a suitable multiple of the unit."""
+        """Returns the value as text for readers, in a suitable multiple of the unit."""
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return "–"
         if isinstance(value, bool) or not isinstance(value, int | float):
@@ -106,7 +106,7 @@ _WRITERS: dict[Unit, Callable[[float], str]] = {
 
 @cache
 def run_tables() -> dict[str, TableSpec]:
-    """Returns the tables of a run, the most used first."""
+    """Returns the tables of a run. The most frequently used tables come first."""
     return _tables(_native.catalogue())
 
 
@@ -127,9 +127,9 @@ _INSTANTS: Mapping[str, Unit] = {
     **dict.fromkeys(("time_s", "outstanding_max_s"), "instant"),
     **dict.fromkeys(("start_s", "stop_s"), "start"),
 }
-"""Columns with points in time. These need more digits than durations.
+"""Columns that contain points in time, which need more digits than durations.
 
-Starts and stops of flows are rounded to hundredths of a second.
+Starts and stops of flows are rounded to 0.01 s.
 """
 
 

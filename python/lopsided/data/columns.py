@@ -17,7 +17,7 @@ _KINDS = {"u32": np.uint32, "u64": np.uint64, "f64": np.float64}
 
 
 def frame(columns: dict[str, tuple[str, Any]]) -> pl.DataFrame:
-    """Builds a frame from columns. Each column has a type and data: bytes in the machine's byte order, or texts."""
+    """Builds a frame from native columns. Each has a type and data: bytes in the machine's byte order, or strings."""
     return Columns(columns).frame()
 
 
@@ -101,7 +101,7 @@ class Columns(Lazy):
 
 
 def _picked(kind: str, data: Any, places: Sequence[int]) -> Any:
-    """Returns a copy of a column with only the given rows."""
+    """Returns a copy of a column that contains only the given rows."""
     if kind == "word":
         codes, words = data
         return np.frombuffer(codes, dtype=np.uint32)[places].tobytes(), words

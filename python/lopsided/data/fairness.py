@@ -34,7 +34,7 @@ class Fairness:
 
     @property
     def text(self) -> str:
-        """Describes the numbers for the whole run in one sentence."""
+        """A sentence that describes the numbers of the whole run."""
         parts = ["nothing was delivered" if self.jain is None else f"Jain's index {self.jain:.3f}"]
         if self.jain_max_min is not None:
             parts.append(f"of max-min shares {self.jain_max_min:.3f}")

@@ -20,8 +20,8 @@ def open_folder(folder: Path) -> int:
     """Returns a descriptor for locking the folder. Raises OSError if it is missing or a symbolic link."""
     if fcntl is not None:
         return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    # Windows cannot open a folder, and cannot rename a folder that contains an open file. There, the lock is a file
-    # next to the folder.
+    # Windows cannot open a folder, and cannot rename a folder that contains an open file. On Windows, the lock is
+    # therefore a file next to the folder.
     if folder.is_symlink() or not folder.is_dir():
         raise FileNotFoundError(folder)
     return os.open(_lock_file(folder), os.O_RDWR | os.O_CREAT)

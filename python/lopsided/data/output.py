@@ -36,8 +36,8 @@ immediately."""
 _LONGEST = 200
 """Maximum number of bytes of the original name that a hidden name contains. File systems allow 255 bytes per name."""
 _MARK_WITHIN = 8192
-"""Number of bytes in which `MARK` is searched. matplotlib writes metadata at the start of PNG and SVG, and at the end
-of PDF."""
+"""Number of bytes at the start and at the end of an image that are searched for `MARK`. matplotlib writes metadata at
+the start of PNG and SVG, and at the end of PDF."""
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 
@@ -129,7 +129,7 @@ def _staging(place: Path) -> Generator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         locks.close_folder(lock, folder)
-        # `rmdir` does not remove a folder that has files.
+        # `rmdir` fails if the folder contains files.
         with contextlib.suppress(OSError):
             for parent in missing:
                 parent.rmdir()
@@ -268,7 +268,7 @@ def told(place: Path, verb: str = "write") -> Generator[None]:
     except OSError as error:
         raise FolderError(f"cannot {verb} {_short(place)}: {error.strerror or error}") from error
     except ValueError as error:
-        # Python reports a NUL byte in a name this way.
+        # Python raises ValueError for a NUL byte in a name.
         if "null" not in str(error):
             raise
         raise FolderError(f"cannot {verb} {_short(place)}: a name cannot contain the character NUL") from error

@@ -55,10 +55,9 @@ class Lazy:
 
 
 class Rows(Lazy):
-    """Rows with the columns of `spec`, or without `spec`, with all columns that occur in a row. A missing value is
-    `None`.
+    """Rows in memory. The columns are those of `spec`; without `spec`, all columns that occur in a row.
 
-    As in a frame, integers in a column of floats become floats.
+    A missing value is `None`. As in a frame, integers in a column of floats become floats.
     """
 
     def __init__(self, rows: Iterable[Mapping[str, Any]], spec: TableSpec | None = None) -> None:
@@ -118,7 +117,7 @@ def _python(value: Any) -> Any:
 
 
 def _alike(values: list[Any], is_float: bool) -> list[Any]:
-    """Returns a column's values as plain numbers and texts. If one number is a float, all become floats."""
+    """Returns a column's values as plain numbers and strings. If one number is a float, all numbers become floats."""
     plain = [value if value is None or isinstance(value, _PLAIN) else _python(value) for value in values]
     if is_float or any(isinstance(value, float) for value in plain):
         return [float(value) if isinstance(value, int) and not isinstance(value, bool) else value for value in plain]

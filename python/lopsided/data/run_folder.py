@@ -7,12 +7,12 @@
     fairness.parquet    only if the scenario has a `[fairness]` table
     pcap/               only if the run wrote captures
 
-A study writes a manifest with its `kind`. The studies fairness and aqm write their tables as CSV, figures/ and
+A study writes a manifest with its `kind`. The studies `fairness` and `aqm` write their tables as CSV, figures/ and
 report.html. A suite of disciplines has one folder per section. A standard suite writes checks.csv, checks.parquet and
 report.html.
 
-A run folder is a folder with a manifest. The folder is always complete, because it is written elsewhere and then
-renamed. Files that the manifest does not list belong to the user. They stay when a run is replaced.
+A folder is a run folder if it has a manifest. Run folders are always complete, because they are written under another
+name and then renamed. Files that the manifest does not list belong to the user, and stay when a run is replaced.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lopsided.data import output
 from lopsided.errors import FolderError, NoRunFolderError
 
 FORMAT = 2
-"""Version of the folder's layout. It increases if an older reader would misread a new folder."""
+"""Version of the folder's layout. The version increases if older readers would misread a new folder."""
 
 MANIFEST = "manifest.json"
 
@@ -54,7 +54,7 @@ def writing(place: Path, *, overwrite: bool = False) -> Generator[Path]:
             raise FolderError(f"nothing was written for {place}")
         return _others(place, _files(folder))
 
-    # The check comes first, so that a rejected command changes nothing.
+    # This check comes first, so that a rejected command changes nothing.
     check(place, overwrite)
     with output.whole_folder(place, lambda: check(place, overwrite), keep) as folder:
         yield folder
@@ -104,8 +104,8 @@ def _others(place: Path, new: set[Path]) -> list[Path]:
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Writes the manifest. This function must be called last, because the manifest lists the files that exist at that
-    time."""
+    """Writes the manifest. Call this function last, because the manifest lists the files that exist at the time of the
+    call."""
     files = sorted(str(path) for path in _files(folder))
     text = json.dumps({"format": FORMAT, **manifest, "files": files}, indent=2)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
@@ -124,7 +124,7 @@ def check_run(folder: Path, manifest: Mapping[str, Any]) -> None:
     for name, kind in _KINDS.items():
         if not isinstance(manifest.get(name), kind):
             raise FolderError(f"{folder / MANIFEST} is damaged: `{name}` is missing or not of type {kind.__name__}")
-    # If a file is a named pipe, reading would block.
+    # Reading a named pipe would block.
     for path in (*folder.glob("*.parquet"), folder / "scenario.toml"):
         if not path.is_file():
             raise FolderError(f"{folder} is damaged: {path.name} is not a file")

@@ -14,7 +14,7 @@ from lopsided.data.table import Table
 from lopsided.errors import UsageError
 
 RunT = TypeVar("RunT")
-"""The type of the finished run. It is `Run`, which belongs to a higher layer."""
+"""The type of the finished run: `Run`. It belongs to a higher layer, so this module cannot import it."""
 
 
 class Running(Generic[RunT]):
@@ -103,5 +103,5 @@ class Running(Generic[RunT]):
     def _own_steps(self) -> _native.Steps:
         """Returns the native run. Raises an error in any thread except the one that started the run."""
         if threading.get_ident() != self._thread:
-            raise UsageError("a run in steps stays in the thread that started it: start another run in this thread")
+            raise UsageError("only the thread that started a run can advance it: start another run in this thread")
         return self._steps

@@ -1,7 +1,7 @@
 """Declares the tables of studies. `study_tables.csv` has their columns.
 
-A row of the file is a column; its first field names the tables that contain it. `*` means the columns of a run's table
-`flows`.
+Each row of the file declares a column. Its first field names the tables that contain the column. `*` stands for all
+columns of a run's table `flows`.
 """
 
 from __future__ import annotations

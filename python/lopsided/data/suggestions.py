@@ -1,5 +1,5 @@
-"""Parses lists of names, and suggests names for unknown ones: a different case, `-` for `_`, a similar word, a
-synonym."""
+"""Splits lists of names, and suggests a known name for an unknown one: a different case, `-` instead of `_`, a similar
+word, or a synonym."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SYNONYMS: Mapping[str, str] = {
     "scenarios": "examples",
     "studies": "papers",
 }
-"""Names that other programs use, and the names of the same things in lopsided."""
+"""Words of other programs, with lopsided's word for the same thing."""
 
 
 def names_in(text: str) -> list[str]:
@@ -38,7 +38,7 @@ def names_in(text: str) -> list[str]:
 
 
 def meant(word: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Returns the known name that was probably meant, if any."""
+    """Returns the known name that the user probably meant; `None` if no name is similar."""
     by_plain = {_plain(name): name for name in known}
     plain = _plain(word)
     synonym = SYNONYMS.get(plain)

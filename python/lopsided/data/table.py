@@ -168,7 +168,7 @@ class Table:
         return filled_in("Table.view")(self).html()
 
     def to_latex(self, *columns: str) -> str:
-        """Returns a LaTeX `tabular` (booktabs) with the given columns, or with all columns. Its values are scaled for
+        """Returns a LaTeX `tabular` (booktabs) with the given columns, or with all columns. The values are scaled for
         readers."""
         return filled_in("Table.view")(self, columns or None, most=len(self)).latex()
 
@@ -179,6 +179,6 @@ class Table:
 def number(value: Any, default: float = math.nan) -> float:
     """Returns a value of a numeric column as a float; `default` replaces null.
 
-    This conversion is necessary because the type of a polars value includes all cell types.
+    Type checkers need this conversion, because the declared type of a polars value includes all cell types.
     """
     return float(default if value is None else value)

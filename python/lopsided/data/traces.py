@@ -2,7 +2,7 @@
 
     lop.trace("host-server.pcapng").to_polars()
 
-A run's table `traces` has the same columns, measured at the sending hosts. Definitions follow tcptrace;
+The table `traces` of a run has the same columns, measured at the sending hosts. The definitions follow tcptrace;
 `crates/trace/src/flow.rs` lists the differences.
 """
 

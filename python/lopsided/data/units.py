@@ -34,7 +34,7 @@ class QueueLimit:
 def parse_rate(text: str | int) -> int:
     """Parses a rate such as `2.4M`, `196k`, `2400 kbit/s`, `1Gbps`, or a number, and returns bit/s.
 
-    Raises UsageError if the text is not a rate, or if the rate is outside of 1 bit/s to 1 Pbit/s.
+    Raises UsageError if the text is not a rate, or if the rate is below 1 bit/s or above 1 Pbit/s.
     """
     if not isinstance(text, str):
         return int(text)

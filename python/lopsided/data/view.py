@@ -38,12 +38,12 @@ class Heading:
 
 
 def words(*texts: str) -> list[Heading]:
-    """Returns the headings of columns that hold text."""
+    """Returns the headings of columns that contain text."""
     return [Heading(text, numeric=False) for text in texts]
 
 
 def numbers(*texts: str) -> list[Heading]:
-    """Returns the headings of columns that hold numbers."""
+    """Returns the headings of columns that contain numbers."""
     return [Heading(text) for text in texts]
 
 
@@ -107,13 +107,13 @@ def view(
     Parameters
     ----------
     columns
-        The columns to show, as far as the table has them; default: all.
+        The columns to show; names that are not in the table are ignored. Default: all.
     rows
         The rows to show; default: all.
     keys
         Number of leading columns that identify a row.
     most
-        Maximum number of rows to show. The caption states how many rows are omitted, and `where` to find them.
+        Maximum number of rows to show. The caption states the number of omitted rows, followed by `where`.
     """
     chosen = [table.column(name) for name in columns or table.columns if name in table.columns]
     shown = list(table.rows() if rows is None else rows)

@@ -1,7 +1,7 @@
 """Metrics of TCP on asymmetric and shared links, as functions on numpy arrays.
 
-The numbers may come from a simulation, Linux, a capture or a paper. Every function documents its units. It raises
-ValueError if the result would be meaningless.
+The numbers may come from a simulation, Linux, a capture or a paper. Every function documents its units, and raises
+ValueError if its result would be meaningless.
 """
 
 from .appendix import (

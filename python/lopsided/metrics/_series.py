@@ -1,7 +1,7 @@
-"""Checks the arrays of the metrics.
+"""Checks the arrays that are passed to the metrics.
 
-Metrics accept plain numpy arrays from any source. Some mistakes would give plausible but wrong numbers. These helpers
-reject them: columns of different lengths, decreasing times, and periods without data.
+Metrics accept numpy arrays from any source. Columns of different lengths, decreasing times, and periods without data
+could produce plausible but wrong numbers. The functions of this module reject such arrays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def series(time_s: ArrayLike, *values: ArrayLike) -> tuple[Array, ...]:
 
 
 def window(t0_s: float, t1_s: float) -> None:
-    """Raises ValueError unless the period has a positive length."""
+    """Raises ValueError if the period does not end after it starts."""
     if not t1_s > t0_s:
         raise ValueError(f"the window must end after it starts, got {t0_s} s to {t1_s} s")
 
@@ -44,13 +44,13 @@ def positive(name: str, value: float) -> None:
 
 
 def hold(time_s: Array, value: Array, at_s: Array) -> Array:
-    """Returns the last value at or before each time; before the first row, the first value."""
+    """Returns the value in force at each time: the last value at or before it, or the first value of the series."""
     rows = np.searchsorted(time_s, at_s, side="right") - 1
     return np.asarray(value[np.clip(rows, 0, value.size - 1)])
 
 
 def moving_mean(value: Array, width: int) -> Array:
-    """Returns the centred moving mean over `width` rows, or over the rows that exist at the ends."""
+    """Returns the centred moving mean over `width` rows. Near the ends, the mean covers fewer rows."""
     width = max(1, min(int(width), value.size))
     total = np.concatenate(([0.0], np.cumsum(value)))
     rows = np.arange(value.size)
@@ -60,8 +60,8 @@ def moving_mean(value: Array, width: int) -> Array:
 
 
 def correlation(a: Array, b: Array) -> float:
-    """Returns Pearson's correlation, or 0 if a column is constant."""
+    """Returns Pearson's correlation; 0 if a column is constant."""
     a, b = a - a.mean(), b - b.mean()
     scale = float(np.sqrt(np.dot(a, a) * np.dot(b, b)))
-    # A constant column has rounding noise of about 1e-16, which is not variation.
+    # In a constant column, rounding leaves a deviation of about 1e-16.
     return float(np.dot(a, b)) / scale if scale > 1e-12 else 0.0

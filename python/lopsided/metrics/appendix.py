@@ -1,8 +1,8 @@
-"""The averages of merritt2010's scripts (appendices E to J), for comparison with published numbers.
+"""Averages as merritt2010's scripts compute them (appendices E to J), for comparison with published numbers.
 
-The scripts average the rows of a log. The log has one row per write of 1,460 bytes, so busy periods weigh more. Two
-scripts estimate throughput as the mean window divided by the mean RTT (MER-A08). Columns have time in s, RTT in
-microseconds and windows in bytes, as in appendix C (MER-M15).
+The scripts average the rows of a log. The log has one row per write of 1,460 bytes, so busy periods have more weight.
+Two scripts estimate throughput as the mean window divided by the mean RTT (MER-A08). As in appendix C, times are in s,
+RTTs in microseconds, and windows in bytes (MER-M15).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .buffers import FULL_PACKET_BYTES
 
 @dataclass(frozen=True)
 class DownloadAverages:
-    """A row of appendix E without the buffer size (MER-M17)."""
+    """A row of appendix E (MER-M17), without the buffer size."""
 
     cwnd_both_bytes: float
     cwnd_alone_bytes: float
@@ -31,7 +31,7 @@ class DownloadAverages:
 def download_averages(
     time_s: ArrayLike, rtt_us: ArrayLike, cwnd_bytes: ArrayLike, split_s: float, downlink_bps: float
 ) -> DownloadAverages:
-    """Returns appendix E's means over the rows before `split_s`, when the upload joins, and over the rows after it.
+    """Returns appendix E's means over the rows before `split_s`, when the upload starts, and over the rows after it.
 
     Raises ValueError if there are no rows before or after the split.
     """
@@ -53,7 +53,7 @@ def download_averages(
 
 @dataclass(frozen=True)
 class UploadAverages:
-    """A row of appendix F without the buffer size (MER-M18)."""
+    """A row of appendix F (MER-M18), without the buffer size."""
 
     cwnd_bytes: float
     throughput_bps: float
@@ -72,7 +72,7 @@ def upload_averages(rtt_us: ArrayLike, cwnd_bytes: ArrayLike) -> UploadAverages:
 
 
 def window_over_rtt_bps(cwnd_bytes: float, rtt_us: float) -> float:
-    """Returns the throughput in bit/s as appendices E and F estimate it: mean window divided by mean RTT."""
+    """Returns the throughput in bit/s as in appendices E and F: the mean window divided by the mean RTT."""
     positive("RTT", rtt_us)
     return cwnd_bytes * 8.0 / (rtt_us / 1e6)
 
@@ -96,7 +96,7 @@ def estimated_buffer_packets(max_cwnd_down_bytes: int, max_cwnd_up_bytes: int, u
 
 @dataclass(frozen=True)
 class PerformanceRow:
-    """A row of appendix I without the buffer size (MER-M21)."""
+    """A row of appendix I (MER-M21), without the buffer size."""
 
     net: float
     down: float
@@ -104,9 +104,9 @@ class PerformanceRow:
 
 
 def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_bps: float) -> PerformanceRow:
-    """Returns appendix I's row: net goodput divided by net rate, and the same ratio per direction.
+    """Returns appendix I's row: net goodput divided by net rate, and the ratio of goodput to rate of each direction.
 
-    It has no minimum as in eq 1.2 (MER-A08).
+    Eq 1.2 uses the minimum of both directions instead (MER-A08).
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -117,17 +117,17 @@ def performance_row(down_bps: float, up_bps: float, downlink_bps: float, uplink_
 
 @dataclass(frozen=True)
 class RttVariability:
-    """A row of appendix J without the buffer size (MER-M22)."""
+    """A row of appendix J (MER-M22), without the buffer size."""
 
     variance_us2: float
     std_us: float
 
 
 def rtt_variability(time_s: ArrayLike, rtt_us: ArrayLike, start_s: float) -> RttVariability:
-    """Returns appendix J's row: population variance and standard deviation of the logged RTT from `start_s`.
+    """Returns appendix J's row: population variance and standard deviation of the logged RTT from `start_s` on.
 
-    The log has the kernel's smoothed RTT, which hides fast variation. `intervals.rtt_moments_ms` uses the RTTs of
-    packets instead. Raises ValueError if there are no rows.
+    The log contains the kernel's smoothed RTT, which hides fast variation. `intervals.rtt_moments_ms` uses the RTTs of
+    single packets instead. Raises ValueError if there are no rows.
     """
     time, rtt = series(time_s, rtt_us)
     late = rtt[time >= start_s]

@@ -1,7 +1,7 @@
 """Buffer sizes: the bandwidth-delay product, sizing rules, and merritt2010's bound for the uplink.
 
-Rates are in bit/s, times in seconds, windows in bytes, buffers in packets of 1,500 bytes unless a name says otherwise.
-Left out: buffer limits in bytes or memory cells.
+Rates are in bit/s, times in seconds, windows in bytes, and buffers in packets of 1,500 bytes unless a name says
+otherwise. The module does not cover buffer limits in bytes or memory cells.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def many_flow_buffer_packets(
 
 
 def drain_time_s(packets: float, rate_bps: float, packet_bytes: float = FULL_PACKET_BYTES) -> float:
-    """Returns the seconds in which a full buffer drains (merritt2010 table 5.1)."""
+    """Returns the time in seconds that a full buffer takes to drain (merritt2010 table 5.1)."""
     positive("rate", rate_bps)
     return packets * packet_bytes * 8.0 / rate_bps
 
@@ -51,9 +51,10 @@ def drain_time_s(packets: float, rate_bps: float, packet_bytes: float = FULL_PAC
 def two_way_phase(
     window_down_bytes: float, window_up_bytes: float, bdp_bytes: float
 ) -> Literal["in phase", "out of phase"]:
-    """Returns whether fixed windows are in phase (W_D <= W_U + 2 BDP) or out of phase (eqs 2.4, 2.5; MER-M07).
+    """Returns whether two flows with fixed windows are in phase (W_D <= W_U + 2 BDP) or out of phase.
 
-    The function follows the labels of the equations. The sentence after the equations swaps the two cases (MER-A01).
+    Source: merritt2010 eqs 2.4 and 2.5; MER-M07. The sentence after the equations swaps the two cases (MER-A01); this
+    function follows the equations.
     """
     return "in phase" if window_down_bytes <= window_up_bytes + 2.0 * bdp_bytes else "out of phase"
 
@@ -81,28 +82,29 @@ def uplink_buffer_bound_packets(
 def window_difference_for_bound_bytes(
     bound_packets: float, rtt_s: float, uplink_bps: float, packet_bytes: float = FULL_PACKET_BYTES
 ) -> float:
-    """Returns the difference W_D - W_U in bytes for which eq 6.6 yields this bound."""
+    """Returns the window difference W_D - W_U in bytes for which eq 6.6 yields the given bound."""
     return 2.0 * (bound_packets * packet_bytes + bandwidth_delay_product_bytes(uplink_bps, rtt_s))
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """The buffer size at which an estimate curve crosses the line "estimate = configured size" (merritt2010 figure
-    6.2)."""
+    """The buffer size at which the curve of estimates crosses the line "estimate = configured size" (merritt2010
+    figure 6.2)."""
 
     packets: float | None
-    """The first downward crossing, interpolated, in packets; `None` if there is none."""
+    """The first downward crossing in packets, interpolated; `None` if the curve never crosses downward."""
     every: tuple[float, ...]
-    """All crossings. If there are several, the threshold is not sharp."""
+    """All crossings. If there are several crossings, the threshold is not sharp."""
     side: Literal["crosses", "above", "below"]
-    """`above` if all estimates are at least their configured size, `below` if all are smaller, else `crosses`."""
+    """`above` if every estimate is at least its configured size, `below` if every estimate is smaller, else
+    `crosses`."""
 
 
 def diagonal_crossing(configured_packets: ArrayLike, estimated_packets: ArrayLike) -> Crossing:
-    """Finds the smallest buffer that is not below its own estimate (merritt2010 section 6.3, figure 6.2).
+    """Finds the smallest buffer size that is at least the estimate for this size (merritt2010 section 6.3, figure 6.2).
 
-    The columns have one row per configured size, in increasing order. Crossings are interpolated. Raises ValueError if
-    the columns have different lengths, or if the sizes do not increase.
+    The columns have one row per configured size, in increasing order. Raises ValueError if the columns have different
+    lengths, or if the sizes do not increase.
     """
     configured = np.asarray(configured_packets, dtype=np.float64)
     excess = np.asarray(estimated_packets, dtype=np.float64) - configured

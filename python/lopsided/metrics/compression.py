@@ -1,8 +1,8 @@
-"""Measures ACK compression: ACKs arrive closer together than the data left the bottleneck.
+"""Measures ACK compression: ACKs arrive closer together than the data segments left the bottleneck.
 
-A bottleneck spaces segments by their transmission time, and ACKs keep this spacing. If ACKs wait together in a reverse
-queue, they leave it back to back, and the sender answers with a burst (Zhang, Shenker, Clark 1991; merritt2010 sections
-2.2 and 5.1.2, MER-M24). Left out: the place on the path where compression happened.
+A bottleneck spaces segments by their transmission time, and the ACKs keep this spacing. If several ACKs wait in a
+reverse queue, they leave the queue back to back, and the sender answers with a burst (Zhang, Shenker, Clark 1991;
+merritt2010 sections 2.2 and 5.1.2, MER-M24). The measure does not show where on the path compression happened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ._series import positive, series
 
 @dataclass(frozen=True)
 class AckCompression:
-    """Statistics of how ACKs bunch."""
+    """Statistics of ACK compression."""
 
     compressed_share: float
     """Fraction of the bytes that compressed ACKs acknowledged: 0 (ACK-clocked) to 1.
@@ -27,10 +27,11 @@ class AckCompression:
     bursts: int
     """Number of bursts. A burst is a run of consecutive compressed ACKs."""
     mean_burst_bytes: float
-    """Mean number of bytes that a burst acknowledges, and that the sender may send at once; 0 without bursts."""
+    """Mean number of bytes that the ACKs of a burst acknowledge. The sender may send as many bytes at once; 0 without
+    bursts."""
     max_burst_bytes: float
     silent_share: float
-    """Fraction of the time in gaps that are longer than twice the transmission time of the acknowledged data."""
+    """Fraction of the time that lies in gaps longer than twice the transmission time of the acknowledged data."""
     longest_silence_s: float
 
 
@@ -48,15 +49,15 @@ def ack_compression(
     ----------
     time_s, acked_bytes
         One row per ACK: its time, and the cumulative number of acknowledged bytes. In sampled data, all ACKs of a
-        sample count as one. Rows without new data are ignored.
+        sampling interval count as one ACK. Rows without new data are ignored.
     bottleneck_bps
         The bottleneck's rate in the direction of the data, in bit/s.
     threshold
-        Largest gap of a compressed ACK, relative to the transmission time. With 0.5, framing overhead of a few percent
-        does not matter.
+        Largest gap before a compressed ACK, relative to the transmission time. At 0.5, framing overhead of a few
+        percent has no effect.
     skip
-        True for each row to leave out. For example, an ACK that ends a loss recovery acknowledges a whole window, but
-        is not compressed.
+        True for each row to ignore. For example, an ACK that ends a loss recovery acknowledges a whole window, but is
+        not compressed.
 
     Raises
     ------

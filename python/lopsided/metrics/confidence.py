@@ -1,8 +1,8 @@
 """The 95 % confidence interval of a mean by Student's t, for independent runs.
 
 Differences between kinds of runs, such as orders of arrival, are not random. `stratified_interval` uses only the spread
-within each kind (Cochran, Sampling Techniques, chapter 5, equal weights). Left out: intervals of medians, and samples
-of a single time series, which are not independent.
+within each kind (Cochran, Sampling Techniques, chapter 5, equal weights). The module does not cover intervals of
+medians, and samples of a single time series, which are not independent.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _T95 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131),
     *(2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
 )
-"""Quantiles for 1 to 30 degrees of freedom."""
+"""Two-sided 95 % quantiles for 1 to 30 degrees of freedom."""
 _NORMAL = 1.959964
 
 
 class Interval(NamedTuple):
-    """A mean and its 95 % half-width, which is NaN for fewer than two values."""
+    """A mean and the half width of its 95 % interval, which is NaN for fewer than two values."""
 
     mean: float
     half_width: float
     of: int
-    """Number of values."""
+    """Number of values in the mean."""
 
     @property
     def low(self) -> float:
@@ -39,7 +39,7 @@ class Interval(NamedTuple):
 
 
 def mean_interval(values: Iterable[float | None]) -> Interval:
-    """Returns the mean of the values that are not `None`, and its interval."""
+    """Returns the mean of the values and its interval. `None` and NaN are ignored."""
     known = [float(value) for value in values if value is not None and not math.isnan(value)]
     if not known:
         return Interval(math.nan, math.nan, 0)
@@ -51,7 +51,7 @@ def mean_interval(values: Iterable[float | None]) -> Interval:
 
 
 def stratified_interval(strata: Sequence[Iterable[float | None]]) -> Interval:
-    """Returns the mean of the strata's means. The interval comes from the spread within the strata.
+    """Returns the mean of the strata's means. The interval results from the spread within the strata.
 
     The function assumes the same variance in all strata. `half_width` is NaN if no stratum has two values.
     """

@@ -1,7 +1,7 @@
 """Fairness between flows: shares, max-min fairness, harm, convergence, and unequal RTTs.
 
 Rates may have any unit. Jain's index and the throughput ratio are in `performance`. The caller chooses the measurement
-period. Left out: utilities other than rate, delay and loss.
+period. The module covers only rate, delay and loss as utilities.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def max_min_rates(
 ) -> Array:
     """Returns the max-min fair rate of each flow, in the unit of the capacities; infinite if nothing limits the flow.
 
-    All rates grow together until a link is full or a flow reaches its limit. The rates of these flows are then fixed,
-    and the other rates grow further (progressive filling). Source: Bertsekas and Gallager, Data Networks, 1992, section
-    6.5.2.
+    All rates grow in parallel until a link is full or a flow reaches its limit. The rates of these flows are then
+    fixed, and the other rates grow further (progressive filling). Source: Bertsekas and Gallager, Data Networks, 1992,
+    section 6.5.2.
 
     Parameters
     ----------
     routes
         The links that each flow crosses, as indices into `capacities`.
     limits
-        The highest rate that each flow can use, for example because of its window; `None` without limits.
+        The highest rate that each flow can use, for example because of its window; `None` for a flow without a limit.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def max_min_rates(
 
 
 def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
-    """Returns each flow's rate divided by its fair rate. Jain's index can be computed from these ratios too.
+    """Returns each flow's rate divided by its fair rate. Jain's index can also be computed from these ratios.
 
     Source: Jain, Chiu, Hawe 1984 (x_i). Raises ValueError if a fair rate is not positive.
     """
@@ -87,11 +87,11 @@ def normalised_rates(rates: ArrayLike, fair: ArrayLike) -> Array:
 
 
 def harm_to_rate(alone: float, in_company: float) -> float:
-    """Returns the harm of other flows to a flow's rate: 0 (no harm) to 1 (the flow gets nothing).
+    """Returns the harm of other flows to a flow's rate: 0 (no harm) to 1 (the flow has no throughput).
 
-    Harm is (alone - in company) / alone, and 0 if the rate grows. The formula holds for any quantity for which larger
-    is better. Source: Ware, Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises ValueError
-    if a rate is negative.
+    `alone` is the rate without other flows, `in_company` the rate with other flows. Harm is (alone - in company) /
+    alone, and 0 if the rate grows. The formula holds for any quantity for which larger is better. Source: Ware,
+    Mukerjee, Seshan, Sherry, "Beyond Jain's Fairness Index", HotNets 2019. Raises ValueError if a rate is negative.
     """
     positive("the rate alone", alone)
     if not in_company >= 0:
@@ -100,9 +100,9 @@ def harm_to_rate(alone: float, in_company: float) -> float:
 
 
 def harm_to_cost(alone: float, in_company: float) -> float:
-    """Returns the harm of other flows to a delay, a loss rate or another cost: 0 to 1.
+    """Returns the harm of other flows to a delay, a loss rate or another cost: 0 (no harm) to 1.
 
-    Harm is (in company - alone) / in company, and 0 if the cost does not grow. For the source see `harm_to_rate`.
+    Harm is (in company - alone) / in company, and 0 if the cost does not grow. See `harm_to_rate` for the source.
     Raises ValueError if a value is negative.
     """
     if not (alone >= 0 and in_company >= 0):
@@ -111,10 +111,11 @@ def harm_to_cost(alone: float, in_company: float) -> float:
 
 
 def rtt_unfairness_exponent(rate_a: float, rate_b: float, rtt_a: float, rtt_b: float) -> float:
-    """Returns the exponent a in rate ~ 1 / RTT^a for two flows with unequal RTTs; 0 if the RTT does not matter.
+    """Returns the exponent a in rate ~ 1 / RTT^a for two flows with unequal RTTs; 0 if both rates are equal.
 
-    Reno's exponent is between 1 and 2, and 2 if losses hit both flows at once (Lakshman and Madhow, "The performance of
-    TCP/IP for networks with high bandwidth-delay products and random loss", IEEE/ACM Trans. Networking 5(3), 1997).
+    Reno's exponent is between 1 and 2, and 2 if a loss hits both flows at the same time (Lakshman and Madhow, "The
+    performance of TCP/IP for networks with high bandwidth-delay products and random loss", IEEE/ACM Trans. Networking
+    5(3), 1997).
     Raises ValueError if the RTTs are equal.
     """
     for name, value in (("rate", rate_a), ("rate", rate_b), ("RTT", rtt_a), ("RTT", rtt_b)):
@@ -150,7 +151,7 @@ def shares_over_time(
     if np.any(np.diff(time) < 0):
         raise ValueError("times must not decrease")
     positive("the window", window_s)
-    # The tolerance keeps a window that ends exactly at a limit, despite rounding.
+    # The tolerance includes a window that ends exactly at a limit, despite rounding.
     ends = time[(time >= t0_s + window_s - 1e-9) & (time <= t1_s + 1e-9)]
     columns: list[Array] = [counters[:, flow] for flow in range(counters.shape[1])]
     moved = np.column_stack([np.interp(ends, time, one) - np.interp(ends - window_s, time, one) for one in columns])
@@ -164,7 +165,7 @@ def convergence_time_s(
     """Returns the seconds from `since_s` until every flow stays near its target for `hold_s`; `None` if that never
     happens.
 
-    The hold time must end within the data.
+    The hold time must end within the data. The largest allowed distance from a target is `within` times the target.
 
     Parameters
     ----------
@@ -185,8 +186,8 @@ def convergence_time_s(
     For shares with equal targets, this is the delta-fair convergence time with delta = `within`: the time until two
     flows have shares of (1 + delta)/2 and (1 - delta)/2 (Bansal, Balakrishnan, Floyd, Shenker, "Dynamic behavior of
     slowly-responsive congestion control algorithms", SIGCOMM 2001; RFC 5166 section 2.3). The paper uses the first
-    crossing of smooth curves. The first crossing of a sawtooth is not convergence, so this function requires a hold
-    time.
+    crossing of smooth curves. A sawtooth can cross its target without converging, so this function also requires a
+    hold time.
 
     If targets are long-term means, this is the epsilon-convergence time with epsilon = 1 - `within` (Li, Leith,
     Shorten, "Experimental evaluation of TCP protocols for high-speed networks", IEEE/ACM Trans. Networking 15(5),

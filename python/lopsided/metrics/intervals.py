@@ -1,8 +1,8 @@
 """Means over any period of a run, from the columns of `samples`.
 
-*Counters* (`delivered_bytes`, `acked_bytes`, ...) only grow. Their differences are exact at sample times. *Interval
-sums* (`rtt_count`, `rtt_sum_ms`, `rtt_sumsq_ms2`) cover the interval that ends at the row's time, so their means are
-exact without a record of every packet.
+*Counters* (`delivered_bytes`, `acked_bytes`, ...) never decrease. Their differences are exact at sample times.
+*Interval sums* (`rtt_count`, `rtt_sum_ms`, `rtt_sumsq_ms2`) cover the interval that ends at the row's time. Means of
+these sums are therefore exact without a record of every packet.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ._series import Array, hold, positive, series, window
 def counter_rate_bps(time_s: ArrayLike, counter_bytes: ArrayLike, t0_s: float, t1_s: float) -> float:
     """Returns the mean rate in bit/s of a byte counter between two times, for example goodput from `delivered_bytes`.
 
-    The columns are in order of time. Before the first and after the last sample, the counter counts as constant. Raises
-    ValueError if the whole period is before the first or after the last sample. Source: MER-M02, as interpreted in
-    MER-A08.
+    The columns are in order of time. Before the first and after the last sample, the counter is assumed constant.
+    Raises ValueError if the whole period is before the first or after the last sample. Source: MER-M02, as interpreted
+    in MER-A08.
     """
     time, counter = series(time_s, counter_bytes)
     window(t0_s, t1_s)
@@ -65,10 +65,10 @@ def rtt_moments_ms(
     t0_s: float,
     t1_s: float,
 ) -> Moments:
-    """Returns the mean and standard deviation in ms of the packets' RTTs after `t0_s` and up to `t1_s`.
+    """Returns the number, mean and standard deviation in ms of the packets' RTTs after `t0_s` and up to `t1_s`.
 
-    A row covers the interval that ends at its time, so results are exact if `t0_s` is a sample time. The function
-    computes the population's standard deviation (appendix J, MER-M22). Raises ValueError if the period has no RTT.
+    A row covers the interval that ends at the row's time, so the result is exact if `t0_s` is a sample time. The
+    standard deviation is that of the population (appendix J, MER-M22). Raises ValueError if the period has no RTT.
     """
     time, count, total, squares = series(time_s, rtt_count, rtt_sum_ms, rtt_sumsq_ms2)
     window(t0_s, t1_s)
@@ -90,7 +90,7 @@ def time_mean(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> 
 
 
 def largest(time_s: ArrayLike, value: ArrayLike, t0_s: float, t1_s: float) -> float:
-    """Returns the largest sample in [t0, t1]. It misses peaks between samples (MER-M19).
+    """Returns the largest sample from `t0_s` to `t1_s`. Peaks between samples are missed (MER-M19).
 
     Raises ValueError if there are no samples.
     """

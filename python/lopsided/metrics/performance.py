@@ -22,10 +22,10 @@ def asymmetry_ratio(downlink_bps: float, uplink_bps: float) -> float:
 def min_normalised_goodput(
     goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
 ) -> float:
-    """Returns the smaller ratio of goodput to link rate of both directions, 0 to 1 (merritt2010 eq 1.2; MER-M02).
+    """Returns the ratio of goodput to link rate, 0 to 1, of the direction with the smaller ratio (eq 1.2; MER-M02).
 
-    Both directions count equally. If the upload of a 2400/196 kbit/s line stalls, the net goodput hardly changes, but
-    this metric is 0. Headers keep the metric below 1 (about 0.96 with full Ethernet frames).
+    Source: merritt2010. Both directions have equal weight. If the upload of a 2400/196 kbit/s line stalls, the net
+    goodput hardly changes, but this metric is 0. Headers keep the metric below 1 (0.96 with full Ethernet frames).
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -35,8 +35,8 @@ def min_normalised_goodput(
 def normalised_net_goodput(
     goodput_down_bps: float, goodput_up_bps: float, downlink_bps: float, uplink_bps: float
 ) -> float:
-    """Returns the sum of goodputs divided by the sum of rates, 0 to 1 (merritt2010 appendix I, `netPerformance`;
-    MER-M21)."""
+    """Returns the sum of both goodputs divided by the sum of both rates, 0 to 1 (merritt2010 appendix I,
+    `netPerformance`; MER-M21)."""
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
     return (goodput_down_bps + goodput_up_bps) / (downlink_bps + uplink_bps)
@@ -48,8 +48,9 @@ def padhye_throughput_bps(
     """Returns a Reno flow's throughput in bit/s at a loss rate (Padhye et al. 1998; havey2015 eq 2.1, HAV-M03).
 
     `loss` is the fraction of lost segments, above 0 and at most 1. `rto_s` is the retransmission timeout (Linux: at
-    least 200 ms). Left out: the receiver's window. The dissertation prints the formula without the cap `min(1, 3 sqrt(3
-    b p / 8))`. Both forms agree if the loss rate is a few percent. Raises ValueError if `loss` is out of bounds.
+    least 200 ms). The formula ignores the receiver's window. The dissertation prints the formula without the cap
+    `min(1, 3 sqrt(3 b p / 8))`; the two forms agree for loss rates of a few percent. Raises ValueError if `loss` is out
+    of bounds.
     """
     positive("segment size", segment_bytes)
     positive("round-trip time", rtt_s)
@@ -69,12 +70,13 @@ def two_way_performance_bound(
     ack_bytes: float = 66,
     segments_per_ack: float = 2,
 ) -> float:
-    """Returns the highest possible min-normalised goodput of a download and an upload without losses, 0 to 1.
+    """Returns the largest possible `min_normalised_goodput` of one download and one upload without losses, 0 to 1.
 
-    Assume that both goodputs are the same fraction p of the link rates. Each direction then carries data, headers, and
-    the ACKs of the other direction. The direction that fills first determines p. A higher value needs lost ACKs or more
-    segments per ACK. Sizes are bytes on the wire. The defaults describe full Ethernet frames with TCP timestamps, and
-    one ACK per two segments. The formula is our own; its ACK load is that of RFC 3449's normalised bandwidth ratio.
+    Assume that both goodputs are the same fraction p of the link rates. Each direction then carries its own data with
+    headers, and the ACKs of the other direction. The direction that fills first determines p. A higher value is only
+    possible with lost ACKs or more segments per ACK. Sizes are bytes on the wire. The defaults describe full Ethernet
+    frames with TCP timestamps, and one ACK per two segments. The formula is our own; its ACK load is that of RFC 3449's
+    normalised bandwidth ratio.
     """
     positive("downlink rate", downlink_bps)
     positive("uplink rate", uplink_bps)
@@ -90,15 +92,15 @@ def two_way_performance_bound(
 
 
 def throughput_ratio(rate_bps: float, reference_bps: float) -> float:
-    """Returns one rate divided by another, such as a download's rates with and without an upload. 0.5 means
-    "halved"."""
+    """Returns one rate divided by another, for example a download's rate with an upload divided by its rate without the
+    upload."""
     positive("reference rate", reference_bps)
     return rate_bps / reference_bps
 
 
 def jain_index(rates: ArrayLike) -> float:
-    """Returns Jain's fairness index of rates in any unit: 1 if all rates are equal, 1/n if one of n flows gets
-    everything.
+    """Returns Jain's fairness index of rates in any unit: 1 if all rates are equal, 1/n if only one of n rates is not
+    0.
 
     Raises ValueError if there are no rates, if a rate is negative, or if all are 0. Source: Jain, Chiu, Hawe 1984; used
     by balakrishnan1999 section 3.2.
@@ -115,7 +117,7 @@ def jain_index(rates: ArrayLike) -> float:
 
 
 def cwnd_efficiency_ratio(cwnd_down_bytes: float, cwnd_up_bytes: float) -> float:
-    """Returns the mean download window divided by the mean upload window, while both flows are active (MER-M27, after
-    Heusse et al.)."""
+    """Returns the download's mean window divided by the upload's mean window, while both flows are active (MER-M27,
+    after Heusse et al.)."""
     positive("upload window", cwnd_up_bytes)
     return cwnd_down_bytes / cwnd_up_bytes

@@ -1,8 +1,9 @@
-"""Measures whether a rate fluctuates periodically, and how deeply.
+"""Measures the regularity and the depth of a rate's fluctuations.
 
-In merritt2010 section 5.1.3, flows disturb each other "at random" if the uplink buffer is small, and periodically if it
-is large. This module has three independent measures: the autocorrelation's first peak, the strongest spectral line, and
-the regularity of dips. The measures do not show the cause of a disturbance, or which flow disturbs which.
+In merritt2010 section 5.1.3, flows disturb each other "at random" if the uplink buffer is small, and periodically if
+the buffer is large. This module has three independent measures: the first peak of the autocorrelation, the strongest
+spectral line, and the regularity of dips. The measures do not show the cause of a disturbance, or which flow disturbs
+which other flow.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from ._series import Array, moving_mean, positive
 
 @dataclass(frozen=True)
 class Periodicity:
-    """How regularly a series repeats."""
+    """The regularity with which a series repeats."""
 
     strength: float
-    """Highest autocorrelation after it first fell below 0: near 1 if periodic, near 0 if irregular."""
+    """Highest autocorrelation after it first falls below 0: near 1 if periodic, near 0 if irregular."""
     period_s: float | None
-    """Lag in seconds of this peak; `None` if there is no peak within a third of the record."""
+    """Lag in seconds of the highest autocorrelation; `None` if the first third of the lags has no peak."""
     noise_level: float
-    """Three standard errors of the autocorrelation of white noise. A lower strength is not significant."""
+    """Three standard errors of the autocorrelation of white noise. A strength below this level is not significant."""
     line_share: float
     """Fraction of the variance in the strongest spectral line and its neighbours; 1 for a pure tone."""
 
@@ -54,15 +55,15 @@ def autocorrelation(value: ArrayLike) -> Array:
 def periodicity(value: ArrayLike, step_s: float, *, trend_s: float | None = None) -> Periodicity:
     """Measures how periodic a uniformly sampled series is.
 
-    The record must contain three cycles. A constant series has strength 0. A sawtooth with a drifting period has a low
-    strength, although it may look periodic.
+    The record must contain at least three cycles. A constant series has strength 0. A sawtooth with a drifting period
+    has a low strength, although it may look periodic.
 
     Parameters
     ----------
     step_s
         The time between rows, in seconds.
     trend_s
-        Width in seconds of a moving mean that is subtracted first. Without this step, slow drift could hide a cycle.
+        Width in seconds of a moving mean that is subtracted first. Otherwise slow drift could hide a cycle.
 
     Raises
     ------

@@ -1,14 +1,15 @@
 """Measures whether two congestion windows move together (in phase) or in opposite directions (out of phase).
 
-merritt2010 compares traces by eye (MER-M24; terms of Zhang, Shenker and Clark, 1991). Sawtooths grow most of the time,
-so even unrelated windows mostly move in the same direction. Two measures correct for this chance agreement:
+merritt2010 compares traces by eye (MER-M24; terms of Zhang, Shenker and Clark, 1991). A sawtooth grows most of the
+time, so two unrelated windows also move in the same direction most of the time. Two measures correct for this chance
+agreement:
 
-- `correlation`: the correlation of both windows after slow trends are subtracted. It detects swings of about a sawtooth
-  period.
+- `correlation`: the correlation of both windows after slow trends are subtracted. It detects swings of about one
+  sawtooth period.
 - `agreement`: Cohen's kappa of the directions of movement over `scale_s`. It is 0 for unrelated windows. It detects
   simultaneous growth of any amplitude.
 
-Limits: the verdict for sawtooths with different periods is `neither`. One record cannot show whether a coincidence is
+The verdict for sawtooths with different periods is `neither`. One record cannot show whether a coincidence is
 systematic; repeat the run with other seeds.
 """
 
@@ -27,14 +28,14 @@ Verdict = Literal["in phase", "out of phase", "neither"]
 
 @dataclass(frozen=True)
 class Phase:
-    """How two windows move relative to each other."""
+    """The phase between two windows."""
 
     correlation: float
     """Pearson correlation of the detrended windows: +1 if they move together, -1 if they move in opposite
     directions."""
     agreement: float
-    """Cohen's kappa of the directions of movement over `scale_s`: 1 if always equal, 0 if unrelated, below 0 if
-    opposite."""
+    """Cohen's kappa of the directions of movement over `scale_s`: 1 if the directions are always equal, 0 if they are
+    unrelated, below 0 if they are opposite."""
 
     @property
     def score(self) -> float:
@@ -43,8 +44,7 @@ class Phase:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that follows from the score. Between -0.1 and 0.1 the verdict is "neither"; this threshold is our
-        own."""
+        """The verdict on the score: `neither` from -0.1 to 0.1. This threshold is our own."""
         return "in phase" if self.score > 0.1 else "out of phase" if self.score < -0.1 else "neither"
 
 
@@ -62,7 +62,7 @@ def window_phase(
 ) -> Phase:
     """Compares two congestion windows in any unit between two times.
 
-    Both windows are sampled every `step_s` and count as constant between rows. `scale_s` should be a few RTTs, and
+    Both windows are sampled every `step_s`, and are constant between rows. `scale_s` should be a few RTTs, and
     `trend_s` a few sawtooth periods. Raises ValueError if the period is shorter than 4 times `scale_s`.
     """
     window(t0_s, t1_s)
@@ -90,10 +90,10 @@ def window_lag(
     step_s: float = 0.1,
     trend_s: float = 30.0,
 ) -> tuple[float, float]:
-    """Returns the delay in seconds by which the second window follows the first, and their correlation at this delay.
+    """Returns the delay in seconds of the second window behind the first, and the windows' correlation at this delay.
 
     The function tries delays up to half of `trend_s` and up to a quarter of the record. If several delays correlate
-    almost equally, it returns the shortest.
+    almost equally, the function returns the shortest.
     """
     window(t0_s, t1_s)
     grid = np.arange(t0_s, t1_s, step_s)
@@ -110,7 +110,7 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """How often two windows are reduced at the same time."""
+    """The fraction of reductions that two windows have at the same time."""
 
     falls: int
     """Number of falls of the first window."""
@@ -123,7 +123,7 @@ class Coincidence:
 
     @property
     def lift(self) -> float:
-        """`share` divided by `chance`: 1 for unrelated windows; NaN if undefined."""
+        """`share` divided by `chance`: 1 for unrelated windows; NaN if `chance` is 0."""
         return self.share / self.chance if self.chance > 0 else float("nan")
 
 
@@ -173,7 +173,7 @@ def _level(grid: Array, time_s: ArrayLike, cwnd: ArrayLike) -> Array:
 
 
 def _agreement(a: Array, b: Array, rows: int) -> float:
-    """Returns Cohen's kappa of the windows' growth over `rows` rows; 0 if a window always or never grows."""
+    """Returns Cohen's kappa of the windows' growth over `rows` rows; 0 if a window always grows or never grows."""
     rows = max(rows, 1)
     up_a, up_b = a[rows:] > a[:-rows], b[rows:] > b[:-rows]
     share_a, share_b = float(up_a.mean()), float(up_b.mean())

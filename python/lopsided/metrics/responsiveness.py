@@ -1,10 +1,10 @@
 """Responsiveness of a loaded line in round trips per minute, and weighted percentiles.
 
 The definition is draft-ietf-ippm-responsiveness-08 ("Responsiveness under Working Conditions") without TLS: 1 minute
-divided by a delay. The result is the mean of two values: one for probes on separate connections, one for the
+divided by a delay. The result is the mean of two values: one for probes on separate connections, and one for the
 load-generating connections. Each delay is a mean without the slowest 5 %. `saturation` finds the end of the draft's
-test. The draft also sends requests on the loaded connections. This module uses the TCP RTT of these connections
-instead.
+test. The draft also sends requests on the load-generating connections; this module uses the TCP RTT of these
+connections instead.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def trimmed_mean(values: ArrayLike, weights: ArrayLike | None = None) -> float |
 
 
 def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[float]) -> list[float | None]:
-    """Returns weighted quantiles: for each share, the smallest value that reaches it; `None` if the total weight is
-    0."""
+    """Returns weighted quantiles: for each share, the smallest value whose cumulated weight reaches the share. The
+    quantiles are `None` if the total weight is 0."""
     order, share = _ordered(values, weights)
     if not len(order):
         return [None] * len(shares)
@@ -42,8 +42,8 @@ def weighted_quantiles(values: ArrayLike, weights: ArrayLike, shares: Sequence[f
 
 
 def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, load_ms: float | None) -> float | None:
-    """Returns the draft's responsiveness in round trips per minute, without TLS: the mean of the values for probes and
-    for loaded connections.
+    """Returns the draft's responsiveness in round trips per minute, without TLS: the mean of the value for probes and
+    the value for load-generating connections.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, lo
     Returns
     -------
     float or None
-        The responsiveness. If only the probes or only the loaded connections were measured, their value; `None` if
-        neither was measured.
+        The responsiveness. If only the probes or only the load-generating connections were measured, the value for
+        these; `None` if neither was measured.
     """
     foreign = [delay for delay in (connect_ms, answer_ms) if delay]
     delays = [sum(foreign) / len(foreign)] if foreign else []
@@ -68,14 +68,14 @@ def round_trips_per_minute(connect_ms: float | None, answer_ms: float | None, lo
 
 @dataclass(frozen=True)
 class Saturation:
-    """The end of the draft's test."""
+    """The interval in which the draft's test ends, and the reason."""
 
     interval: int
     """Last interval of the test, from 0."""
     goodput: bool
     """True if goodput was stable at the end."""
     responsiveness: bool
-    """True if responsiveness was stable too (high confidence). If false, time ran out."""
+    """True if responsiveness was also stable (high confidence). If false, the test ran out of time."""
 
 
 def saturation(
@@ -88,14 +88,14 @@ def saturation(
     """Finds the end of the draft's test (its section "Final Algorithm").
 
     Goodput is stable if the standard deviation of its last `mad` moving averages is at most `tolerance` times the last
-    average. From then on, the same rule decides whether responsiveness is stable.
+    average. After this point, the same rule decides whether responsiveness is stable.
 
     Parameters
     ----------
     bytes_in
         Bytes that the load delivered in each interval.
     responsiveness_at
-        Returns the responsiveness over an interval and the `mad - 1` before it.
+        Returns the responsiveness over an interval and the `mad - 1` intervals before it.
     """
     averages: list[float] = []
     found: list[float] = []
@@ -120,7 +120,7 @@ def _is_stable(values: Sequence[float], count: int, tolerance: float) -> bool:
 
 
 def _ordered(values: ArrayLike, weights: ArrayLike | None) -> tuple[Array, Array]:
-    """Returns the values with positive weight in ascending order, and the fraction of the weight up to each value."""
+    """Returns the values with positive weight in ascending order, and each value's fraction of the total weight."""
     found = np.asarray(values, dtype=np.float64)
     weight = np.ones_like(found) if weights is None else np.asarray(weights, dtype=np.float64)
     known = ~np.isnan(found) & (weight > 0)

@@ -1,4 +1,4 @@
-"""Measures whether one quantity rises with another, without assuming a straight line."""
+"""Measures whether one quantity increases with another. The relation need not be linear."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from ._series import Array, correlation
 
 
 def rank_correlation(x: ArrayLike, y: ArrayLike) -> float:
-    """Returns Spearman's rank correlation: +1 if y always rises with x, -1 if y always falls, 0 if x or y is constant.
+    """Returns Spearman's rank correlation: +1 if y always increases with x, -1 if y always decreases, 0 if x or y is
+    constant.
 
     Equal values share their mean rank. Raises ValueError if the lengths differ or a value is missing.
     """

@@ -4,9 +4,9 @@
     found.lines        # one row for each line: both means, the paired difference with its 95 % interval, a verdict
 
 For each line and seed, both builds run in turn over the same line with the same random numbers. The comparison is
-paired: the 95 % interval is the interval of the differences. The order of the builds alternates, so that a slow change
-of the machine's speed cancels out. Client and server run at the ends of the line (`emulate --server`). A run ends when
-its client exits, at the time limit, or when this process ends.
+paired: the 95 % interval is computed from the differences within the pairs. The order of the builds alternates, so that
+a slow change of the machine's speed cancels out. Client and server run at the ends of the line (`emulate --server`). A
+run ends when its client exits, at the time limit, or when this process ends.
 
 Time, bytes and queueing delay are measured at the line. The output of the programs is not evaluated.
 """
@@ -45,7 +45,7 @@ METRICS = {
     "down_delay": "down_sojourn_p95_ms",
     "up_delay": "up_sojourn_p95_ms",
 }
-"""The metrics, and the columns that contain them. Smaller values are better."""
+"""The table column of each metric. Smaller values are better."""
 
 _ENDED_BY_SIGNAL = {128 + number for number in (1, 2, 3, 15)}
 _TIMED_OUT = 124
@@ -310,7 +310,7 @@ def _judged(line: str, rows: Sequence[Row], metric: str, margin: float) -> Row:
 
 
 def verdict(fails: bool, change: float | None, half_width: float | None, margin: float) -> str:
-    """Returns `failed`, `worse`, `better`, `same` or `unsure`. The decision depends on the interval and the margin."""
+    """Returns the verdict on a line. It is `worse` or `better` only if the whole interval is beyond the margin."""
     if fails:
         return "failed"
     if change is None or half_width is None or half_width != half_width:

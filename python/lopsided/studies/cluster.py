@@ -8,8 +8,8 @@ A sweep becomes a partitioned Parquet dataset. A batch is a range of numbered ru
 - Another worker repeats the batch of a killed worker.
 - The client holds only unfinished batches in memory.
 
-A failed run is listed in `failed.csv`, and the others continue. Within the context manager `using`, other studies also
-run their jobs on the workers. Left out: user code that the workers cannot import, and the kernel world.
+A failed run is listed in `failed.csv`, and the other runs continue. Within the context manager `using`, other studies
+also run their jobs on the workers. User code that the workers cannot import and the kernel world are not supported.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 FAILED = "failed.csv"
 _BATCH_S = 2.0
-"""Target duration of a batch in seconds. It limits the work that is lost if a worker is killed."""
+"""Target duration of a batch in seconds. Short batches limit the work that is lost if a worker is killed."""
 _FIRST_BATCH = 4
 _LARGEST_BATCH = 2000
 _WORKERS_S = 20.0
 """Seconds to wait for the first worker of the scheduler."""
 _CLOSE_S = 2.0
 _DEATHS = 3
-"""Number of workers that may die before the batch counts as the cause."""
+"""Number of workers that may die while they run a batch. After that, the batch counts as failed."""
 
 Progress = Callable[[float], object]
 
@@ -206,10 +206,11 @@ def sweep(
     start_jitter: str | float | None = None,
     progress: Progress | None = None,
 ) -> Swept:
-    """Runs a sweep on the client's workers into `folder`, or continues it there.
+    """Runs a sweep on the client's workers and writes the results to `folder`. Continues the folder's sweep if there is
+    one.
 
     The rows are those of `studies.sweep.sweep`, with an additional first column `run` that contains the run's number.
-    Start times vary as in that function. Raises UsageError if there is no axis.
+    Start times vary as in `studies.sweep.sweep`. Raises UsageError if there is no axis.
     """
     plan = _Plan.of(scenario, axes, repeat)
     # An invalid setting raises an error here, before the first run.
@@ -250,7 +251,7 @@ def _jitter(client: Any, plan: _Plan, asked: str | float | None) -> float:
     """Returns the range of the random start offset in seconds, as `starts.varied` would choose it."""
     tried: list[Scenario] = []
     for number in range(0, min(plan.runs, starts.MOST_TRIALS * plan.repeat), plan.repeat):
-        # Settings may be valid alone and invalid together. Such a run fails later and is listed.
+        # Two settings may be valid alone and invalid in combination. Such a run fails later and is listed as failed.
         with suppress(LopsidedError):
             tried.append(plan.scenario.with_(**plan.run(number)[1]))
     if not tried:
@@ -276,7 +277,7 @@ def _checked(scenario: Scenario, name: str, arm: sweeps.Arm) -> None:
     try:
         scenario.with_(**arm.settings)
     except LopsidedError:
-        # A setting may be valid only together with another axis. Otherwise its run fails later and is listed.
+        # A setting may be valid only together with another axis. Otherwise its run fails later and is listed as failed.
         if len(arm.settings) == 1 and name in arm.settings:
             raise
 

@@ -1,9 +1,9 @@
 """Writes commands that set an uplink buffer or a queue discipline on real equipment, and commands that remove it.
 
-The commands must never cut off the user's network. On Linux, they run in a shell that stops at the first error. The
-last command redirects traffic to a device that is up. This device is not `ifb0`, because the ifb module creates `ifb0`
-on every machine. `tests/python/test_device_configs.py` runs them on user-mode Linux. The commands for OpenWrt and Cisco
-IOS are untested.
+The commands must not interrupt the user's network access. On Linux, they run in a shell that stops at the first error.
+Only the last command redirects traffic, and its target is a device that is up. This device is not `ifb0`, because the
+ifb module creates `ifb0` on every machine. `tests/python/test_device_configs.py` runs the commands on user-mode Linux.
+The commands for OpenWrt and Cisco IOS are untested.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Shaped:
     @property
     def frames_bps(self) -> int:
         """Rate in bit/s for a shaper that counts Ethernet frames. The rate is exact if all packets are full-sized."""
-        # If the line has no framing, its rate counts IP packets.
+        # The rate of a line without framing counts IP packets.
         return math.floor(SHAPED_SHARE * self.line_bps * _FRAME_BYTES / self.wire_bytes)
 
     @property
@@ -103,8 +103,8 @@ def configs(up: Shaped, packets: int, interface: str) -> tuple[DeviceConfig, ...
 
 
 def _script(*commands: str) -> str:
-    """Wraps commands in a new shell that stops at the first error. In the user's own shell, `set -e` would end that
-    shell."""
+    """Runs the commands in a new shell that stops at the first error. In the user's own shell, `set -e` would end the
+    user's session."""
     return "\n".join(["sudo sh -ex <<'END'", *commands, "END"])
 
 
@@ -218,8 +218,8 @@ def _time(text: str) -> str:
 
 
 _CAKE_WAYS = ("nat dual-dsthost ingress", "nat dual-srchost")
-"""CAKE's keywords for a home router, for downlink and uplink. They give fairness between the hosts behind the router's
-NAT. With `ingress`, dropped packets also count, because they have already crossed the line.
+"""CAKE's keywords for a home router, for downlink and uplink. They provide fairness between the hosts behind the
+router's NAT. With `ingress`, dropped packets also count, because they have already crossed the line.
 """
 
 
@@ -241,7 +241,7 @@ def _tc(name: str, line: tuple[Shaped, Shaped], settings: tuple[Settings, Settin
             *incoming,
             *outgoing,
             f"tc qdisc add dev {device} handle ffff: ingress",
-            # This prints nothing if the device is down. A device that is down would lose the redirected traffic.
+            # This command fails if the device is down, because redirected traffic would then be lost.
             f"ip -oneline link show dev {ifb} up | grep {ifb}",
             f"tc filter add dev {device} parent ffff: protocol all prio 1 matchall action mirred egress redirect "
             f"dev {ifb}",
@@ -258,7 +258,7 @@ def _shaper(name: str, device: str, shaped: Shaped, settings: Settings, way: str
         ]
     return [
         f"tc qdisc replace dev {device} root handle 1: htb default 1",
-        # The quantum has no effect on a single class, but with the default quantum the kernel warns on fast lines.
+        # The quantum has no effect on a single class. With the default quantum, the kernel warns on fast lines.
         f"tc class replace dev {device} parent 1: classid 1:1 htb rate {shaped.frames_bps}bit quantum {_FRAME_BYTES}",
         f"tc qdisc replace dev {device} parent 1:1 handle 10: {name} {words}",
     ]

@@ -1,6 +1,6 @@
 """Finds valid settings that are probably mistakes, such as a rate of 196 bit/s.
 
-Each such setting gives a sentence to print. No setting is rejected.
+The functions return one sentence to print for each such setting. No setting is rejected.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def doubts(scenario: Scenario) -> list[str]:
 
 
 class _Condition(NamedTuple):
-    """A setting of a part that some values of another setting disable."""
+    """A setting of a part that has no effect if another setting has certain values."""
 
     part: str
     setting: str
@@ -87,7 +87,7 @@ _CONDITIONS = (
 
 
 def _idle_part_settings(scenario: Scenario) -> list[str]:
-    """Warns of settings of a queue, stage, line or transport that its other settings do not use."""
+    """Returns warnings about settings of a queue, stage, line or transport that have no effect."""
     resolved = scenario.resolved
     transports = [{"quic": flow["transport"]} for flow in resolved["flows"] if flow["transport"]["kind"] == "quic"]
     found = [
@@ -106,7 +106,7 @@ _READERS = {"ack_filter", "ack_thinning", "ack_reconstruct", "ack_expand", "ack_
 
 
 def _blind_parts(scenario: Scenario) -> list[str]:
-    """Warns of parts that read TCP headers if all connections use QUIC, because the ACKs of QUIC are encrypted."""
+    """Returns warnings about parts that read TCP headers if all connections use QUIC, whose ACKs are encrypted."""
     flows = [flow for flow in scenario.resolved["flows"] if flow["app"]["kind"] != "udp"]
     if not flows or any(flow["transport"]["kind"] == "tcp" for flow in flows):
         return []
@@ -126,7 +126,7 @@ def _blind_parts(scenario: Scenario) -> list[str]:
 
 
 def _half_compaction(scenario: Scenario) -> list[str]:
-    """Warns if the network has only one part of ACK compaction (RFC 3449, section 5.3.2)."""
+    """Returns a warning if ACK compaction lacks its filter or its expander (RFC 3449, section 5.3.2)."""
     parts = list(_tables(scenario.resolved["links"]))
     filters = [part for part in parts if part.get("kind") == "ack_filter"]
     describes = any(part["prefix"] != "none" for part in filters)
@@ -148,7 +148,7 @@ _ACK_POLICIES = {
 
 
 def _idle_stack_settings(scenario: Scenario) -> list[str]:
-    """Warns of stack settings that have no effect."""
+    """Returns warnings about stack settings that have no effect."""
     stacks = _stacks(scenario)
     found = [
         f"`{setting}` has no effect here: set ack_policy to {' or '.join(policies)}"
@@ -175,7 +175,7 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         "fast_retransmit": any(part["fast_retransmit"] for part in filters),
     }
     if not any(stack["marked_retransmit"] for stack in stacks):
-        found += [f"`{name}` marks ACKs in vain: no sender has marked_retransmit" for name in setters if setters[name]]
+        found += [f"`{name}` has no effect: no sender has marked_retransmit" for name in setters if setters[name]]
     elif not any(setters.values()):
         found.append("`marked_retransmit` has no effect: nothing marks ACKs (mark_duplicates, fast_retransmit)")
     # Many stacks have the same settings, so each sentence is reported once.
@@ -189,7 +189,7 @@ def _stacks(scenario: Scenario) -> list[Mapping[str, Any]]:
 
 
 def _readers(part: Any) -> Iterator[str]:
-    """Yields the part and its inner parts, if they act on TCP's ACKs."""
+    """Yields the kinds of the part and its inner parts that act on TCP's ACKs."""
     for table in _tables(part):
         if table.get("kind") in _READERS:
             yield table["kind"]
@@ -264,7 +264,7 @@ def _of_direction(name: str, direction: Direction) -> list[str]:
 
 
 def idle_settings(scenario: Scenario) -> list[str]:
-    """Returns a note for each changed setting that has no effect."""
+    """Returns a note for each changed setting that has no effect on the scenario."""
     text, name, changes = scenario.source
     whole = scenario.to_toml()
     found: list[str] = []

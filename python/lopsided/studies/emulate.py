@@ -15,12 +15,12 @@ from lopsided.studies.inventory import check_preset
 
 @dataclass(frozen=True)
 class LineOptions:
-    """The line that the options of the command describe."""
+    """The options that describe an emulated line."""
 
     scenario: Path | None = None
     """A scenario file. Its flows run only with --flows."""
     flows: bool = False
-    """Runs the scenario's flows too, in real time, with simulated TCP or QUIC. A flow without `stop` lasts until the
+    """Also runs the scenario's flows, in real time, with simulated TCP or QUIC. A flow without `stop` lasts until the
     command ends."""
     preset: str | None = None
     """An access line by name, such as docsis31-1000-35."""
@@ -43,9 +43,9 @@ class LineOptions:
     trace_up: Path | None = None
     """Trace of the uplink, in the same format."""
     inside: str | None = None
-    """Host of the scenario in whose place the command runs; default: client."""
+    """Host of the scenario that the command replaces; default: client."""
     outside: str | None = None
-    """Host of the scenario in whose place the outside network is; default: server."""
+    """Host of the scenario that the outside network replaces; default: server."""
     server: str | None = None
     """Shell command of a server that runs at the far end, at $LOPSIDED_GATEWAY, instead of the network. The server has
     no other network. The command behind the line starts when the server has opened a port."""
@@ -73,11 +73,11 @@ class Emulated:
     """One row per flow that ran in parallel with the command."""
     duration_s: float
     late_us: dict[str, float] = field(default_factory=dict[str, float])
-    """Delay in microseconds from the time at which a packet should depart to its departure: `p50`, `p99`, `max`."""
+    """Delay in microseconds of the departure of packets after their scheduled time: `p50`, `p99`, `max`."""
     refused_packets: int = 0
-    """Number of packets that crossed the line and that the kernel then refused."""
+    """Number of packets that the kernel refused after they had crossed the line."""
     starved_flows: int = 0
-    """Number of connections that got no file descriptor, and of datagram flows whose descriptor was reused."""
+    """Number of connections without a file descriptor, plus datagram flows whose descriptor was reused."""
 
 
 def emulate(
@@ -100,7 +100,7 @@ def emulate(
     options = [*line.arguments(), *(f"--set={setting}" for setting in settings), f"--seed={seed}"]
     options += [f"--pcap={pcap}"] * (pcap is not None) + ["--overwrite"] * overwrite + ["--no-meter"] * (not meter)
     exit_code, tables, facts = _native.emulate([*options, "--", *command])
-    # This import is late, so that the command starts without delay.
+    # Imported late, so that the command starts without delay.
     from lopsided.data import columns
 
     specs = run_tables()

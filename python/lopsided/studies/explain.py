@@ -1,14 +1,14 @@
 """Explains one flow: the events of its TCP in order, with their causes.
 
-    story = explain.of_run(Run.load("runs/adsl"), "download", from_s=12, to_s=14) story.episodes     # each time the
-    sender left the open state: what was lost, what was reduced, how it ended story.limited_s # what limited the sender,
-    and for how long
+    story = explain.of_run(Run.load("runs/adsl"), "download", from_s=12, to_s=14)
+    story.episodes     # the periods outside the open state: losses, window reductions, and how each period ended
+    story.limited_s    # the limits of the sender, and the seconds for which each limit applied
 
 If a simulated run has no recorded events, it is repeated with the same seed and digest. For a run on Linux, captures at
 the hosts (`run --pcap`) show retransmissions, congestion states and the reasons for ACKs. Samples of TCP_INFO show
 windows and limits. Without captures, the samples also show states and retransmissions, but no reasons.
 
-Left out: pauses of the application, and datagrams.
+Pauses of the application and datagrams are not explained.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MOST_PACKETS = 3_000_000
 """Maximum number of packets of a run for which individual packets are recorded."""
 _BACK = ("open", "closed")
 _SEGMENT_BYTES = 1500
-"""If a window has less than this number of free bytes, it limits the sender."""
+"""A window limits the sender if it has less than this number of bytes free."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Episode:
     """The congestion states in order. The first state is `open`."""
     cause: str
     end: str = ""
-    """The reason why the episode ended; empty if the episode lasts beyond the period."""
+    """The reason for the end of the episode; empty if the episode lasts beyond the period."""
     lost: Counter[str] = field(default_factory=Counter[str])
     """Number of segments that were marked lost, by rule."""
     retransmitted: int = 0
@@ -85,7 +85,7 @@ class Connection:
     episodes: list[Episode]
     moments: list[Moment]
     limited_s: dict[str, float]
-    """Seconds for which each limit applied to the sender."""
+    """Seconds for which each limit applied to the sender, by limit."""
     acks: Counter[str]
     """Number of pure ACKs of the receiver, by reason."""
 
@@ -267,7 +267,7 @@ def _absorb(episode: Episode, events: Iterable[Row]) -> None:
 
 
 def _alone(event: Row) -> str:
-    """Describes an event in the open state; empty if a single event of this kind has no meaning."""
+    """Returns a description of an event outside all episodes; empty for kinds of events that are not described."""
     kind, reason = event["event"], event["reason"]
     if kind == "state":
         return f"{event['from']} to {event['to']}"
@@ -287,7 +287,7 @@ def _alone(event: Row) -> str:
 
 
 def _limits(sender: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns how long each limit applied. A limit applies from its event to the next event."""
+    """Returns the seconds for which each limit applied. A limit applies from its event to the next such event."""
     sums: defaultdict[str, float] = defaultdict(float)
     limit, since = "", 0.0
     for event in sender:
@@ -330,7 +330,7 @@ def of_samples(
 
 
 def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
-    """Adds the window reduction: from the last sample before the episode to the smallest window in the episode."""
+    """Adds the window reduction from the last sample before the episode to the smallest window in the episode."""
     before = bisect_right(samples, episode.begin_s, key=itemgetter("time_s")) - 1
     after = bisect_left(samples, episode.end_s, key=itemgetter("time_s"))
     least = min((row["cwnd_bytes"] for row in samples[before + 1 : after + 1]), default=0)
@@ -339,8 +339,8 @@ def _add_reduction(episode: Episode, samples: Sequence[Row]) -> None:
 
 
 def _sampled_limits(samples: Sequence[Row], begin: float, end: float) -> dict[str, float]:
-    """Returns how long each limit applied, computed from samples. A window is the limit if it has less than one segment
-    free."""
+    """Returns the seconds for which each limit applied, computed from samples. A window limits the sender if less than
+    one segment of the window is free."""
     sums: defaultdict[str, float] = defaultdict(float)
     for last, row in pairwise(samples):
         if last["state"] in ("closed", "udp"):

@@ -1,7 +1,7 @@
 """Infers a flow's TCP events from captures of runs on Linux.
 
-The native module infers the events. `crates/trace/src/inferred.rs` explains the rules, and lists events that packets do
-not show. Windows come from the run's samples.
+The native module infers the events. `crates/trace/src/inferred.rs` explains the rules, and lists the events that cannot
+be inferred from packets. Windows come from the run's samples.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Explains a probe's flow from logged TCP_INFO samples and a capture at its sender.
 
 `probe send --out` writes the log as .csv or .parquet. A capture adds the time and timer of each retransmission. The
-flow must be an upload, because the sink sends downloads. Left out: the reasons for ACKs, and queue lengths. Neither can
-be measured at a sender.
+flow must be an upload, because the sink sends the downloads. The reasons for ACKs and queue lengths are unknown,
+because they cannot be measured at a sender.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lopsided.studies import explain
 from lopsided.studies.explain_captures import Captured
 
 _NO_WINDOW = 1 << 50
-"""Receive window in bytes that is assumed if the kernel does not report it. It is too large to be a limit."""
+"""Receive window in bytes that is assumed if the kernel does not report the window: too large to be a limit."""
 _NEEDED = ("flow", "direction", "port", "time_s", "state", "in_flight_bytes", "cwnd_bytes", "send_window_bytes")
 
 

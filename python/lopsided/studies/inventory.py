@@ -18,7 +18,7 @@ from lopsided.errors import UsageError
 
 @dataclass(frozen=True)
 class Entry:
-    """A name. `text` has its description and, if there is one, its source."""
+    """A name with its description. The description includes the source, if there is one."""
 
     name: str
     text: str = ""
@@ -42,7 +42,7 @@ ACK_POLICIES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Group:
-    """All names of one kind. `use` shows the option or key that takes them."""
+    """All names of one kind. `use` shows the option or key that accepts the names."""
 
     name: str
     text: str
@@ -51,14 +51,14 @@ class Group:
 
 
 def check_preset(name: str) -> None:
-    """Raises UsageError if there is no such access line."""
+    """Raises UsageError if there is no access line of this name."""
     known = [known for known, *_ in _native.presets()]
     if name not in known:
         raise UsageError(f"no preset is called {name!r}; {choices(name, known, likeness=0.4)}")
 
 
 def groups() -> list[Group]:
-    """Returns all groups except the papers, because this module must not import their package."""
+    """Returns all groups except the papers, whose package this module must not import."""
     found = [
         Group(
             "controls",

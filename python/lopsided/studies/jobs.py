@@ -45,7 +45,7 @@ class Divided:
     what: str
     """Identifies the quantity that is measured, such as the goals of a search."""
     goes_on: bool = False
-    """True if later runs depend on the results of these. Each shard then needs all measurements."""
+    """True if later runs depend on the results of these runs. Each shard then needs all measurements."""
 
 
 Kept = Callable[[Sequence[Job], Callable[[Sequence[int]], Iterator[tuple[int, Any]]], Divided], list[Any]]
@@ -146,7 +146,8 @@ def check_count(runs: int) -> None:
 
 
 def repeated(scenarios: Sequence[Scenario], first: int, times: int) -> list[Job]:
-    """Returns each scenario with `times` seeds from `first`. Raises UsageError if there are too many runs."""
+    """Returns one job per scenario and seed, with `times` seeds from `first` on. Raises UsageError if there are too
+    many runs."""
     of_seeds = seeds(first, times)
     check_count(len(scenarios) * times)
     return [Job(scenario, seed) for scenario in scenarios for seed in of_seeds]

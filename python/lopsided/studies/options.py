@@ -42,11 +42,11 @@ METRIC_COLUMNS = {
     "jain": "jain",
     "performance": "performance",
 }
-"""The column of each metric except goodput. The numeric columns of a table are metrics too."""
+"""The table column of each metric except goodput. The numeric columns of a table are also metrics."""
 METRICS = ("goodput", *METRIC_COLUMNS)
 """The named metrics of a sweep."""
 CHECK_LINES_TRIED = ("adsl2plus-16-1", "docsis30-100-10", "lte-50-15", "wifi5-400-400")
-"""Access lines on which `check` compares two builds."""
+"""Access lines on which `check` compares two builds by default."""
 CHECK_METRIC = "time"
 """The metric that `check` compares by default."""
 CHECK_REPEAT = 5
@@ -161,6 +161,6 @@ class SizeOptions:
 
 
 def from_arguments(kind: type[T], arguments: Mapping[str, Any]) -> T:
-    """Returns options from the arguments of a function (`locals()`). An argument with the name of a field gives the
-    field its value."""
+    """Returns options from the arguments of a function (`locals()`). Each argument sets the field with the same
+    name."""
     return kind(**{each.name: arguments[each.name] for each in fields(cast("Any", kind))})

@@ -14,7 +14,7 @@ direction in the other run. Times and numbers count from the connection's first 
 The default tolerance is 0.1 ms. The kernel's clock and shapers cause errors of a few microseconds. A real difference
 shifts a packet by at least one transmission time, 0.12 ms at 100 Mbit/s.
 
-Left out: UDP. Connections that exist in only one run are counted, but not compared.
+UDP is not compared. Connections that exist in only one run are counted, but not compared.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ FIELDS: tuple[str, ...] = tuple(_native.PACKET_FIELDS)
 """The fields of a packet that are compared; see `crates/trace/src/align.rs`."""
 
 BEFORE, AFTER, DRAWN, PARTS = 8, 4, 24, 12
-"""Number of packets that are printed before and after the divergence, number of packets that are drawn before it, and
-number of intervals in the table of the drift."""
+"""Number of packets that are printed before and after the divergence, number of packets that are drawn before the
+divergence, and number of intervals in the table of the drift."""
 
 CAPTURES = "pcap"
 """The subfolder of a run that contains the captures."""
@@ -57,7 +57,7 @@ FINE_S = 0.02
 
 @dataclass(frozen=True)
 class Side:
-    """One of the runs, and the folder of its captures."""
+    """One of the two runs, and the folder of its captures."""
 
     name: str
     run: Run
@@ -146,8 +146,8 @@ class Packets:
 
     @property
     def parted(self) -> AtHost | None:
-        """The flow and host with the earliest packet whose content differs. An additional or missing packet counts
-        too."""
+        """The flow and host with the earliest packet whose content differs. An additional or missing packet also
+        counts."""
         return _earliest(self.found, lambda one: one.parted)
 
     def scenes(self) -> list[Scene]:
@@ -398,8 +398,8 @@ def _share_draws(one: Run, other: Run) -> bool:
 DRAWING = ("red", "pie", "fq_pie", "choke", "docsis-pie", "dualpi2")
 """Disciplines that drop packets at random."""
 CYCLES = 8
-"""BBR's random first phase explains a difference only within this number of smallest RTTs. It is the number of phases
-(tcp_bbr.c, CYCLE_LEN)."""
+"""A random first phase of BBR can explain a difference only within this number of minimum RTTs. This is the number of
+phases in a cycle (tcp_bbr.c, CYCLE_LEN)."""
 
 
 def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:

@@ -2,10 +2,10 @@
 
 `serve` is the sink. `run` sends and receives bulk data. It returns the sampled TCP_INFO of each sender, and the number
 of bytes that each receiver received. The sink sends the downloads, so `run` fetches their log at the end. Either end
-may use the simulator's TCP (`Stack`, needs root). A connection begins with a line of JSON.
+may use the simulator's TCP (`Stack`, needs root). Each connection begins with a line of JSON.
 
-Left out: encryption and passwords. A sink is for experiments on trusted networks. It limits duration, connections and
-memory.
+A sink is for experiments on trusted networks, because the protocol has neither encryption nor passwords. The sink
+limits duration, connections and memory.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ _BEGAN_S = time.time() - time.monotonic()
 
 
 def _wall_s() -> float:
-    """Returns the wall-clock time of the process's start plus the monotonic time since then, so that steps of the wall
-    clock have no effect."""
+    """Returns the wall-clock time: its value at the start of the process, plus the monotonic time since then.
+
+    Later steps of the wall clock have no effect.
+    """
     return _BEGAN_S + time.monotonic()
 
 
@@ -87,8 +89,8 @@ DEFAULT_CC = "cubic"
 
 @dataclass(frozen=True)
 class Flow:
-    """One connection: `up` to the sink, `down` from the sink. It ends after `duration_s`, or after `size` bytes if
-    `size` is not 0."""
+    """One connection: `up` to the sink, `down` from the sink. The connection ends after `duration_s`, or after `size`
+    bytes if `size` is not 0."""
 
     name: str
     direction: str

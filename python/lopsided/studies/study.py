@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Headline:
-    """A part's title, with details in small print. If there is no title, a console shows the details in bold."""
+    """A part's title, with details in small type. If there is no title, a console shows the details in bold."""
 
     title: str
     details: str = ""
@@ -64,7 +64,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Note:
-    """A short remark in small print above the next block."""
+    """A short remark in small type above the next block."""
 
     text: str
     link: str = ""

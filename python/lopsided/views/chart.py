@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line of a figure. `name` is its column in the data, if the data contain the curve."""
+    """A line of a figure. `name` identifies the curve in `Chart.data`. A curve without a name is not in the data."""
 
     x: Floats
     y: Floats

@@ -1,4 +1,4 @@
-"""The tables about runs that commands print."""
+"""Tables about runs, as commands print them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ LINKS = ("rate_bps", "utilisation", "mean_backlog_packets", "max_backlog_packets
 
 
 def cores(used: Row) -> str:
-    """Returns a sentence that says whether the run used several cores."""
+    """Returns a sentence that states the number of cores that the run used, and why."""
     if used["used"] == 1:
         return f"On one core: {used['why']}."
     return f"On {used['used']} cores for {units.percent(used['share'])} of the events: {used['why']}."
 
 
 def flows(run: Run) -> View:
-    """Returns a table with one row per flow and a sparkline. It has columns for transfers and lost datagrams if there
-    are any."""
+    """Returns a table with one row per flow and a sparkline. Columns for transfers and lost datagrams are added if
+    there are any."""
     rows = list(run.flows.rows())
     transfers = ("transfers", "completion_s") if any(row["transfers"] for row in rows) else ()
     lost = ("lost_packets",) if any(row["lost_packets"] for row in rows) else ()
@@ -84,7 +84,7 @@ def repeated_flows(runs: Sequence[Run]) -> View:
 def links(run: Run) -> View:
     """Returns a table with one row per notable link direction: rate, utilisation, queue and drops.
 
-    It has columns for marks and filtered ACKs if there are any.
+    Columns for marks and filtered ACKs are added if there are any.
     """
     notable = notable_links.links(run)
     marked = ("marked_packets",) if any(row["marked_packets"] for row in notable) else ()

@@ -1,8 +1,8 @@
 """Prints a table on a console.
 
 Numbers are never truncated. If the columns do not fit, decorative columns are dropped first. Then headings wrap and
-columns move closer. Finally the table is split, with the key columns in each part. Parts after the first omit rows
-without further content.
+columns move closer. Finally the table is split into parts, with the key columns in each part. Parts after the first
+omit rows in which all other columns are empty.
 """
 
 from __future__ import annotations

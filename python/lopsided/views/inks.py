@@ -29,7 +29,7 @@ WIDTH_IN, TOP_IN, BOTTOM_IN, GAP_IN = 8.4, 0.74, 0.86, 0.34
 LEFT, WIDTH = 0.088, 0.772
 """Left edge and width of panels, as fractions of the figure."""
 NOTE_CHARACTERS = 130
-"""Maximum number of characters per line of small print."""
+"""Maximum number of characters per line of a footnote."""
 LABEL_IN = 0.17
 """Height in inches of a label at a curve's end."""
 
@@ -61,8 +61,8 @@ def thin_out(time: NDArray[np.float64], value: NDArray[np.float64], points: int 
 
 
 def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: float) -> list[EndLabel]:
-    """Moves the labels of curves apart within a panel, so that they do not overlap. The returned list begins with the
-    lowest label."""
+    """Moves the labels of curves apart within a panel, so that they do not overlap. Returns the labels from the lowest
+    to the highest."""
     step = (high - low) * LABEL_IN / height_in
     taken = float("-inf")
     placed: list[EndLabel] = []
@@ -76,7 +76,7 @@ def moved_apart(labels: Iterable[EndLabel], low: float, high: float, height_in: 
 
 
 def _below(high: float, placed: list[EndLabel], step: float) -> list[EndLabel]:
-    """Moves labels that are above the panel's top down, and moves the labels below them out of the way."""
+    """Moves labels down that are above the panel's top, and also the labels below them if they would overlap."""
     lowered: list[EndLabel] = []
     free = float("inf")
     for at, text, ink in reversed(placed):
@@ -96,7 +96,7 @@ def cut(text: str, most: int) -> str:
 
 
 def joined_notes(notes: Iterable[str]) -> list[str]:
-    """Joins notes and splits them into lines of small print."""
+    """Joins notes and splits them into lines of a footnote."""
     lines: list[str] = []
     for note in filter(None, notes):
         if lines and len(lines[-1]) + len(note) < NOTE_CHARACTERS:

@@ -1,4 +1,4 @@
-"""Shows an emulated line in real time."""
+"""Shows measurements of an emulated line, which runs in real time."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def flows(emulated: Emulated) -> View:
 
 
 def chart(emulated: Emulated, title: str) -> Chart:
-    """Draws rates in the upper panel and waiting times below. Marks show intervals with drops."""
+    """Returns a chart with two panels per link direction: the rate and the waiting time. Marks show drops."""
     frame = emulated.queues.to_polars()
     places = frame.select("link", "direction").unique(maintain_order=True).rows()
     moved = [place for place in places if _curves(emulated, *place)[1].any()] or places[:2]

@@ -1,6 +1,7 @@
-"""Describes a run on Linux or with real packets: kernel, agreement with the scenario, and speed of the machine.
+"""Describes a run on Linux or with real packets: the kernel, the measured deviation from the scenario, and timer
+delays.
 
-The kernel's counters are in the manifest.
+The manifest contains the kernel's counters.
 """
 
 from __future__ import annotations
@@ -48,6 +49,6 @@ def told(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _farthest(checks: list[dict[str, Any]]) -> str:
-    """Returns as text the largest relative difference between a measured rate and the scenario's rate."""
+    """Returns the largest relative difference between a measured rate and the scenario's rate, as text."""
     off = [abs(check["measured"] / check["expected"] - 1) for check in checks if "rate" in check["what"]]
     return f"; rates to {100 * max(off):.2f} %" if off else ""

@@ -15,7 +15,7 @@ _FLAGS = "SYN S, FIN F, RST R, PSH P, ACK ., ECE E, CWR W"
 
 
 def headline(found: Packets) -> str:
-    """Describes the first difference in one or two sentences."""
+    """Returns one or two sentences about the first difference."""
     names = " and ".join(side.name for side in found.sides)
     first, parted = found.first, found.parted
     if first is None or first.first is None:
@@ -67,8 +67,8 @@ def _words(fields: tuple[str, ...]) -> str:
 
 
 def many(found: Mapping[str, Packets]) -> View:
-    """Returns a table with one row per pair of runs and host. It counts the identical packets before the first
-    difference, and before the first difference in content."""
+    """Returns a table with one row per pair of runs. The columns count the packets before the first difference, and
+    before the first difference in content."""
     rows: list[list[str]] = []
     for name, one in found.items():
         first, parted = one.first, one.parted
@@ -92,7 +92,7 @@ def _after(at: Divergence | None) -> tuple[str, str]:
 
 
 def fields(one: AtHost) -> str:
-    """Returns a table with the first difference in each header field, up to the point where the packets diverge."""
+    """Returns a sentence with the first difference in each header field, up to the point where the packets diverge."""
     pair = one.pair(one.first)
     if pair is None or not pair["fields"]:
         return ""
@@ -102,8 +102,8 @@ def fields(one: AtHost) -> str:
 
 
 def context(found: Packets, scene: Scene) -> View:
-    """Returns the packets around a difference: first the packets that both runs share, then the different packets of
-    each run."""
+    """Returns the packets around a difference: first the packets that are equal in both runs, then the different
+    packets of each run."""
     names = [side.name for side in found.sides]
     rows: list[Sequence[str]] = []
     for row in scene.context:
@@ -156,7 +156,8 @@ _STATES = (
 
 
 def states(found: Packets, scene: Scene) -> View:
-    """Returns the state of both ends before a difference: bytes sent and acknowledged, and the last sample."""
+    """Returns the state of both ends before a difference: bytes sent and acknowledged, and the values of the last
+    sample."""
     rows: list[Sequence[str]] = []
     for end, what in (("opener", "sender"), ("answerer", "receiver")):
         cells = [f"{sent:,} / {acked:,}" for sent, acked in (one[end] for one in scene.standing)]

@@ -1,7 +1,7 @@
-"""Builds the laboratory in one HTML file: scenario, first frames, and simulator.
+"""Builds the interactive page as one HTML file that contains a scenario, its first frames, and the simulator.
 
 `make page` builds the files of the bundle from `web/`, and wheels contain these files. This module computes the first
-frames, so that they are visible before the simulator starts.
+frames, which are visible before the simulator starts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Serves the page and run reports to browsers on this machine.
 
-The server answers only GET requests whose `Host` is 127.0.0.1, so pages of other sites cannot read anything. It serves
-the page, the `report.html` of folders with a manifest, and tables of sweeps (CSV files with a column `goodput_bps`).
+The server answers only GET requests whose `Host` is 127.0.0.1 or localhost, so that other web sites cannot read the
+results. It serves the page, the `report.html` of folders with a manifest, and tables of sweeps (CSV files with a column
+`goodput_bps`).
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def serving(folder: Path, port: int = 0) -> Generator[Server]:
     try:
         inner = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     except OSError as error:
-        what = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be had: {error.strerror}"
+        what = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used: {error.strerror}"
         raise UsageError(f"port {port} {what}; choose another one with --port") from None
     inner.daemon_threads = True
     thread = threading.Thread(target=inner.serve_forever, daemon=True)
@@ -74,8 +75,8 @@ def serving(folder: Path, port: int = 0) -> Generator[Server]:
 
 
 def _newest(root: Path, pattern: str, read: Callable[[Path], dict[str, str] | None]) -> list[dict[str, str]]:
-    """Returns the results of `read` for the files that match the pattern, newest file first. A file is left out if
-    `read` returns `None`, or if the file cannot be read, for example because it is still being written."""
+    """Returns the results of `read` for the files that match the pattern, newest file first. A file is skipped if
+    `read` returns `None`, or if the file cannot be read, for example because a command is still writing it."""
     found: list[tuple[float, dict[str, str]]] = []
     for path in sorted(root.glob(pattern))[: 10 * _MOST_FOLDERS] if root.is_dir() else []:
         with suppress(OSError, ValueError):

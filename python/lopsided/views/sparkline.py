@@ -8,7 +8,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 
 
 def sparkline(values: Sequence[float | None], top: float | None = None) -> str:
-    """Returns one bar per value from 0 to `top` (default: the largest). 0 and `None` become blanks."""
+    """Returns one bar per value, from 0 to `top` (default: the largest value). 0 and `None` become blanks."""
     highest = top if top is not None else max((value for value in values if value is not None), default=0.0)
     if highest <= 0:
         return " " * len(values)

@@ -1,4 +1,4 @@
-"""Describes a flow's story for a console."""
+"""Describes the story of a flow for a console."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_ROWS = 15
 
 
 def summary(story: Story) -> str:
-    """Summarises the whole period in a paragraph."""
+    """Returns a paragraph that summarises the whole period."""
     real = [one for one in story.episodes if not one.harmless]
     harmless = len(story.episodes) - len(real)
     lost: Counter[str] = sum((one.lost for one in real), Counter[str]())
@@ -102,7 +102,7 @@ def timeline(story: Story, *, everything: bool = False) -> Group:
 
 
 def moments(story: Story, *, everything: bool = False) -> list[tuple[float, str, str]]:
-    """Yields single events with their time. If there are several connections, the client's port is added."""
+    """Returns time, port and description of each event. The port is empty if there is only one connection."""
     told: list[tuple[float, str, str]] = []
     for one in story.connections:
         port = f"port {one.port}" if len(story.connections) > 1 else ""

@@ -44,7 +44,7 @@ def notebook(found: Study) -> str:
 
 
 def _blocks(found: Study, figures: Mapping[str, Figure]) -> Iterator[tuple[str, Block | View, str]]:
-    """Yields the type name of each block, and the SVG of a figure. Empty figures are omitted."""
+    """Yields each block with the name of its type, and the SVG if the block is a figure. Empty figures are omitted."""
     for number, block in enumerate(found.page()):
         drawing = ""
         if isinstance(block, Drawing):
@@ -70,7 +70,7 @@ def _svg(found: Study | Run, kind: str, figure: Figure | None, salt: str) -> str
 
 
 def write(found: Study, folder: Path, *, report: bool = True, more: Mapping[str, Any] | None = None) -> None:
-    """Writes a study into a folder that `lopsided.data.run_folder.writing` created. `more` extends the manifest."""
+    """Writes a study into a folder from `lopsided.data.run_folder.writing`. `more` adds entries to the manifest."""
     for name, content in found.files().items():
         place = folder / name
         place.parent.mkdir(exist_ok=True)
@@ -93,7 +93,7 @@ def write(found: Study, folder: Path, *, report: bool = True, more: Mapping[str,
 
 
 def save(found: Study, folder: str | Path, *, overwrite: bool = False, report: bool = True) -> Path:
-    """Writes a study into any folder and returns it; see `Study.save`."""
+    """Writes a study to a folder and returns the folder's path; see `Study.save`."""
     place = Path(folder)
     with folders.writing(place, overwrite=overwrite) as staged:
         write(found, staged, report=report)

@@ -28,7 +28,7 @@ _SUBTITLE_IN = 0.2
 
 
 def svg(chart: Chart, salt: str) -> str:
-    """Returns the chart as an `<svg>` element. `salt` makes its ids unique within the page."""
+    """Returns the chart as an `<svg>` element. `salt` makes the element's ids unique within the page."""
     panels_in = sum(panel.height_in for panel in chart.panels) + inks.GAP_IN * (len(chart.panels) - 1)
     head_in = inks.TOP_IN if chart.subtitle else inks.TOP_IN - _SUBTITLE_IN
     width, height = inks.WIDTH_IN * _IN, (head_in + panels_in + inks.BOTTOM_IN) * _IN
@@ -115,7 +115,7 @@ def _grid(frame: _Frame, *, ticks_named: bool) -> Iterator[str]:
 
 
 def ticks(end: float, most: int) -> list[tuple[float, str]]:
-    """Returns round values from 0 to `end` with their labels, at most `most` steps."""
+    """Returns round values from 0 to `end` with their labels. There are at most `most` intervals between the values."""
     size = 10.0 ** math.floor(math.log10(end / most))
     step = next(size * each for each in _STEPS if end / (size * each) <= most * (1 + 1e-9))
     digits = max(

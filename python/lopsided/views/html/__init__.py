@@ -27,7 +27,7 @@ _FLOW_COLUMNS = (
     *("name", "direction", "goodput_bps", "rtt_mean_ms", "rtt_p95_ms", "transfers", "completion_s", "lost_packets"),
     *("retransmits", "timeouts", "undos", "cc", "profile", "start_s", "cwnd_mean_bytes", "cwnd_max_bytes"),
 )
-"""Columns of flows, most important first: a phone shows only a few."""
+"""Columns of flows. The most important columns come first, because a phone shows only a few."""
 _WHERE_ANY = ("transfers", "completion_s", "lost_packets")
 """Columns that are omitted if empty."""
 _LINK_COLUMNS = (
@@ -43,8 +43,8 @@ _PLOTS = ("goodput", "cwnd", "rtt", "queue", "drops")
 
 
 def render(run: Run, *, play: bool = False) -> str:
-    """Returns the whole page. `play` adds the simulator (1.7 MB) and a button that opens the laboratory with this
-    run."""
+    """Returns the whole page. `play` adds the simulator (1.7 MB) and a button that opens this run in the interactive
+    page."""
     is_built = page.is_built()
     notable = notable_links.links(run)
     return template("report.html.j2").render(
@@ -110,7 +110,7 @@ def _text(value: Any) -> str:
 
 def _plots(run: Run, kinds: tuple[str, ...] = _PLOTS) -> list[dict[str, str]]:
     drawn: list[dict[str, str]] = []
-    # The head of the page already states these values.
+    # The page already states these values at its top.
     known = {run.world, f"seed {run.seed}", f"digest {run.digest}"}
     for kind in kinds:
         try:

@@ -23,7 +23,7 @@ _MEASURED = style.OTHER[0]
 
 
 def draw(sizing: Sizing) -> Figure:
-    """Draws the curve."""
+    """Draws the ratio of goodput to link rate of both directions, and the recommended buffer size."""
     line = sizing.line
     subtitle = (
         f"{units.rate(line.down_bps)} down, {units.rate(line.up_bps)} up, RTT {units.millis(line.rtt_s * 1e3)}, "

@@ -26,7 +26,7 @@ _MOST_FLOWS = 6
 
 
 def figure(found: Comparison) -> LabFigure:
-    """Draws the goodput and, below it, the RTT of the first few flows, with one line style per world."""
+    """Draws the goodput and the RTT of the first `_MOST_FLOWS` flows, with one line style per world."""
     scenario, runs = found.scenario, found.examples
     window = max(scenario.interval_s or 0, scenario.duration_s / 160)
     names = scenario.flow_names[:_MOST_FLOWS]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _Points = npt.NDArray[np.float64]
 """Delay in ms and goodput per run."""
 
-# The neutral ink is placed between inks of similar hue.
+# The neutral ink separates inks of similar hue.
 _INKS = (
     *(*style.OTHER[:2], style.INK, *style.OTHER[2:]),
     *(*style.DOWN[:1], *style.UP[:1], style.RED, *style.DOWN[1:], *style.UP[1:]),
@@ -38,7 +38,7 @@ _SIDE_IN = 0.62
 
 
 def draw(found: Aqm, kind: str = "delays") -> Figure:
-    """Draws a `kind` of `Aqm.figures`."""
+    """Draws the figure `kind`, one of `Aqm.figures`."""
     return _delays(found) if kind == "delays" else _ellipses(found)
 
 
@@ -97,7 +97,7 @@ def _ellipses(found: Aqm) -> Figure:
         panel.set_ylim(0, _top(found.runs, way) / scale * 1.12)
     delays = [max(row["sojourn_mean_ms"] or 0.0, _LEAST_MS) for row in found.runs.rows()]
     for panel in axes:
-        # Both directions have the same range.
+        # Both directions use the same range of delays.
         panel.set_xlim(min(delays) / _ROOM, max(delays) * _ROOM)
         _delay_axis(panel, better_right=True)
         scale = "log, reversed" if style.in_column() else "logarithmic; shorter is to the right"
@@ -110,7 +110,7 @@ def _ellipses(found: Aqm) -> Figure:
 _ROOM = 1.4
 """Factor by which the axis is extended, to leave room for the names of the queues."""
 _LEAST_POINTS = 3
-"""Minimum number of points for which an ellipse is drawn. Two points would give a line."""
+"""Minimum number of points for which an ellipse is drawn. With two points, the ellipse would be a line."""
 
 
 def _lower_than_neighbour(groups: Sequence[_Points]) -> list[bool]:

@@ -100,15 +100,16 @@ MAPS: dict[str, Map] = {
 """The heat maps, by the column of the table that they show."""
 
 _OWN_KIND_MARGIN = 0.05
-"""A cell gets a frame if its harm exceeds the harm between flows of the same control by this much. A smaller excess is
-noise."""
+"""A cell is framed if its harm exceeds the harm between flows of the same control by more than this value. A smaller
+excess is considered noise."""
 
 _LEFT_IN, _RIGHT_IN, _TOP_IN, _BOTTOM_IN = 0.24, 0.24, 0.78, 0.66
 _GAP_IN, _SMALLEST_CELL_IN, _LARGEST_CELL_IN, _WIDTH_IN, _LEAST_WIDTH_IN = 0.3, 0.30, 0.46, 8.4, 7.0
 _BARE_IN = 0.08
 """Top margin in inches of a figure that has no title."""
 _SIDE_OF_FEW_IN, _LARGEST_CELL_OF_FEW_IN = 3.2, 0.9
-"""Width in inches of a map with few cells, and the size of its cells, so that the figure is not mostly empty."""
+"""Width in inches of a map with few cells, and the largest size of its cells. Larger cells keep the figure from being
+mostly empty."""
 _CHARACTER_IN, _BOLD_CHARACTER_IN = 0.068, 0.082
 
 
@@ -125,7 +126,7 @@ def draw(matrix: Matrix, metric: str = "share") -> Figure:
     own = matrix.values("harm_rate_own") if metric == "harm_rate" else {}
     rows = [_fit(squares) for squares in matrix.study.squares()]
     with mpl.rc_context(style.LOOK):
-        # In a journal, the caption of the figure has this text.
+        # In a journal, the figure's caption contains this text.
         bare = style.in_column()
         top_in, bottom_in = (_BARE_IN, 0.0) if bare else (_TOP_IN, _BOTTOM_IN)
         height = top_in + bottom_in + sum(row.height for row in rows)
@@ -182,7 +183,7 @@ class _Row:
 
 
 def _fit(panels: list[HeatMapGrid]) -> _Row:
-    """Puts several maps on a line, as long as their cells have room for the numbers."""
+    """Returns a row with the largest number of maps whose cells have room for the numbers."""
     largest = max(len(panel.sides) for panel in panels)
     longest = max(len(label) for panel in panels for label in panel.labels)
     label_in = max(0.4, 0.14 + _CHARACTER_IN * longest)

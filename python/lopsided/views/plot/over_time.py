@@ -26,7 +26,7 @@ _MOST_SAMPLES = 700
 """Number of samples above which a queue is drawn as its mean and peaks. More samples in one line would fill the
 panel."""
 _CLOUD = 40
-"""If there are more than _MANY flows, at most this number is drawn, faintly, behind their mean."""
+"""If there are more than `_MANY` flows, at most this number of faint curves is drawn behind the curve of the mean."""
 
 
 def goodput(run: Run, /, *, window_s: float | None = None, flows: Sequence[str] | None = None) -> Chart:
@@ -238,7 +238,7 @@ def _queues(run: Run, wanted: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def _connected(window: Series) -> Series:
-    """Removes samples without a connection. The window of these samples is 0."""
+    """Replaces the window of samples without a connection, which is 0, by NaN."""
     return Series(window.name, window.direction, window.time_s, np.where(window.value > 0, window.value, np.nan))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _BAR_IN = 0.24
 _ROOM = 1.25
-"""Length of the axis as a multiple of the longest bar. The extra space has room for the bar's number."""
+"""Length of the axis as a multiple of the longest bar. The extra length leaves room for the number next to the bar."""
 
 
 def draw(found: AckPath) -> Figure:

@@ -29,7 +29,7 @@ _FOUND, _KEPT, _BROKEN = style.UP[0], style.DOWN[0], style.MUTED
 
 
 def draw(found: Search, kind: str) -> Figure:
-    """Draws a `kind` of `Search.figures`. Raises UsageError if there are no values."""
+    """Draws the figure `kind`, one of `Search.figures`. Raises UsageError if there are no values."""
     if not any(_valued(found, trial) for trial in found.tried):
         raise UsageError("nothing to plot: no trial has a value for each goal")
     if kind == "front":
@@ -59,7 +59,7 @@ def _front(found: Search) -> Figure:
 
 
 def _cloud(found: Search, panel: Axes, x: int, y: int) -> None:
-    """Plots every trial by two goals, and the Pareto front as a line."""
+    """Plots every trial by its values of two goals, and the Pareto front as a line."""
     scale_x, label_x = _scale(found, x)
     scale_y, label_y = _scale(found, y)
 
@@ -105,7 +105,7 @@ def _progress(found: Search) -> Figure:
     if _valued(found, found.baseline):
         stands = found.value(found.baseline, 0) / scale
         panel.axhline(stands, color=style.INK, linewidth=1, linestyle=(0, (4, 2)))
-        labels.append((stands, "as it stands", style.INK))
+        labels.append((stands, "unchanged", style.INK))
     panel.margins(0.03, 0.08)
     panel.set_ylabel(label)
     style.end_labels(panel, labels)

@@ -31,7 +31,10 @@ _DOTTED = (0, (1, 2))
 
 
 def figure(story: Story) -> LabFigure:
-    """Draws sequence numbers (if packets are known and there is one connection), the window, and the fullest queues."""
+    """Draws the sequence numbers, the window, and the queues with the largest backlog.
+
+    Sequence numbers are drawn only if packets are known and there is one connection.
+    """
     queues = _queues(story)
     packets = _packets(story)
     heights = ((3.2,) if packets else ()) + (2.2,) + (1.5,) * len(queues)
@@ -110,7 +113,7 @@ def _packets(story: Story) -> dict[str, tuple[Floats, Floats, Floats]] | None:
 
 
 def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Floats, Floats]]:
-    """Returns the same curves from a capture at the sender. Such a capture shows no drops."""
+    """Returns the curves of `_packets` from a capture at the sender. Such a capture does not show drops."""
     spans = {"dropped": (np.empty(0), np.empty(0), np.empty(0))}
     for name in ("sent", "acked"):
         rows = passed.filter(passed["event"] == name)
@@ -121,7 +124,7 @@ def _captured(story: Story, passed: pl.DataFrame) -> dict[str, tuple[Floats, Flo
 
 
 def _placed(rows: Any, column: str, first: int) -> tuple[Floats, Floats, Floats]:
-    """Returns each packet's time and stream positions. Sequence numbers that wrapped are continued."""
+    """Returns each packet's time and stream positions. Positions keep increasing when sequence numbers wrap."""
     number = (rows[column].to_numpy().astype(np.int64) - first) & 0xFFFFFFFF
     steps = np.diff(number, prepend=0)
     steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
@@ -158,7 +161,7 @@ def _window(panel: Axes, story: Story) -> None:
 
 
 def _queues(story: Story) -> list[tuple[str, str]]:
-    """Returns the queues on the data path that held packets, fullest first."""
+    """Returns the queues on the data path that contained packets, with the largest mean backlog first."""
     if story.run is None:
         return []
     path = story.run.scenario.paths[story.flow]

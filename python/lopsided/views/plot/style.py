@@ -1,6 +1,6 @@
 """The style of all figures.
 
-Each direction has its own colour, axes have units, and the small print describes the data. Figures are made without
+Each direction has its own colour, axes have units, and a footnote describes the data. Figures are created without
 pyplot, so that no global state changes.
 """
 
@@ -103,7 +103,7 @@ class LabFigure(Figure):
 
 @dataclass(frozen=True)
 class Column:
-    """The journal-column style: a column of this width, smaller letters, no title, and no small print."""
+    """The journal-column style: a column of this width, a smaller font, no title, and no footnote."""
 
     width_in: float
     font_size: float = 8.0
@@ -208,7 +208,7 @@ def legend_size() -> float:
 
 
 _BOTTOM_SMALL_IN = 0.3
-"""Bottom margin in inches of small panels without small print."""
+"""Bottom margin in inches of small panels without a footnote."""
 
 
 def small_panels(
@@ -253,7 +253,7 @@ def small_panels(
 
 
 def small_print(figure: Figure, *notes: str) -> None:
-    """Writes the small print. The journal-column style omits it."""
+    """Writes the footnote. The journal-column style omits it."""
     if _column.get() is not None:
         return
     with mpl.rc_context(LOOK):
@@ -262,7 +262,7 @@ def small_print(figure: Figure, *notes: str) -> None:
 
 
 def figure_of(panel: Axes) -> Figure:
-    """Returns a panel's figure. The result is never a subfigure, because this package has none."""
+    """Returns a panel's figure. The result is never a subfigure, because this package creates none."""
     figure = panel.figure
     assert isinstance(figure, Figure)
     return figure

@@ -272,7 +272,7 @@ def _band(
         # The last point is not clipped at the frame.
         panel.plot(x, middle, color=ink, marker=marker, markersize=3, clip_on=False, label=label or None)
     else:
-        # Means over values that are words have no line between them.
+        # No line connects the means of values that are not numbers.
         spread = np.array([middle - least, greatest - middle])
         places = np.arange(len(arms)) + shift
         panel.errorbar(places, middle, spread, color=ink, fmt=marker, markersize=5, capsize=4, label=label or None)
@@ -307,7 +307,7 @@ def _heat_map(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
             red, green, blue, _ = image.cmap(image.norm(value))
             ink = style.PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else style.INK
             panel.text(place, row, f"{value:.2f}", ha="center", va="center", fontsize=7.5, color=ink)
-    # Figures in the journal-column style have no title.
+    # The colour bar has a label, because figures in the journal-column style have no title.
     bar = sheet.figure.colorbar(image, ax=panel, fraction=0.04)
     bar.set_label(title, fontsize=style.legend_size() + 1)
     bar.ax.tick_params(labelsize=style.legend_size())
@@ -340,7 +340,7 @@ def _means(frame: pl.DataFrame) -> str:
 
 
 def _signed(sheet: style.Sheet, frame: pl.DataFrame, *notes: str) -> Figure:
-    """Adds the notes and the digest of all runs as small print."""
+    """Adds the notes and the digest of all runs as a footnote."""
     digests = frame["digest"].unique(maintain_order=True).to_list()
     digest = hashlib.blake2b("".join(digests).encode(), digest_size=8).hexdigest()
     style.small_print(sheet.figure, *notes, f"digest of all runs {digest}")
