@@ -179,8 +179,8 @@ def run(
 ) -> list[Log]:
     """Runs flows against a sink and returns their logs in order.
 
-    With `every_write`, each write of 1,460 bytes is sampled, as in merritt2010's program. Busy periods then weigh more.
-    After `_MOST_SAMPLES` rows, samples are taken at the interval again.
+    With `every_write`, each write of 1,460 bytes is sampled, as in merritt2010's program. Busy periods then have more
+    weight. After `_MOST_SAMPLES` rows, one sample is taken per `interval_s`.
     """
     for flow in flows:
         stack.check(flow.cc)
@@ -489,7 +489,7 @@ class _Sink:
             flows = self._reports.setdefault(token, {})
             if len(flows) < MOST_CONNECTIONS or log.flow.name in flows:
                 flows[log.flow.name] = report
-            # Reports that were not fetched are discarded, oldest first; then the newest flows of this client.
+            # Discard the oldest reports that were not fetched, and then the newest flows of this client.
             while len(self._reports) > MOST_CONNECTIONS or (len(self._reports) > 1 and self._samples() > _MOST_KEPT):
                 self._reports.pop(next(each for each in self._reports if each != token))
             while len(flows) > 1 and self._samples() > _MOST_KEPT:
@@ -536,7 +536,7 @@ def _wished(value: object) -> Flow:
 
 
 def _interval(value: object, flow: Flow) -> float:
-    """Returns a sampling interval in seconds that gives at most `_MOST_SAMPLES` samples."""
+    """Returns a sampling interval in seconds that is long enough for at most `_MOST_SAMPLES` samples."""
     return max(_number(value, "interval", _SHORTEST_INTERVAL_S, LONGEST_S), flow.duration_s / _MOST_SAMPLES)
 
 
@@ -695,7 +695,7 @@ def plan(
     size: int = 0,
     cc: str | None,
 ) -> list[Flow]:
-    """Plans downloads and uploads that end together.
+    """Plans downloads and uploads that all end at the same time.
 
     Uploads start `upload_after_s` after the downloads. Flows of the same direction start `stagger_s` apart. Raises
     UsageError if there is no flow, if there are too many flows, or if a flow would start after the end.
@@ -716,7 +716,7 @@ def plan(
 
 @dataclass(frozen=True)
 class Field:
-    """The results of the field procedure of merritt2010 section 6.4: measurements, and the buffer by inequality 6.6."""
+    """The results of merritt2010's field procedure (section 6.4): measurements, and the buffer by inequality 6.6."""
 
     rtt_ms: float
     max_cwnd_down_bytes: int
@@ -735,8 +735,8 @@ def field_procedure(
     flows = plan(down=1, up=1, duration_s=alone_s + both_s, upload_after_s=alone_s, cc=None)
     down, up = run(host, flows, port=port)
     if not down.samples or not up.samples:
-        raise RunError("a flow gave no samples")
-    # The sink's clock may differ from this machine's clock.
+        raise RunError("a flow has no samples")
+    # Times are relative to the first sample, because the sink's clock may differ from this machine's clock.
     joined = down.samples[0].time_s + alone_s - 1.0
     alone = [sample.rtt_us for sample in down.samples if sample.time_s < joined] or [down.samples[0].rtt_us]
     largest_down, largest_up = (max(one.cwnd_bytes for one in log.samples) for log in (down, up))

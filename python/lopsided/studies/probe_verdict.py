@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from lopsided.studies.probe import Log
 
 _SHORT_MS = 20.0
-"""A call counts as undisturbed if the RTT rises by less than this number of ms."""
+"""If load raises the RTT by less than this number of ms, calls count as undisturbed."""
 _LONG_MS = 100.0
 _FELL = 0.8
 """A download counts as slowed if its rate with uploads is below this fraction of its rate without uploads."""

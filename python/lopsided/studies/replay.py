@@ -4,8 +4,8 @@
     fates = replay.replay(scenario, "link", "down", arrivals)
     [fate.left_ns for fate in fates]
 
-No sender reacts to drops, so packets arrive at their original times. Therefore two disciplines can be compared packet
-by packet. A discipline can also be compared with that of a router.
+No sender reacts to drops, so packets arrive at their original times. A discipline can therefore be compared packet by
+packet with another discipline, or with the discipline of a router.
 """
 
 from __future__ import annotations

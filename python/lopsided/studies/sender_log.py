@@ -1,7 +1,7 @@
 """Reads the sender logs of merritt2010's program, and computes the results of the scripts in the appendices.
 
-All rows have the same weight, as in the scripts. If a log has one row per write, busy periods therefore weigh more. The
-formulas are those of `lopsided.metrics`. Left out: the scripts' files per buffer size.
+All rows have the same weight, as in the scripts. If a log has one row per write, busy periods therefore have more
+weight. The formulas are those of `lopsided.metrics`. The scripts' files per buffer size are not written.
 """
 
 from __future__ import annotations

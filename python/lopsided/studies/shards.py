@@ -1,8 +1,8 @@
 """Runs a study on many machines without a scheduler: each machine executes a shard, and `merge` joins the shards.
 
 Shard i of n executes the runs i, i + n, i + 2n, ... and writes each measurement as a line of JSON to a shared folder.
-The merge repeats the study, but reads these lines instead of executing runs. Therefore tables and digests are the same
-as on one machine. An interrupted shard continues where its file ends.
+The merge repeats the study, but reads these lines instead of executing runs. Tables and digests are therefore the same
+as on one machine. An interrupted shard continues after the last complete line of its file.
 
 A study must use `run_jobs(..., divided=Divided(...))` with plain JSON measurements. If later runs depend on earlier
 results, as in a search, shards wait for each other after each stage.
@@ -84,32 +84,32 @@ def _from_environment(environment: Mapping[str, str]) -> int:
 
 
 class Finished(Exception):
-    """This exception is raised after the last run of a shard. Other shards execute the remaining runs."""
+    """Raised after the last run of a shard. Other shards execute the remaining runs."""
 
     def __init__(self, made: int, found: int, runs: int) -> None:
         super().__init__(f"{made} of {runs} runs")
         self.made = made
-        """Number of runs that were made now."""
+        """Number of runs that this call executed."""
         self.found = found
-        """Number of runs that the shard's file already had."""
+        """Number of runs that the shard's file already contained."""
         self.runs = runs
         """Number of runs of the whole study."""
 
 
 class Behind(Exception):
-    """This exception is raised if the shard needs runs that other shards have not finished."""
+    """Raised if the shard needs runs that other shards have not finished."""
 
     def __init__(self, missing: Sequence[int], runs: int) -> None:
         super().__init__(f"shards {array_of(missing)} are behind")
         self.missing = missing
-        """The shards that have missing runs."""
+        """The shards whose runs are missing."""
         self.runs = runs
-        """Number of runs that this shard has made in this call."""
+        """Number of runs that this shard executed in this call."""
 
 
 @contextmanager
 def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT_S) -> Generator[None]:
-    """Lets a study in the block execute only the runs of this shard. Then the study raises `Finished`.
+    """Restricts a study in the block to the runs of this shard. The study raises `Finished` after these runs.
 
     `merge` repeats `command`. Raises `Behind` if other shards make no progress for `wait_s` seconds, and FolderError if
     the folder has shards of another study.
@@ -134,7 +134,7 @@ def one(folder: Path, shard: Shard, command: Sequence[str], wait_s: float = WAIT
             file = file or opened.enter_context(_opened(path, header))
             file.seek(0)
             there, end = _read(path, file.read())
-            # An interruption may leave an incomplete line.
+            # Remove an incomplete line, which an interruption may leave.
             file.truncate(end)
             if there is not None and len(there.stages) > number:
                 _check_same(path, stage, there.stages[number])
@@ -220,7 +220,7 @@ class Whole:
     shards: int
     stages: list[_Stage]
     missing: tuple[int, ...]
-    """The shards that have missing runs."""
+    """The shards whose runs are missing."""
     size: int
     """Total size of the files in bytes."""
 
@@ -316,7 +316,10 @@ def _line(value: Any) -> bytes:
 
 
 def _read(path: Path, octets: bytes) -> tuple[Part | None, int]:
-    """Returns the complete lines of a file and the offset of their end; `None` if the first line is incomplete."""
+    """Returns the header and stages in the complete lines of a file, and the offset of the end of these lines.
+
+    Returns `None` as header and stages if the first line is incomplete.
+    """
     end = octets.rfind(b"\n") + 1
     if end == 0:
         return None, 0

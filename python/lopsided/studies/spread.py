@@ -18,7 +18,7 @@ ALIKE = "nothing in them is random; `--start-jitter 1s` varies the start times o
 """The reason that is printed instead of an interval if all digests are equal."""
 
 _WIDE = 0.5
-"""Relative half-width above which a mean is uncertain."""
+"""Half-width of an interval, relative to the mean, above which the mean counts as uncertain."""
 
 
 def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
@@ -30,7 +30,7 @@ def grouped(rows: Iterable[Row], keys: Sequence[str]) -> dict[tuple[Any, ...], l
 
 
 def medians(rows: Sequence[Row], columns: Iterable[str]) -> Row:
-    """Returns the median of each column over the rows that have a value; `None` if no row has one."""
+    """Returns the median of each column over the rows that have a value; `None` if no row has a value."""
     known = {column: [row[column] for row in rows if row[column] is not None] for column in columns}
     return {column: median(values) if values else None for column, values in known.items()}
 
@@ -47,7 +47,7 @@ def all_alike(digests: Iterable[str]) -> bool:
 
 
 def uncertain(intervals: Iterable[metrics.Interval]) -> str:
-    """Returns a remark if a half-width exceeds half of its mean."""
+    """Returns a remark if the half-width of an interval exceeds 50 % of the mean."""
     known = [each for each in intervals if each.of > 1]
     wide = sum(each.half_width > _WIDE * abs(each.mean) for each in known)
     if not wide:

@@ -1,7 +1,7 @@
 """Varies start times with the seed, so that repeated runs differ.
 
-If nothing in a scenario is random, all seeds give the same run, and intervals have no meaning. Flows that start
-together are also synchronised, which is a special case. Therefore repeated runs delay each flow by a short random time.
+If nothing in a scenario is random, all seeds produce the same run, and intervals have no meaning. Flows that start
+together are also synchronised, which is a special case. Repeated runs therefore delay each flow by a short random time.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Starts:
 
     @property
     def said(self) -> str:
-        """A sentence on the default range and its option, if it applies."""
+        """A sentence about the default range and its option; empty if no default range applies."""
         said = varies(self.unasked_s)
         return " ".join([*said, "--start-jitter sets another time, 0s none."]) if said else ""
 
 
 def varies(jitter_s: float | None) -> list[str]:
-    """Returns sentences about a default range, if one applies, for verdicts."""
+    """Returns sentences about the default range for a verdict; empty if no default range applies."""
     if not jitter_s:
         return []
     return [
@@ -57,9 +57,9 @@ def varies(jitter_s: float | None) -> list[str]:
 def varied(
     scenarios: Sequence[Scenario], repeat: int, jitter: str | float | None = None, workers: int | None = None
 ) -> Starts:
-    """Returns scenarios whose flows start up to `jitter` later (a time; 0 for none).
+    """Returns the scenarios with flows that start up to `jitter` later (a time; 0 for no delay).
 
-    `None` selects a default range, which applies if two seeds of a scenario give the same run. Starts vary in all
+    `None` selects a default range, which applies if two seeds of a scenario produce the same run. Starts vary in all
     scenarios or in none. Raises UsageError if the time is invalid.
     """
     shortest_s = min(scenario.duration_s for scenario in scenarios)
@@ -76,8 +76,8 @@ def chosen(
     jitter: str | float | None = None,
     workers: int | None = None,
 ) -> float:
-    """Returns the range for `varied` in seconds; 0 for none. `scenarios` may contain only the first few scenarios of
-    the study. `shortest_s` is the duration of the shortest run. Raises UsageError if the range is invalid.
+    """Returns the range for `varied` in seconds; 0 if starts do not vary. `scenarios` may contain only the first few
+    scenarios of the study. `shortest_s` is the duration of the shortest run. Raises UsageError if the range is invalid.
     """
     if jitter is not None:
         wanted = units.parse_time(jitter)

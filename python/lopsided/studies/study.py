@@ -47,7 +47,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Source:
-    """A text such as a scenario file. A console shows all of it; on a page, it is folded."""
+    """A text such as a scenario file. A console shows the whole text; a page shows it folded."""
 
     name: str
     text: str
@@ -82,7 +82,7 @@ class Study:
     figures: ClassVar[Mapping[str, str]] = {}
     """Titles of the figures, by `kind`."""
     footer: ClassVar[str] = ""
-    """The last line of the page. It names the files with the numbers."""
+    """The last line of the page, which names the files with the numbers."""
 
     # --- defined by subclasses ----------------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class Study:
         return []
 
     def identity(self) -> dict[str, Any]:
-        """Further entries of the manifest: settings and digest."""
+        """Entries of the manifest in addition to version and kind: settings and digest."""
         return {}
 
     def results(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class Study:
         return {}
 
     def parts(self) -> Mapping[str, Study]:
-        """Inner studies. Each is saved in a subfolder with its name."""
+        """Inner studies by name. Each is saved in a subfolder with its name."""
         return {}
 
     def drawn(self) -> Iterable[str]:
@@ -188,7 +188,7 @@ class Study:
 
 
 def paragraphs(sentences: Iterable[str]) -> list[str]:
-    """Joins sentences to paragraphs. An empty string starts a new paragraph."""
+    """Joins sentences into paragraphs. An empty string starts a new paragraph."""
     found: list[list[str]] = [[]]
     for sentence in sentences:
         if sentence:

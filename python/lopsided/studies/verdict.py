@@ -1,7 +1,7 @@
 """Describes a run in a few sentences: its verdict.
 
-The native module writes the sentences (crate `verdict`), so that commands, reports, notebooks and the page agree. They
-leave out TCP's internal causes, which `lopsided explain` reports.
+The native module writes the sentences (crate `verdict`), so that commands, reports, notebooks and the page agree. The
+sentences do not mention the causes inside TCP, which `lopsided explain` reports.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def verdict(run: Run) -> list[str]:
 
 
 def difference(before: Run, after: Run) -> list[str]:
-    """Returns sentences on changes of at least 5 % in goodput, RTT and queueing."""
+    """Returns sentences about changes of at least 5 % in goodput, RTT and queueing."""
     return _native.difference(_account(before), _account(after))
 
 
 def _account(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Returns one row per flow with its application, and one per link direction with its queue."""
+    """Returns one row per flow with its application, and one row per link direction with its queue."""
     kinds = {flow["name"]: flow["app"]["kind"] for flow in run.scenario.resolved["flows"]}
     queues = {
         (link["name"], way): link[way]["queue"]["kind"]

@@ -51,7 +51,7 @@ def measure(run: Run, link: str) -> Row:
     dropped = at_link.filter((pl.col("event") == "dropped") & (pl.col("reason") != "ack_filtered"))
     saved = _saved_bytes(run, link)
     room = (lines["up"]["rate_bps"] or 0) * run.scenario.duration_s / 8
-    # If the headers of an upload are compressed too, the bytes saved on ACKs are unknown.
+    # If the headers of an upload are also compressed, the bytes saved on ACKs are unknown.
     known = room and not (saved and ways["up"])
     spent = (int(carried["size_bytes"].sum()) - saved) / room if known else None
     return {
@@ -126,7 +126,7 @@ def _of_bursts(events: pl.DataFrame, flows: Sequence[int], senders: Sequence[str
 
 
 def _of_limits(run: Run, flows: Sequence[int], lines: Mapping[str, Mapping[str, Any]]) -> Row:
-    """Returns how long each limit applied to the downloads' senders, and other signs of what slows them."""
+    """Returns the fraction of time for which each limit applied to the downloads' senders, and related measurements."""
     import polars as pl
 
     told = run.tcp_events.to_polars().filter(pl.col("flow").is_in(flows) & (pl.col("end") == "sender"))
@@ -156,7 +156,7 @@ def median_of(arm: str, rows: Sequence[Row]) -> Row:
 
 
 def limit_of(arm: str, rows: Sequence[Row]) -> str:
-    """Describes the limit of the downloads, with numbers."""
+    """Returns a description of the limit of the downloads, with numbers."""
     cell = median_of(arm, rows)
     used, waits = cell["down_utilisation"] or 0.0, (cell["ack_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
     if used >= _FULL:

@@ -50,7 +50,7 @@ def _acks_first(place: Place) -> Settings:
 
 
 def _acc(place: Place) -> Settings:
-    # These thresholds come from the scripts of the ACC authors. They count packets of any size.
+    # These thresholds come from the scripts of the ACC authors, and count packets of any size.
     red = {"kind": "red", "limit": place.queue.get("limit", "100 packets"), "min": "3 packets", "max": "12 packets"}
     place.queue = {**red, "weight": 0.01, "probability": 0.1, "ecn": True, "marks": "all", "victim": "random"}
     return {
@@ -163,7 +163,7 @@ def remedied(scenario: Scenario, link: str, arm: str) -> Scenario:
         if name not in REMEDIES:
             raise UsageError(f"no remedy is called {name!r}: there are {', '.join(REMEDIES)}, and `none`")
         settings |= REMEDIES[name][1](place)
-    # In resolved tables every link and flow has a name.
+    # In resolved tables, every link and every flow has a name.
     tables = scenario.to_tables()
     settings = _at_every_flow(settings, tables["flow"])
     return Scenario.build(tables, scenario.name, controllers=scenario.controllers).with_(**settings)

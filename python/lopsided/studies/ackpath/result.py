@@ -145,7 +145,7 @@ def verdict(found: AckPath) -> list[str]:
             f"{best['remedies']} is the best remedy: {_rates(best)}; {last['remedies']} is the worst: {_rates(last)}."
         ]
     elif none["rank_score"] >= (1 - _ALIKE) * best["rank_score"]:
-        said = [f"No remedy improves goodput: {_rates(none)} without a remedy, as much with the best ({_named(rows)})."]
+        said = [f"No remedy improves goodput: {_rates(none)} without a remedy. The best one is {_named(rows)}."]
     else:
         said = [f"{best['remedies']} gains most: {_rates(best)}, compared with {_rates(none)} without a remedy."]
     held = best if none is None else none
@@ -178,13 +178,13 @@ def _how_sure(found: AckPath) -> str:
 
 
 ON_ROUTERS = {"cake_filter": "tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter"}
-"""Remedies that Linux and OpenWrt have, each with its command."""
+"""Remedies that Linux and OpenWrt support, each with its command."""
 UNDO = "tc qdisc del dev eth0 root"
 """The command that undoes any of these remedies."""
 
 
 def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:
-    """Returns a sentence on the remedies that real routers support."""
+    """Returns a sentence about the remedies that real routers support."""
     said: list[str] = []
     for row in rows:
         if (command := ON_ROUTERS.get(row["remedies"])) is not None:

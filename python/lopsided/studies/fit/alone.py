@@ -1,7 +1,7 @@
-"""Fits a line to a log alone, without a capture.
+"""Fits a line to a log, without a capture.
 
 A log shows goodput, the smallest RTT, and the RTT under load. Each queue discipline is simulated with these values. The
-rate of a candidate is scaled until the simulated goodput equals that of the log.
+rate of a candidate is scaled until the simulated goodput equals the goodput in the log.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from lopsided.studies.fit.statistics import distance
 from lopsided.studies.jobs import Progress
 
 STANDING_MS = 100.0
-"""Median queueing delay in ms from which a queue is drop-tail. CoDel's target is 5 ms, PIE's 15 ms, and CoDel's
-interval is 100 ms (RFC 8289, RFC 8033)."""
+"""Median queueing delay in ms above which a queue counts as drop-tail. CoDel's target is 5 ms, PIE's target is 15 ms,
+and CoDel's interval is 100 ms (RFC 8289, RFC 8033)."""
 STANDING_PACKETS = 5
-"""The same in full packets: on a slow line, an AQM keeps at least one or two packets."""
+"""The same limit in full packets, because on a slow line an AQM keeps at least one or two packets in the queue."""
 FEWEST = 20
 """Minimum number of RTTs under load from which a delay is computed."""
 LENGTHS_S = (10.0, 60.0)
@@ -38,11 +38,11 @@ LENGTHS_S = (10.0, 60.0)
 RATE_TOLERANCE, DELAY_TOLERANCE = 0.03, 0.1
 """Relative tolerances of goodput and RTT in the distance."""
 PLACEHOLDER_MS = 30.0
-"""RTT in ms of the scenario if the log has none."""
+"""RTT in ms of the scenario if the log contains no RTT."""
 STEPS = 3
-"""Simulations of each queue discipline; all but the last one adjust the rates."""
+"""Number of simulations per queue discipline. Each simulation except the last adjusts the rates."""
 ALIKE = 1.0
-"""A discipline is possible if its distance exceeds the smallest one by at most this many tolerances."""
+"""A discipline is possible if its distance exceeds the smallest distance by at most this number of tolerances."""
 SPARSE = ("fq_codel", "cake")
 """Disciplines that send the packets of a ping before those of bulk flows."""
 _NAMES: Mapping[Way, str] = {"down": "download", "up": "upload"}
@@ -66,9 +66,9 @@ def fit_log(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Fit:
-    """Returns the line that a log shows.
+    """Returns the line that was fitted to a log.
 
-    Raises UsageError if the file is no log, or if the log shows no rate.
+    Raises UsageError if the file is not a log, or if the log contains no rate.
     """
     log = read_log(path)
     if not log.rate_bps:
@@ -130,7 +130,8 @@ def _rates(line: _Line) -> str:
 
 
 def _delay_ms(log: Log) -> tuple[float, float] | None:
-    """Median and 95th percentile of the queueing delay under load, in ms; `None` if the log does not show it."""
+    """Returns the median and the 95th percentile of the queueing delay under load, in ms; `None` if the log does not
+    show this delay."""
     if log.floor_ms is None or len(log.loaded_ms) < FEWEST:
         return None
     middle, high = np.quantile(log.loaded_ms, (0.5, 0.95)) - log.floor_ms
@@ -143,7 +144,8 @@ def _standing_ms(log: Log) -> float:
 
 
 def _buffer(log: Log, way: Way, rate_bps: float, delay_ms: tuple[float, float] | None) -> float | None:
-    """Bytes that waited in a loaded direction. Without another hint, loaded directions have equal delays."""
+    """Returns the number of bytes that waited in a loaded direction. All loaded directions are assumed to have equal
+    delays."""
     if delay_ms is None or way not in log.flows:
         return None
     return max(delay_ms[1] / len(log.flows) * rate_bps / 8e3, 2.0 * PACKET)
@@ -198,7 +200,7 @@ def _parameters(log: Log, best: _Line, possible: Sequence[str], delay_ms: tuple[
         add(f"rate.{way}", best.rates[way], "bit/s", known=way in log.rate_bps)
     add("rtt_floor", log.floor_ms or PLACEHOLDER_MS, "ms", known=log.floor_ms is not None)
     for way in WAYS:
-        # If both directions were loaded, the RTT is the sum of two delays.
+        # If both directions were loaded, the RTT contains the sum of two queueing delays.
         known = list(possible) == ["fifo"] and list(log.flows) == [way] and delay_ms is not None
         add(f"buffer.{way}", _buffer(log, way, best.rates[way], delay_ms), "B", known=known)
         add(f"framing.{way}", None, "B", known=False)
@@ -206,12 +208,12 @@ def _parameters(log: Log, best: _Line, possible: Sequence[str], delay_ms: tuple[
 
 
 def _notes(log: Log, delay_ms: tuple[float, float] | None, *, standing: bool) -> list[str]:
-    said = [f"The values come from a log of {log.kind}. It shows no losses and no senders: these are taken as CUBIC."]
+    said = [f"The values come from a log of {log.kind}. It does not show losses and senders; CUBIC is assumed."]
     if delay_ms is None:
         return [*said, "The log does not show the delay under load."]
     said.append(f"Under load, packets waited {units.millis(delay_ms[0])} (median), {units.millis(delay_ms[1])} (95 %).")
     if len(log.flows) == 2:
-        said.append("Both directions were loaded: the scenario gives each half of this delay.")
+        said.append("Both directions were loaded: the scenario has half of this delay in each direction.")
     if standing:
         said.append("This queue is longer than an AQM allows: it is drop-tail.")
     return said

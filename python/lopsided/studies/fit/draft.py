@@ -41,7 +41,7 @@ WINDOW = 0.1
 """The drafted scenario limits the receive window if that window limits the flow for at least this fraction of the
 time."""
 CONTRADICTED = 1.15
-"""If data arrived faster than a busy line's measured rate by this factor, the measured rate is discarded."""
+"""If data arrived faster than a busy line's measured rate by at least this factor, the measured rate is discarded."""
 OUTAGE_S = 0.5
 """Shortest period in seconds that counts as an outage. A shorter silence can be a timeout."""
 LOSSY = 0.002
@@ -398,7 +398,7 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
             flow.row["cc"] for flow, of in zip(of_flows, ways, strict=True) if of == way and flow.row["cc"] in CONTROLS
         ]
         controls[way] = said[0] if said else ""
-    # If the congestion control of only one sender is known, the other sender gets the same one.
+    # If the congestion control of only one sender is known, the other sender is assumed to use the same one.
     known = [name for name in controls.values() if name]
     for way in WAYS:
         controls[way] = controls[way] or (known[0] if known else "cubic")
@@ -406,7 +406,7 @@ def first_structure(draft: Draft, of_flows: Sequence[Flow], ways: Sequence[Way])
 
 
 def may_lose(draft: Draft, way: Way) -> bool:
-    """Returns true if the fit tries random loss: packets were lost, perhaps not in a queue."""
+    """Returns true if the fit tries random loss, because packets may have been lost outside of the queue."""
     seen = draft.ways[way]
     dropped_by_queue = seen.observed is not None and seen.observed.sure and seen.observed.discipline != "unknown"
     return seen.losses >= LOSSY and not dropped_by_queue

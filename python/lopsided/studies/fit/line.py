@@ -1,8 +1,8 @@
 """The model of the line and its traffic.
 
-A `Draft` has flows, stacks and a starting value per parameter. A `Structure` has the disciplines, the congestion
-controls and the directions with random loss. A draft, a structure and the values of the parameters determine a
-scenario.
+A `Draft` contains flows, stacks and a starting value per parameter. A `Structure` contains the disciplines, the
+congestion controls and the directions with random loss. A draft, a structure and the values of the parameters determine
+a scenario.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ PACKET = 1500
 ACK = 52
 """Size in bytes of an ACK with timestamps."""
 BUSY_MS = 2.5
-"""If packets wait less than this number of ms, the buffer's size stays unknown. `crates/capture` has the same value."""
+"""If packets wait less than this number of ms, the buffer's size stays unknown. `crates/capture` uses the same
+value."""
 RATE_MEASURED, FLOOR_MEASURED, BUFFER_MEASURED = (0.005, 0.03), (0.005, 0.02), (0.05, 0.1)
 """Typical relative error and 95 % bound of `analyze`'s values (see `docs/analyze.md`)."""
 RATE_ERROR, BUFFER_ERROR = 0.003, 0.08
@@ -103,7 +104,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Framing:
-    """The bytes that the line adds to an IP packet: a constant, and for ATM the rest of the last cell."""
+    """The bytes that the line adds to an IP packet: a constant, and for ATM also cell headers and padding."""
 
     overhead_bytes: int = 0
     cells: bool = False
@@ -126,9 +127,9 @@ class Observed:
     rate_bps: float
     """Rate in bit/s, including framing."""
     framing: Framing | None
-    """The framing; `None` if unknown. If it is unknown, the rate counts IP packets."""
+    """The framing; `None` if unknown. If the framing is unknown, the rate counts IP packets."""
     buffer_packets: int | None
-    """Number of packets that a drop-tail queue holds; `None` if unknown."""
+    """Capacity of a drop-tail queue in packets; `None` if unknown."""
     discipline: str
     """`drop_tail`, `aqm` or `unknown`."""
     burst_bytes: int | None
@@ -148,7 +149,7 @@ class Direction:
     peak_bps: float
     """Highest delivery rate over 0.5 s. Late ACKs make this value too high."""
     buffer_bytes: float | None
-    """Size of the drop-tail buffer in bytes of full packets. It is known only if packets were lost."""
+    """Size of the drop-tail buffer in bytes of full packets. The size is known only if packets were lost."""
     mixed: bool
     """True if ACKs share the queue with data."""
     mean_bytes: float
@@ -169,8 +170,8 @@ class Direction:
     def first_buffer_bytes(self) -> float:
         """Starting value of the buffer in bytes of full packets.
 
-        The longest wait gives an upper limit. A full queue contains more data than average, but it also contains ACKs.
-        The value is the geometric mean of the two extremes.
+        The longest wait determines an upper limit. A full queue contains more data than average, but it also contains
+        ACKs. The value is the geometric mean of the two extremes.
         """
         if self.observed and self.observed.buffer_packets:
             return float(self.observed.buffer_packets * PACKET)
@@ -256,7 +257,7 @@ class Draft:
         return Scenario.build(tables, "fit")
 
     def framing(self, way: Way) -> Framing:
-        """Returns the framing of a direction; no framing if the packets do not show it."""
+        """Returns the framing of a direction; an empty framing if the packets do not show one."""
         seen = self.ways[way].observed
         return seen.framing if seen and seen.framing else Framing()
 
@@ -290,7 +291,7 @@ def _direct(name: str, start: float, unit: str, bound: float) -> Parameter:
 
 
 def _parameter(name: str, start: float, unit: str, error: tuple[float, float] | None) -> Parameter:
-    """Creates a parameter with the spread and bound of its measurement, or with those of a guess."""
+    """Creates a parameter with the spread and bound of its measurement, or with the spread of a guess."""
     if error is None:
         return Parameter(name, start, GUESSED, unit)
     spread, bound = error

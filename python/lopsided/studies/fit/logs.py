@@ -26,7 +26,7 @@ from lopsided.studies.fit.line import ACK, PACKET, Way
 MOST_BYTES = 64 << 20
 """Largest size of a log in bytes, after decompression."""
 HEAD = 64 << 10
-"""Bytes at the start of a file that show its kind."""
+"""Number of bytes at the start of a file that are read to detect its format."""
 PAYLOAD = 1448
 """Payload of a full packet with timestamps, in bytes. Test tools report payload as throughput."""
 BUSY = 0.8
@@ -40,7 +40,7 @@ _FLOW = re.compile(r"TCP (?P<way>download|upload)(?P<rest>.*)")
 
 @dataclass(frozen=True)
 class Log:
-    """The values that a log provides about the line."""
+    """The values that a log provides for the fit."""
 
     kind: str
     """`Flent`, `irtt` or `cake-autorate`."""
@@ -63,7 +63,7 @@ class Log:
 
 
 def is_log(path: Path) -> bool:
-    """True if a file, plain or compressed with gzip, begins like a log and not like a capture."""
+    """Returns true if a file, plain or compressed with gzip, begins like a log and not like a capture."""
     try:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
@@ -84,7 +84,7 @@ def read_log(path: Path) -> Log:
         try:
             found: Any = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise UsageError(f"{path.name} is no complete JSON: {error}") from None
+            raise UsageError(f"{path.name} is not complete JSON: {error}") from None
         if isinstance(_of(found, "x_values"), list) and isinstance(_of(found, "results"), dict):
             return _flent(path, found)
         if isinstance(_of(found, "round_trips"), list):
@@ -172,7 +172,7 @@ def _cake_autorate(path: Path, text: str) -> Log:
     rates: dict[Way, float] = {
         way: 1e3 * float(np.median(each)) for way, each in achieved.items() if len(each) >= LEAST_SAMPLES
     }
-    # These RTTs were measured to reflectors, whose paths differ.
+    # The RTTs in this log were measured to reflectors, whose paths differ, so they are not used.
     return _checked(path, Log("cake-autorate", rates, None, "", shaped=True))
 
 
@@ -204,7 +204,7 @@ def _numbers(values: Any) -> list[float]:
 
 
 def _aligned(values: Any) -> NDArray[np.float64]:
-    """Returns the values of a series, NaN for missing ones."""
+    """Returns the values of a series, with NaN for a missing value."""
     return np.array([_number(value) for value in values] if isinstance(values, list) else [])  # pyright: ignore[reportUnknownVariableType]
 
 

@@ -1,12 +1,12 @@
 """Measures a line's rate, framing and buffer from the packets of a capture near one end.
 
-A capture behind the line shows when packets leave the queue. If a packet waited, the gap before it is its transmission
-time. The gaps before packets of several sizes give the rate and the framing. A capture in front of the line shows when
-packets enter the queue. Timestamps of ACKs (RFC 7323) show when they arrive. The result is the rate that agrees best
-with these arrivals.
+A capture behind the line shows when packets leave the queue. If a packet waited, the gap before the packet is its
+transmission time. The gaps before packets of several sizes determine the rate and the framing. A capture in front of
+the line shows when packets enter the queue. Timestamps of ACKs (RFC 7323) show when the packets arrive at the receiver.
+The result is the rate that agrees best with these arrivals.
 
 The module uses data and ACKs of both directions, so two-way traffic causes no errors. It makes no assumption about TCP.
-Left out: captures in the middle of the path, captures without timestamps, and captures with merged packets.
+It cannot use captures in the middle of the path, captures without timestamps, and captures with merged packets.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ LEAST_ACKS = 100
 WINDOW_S = 0.5
 """Seconds per window of the first rate estimate."""
 CAP_S = 0.02
-"""A difference between arrival times counts at most this many seconds, so that a few delayed ACKs do not matter."""
+"""Limit in seconds for the difference of two arrival times. It reduces the effect of a few delayed ACKs."""
 AGREE_S = 4e-3
-"""If the mean difference of arrival times is at most this many seconds, they agree."""
+"""Largest mean difference in seconds at which measured and computed arrival times agree."""
 MOST_OVERHEAD = 60
 """Largest plausible framing in bytes per packet."""
 SURE_BYTES = 0.25
-"""If the standard error of the framing, in bytes, is larger, the framing stays unknown."""
+"""Largest standard error of the framing, in bytes. If the error is larger, the framing stays unknown."""
 CELL, CELL_PAYLOAD = 53, 48
 """Size in bytes of an ATM cell and of its payload (ITU-T I.361)."""
 MOST_AHEAD = 1.2
 """If packets are ahead of the rate by at least this number of full packets, the line has a shaper with a bucket."""
 OFTEN_AHEAD = 5
-"""Minimum number of packets that must leave early for this conclusion."""
+"""Minimum number of packets that leave early if the line has a bucket."""
 BUCKETS = (3_000, 6_000, 12_000, 24_000)
 """Bucket sizes in bytes that are tried in front of the line, if the other direction shows no bucket."""
 BETTER = 0.8
@@ -97,7 +97,7 @@ class _Log:
 
 
 def observed(path: str | Path, clients: Collection[str], servers: Collection[str], place: str) -> dict[Way, Observed]:
-    """Returns the queue of each direction, as far as the capture shows it.
+    """Returns the queue of each direction for which the capture shows the queue.
 
     `clients` and `servers` are the addresses on both sides. `place` is the place of the capture: `server`, `client` or
     `link`.
@@ -194,8 +194,8 @@ def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool)
     """Returns `drop_tail`, `aqm` or `unknown`, and the buffer of a drop-tail queue in packets.
 
     A drop-tail queue is full at each drop, and is never longer. The buffer excludes the packet in transmission; a
-    shaper with a bucket has no such packet. If a retransmission is lost, the neighbours in sequence space did not enter
-    the queue at the same time.
+    shaper with a bucket has no such packet. Not every measured length must be full: if a retransmission is lost, its
+    neighbours in sequence space entered the queue at other times.
     """
     if len(at_drops) < LEAST_DROPS:
         return "unknown", None
@@ -208,7 +208,8 @@ def _left_discipline(at_drops: Floats, lengths: Integers, *, transmitting: bool)
 
 
 def _entries(log: _Log) -> tuple[Floats, bool]:
-    """Returns the times at which packets entered the queue, on one clock, and true if the queue preserves their order.
+    """Returns the times at which packets entered the queue, on a common clock, and true if the queue preserves their
+    order.
 
     Each connection's timestamps have their own offset. Two successive packets of different connections entered the
     queue in this order, which bounds the difference of their offsets.

@@ -26,7 +26,7 @@ ACKS = ("cake_filter", "acks_first", "few_acks")
 """Remedies for ACKs: one for routers, one for modems, and one for TCP."""
 QUEUES = ("fq_codel", "cake", "pie")
 ALIKE = 0.03
-"""If the relative change is smaller, nothing has changed."""
+"""Relative changes below this value count as no change."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Fit(Study):
-    """The line of a capture, as a scenario."""
+    """The result of fitting a line to a capture or a log: the scenario, and how well its parts are known."""
 
     kind: ClassVar[str] = "fit"
     figures: ClassVar[Mapping[str, str]] = {"measured": "Measured and fitted"}
@@ -135,7 +135,7 @@ class Fit(Study):
             for name, column in (
                 ("download", "down_goodput_change"),
                 ("upload", "up_goodput_change"),
-                ("95 % of the round trip", "rtt_p95_change"),
+                ("95th percentile of the round trip", "rtt_p95_change"),
             )
             if best[column] is not None
         ]

@@ -32,7 +32,7 @@ KEPT = 6
 NUDGES = (0.3, -0.3, 0.1, -0.1)
 """Offsets for this comparison, in units of the spread."""
 NEIGHBOURS = 4
-"""When the best trial is chosen, the scores of this number of nearest trials count too."""
+"""Number of nearest trials whose mean score also counts when the best trial is chosen."""
 FINALISTS = 6
 """Number of structures whose parameters are refined."""
 TRIED = 2
@@ -45,7 +45,7 @@ SCAN = 13
 BUFFERS = (-2.5, -1.25, 0.0, 1.25, 2.5)
 """Positions in the scan of buffers, in units of the spread, if flows run in both directions."""
 CALM = 0.3
-"""If a trial's score is lower, the trial is not close by chance."""
+"""A trial with a lower score is assumed not to be close by chance."""
 ROUND = 3
 """Number of CMA-ES generations between decisions to drop structures."""
 AROUND = 0.2
@@ -109,7 +109,7 @@ class Search:
         return _closest(self.runner.made, choice)
 
     def best(self) -> Trial | None:
-        """The best trial so far.
+        """Returns the best trial so far; `None` if there is none.
 
         If the directions interact, small changes decide which packets are lost, so a trial can be close by chance.
         Therefore the mean score of the nearest trials counts as much as the trial's own score.
@@ -172,7 +172,7 @@ class Search:
         for way in ways:
             base = base.with_queue(way, "fifo")
         structures = [base.with_control("down", name).with_control("up", name) for name in guesses]
-        # The slow uplink is scanned first. It matters most, because it carries the download's ACKs.
+        # The slow uplink is scanned first. Its buffer matters most, because the uplink carries the download's ACKs.
         for way in reversed(ways):
             name = f"buffer.{way}"
             seen = self.runner.draft.ways[way]
@@ -332,10 +332,10 @@ class Search:
                 best = step
 
     def _reset_unknown(self) -> None:
-        """Resets parameters that the packets do not determine to their starting values, if the packets stay close.
+        """Resets parameters that the packets do not determine to their starting values, if the distance stays small.
 
-        The search changes such parameters at random. For example, a rate for ACKs that is much too low would spoil
-        predictions.
+        The search changes such parameters at random. For example, a rate for ACKs that is much too low would make
+        predictions wrong.
         """
         best = self.best()
         if best is None or not np.isfinite(best.distance):

@@ -31,13 +31,13 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 SHARE = 0.03
 """Tolerance: absolute for fractions, and relative for times and amounts."""
 WAIT_SHARE = 0.05
-"""Relative tolerance of queueing times, in addition to that of the RTT."""
+"""Relative tolerance of queueing times, in addition to the tolerance of the RTT."""
 LEAST_MS = 0.5
 """Minimum tolerance in ms, because TCP timestamps count milliseconds (RFC 7323)."""
 FAR = 4.0
-"""If the difference of a statistic is larger, it counts linearly instead of squared."""
+"""A difference of a statistic above this value counts linearly instead of squared."""
 MOST = 24.0
-"""Upper limit of a difference. A missing statistic gets this value too."""
+"""Upper limit of a difference. This value also replaces the difference of a missing statistic."""
 LAGS = (1, 2, 4, 8)
 """Lags in intervals at which the RTT's autocorrelation shows its sawtooth."""
 
@@ -58,7 +58,7 @@ class Flow:
 
 
 def flows(capture: Capture) -> list[Flow]:
-    """Returns a capture's flows, most data first."""
+    """Returns a capture's flows. The flows with the most data come first."""
     directions = capture.timeline.numbers("direction")
     columns = {name: capture.timeline.numbers(name) for name in COLUMNS}
     rows = list(capture.largest)
@@ -87,7 +87,7 @@ class Measure:
         whole = flow.bins["rtt_mean_ms"]
         whole = whole[~np.isnan(whole)]
         return cls(
-            # This is the RTT of the whole path. Near the receiver, the receiver's own part would be too short.
+            # The RTT of the whole path. In a capture near the receiver, the RTT to the receiver alone is too short.
             rtt_ms=float(np.median(whole)) if len(whole) else max(_or(row["rtt_p50_ms"], 1.0), 1.0),
             duration_s=max(_or(row["sending_s"], 0.1), 0.1),
             data_bytes=max(_or(row["acked_bytes"], 1.0), 1.0),
@@ -95,8 +95,8 @@ class Measure:
         )
 
     def of_flow(self, flow: Flow) -> dict[str, float]:
-        """Returns a flow's statistics by name, in units of the tolerances; NaN for a statistic that the flow does not
-        show."""
+        """Returns a flow's statistics by name, in units of the tolerances; NaN for a statistic that cannot be computed
+        from the flow."""
         row, bins = flow.row, flow.bins
         found: dict[str, float] = {
             "goodput": _log(row["goodput_bps"]) / 0.02,
@@ -132,7 +132,7 @@ class Measure:
         return found
 
     def _progress(self, bins: Series) -> dict[str, float]:
-        """Returns the fraction of the data that is acknowledged at each of five times."""
+        """Returns the fraction of the data that is acknowledged at 7 points of the sending time."""
         if not len(bins["time_s"]):
             return {}
         times = bins["time_s"] + bins["width_s"] - bins["time_s"][0]
@@ -142,7 +142,7 @@ class Measure:
 
 
 def distance(observed: Mapping[str, float], simulated: Mapping[str, float]) -> float:
-    """Returns the mean pseudo-Huber distance. With this distance, no single statistic dominates."""
+    """Returns the mean pseudo-Huber distance, which a single statistic cannot dominate."""
     found: list[float] = []
     for name, value in observed.items():
         if np.isnan(value):

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.trials import Trial
 
 _SEARCH_SHARE = 0.9
-"""Progress of the whole fit when the search ends."""
+"""Fraction of the fit's progress at the end of the search."""
 
 
 class Fitter:
-    """A fit in progress. `result` can be called at any time."""
+    """A fit in progress. `result` can be called when `begun` is true."""
 
     def __init__(
         self,
@@ -237,7 +237,7 @@ def fit(
     Parameters
     ----------
     capture
-        A pcap or pcapng file, as for `analyze`; or a log of Flent or cake-autorate, which shows less.
+        A pcap or pcapng file, as for `analyze`; or a log of Flent or cake-autorate, which contains less information.
     other
         A second capture of the same flows at another point, with the same weight.
     flow
@@ -246,7 +246,7 @@ def fit(
     trials
         Number of scenarios that are simulated.
     remedies
-        True to try remedies on the fitted line too.
+        True to also try remedies on the fitted line.
     seed
         Seed of the search and the simulations. The result for a seed does not depend on the number of workers.
     workers
@@ -277,7 +277,7 @@ def fit(
 def is_alone(
     capture: str | Path, other: str | Path | None, *, flow: int | None, log: str | Path | None, trials: int
 ) -> bool:
-    """True if the file given as the capture is a log. Raises UsageError if another option then needs a capture."""
+    """Returns true if the file given as the capture is a log. Raises UsageError if another option needs a capture."""
     if os.fspath(capture) == STANDARD_INPUT or not is_log(Path(capture)):
         return False
     if other is not None or flow is not None or log is not None or trials != TRIALS:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from lopsided.studies.fit.line import Draft, Structure
 
 PULL = 0.001
-"""Weight of the distance from the starting values. It matters only for parameters that the packets do not determine."""
+"""Weight of the distance from the starting values. The weight matters only for parameters that the packets do not
+determine."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Runner:
             scenario = self.draft.scenario(structure, self.values(structure, positions), sampled=False)
             seen = self.seen(scenario)
         except LopsidedError:
-            # An infinite distance, for example for values that a scenario rejects. The search then avoids these values.
+            # Return an infinite distance, for example if a scenario rejects the values. The search then avoids them.
             return float("inf"), np.full(1, np.nan)
         total, apart = 0.0, list[np.ndarray]()
         for view, found in zip(self.views, seen, strict=True):

@@ -1,4 +1,4 @@
-"""Runs all buffer sizes, and computes the recommendations of the sweep and of the model."""
+"""Simulates all buffer sizes, and computes the recommendations of the sweep and of the model."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 TOLERANCE = 0.05
-"""A buffer is good if its performance is at most this relative distance below the best performance."""
+"""A buffer is good if its performance is at most this fraction below the best performance."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """The buffer by inequality 6.6, rounded down: the size at which the estimate equals the configured size (figure
-    6.2).
+    """The buffer that inequality 6.6 recommends, rounded down: the size at which the estimate equals the configured
+    size (figure 6.2).
 
     `packets` is `None` if there is no such size. The windows are those of the closest tested buffer.
     """
@@ -42,8 +42,8 @@ class Model:
 
 @dataclass(frozen=True)
 class Measured:
-    """The buffer by the sweep. `knee_packets` is the largest buffer before performance falls. `falls` is true if
-    performance falls."""
+    """The buffer that the sweep recommends. `knee_packets` is the largest buffer before performance falls. `falls` is
+    true if performance falls within the tested sizes."""
 
     best_packets: int
     best_performance: float
@@ -131,7 +131,7 @@ def _spaced(sizes: Sequence[int], count: int) -> list[int]:
 
 
 def _agreed(rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Returns true if more seeds would hardly change the knee."""
+    """Returns true if more seeds would hardly move the knee."""
     curve = curve_of(rows)
     tried = [row["buffer_packets"] for row in curve]
     place = tried.index(measured(curve).knee_packets)

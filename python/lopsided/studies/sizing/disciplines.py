@@ -1,8 +1,8 @@
 """Compares queue disciplines that are configured for a line, under the traffic of a household.
 
-The settings follow the manual pages. CoDel's target is at least the time of 1.5 full packets, and PIE's that of 2. The
-interval is at least the RTT. CAKE derives its settings from the rate of its shaper, which is the line's rate. Left out:
-priorities by DSCP beyond the defaults.
+The settings follow the manual pages. CoDel's target is at least the transmission time of 1.5 full packets. PIE's target
+is at least the transmission time of 2 full packets. The interval is at least the RTT. CAKE derives its settings from
+the rate of its shaper, which is the line's rate. DSCP priorities are those of the disciplines' defaults.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 UNMANAGED_PACKETS = 1000
 """Limit of an unmanaged queue in packets, as in Linux's FIFO."""
 KEPT_GOODPUT = 0.8
-"""A candidate is acceptable if it uses the line at least this well, relative to the candidate that uses it best."""
+"""A candidate is acceptable if its utilisation is at least this fraction of the highest utilisation of a candidate."""
 
 _FRAME_BYTES = 1514
 _LONGEST_FRAME_MS = 10_000.0
-"""If sending a full packet takes at least this number of ms, no discipline can be configured, because times are at most
-one minute."""
+"""If sending a full packet takes at least this number of ms, no discipline can be configured, because a scenario limits
+times to one minute."""
 _SETTLED = ("codel", "fq_codel", "pie", "fq_pie", "cake")
 """Disciplines whose settings depend on the line."""
 
@@ -98,7 +98,7 @@ def _worst(*values: float | None) -> float | None:
 
 
 def _best(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the discipline with the fastest pages among those that use the line well."""
+    """Returns the discipline with the fastest pages among the disciplines with an acceptable utilisation."""
     most = max(row["use"] for row in rows)
     worth = [row for row in rows if row["use"] >= KEPT_GOODPUT * most]
     return min(worth, key=lambda row: row["page_s"] if row["page_s"] is not None else float("inf"))["queue"]

@@ -50,8 +50,8 @@ class Line:
         return max(1, math.floor(delay_s / self.wire_s + 1e-9))
 
     def scenario(self, alone_s: float, both_s: float) -> Scenario:
-        """Returns a scenario with a download that runs alone, or with an upload. The seed delays each start by up to 1
-        s."""
+        """Returns a scenario with a download and an upload. The upload starts after `alone_s`, delayed at random by up
+        to 1 s."""
         jitter_s = min(1.0, (alone_s + both_s) / 10)
         down, up = (
             {"rate": f"{rate} bit/s", "queue": {"kind": "fifo", "limit": limit}}
@@ -98,7 +98,7 @@ def line_of(
 
 
 def _preset_rates(name: str) -> tuple[int | None, int | None, float]:
-    """Returns the rates of a preset, if it has rates, and its RTT."""
+    """Returns the rates of a preset, or `None` for a rate that varies, and the RTT in seconds."""
     link = _preset_link(name)
     return link["down"]["rate_bps"], link["up"]["rate_bps"], link["down"]["delay_s"] + link["up"]["delay_s"]
 
@@ -110,8 +110,8 @@ def _preset_link(name: str) -> Any:
 
 
 def default_sizes(line: Line, count: int = 14) -> list[int]:
-    """Returns buffer sizes to test. They are denser at small sizes, and end at twice the model's bound, but at least at
-    50 packets.
+    """Returns buffer sizes to test, in packets, with smaller steps at small sizes. The largest size is twice the
+    model's bound, but from 50 to 2,000 packets.
 
     The download's window is at most its BDP plus its buffer. Half of this window is a bound for inequality 6.6.
     """

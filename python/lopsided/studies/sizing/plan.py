@@ -1,7 +1,7 @@
 """Plans the runs for sizing: the whole procedure if it is fast, else shorter runs with fewer buffers.
 
 Work is measured in packets, because the CPU time per packet hardly depends on the line. If the procedure would be slow,
-a coarse grid and a finer grid around the knee replace it, with seeds until the runs agree. On fast lines, a run is
+a coarse grid and a finer grid around the knee replace it, with more seeds until the runs agree. On fast lines, a run is
 shorter than a cycle of the window, so the result is an estimate.
 """
 
@@ -15,7 +15,7 @@ ALONE_S, BOTH_S = 30.0, 120.0
 """Durations in seconds of the two parts of a whole run: the download alone, then both flows."""
 
 BUDGET_PACKETS = 12_000_000
-"""Maximum number of packets to simulate. They take a few seconds on two cores."""
+"""Maximum number of packets to simulate. Simulating them takes about 5 s on 2 cores."""
 _ADVICE_SHARE = 0.4
 """Fraction of the packets that is used for comparing disciplines."""
 _COARSE, _FINE = 6, 4
@@ -35,7 +35,7 @@ class Plan:
     both_s: float
     repeat: int
     coarse: int
-    """Number of buffers in the coarse grid. The grid around the knee has the same number."""
+    """Number of buffers in the coarse grid. `fine` is the number of buffers in the grid around the knee."""
     fine: int
     advice_s: float
     advice_repeat: int

@@ -24,7 +24,7 @@ from lopsided.studies.study import Block, Drawing, Headline, Source, Study
 
 @dataclass(frozen=True)
 class Sizing(Study):
-    """The result of sizing. `curve` has one row per buffer, with medians. `runs` has one row per run."""
+    """The result of sizing a buffer. `curve` has one row per buffer, with medians. `runs` has one row per run."""
 
     kind: ClassVar[str] = "size"
     figures: ClassVar[Mapping[str, str]] = {"curve": "Performance against the uplink buffer"}
@@ -72,7 +72,7 @@ class Sizing(Study):
 
     @property
     def rule_of_thumb_packets(self) -> float:
-        """The buffer in packets by the rule of thumb B = RTT C (merritt2010 eq 2.2), with the propagation RTT."""
+        """The buffer in packets by the rule of thumb B = RTT C (merritt2010 eq 2.2). RTT excludes queueing."""
         return metrics.one_bdp_buffer_packets(self.line.up_bps, self.line.rtt_s)
 
     def many_flows_packets(self, flows: int) -> float:
@@ -80,7 +80,7 @@ class Sizing(Study):
         return metrics.many_flow_buffer_packets(self.line.up_bps, self.line.rtt_s, flows)
 
     def drain_s(self, packets: float) -> float:
-        """Returns the seconds in which a full buffer of `packets` drains into the uplink."""
+        """Returns the time in seconds that a full buffer of `packets` takes to drain into the uplink."""
         return packets * self.line.wire_s
 
     def performance_at(self, packets: float | None) -> float | None:

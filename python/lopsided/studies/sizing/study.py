@@ -1,9 +1,10 @@
 """Finds the uplink buffer for a line by Merritt's model and by a measured sweep.
 
-The model is inequality 6.6 of merritt2010. The thesis's field procedure (section 6.4) measures its inputs: a download
-alone for 30 s gives the RTT, then 30 s with an upload give both largest windows. Each configured buffer leads to an
-estimate. The result is the buffer that equals its own estimate (figure 6.2). The sweep measures the min-normalised
-goodput (equation 1.2) over the same buffers. Left out: more than two flows, and traffic other than bulk transfers.
+The model is inequality 6.6 of merritt2010. The thesis's field procedure (section 6.4) measures its inputs: the RTT of a
+download that runs alone for 30 s, and the largest windows of the download and an upload that run together for 30 s.
+Each configured buffer leads to an estimate. The result is the buffer that equals its own estimate (figure 6.2). The
+sweep measures the min-normalised goodput (equation 1.2) over the same buffers. Both are limited to two flows with bulk
+transfers.
 
 `disciplines` finds the best queue discipline.
 """
@@ -62,7 +63,7 @@ def size(
     down, up
         Rates in bit/s, as numbers or text; default: those of the preset.
     rtt
-        Propagation round trip in seconds, as a number or text; default: that of the preset.
+        Round-trip time without queueing in seconds, as a number or text; default: that of the preset.
     sizes
         Buffers to try, in packets; default: chosen for the line.
     queues
@@ -91,7 +92,7 @@ def size(
         raise UsageError(f"no buffer keeps a target delay of {target_s:g} s: write --target-delay 100ms")
     given, sizes = sizes, default_sizes(line) if sizes is None else sorted(set(sizes))
     if target_s is not None and given is None:
-        # This size is simulated too, so that the performance at the target delay is not interpolated.
+        # This size is also simulated, so that the performance at the target delay is not interpolated.
         sizes = sorted({*sizes, min(line.packets_within(target_s), sizes[-1])})
     if not sizes or sizes[0] < 1:
         raise UsageError("buffer sizes are whole numbers of packets, at least 1")
