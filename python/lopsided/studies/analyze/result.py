@@ -203,7 +203,7 @@ class Capture(Study):
             yield from (limits(row), path(row), acks(row))
             yield Headline("What limited it, over time", level=3)
             yield timeline(self.stretches(row["direction"]), most=_MOST_ROWS)
-        yield Headline("Everything measured")
+        yield Headline("All measurements")
         yield view(self.directions, keys=1, most=_MOST_ROWS, where=" in directions.csv")
 
     def _both(self) -> Iterable[Block]:
@@ -216,7 +216,7 @@ class Capture(Study):
         return {**whole, "directions": list(whole["directions"])}
 
     def streamed(self) -> dict[str, Any]:
-        """Returns the same as `to_dict`, with an iterator over the directions: a capture may have 100,000."""
+        """Returns `to_dict` with an iterator over the directions, because a capture may have 100,000 directions."""
         # A single pass over the table serves all directions.
         bins = {direction: joined(rows) for direction, rows in groupby(self.timeline.rows(), itemgetter("direction"))}
         found = (

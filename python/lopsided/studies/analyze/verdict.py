@@ -103,7 +103,7 @@ def _losses(row: Row) -> str:
     share = row["retransmitted_packets"] / row["data_packets"]
     text = f"{row['retransmitted_packets']:,} packets ({units.percent(share)}) were retransmitted"
     if row["spurious_packets"]:
-        text += f", {row['spurious_packets']:,} of them needlessly"
+        text += f", {row['spurious_packets']:,} of them unnecessarily"
     repairs = [(row["recoveries"], "fast recovery", "fast recoveries"), (row["timeouts"], "timeout", "timeouts")]
     counted = [f"{number:,} {one if number == 1 else many}" for number, one, many in repairs if number]
     return f"{text}; {' and '.join(counted)}." if counted else f"{text}."
@@ -135,10 +135,10 @@ def _control(row: Row) -> str:
 
 def _remedy(row: Row) -> str:
     if row["limited_ack_path"] >= _SOME:
-        return "Try on the line of the ACKs: `lopsided ackpath`, or a shorter buffer (`lopsided size`)."
+        return "On the line of the ACKs, try `lopsided ackpath`, or a shorter buffer (`lopsided size`)."
     waits = (row["data_wait_p50_ms"] or 0.0) > max(30.0, row["rtt_floor_ms"] or 0.0)
     if waits and row["limited_by"] in ("avoidance", "recovery", "slow_start", "pacing"):
-        return "Try on the line of the data: `lopsided aqm`, or a shorter buffer (`lopsided size`)."
+        return "On the line of the data, try `lopsided aqm`, or a shorter buffer (`lopsided size`)."
     if row["limited_by"] == "receive_window":
         return "Try a larger receive buffer (Linux: `net.ipv4.tcp_rmem`)."
     return ""

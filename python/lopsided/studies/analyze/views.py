@@ -88,7 +88,7 @@ def latest(rows: Sequence[Row], most: int = 10) -> View:
 
 
 def clocks(facts: Mapping[str, Any]) -> str:
-    """Returns a sentence on the offset and skew between the clocks of two captures."""
+    """Returns a sentence about the offset and the skew between the clocks of two captures."""
     offset, skew = facts["clock_offset_s"], facts["clock_skew_ppm"]
     where = "ahead of" if offset >= 0 else "behind"
     return (

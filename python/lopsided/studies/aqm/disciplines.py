@@ -26,7 +26,7 @@ _OTHER_NAMES = {"docsis_pie": "docsis-pie", "fq-codel": "fq_codel", "fq-pie": "f
 
 @dataclass(frozen=True)
 class Discipline:
-    """A discipline to compare: its label, and the queue as TOML. If the queue is empty, the scenario's queue stays."""
+    """A discipline to compare: its label, and the queue as TOML. An empty `queue` keeps the scenario's queue."""
 
     label: str
     queue: str

@@ -37,7 +37,7 @@ class Delays:
     weight: Floats
 
     def quantiles(self, shares: Sequence[float]) -> list[float | None]:
-        """Returns quantiles as `weighted_quantiles` does."""
+        """Returns weighted quantiles of the delays; see `weighted_quantiles`."""
         return weighted_quantiles(self.value_ms, self.weight, shares)
 
     @staticmethod
@@ -61,7 +61,7 @@ class Measured:
 
 
 def measure(run: Run, links: Mapping[Direction, str], *, ramps: bool = False) -> Measured:
-    """Returns a run's metrics at the links that have the disciplines.
+    """Returns a run's metrics at the links whose queues are compared.
 
     With `ramps`, the load follows the responsiveness draft, and the draft's rules determine the end of the test.
     """

@@ -33,21 +33,22 @@ _USERS = (
     "rpm_confidence",
 )
 CAPTION = (
-    "medians over the seeds; sojourn: in the queue; RTT: of packets, each at the mean of its interval; RPM: round "
-    "trips per minute under load; probe: a request on a connection of its own, per round trip"
+    "medians over the seeds; sojourn: time in the queue; RTT: of packets, each counted with the mean of its interval; "
+    "RPM: round trips per minute under load; probe: mean round trip of requests on separate connections"
 )
 _MEANING = (
     "Every discipline ran the same scenario with the same seeds; numbers are medians over them, each of a whole run. "
-    "**Wait** is the time in the queue, of single packets. **RTT** is that of the flows' packets, each counted at "
-    "the mean of its sampling interval. **RPM**, round trips per minute, is the mean of two responsivenesses, each a "
-    "minute over a delay under load: that of requests on new connections (**probe**, per round trip) and that of the "
-    "bulk flows' own packets (**loaded RTT**), both without their slowest 5 % (draft-ietf-ippm-responsiveness; "
-    "what waits in a sender's socket is not counted). In the ellipses each point is a seed; delay grows to the left."
+    "**Wait** is the time of single packets in the queue. **RTT** is the round-trip time of the flows' packets, each "
+    "counted with the mean of its sampling interval. **RPM**, round trips per minute, is the mean of two values. Each "
+    "value is 1 minute divided by a delay under load: the delay of requests on new connections (**probe**), and the "
+    "delay of the bulk flows' own packets (**loaded RTT**), both without the slowest 5 % "
+    "(draft-ietf-ippm-responsiveness). Waiting in a sender's socket is not counted. In the ellipses, each point is a "
+    "seed, and delay grows to the left."
 )
 _ALIKE = 0.05
 """Values whose relative difference is smaller count as equal."""
 _SAME = 0.01
-"""Goodputs whose relative difference is smaller count as the same."""
+"""Goodputs whose relative difference is smaller count as equal."""
 _LOST = 0.01
 """Smallest fraction of lost datagrams that the sentences mention."""
 
@@ -56,8 +57,9 @@ _LOST = 0.01
 class Aqm(Study):
     """The result of a comparison of queue disciplines.
 
-    `cells` has one row per discipline and direction, and `users` has one row per discipline. Both have medians over the
-    seeds. `runs` and `user_runs` have the values of every seed. `delays` has the distributions of RTT and sojourn time.
+    `cells` has one row per discipline and direction, and `users` has one row per discipline. Both contain medians over
+    the seeds. `runs` and `user_runs` contain the values of every seed. `delays` contains the distributions of RTT and
+    sojourn time.
     """
 
     kind: ClassVar[str] = "aqm"
@@ -136,7 +138,7 @@ class Aqm(Study):
             yield Headline(way, f"queue before {link}")
             yield self.of_direction(way)
         if self.measured_of_users:
-            yield Headline("users", "what they feel")
+            yield Headline("users", "waiting times")
             yield self.felt()
         yield f"{CAPTION}\n"
 
@@ -148,16 +150,16 @@ class Aqm(Study):
         if self.measured_of_users:
             yield Headline("Waiting times of users")
             yield self.felt()
-        yield Headline("What the numbers mean")
+        yield Headline("Meaning of the numbers")
         yield _MEANING
-        yield Headline("Everything measured")
+        yield Headline("All measurements")
         for table, keys in ((self.cells, 3), (self.users, 2)):
             columns = [name for name in table.columns if name != "world" or len(self.worlds) > 1]
             keys -= len(table.columns) - len(columns)
             yield view(table, columns, keys=keys, most=400, where=" in the table files")
         yield Headline("Queues and scenario")
         yield Terms([(each.label, each.queue or "as in the scenario file") for each in self.disciplines], code=True)
-        yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
+        yield Source("scenario.toml with all defaults", self.scenario.to_toml())
 
     def of_direction(self, way: str) -> View:
         """Returns the table of one direction, with one row per discipline."""
@@ -167,7 +169,7 @@ class Aqm(Study):
 
     @property
     def measured_of_users(self) -> list[str]:
-        """Returns the columns of users' waiting times that have a value."""
+        """The columns of users' waiting times that have a value."""
         return [name for name in _USERS if any(value is not None for value in self.users.values(name))]
 
     def felt(self) -> View:
@@ -255,7 +257,7 @@ def verdict(found: Aqm) -> list[str]:
 
 
 def suite_verdict(sections: Sequence[Aqm]) -> list[str]:
-    """Returns the disciplines with the shortest RTT and with the most goodput, over many comparisons."""
+    """Returns sentences that count the comparisons in which a discipline has the shortest RTT or the most goodput."""
     shortest, fullest = Counter[str](), Counter[str]()
     for found in sections:
         ways = _ways(found)
@@ -330,12 +332,12 @@ def _change(rate: float, others: float, other: str) -> str:
 
 
 def _felt(users: Mapping[str, Row]) -> Iterator[str]:
-    """Returns sentences about pages or transfers, and about responsiveness."""
+    """Yields sentences about pages or transfers, and about responsiveness."""
     if len(users) < 2:
         return
     first = next(iter(users))
     parts: list[str] = []
-    for column, what in (("page_p50_s", "pages come soonest"), ("transfer_p50_s", "transfers end soonest")):
+    for column, what in (("page_p50_s", "pages load fastest"), ("transfer_p50_s", "transfers end first")):
         known = {name: row[column] for name, row in users.items() if row[column]}
         if first not in known or len(known) < 2:
             continue

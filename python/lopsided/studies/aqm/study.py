@@ -60,8 +60,8 @@ def aqm(
         Names, or tables with settings such as `{"kind": "codel", "target": "10 ms"}`; `file` means the scenario's own
         queue.
     beside
-        Other links that also get the disciplines. The measured link always gets them: it is `link`, or the slowest link
-        of each direction.
+        Additional links whose queues are replaced. The queue of the measured link is always replaced: `link`, or the
+        slowest link of each direction.
     world, kernel
         The world or worlds to run in, and the kernel.
     workers

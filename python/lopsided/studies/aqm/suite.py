@@ -2,7 +2,7 @@
 
 The cases are those of `lopsided.studies.suite` that test queues. `rfc7928` is the Characterization Guidelines for AQM
 (RFC 7928). The names `8.2.6-1` and `8.2.6-2` stand for the two experiments of section 8.2.6. Section 4.5 requires that
-every test also runs with `ecn`.
+each test is also run with `ecn`.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Row:
 
     @property
     def column(self) -> Column:
-        """Returns the heading and unit of the metric."""
+        """The heading and unit of the metric."""
         tables = run_tables()
         found = (column for name in ("flows", "links") for column in tables[name].columns)
         return next(column for column in found if column.name == self.quantity)
@@ -88,11 +88,11 @@ class Comparison(Study):
 
     @property
     def reference(self) -> str:
-        """The world that the others are compared with."""
+        """The world that the other worlds are compared with."""
         return self.worlds[-1]
 
     def beyond(self) -> list[tuple[Row, str]]:
-        """The metrics whose error exceeds the tolerance, each with its world."""
+        """Returns the metrics whose error exceeds the tolerance, each with its world."""
         return [(row, world) for row in self.rows for world in self.worlds[:-1] if row.exceeds(world, self.reference)]
 
     def table(self) -> Table:
@@ -136,9 +136,9 @@ class Comparison(Study):
 
     def page(self) -> Iterable[Block]:
         yield Drawing("over_time", self.figures["over_time"])
-        yield Headline("Every quantity")
+        yield Headline("All quantities")
         yield table(self)
-        yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
+        yield Source("scenario.toml with all defaults", self.scenario.to_toml())
 
     def figure(self) -> Figure:
         """Draws goodput and RTT of every flow over time, in all worlds."""
@@ -161,7 +161,7 @@ def verdict(found: Comparison) -> list[str]:
     said: list[str] = []
     for world in found.worlds[:-1]:
         said.extend(_of(found, world))
-    return [*(said or ["No quantity was measured in both."]), *varies(found.start_jitter_s)]
+    return [*(said or ["No quantity was measured in both worlds."]), *varies(found.start_jitter_s)]
 
 
 def _of(found: Comparison, world: str) -> Iterator[str]:
@@ -190,12 +190,12 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
 
 
 _QUIET_PACKETS = 0.5
-"""If the mean queue is shorter than this number of packets and there are no drops, the direction is omitted."""
+"""A direction without drops is omitted if its mean queue is shorter than this number of packets."""
 
 
 def table(found: Comparison) -> View:
-    """Returns a table with one row per metric. If there are several pairs of runs, it also shows the spread of paired
-    errors."""
+    """Returns a table with one row per metric. If there are several pairs of runs, the table also shows the spread of
+    their errors."""
     reference, others = found.reference, found.worlds[:-1]
     repeated = any(len(values) > 1 for row in found.rows for values in row.values.values())
     quiet = _quiet(found)

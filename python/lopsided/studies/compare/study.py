@@ -117,7 +117,7 @@ def arms_against(
     run `against`, by default the congestion control that they name in the scenario. Raises UsageError if there is no
     TCP flow, or if `against` is missing and the flows name no other congestion control.
     """
-    # This expands each `count`, so that every flow has its own name.
+    # Expand each `count`, so that every flow has its own name.
     plain = scenario.build(scenario.to_tables(), scenario.name, controllers=scenario.controllers)
     flows = {
         flow["name"]: flow["sender_stack"]["cc"] for flow in plain.resolved["flows"] if flow["app"]["kind"] != "udp"

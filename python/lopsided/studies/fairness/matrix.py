@@ -1,8 +1,8 @@
 """Measures the fairness between congestion controls at one bottleneck.
 
 A side is a group of flows with one congestion control and RTT. Every pair of sides runs in both orders of arrival, with
-several seeds. Each side also runs alone as the reference for harm. Each pair gives two table rows (cells), one for each
-side. Left out: more than two sides, and traffic other than bulk transfers.
+several seeds. Each side also runs alone, as the reference for harm. The table has two rows (cells) per pair, one for
+each side. A pair has exactly two sides, and all flows are bulk transfers.
 """
 
 from __future__ import annotations

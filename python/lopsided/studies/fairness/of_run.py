@@ -1,8 +1,8 @@
 """Measures the fairness of any run: goodput, fair rate and harm per group of flows.
 
-Flows with the same `group` count as one; the copies that `count` creates are also a group. A flow's fair rate is its
-max-min share of the links that its data crosses. ACKs are not counted. Harm is relative to the same run without the
-other groups. A flow counts as sending all the time, even if its application pauses or ends.
+Flows with the same `group` are measured together. The copies that `count` creates also form a group. A flow's fair rate
+is its max-min share of the links that its data crosses. ACKs are not counted. Harm is relative to the same run without
+the other groups. A flow is assumed to send all the time, even if its application pauses or ends.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def of_run(
     workers: int | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Fairness:
-    """Measures the fairness between a run's groups. For `None`, the value of the scenario's `[fairness]` is used, or
-    the default.
+    """Measures the fairness between a run's groups. An argument that is `None` has the value of the scenario's
+    `[fairness]`, or the default value.
 
     Raises UsageError if the run has no samples, or if the warm-up leaves no time in which all flows are active.
     """

@@ -44,7 +44,7 @@ class Contender:
 
     @property
     def flow(self) -> dict[str, str]:
-        """Returns the congestion control and the transport of the side's flows."""
+        """The congestion control and the transport of the side's flows, as keys of a scenario."""
         return {
             "cc": self.cc.removeprefix(_QUIC),
             "transport": "quic" if self.cc.startswith(_QUIC) else "tcp",

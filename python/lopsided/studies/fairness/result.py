@@ -23,12 +23,12 @@ _CELLS = (
     "missing if most runs did not converge."
 )
 _MEANING = (
-    "A pair shares one queue, once with each side first. **Share** is a side's part of the goodput of both. "
-    "**Harm** compares a side with itself alone at the same queue: (alone - in company) / alone for goodput, (in "
-    "company - alone) / in company for delay and loss (Ware et al. 2019). Harm has a frame if it exceeds the "
-    "harm to a side with the same control. **Fair after** is the time until both shares stay near half, **settled "
-    "after** the time until they stay near the final shares. **RTT exponent** is the a of goodput ∝ 1 / "
-    "RTT\N{MODIFIER LETTER SMALL A}, queueing counted."
+    "A pair shares one queue, once with each side first. **Share** is a side's part of the goodput of both sides. "
+    "**Harm** compares a side with a run of the same side alone at the same queue: (alone - in company) / alone for "
+    "goodput, (in company - alone) / in company for delay and loss (Ware et al. 2019). A cell is framed if its harm "
+    "exceeds the harm to a side with the same control. **Fair after** is the time until both shares stay near 50 %, "
+    "**settled after** the time until they stay near the final shares. **RTT exponent** is the a of goodput ∝ 1 / "
+    "RTT\N{MODIFIER LETTER SMALL A}. RTTs include queueing."
 )
 _EVEN = (0.4, 0.6)
 """Range of goodput shares that count as near 50 %."""
@@ -97,7 +97,7 @@ class Matrix(Study):
             ("buffer", line.buffer),
             ("flows on each side", str(line.flows)),
             ("stack", line.stack),
-            ("socket buffers", line.socket_buffer or "never decide"),
+            ("socket buffers", line.socket_buffer or "large enough never to limit a flow"),
             ("first alone for", units.seconds(line.lead_s)),
             ("both for", units.seconds(line.both_s)),
             ("measured", f"the last {units.seconds(stop - start)}"),
@@ -143,12 +143,12 @@ class Matrix(Study):
         yield Headline("What the numbers mean")
         yield _MEANING
         yield Headline("Scenario")
-        yield "One of the pairs, every default filled in."
+        yield "The scenario of one pair, with all defaults."
         yield Source("scenario.toml", _example(self))
 
 
 def verdict(matrix: Matrix) -> list[str]:
-    """Returns sentences on the least and most even pairs, and on the cost of a longer RTT."""
+    """Returns sentences about the least and most even pairs, and about the effect of a longer RTT."""
     cells = [row for row in matrix.cells.rows() if row["share"] is not None]
     between = [row for row in cells if row["cc"] != row["against_cc"]]
     return [*_taken(between, len(matrix.study.rtts_ms) > 1), *_own_kind(cells), *_far(cells)]
@@ -200,7 +200,7 @@ def _span(row: Row) -> str:
 
 
 def _far(cells: Sequence[Row]) -> Iterator[str]:
-    """Yields sentences about the share of the flow with the shorter RTT, for one congestion control."""
+    """Yields sentences about the share of the flow with the shorter RTT, if both flows use the same control."""
     unequal = [row for row in cells if row["cc"] == row["against_cc"] and row["rtt_ms"] < row["against_rtt_ms"]]
     if not unequal:
         return

@@ -40,7 +40,7 @@ _SIGNS = re.compile(r"\s*([^<>=\s][^<>=]*?)\s*(<=|>=|<|>)\s*([^<>=].*?)\s*")
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that is measured in a run: a column, for some flows or for one link."""
+    """A number that is measured in a run: a column, for all or some flows, or for one link."""
 
     text: str
     table: Literal["flows", "links", "run"]
@@ -158,8 +158,8 @@ class Limit:
 
 
 def goals_of(scenario: Scenario, maximise: Sequence[str], minimise: Sequence[str]) -> tuple[Goal, ...]:
-    """Returns the metrics to maximise, then the metrics to minimise. Raises UsageError if there is no metric, or if one
-    is invalid."""
+    """Returns the metrics to maximise, and then the metrics to minimise. Raises UsageError if there is no metric, or if
+    a metric is invalid."""
     found = [
         Goal(Metric.of(text, scenario), up) for texts, up in ((maximise, True), (minimise, False)) for text in texts
     ]
@@ -226,7 +226,7 @@ def _bound(metric: Metric, text: str, whole: str) -> float:
     except UsageError as error:
         raise UsageError(f"{whole!r}: {error}") from None
     except ValueError:
-        raise UsageError(f"{whole!r}: {text!r} is no number, which {metric.text} is") from None
+        raise UsageError(f"{whole!r}: the bound of {metric.text} must be a number, not {text!r}") from None
 
 
 def _octets(text: str) -> int:

@@ -29,7 +29,7 @@ RUNS = "runs.parquet"
 
 @dataclass(frozen=True)
 class Kept:
-    """The finished runs. A flag says whether the folder may be replaced."""
+    """The number of finished runs of earlier calls, and true if the result folder may be replaced."""
 
     runs: int
     replace: bool
@@ -64,7 +64,7 @@ def kept(place: Path, searcher: Searcher, *, overwrite: bool = False) -> Generat
             # If there is no result folder, the hidden folder stays.
             if not searcher.done or _mark_of(place) == mark:
                 shutil.rmtree(beside, ignore_errors=True)
-                # `rmdir` does not remove a folder that has files.
+                # `rmdir` fails if the folder contains files.
                 with suppress(OSError):
                     for parent in missing:
                         parent.rmdir()

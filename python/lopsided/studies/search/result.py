@@ -36,11 +36,11 @@ FIGURES = {
 """Titles of the figures, by kind."""
 _BEST, _MOST, _MOST_ROWS = 10, 20, 200
 _CHECKED = Heading("other seeds", "mean over seeds that the search did not use")
-_AS_IT_STANDS = "as it stands"
+_AS_IT_STANDS = "unchanged"
 _HOW = (
     "All trials use the same seeds, and numbers are means over them. A trial is on the front if no other trial is "
     "better in every goal; limits are compared with the means. The best trials were run again with **other seeds**, "
-    "which the search did not use, because the best of many trials is always a little lucky."
+    "which the search did not use, because the best of many trials is partly a matter of chance."
 )
 
 Settings = tuple[tuple[str, str], ...]
@@ -54,7 +54,7 @@ class Done(NamedTuple):
 
 
 Key = tuple[Settings, int]
-"""Settings and seed."""
+"""The settings and the seed of a run."""
 
 
 @dataclass
@@ -164,7 +164,7 @@ class Search(Study):
     def _betters(self, one: Trial, other: Trial) -> bool:
         pairs = [(goal, self.value(one, number), self.value(other, number)) for number, goal in enumerate(self.goals)]
         if all(a == b for _, a, b in pairs):
-            # If trials are equal, the first one counts.
+            # Among trials with equal values, the first trial is better.
             return one.number < other.number
         return not any(goal.better(b, a) for goal, a, b in pairs)
 
@@ -214,7 +214,7 @@ class Search(Study):
         return TableSpec(
             "trials",
             "One row for each trial of a search.",
-            (Column("trial", "label", "trial", "Its number, from 1.", "integer"), *settings, *measured, *marks),
+            (Column("trial", "label", "trial", "The trial's number, from 1.", "integer"), *settings, *measured, *marks),
         )
 
     def _setting_columns(self) -> dict[str, tuple[str, dict[str, float | int | str]]]:
@@ -277,7 +277,7 @@ class Search(Study):
         return {"scenario.toml": self.scenario.to_toml(), **tables, **scenarios}
 
     def best_files(self) -> dict[str, int]:
-        """Returns scenario files and trial numbers: of the best trial for a single goal, else of the front."""
+        """Returns the numbers of the trials to save, by file: the best trial for a single goal, else the front."""
         if len(self.goals) == 1:
             return {} if self.best is None else {"best.toml": self.best.number}
         digits = len(str(len(self.tried)))
@@ -298,17 +298,17 @@ class Search(Study):
         yield best(self)
 
     def page(self) -> Iterable[Block]:
-        yield Headline("What is best")
+        yield Headline("Best trials")
         yield best(self)
         yield from (Drawing(kind, self.figures[kind]) for kind in self.drawn())
-        yield Headline("What was searched")
+        yield Headline("Searched keys")
         yield Terms([(key.key, key.told) for key in self.space.keys])
         yield Headline("Settings of the search")
         yield _HOW
-        yield Headline("Every trial")
+        yield Headline("All trials")
         yield view(self.trials, keys=1 + len(self.space.keys), most=_MOST_ROWS, where=" in trials.csv")
         yield Headline("Scenario")
-        yield Source("scenario.toml with every default filled in", self.scenario.to_toml())
+        yield Source("scenario.toml with all defaults", self.scenario.to_toml())
 
     def __repr__(self) -> str:
         return f"Search({len(self.tried)} trials, {len(self.front)} on the front, digest {self.digest})"
@@ -338,7 +338,7 @@ def answer(found: Search) -> list[str]:
 
 
 def settings(trial: Trial) -> str:
-    """Describes a trial's settings in words."""
+    """Returns a trial's settings as text."""
     return ", ".join(f"{key} {label}" for key, label in trial.labels.items())
 
 
@@ -379,7 +379,7 @@ def _table(found: Search, trials: Sequence[Trial], more: str) -> View:
         for trial in trials
     ]
     seeds = f"means over {found.repeat} seeds, ±: 95 % interval" if found.repeat > 1 else "one seed"
-    other = f"other seeds: the mean over {_checks(found)} that the search has not seen" if checked else ""
+    other = f"other seeds: the mean over {_checks(found)} that the search did not use" if checked else ""
     return View(headings, rows, keys=1 + len(keys), caption="; ".join(part for part in (seeds, other, more) if part))
 
 
@@ -445,7 +445,7 @@ def _doubts(found: Search) -> list[str]:
         said.append(f"At an end of its range: {', '.join(edges)}; better values may lie beyond.")
     if broken := [trial for trial in found.front if trial.checks and not _keeps_checked(found, trial)]:
         which = "The best does" if len(found.front) == 1 else f"{units.count(len(broken))} of the front do"
-        said.append(f"{which} not keep the limits with other seeds: the result was lucky, or too close to the limits.")
+        said.append(f"{which} not keep the limits with other seeds: the result was chance, or too close to the limits.")
     return said
 
 

@@ -2,13 +2,13 @@
 
 Values have the syntax of a sweep's axis, or one of these forms:
 
-    link.up.queue.kind=fifo|codel|fq_codel    one of these values; commas work too
+    link.up.queue.kind=fifo|codel|fq_codel    one of these values; commas are also allowed
     link.up.queue.limit=5..100 packets        any value in between; integers if the key takes only integers
     link.up.queue.limit=5..100:5 packets      a value of the grid
     link.up.rate=100..10000:log kbit/s        any value in between, with equal weight for each decade
 
 If a chosen kind does not have a key, such as the target of a `fifo`, the key is omitted. Other dependencies between
-keys are not handled: if a scenario rejects settings, they are reported without a run.
+keys are not handled: settings that the scenario rejects are reported and not run.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Range:
 
     @property
     def told(self) -> str:
-        by = f", in steps of {self.of(self.step)}" if self.step else ", as many in each decade" if self.log else ""
+        by = f", in steps of {self.of(self.step)}" if self.step else ", equally in each decade" if self.log else ""
         return f"{self.of(self.first)} to {self.of(self.last)}{by}"
 
     def suggest(self, trial: Any) -> str:
@@ -250,7 +250,7 @@ def _combinations(scenario: Scenario, choices: Sequence[Choice]) -> list[dict[st
             if not fitting:
                 scenario.with_(**{**met[0], **arm.settings})
             grown += fitting
-        # The choices made so far exclude this key.
+        # Keep combinations without this key if their choices exclude the key.
         met = [*grown, *(each for each in met if not any(each.items() <= both.items() for both in grown))]
         met = met[:_MOST_CHOICES]
     return met

@@ -2,11 +2,11 @@
 
 Optuna's Tree-structured Parzen Estimator proposes one batch of trials at a time, so that results do not depend on the
 number of workers. If there are fewer combinations than trials, all combinations are simulated. The result of a trial is
-the mean over `repeat` seeds, which are the same for all trials. The best of many trials is partly lucky. Therefore the
-best trials are repeated with other seeds.
+the mean over `repeat` seeds, which are the same for all trials. The best of many trials is partly a matter of chance,
+so the best trials are repeated with other seeds.
 
 Every finished run is stored. If a search is repeated, it makes the same proposals and simulates only the missing runs.
-Therefore an interrupted search can continue, and a search can be extended. Unpromising runs are not stopped early.
+An interrupted search can therefore continue, and a search can be extended. Unpromising runs are not stopped early.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Searcher:
             raise UsageError(f"cannot repeat a run {self.repeat} times")
         if self.trials > MOST_TRIALS or self.trials * self.repeat > MOST_RUNS:
             raise UsageError(f"{self.trials:,} trials were requested; at most {MOST_TRIALS:,} are made")
-        # The first seeds are for the search, the others for the check of the best trials.
+        # The first seeds are for the search, and the remaining seeds for the check of the best trials.
         self._seeds = seeds(self.scenario.seed, self.repeat + max(self.repeat, _LEAST_CHECKS))
         self._found = [Trial(0, {}, {})]
         self._tried: dict[Settings, Trial] = {}
@@ -80,7 +80,7 @@ class Searcher:
         return metrics_of(self.goals, self.limits)
 
     def fingerprint(self) -> str:
-        """A hash that identifies the search. It does not depend on the number of trials."""
+        """Returns a hash that identifies the search. The hash does not depend on the number of trials."""
         said = [
             self.scenario.to_toml(),
             self.scenario.seed,
@@ -133,7 +133,7 @@ class Searcher:
                 raise UsageError(f"{metric.text} has no value in any of {len(runs)} trials: choose another metric")
 
     def _batches(self) -> Iterable[list[Trial]]:
-        """Yields batches of trials. Optuna gets the results of a batch after its runs."""
+        """Yields batches of trials. Optuna receives the results of a batch when its runs are finished."""
         if (size := self.space.size) is not None and size <= self.trials:
             yield from _in_batches(self._all(), self.batch)
             self._whole = True
@@ -258,7 +258,7 @@ def search(
 
     `over` maps keys to values: `{"link.up.queue.limit": "5..100 packets", "link.up.queue.kind": "fifo|codel"}`. Metrics
     are, for example, `goodput.download`, `rtt.down` and `sojourn_p95_ms.link.up`. A constraint such as `loss.upload <
-    2 %` applies to the mean over the seeds. The same seed gives the same result on any number of workers.
+    2 %` applies to the mean over the seeds. The result for a seed does not depend on the number of workers.
 
     Raises UsageError if an argument is invalid, or if Optuna is not installed (`pip install 'lopsided[search]'`).
     """

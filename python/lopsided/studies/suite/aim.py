@@ -1,8 +1,8 @@
 """Computes the scores of Cloudflare's Aggregated Internet Measurement (AIM).
 
 The scenario sends datagrams both ways as pings, in three equal phases: idle, downloads, uploads. The time span of a
-check is the idle phase. The scales are those of the open speed test (cloudflare/speedtest, `internalConfig`). Left out:
-the classification of several tests together.
+check is the idle phase. The scales are those of the open speed test (cloudflare/speedtest, `internalConfig`). Scores
+that combine several tests are not computed.
 """
 
 from __future__ import annotations

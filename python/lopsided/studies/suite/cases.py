@@ -7,9 +7,9 @@
                         bottleneck, default: the slowest link downwards), `beside` (links that get the same queue),
                         `baseline` (settings of a second run, which checks with `compared` divide by), `reverse = false`
     [[case.check]]      measure, `of`, `since_s`, `until_s`, `level`, `states`; `at_least` and `at_most`; `origin`:
-                        "source" if the text gives the threshold, "ours" if it does not, "fitted" if the threshold was
-                        chosen with a result in view (it is shown and not judged); none without a threshold
-    [[left_out]]        section, title and reason of what cannot be simulated
+                        "source" if the text defines the threshold, "ours" if not, "fitted" if the threshold was
+                        chosen after a result was known (then it is shown and not judged); omitted without a threshold
+    [[left_out]]        section, title and reason of a part that cannot be simulated
 
 To use your own suite, pass the path of such a folder.
 """
@@ -100,8 +100,8 @@ class SuiteSpec:
     left_out: tuple[LeftOut, ...] = ()
 
     def chosen(self, keys: tuple[str, ...]) -> tuple[Case, ...]:
-        """Returns the cases with these keys, or all. `8.2` includes 8.2.1 and 8.2.6-1. Raises UsageError if a key is
-        unknown."""
+        """Returns the cases with these keys, or all cases if there are no keys. `8.2` includes 8.2.1 and 8.2.6-1.
+        Raises UsageError if a key is unknown."""
         found: list[Case] = []
         for key in keys:
             under = [each for each in self.case if f"{each.key}.".replace("-", ".").startswith(_below(key))]

@@ -32,9 +32,9 @@ class SuiteResult(Study):
 
     kind: ClassVar[str] = "suite"
     footer: ClassVar[str] = (
-        "The column of the origin says whether a threshold is the source's, ours, or fitted to a known result. Fitted "
-        "thresholds are not judged. `checks.csv` and `checks.parquet` "
-        "next to this page hold all numbers."
+        "The column `threshold` states the origin of each threshold: the source, this project, or fitted to a known "
+        "result. Fitted thresholds are not judged. `checks.csv` and `checks.parquet` next to this page hold all "
+        "numbers."
     )
 
     spec: SuiteSpec
@@ -57,7 +57,7 @@ class SuiteResult(Study):
 
     @cached_property
     def _verdicts(self) -> Mapping[tuple[str, str], Verdict]:
-        """Returns the verdict for each case and line. If one check fails, the case fails."""
+        """The verdict for each case and line. If one check fails, the case fails."""
         found: dict[tuple[str, str], set[str]] = {}
         for row in self.checks.rows():
             found.setdefault((row["case"], row["line"]), set()).add(row["verdict"])
@@ -96,7 +96,7 @@ class SuiteResult(Study):
         return self.lines == (reverse.FORWARD,)
 
     def conclusions(self) -> list[str]:
-        """Returns sentences on passed and failed cases, and on the line with the most failures."""
+        """Returns sentences about passed and failed cases, and about the line with the most failures."""
         counts = Counter(self.verdict(case.key, line) for line in self.lines for case in self.cases)
         said = [f"{_cases(counts['pass'])} pass, {units.count(counts['fail'])} fail"]
         if counts["no threshold"]:
@@ -116,7 +116,7 @@ class SuiteResult(Study):
             said.append(f"Most cases fail on the line {worst}: {units.count(most)} of {len(self.cases)}.")
         if self.spec.left_out:
             parts = counted(len(self.spec.left_out), "part")
-            said.append(f"{parts} of the source cannot be simulated; the list says why.")
+            said.append(f"{parts} of the source cannot be simulated; the list states the reasons.")
         return said
 
     def conditions(self) -> list[tuple[str, str]]:
@@ -175,7 +175,7 @@ class SuiteResult(Study):
             yield Note(f"{case}, {line}: {self.verdict(case, line)}")
             yield Drawing("goodput", "Goodput over time", run)
         if hidden := len(self.cases) * len(self.lines) - len(drawn):
-            yield f"The figures of {hidden} more runs are left out."
+            yield f"The figures of {hidden} more runs are not shown."
 
 
 def _cases(count: int) -> str:
@@ -198,7 +198,7 @@ def checks(found: SuiteResult, line: str) -> View:
 
 
 def _seeds(found: SuiteResult, check: Row) -> str:
-    """The number of seeds that pass, if the verdict depends on the seed."""
+    """Returns a remark with the number of seeds that pass, if the verdict depends on the seed."""
     passed = check["seeds_passed"]
     return "" if passed in (None, 0, found.repeat) else f" ({passed} of {found.repeat} seeds pass)"
 

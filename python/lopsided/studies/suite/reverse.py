@@ -1,8 +1,9 @@
 """Runs a case on lines with a narrow reverse path, idle or loaded, with all or fewer ACKs.
 
-The sources of the suites define no such lines, so this project defines them. The bottleneck has 10, 25 or 50 times the
-reverse rate. The reverse direction has a FIFO of 200 ms (at least 10 full packets) and, if loaded, one CUBIC upload.
-ACKs are thinned to one in four (`ack_thinning`), or filtered like CAKE does (`ack_filter`, rule `conservative`).
+The sources of the suites define no such lines, so this project defines them. The bottleneck's rate is 10, 25 or 50
+times the reverse rate. The reverse direction has a FIFO of 200 ms (at least 10 full packets) and, if loaded, one CUBIC
+upload. `thinned` keeps 25 % of the ACKs (`ack_thinning`). `filter` filters ACKs as CAKE does (`ack_filter`, rule
+`conservative`).
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ LINES = tuple(Line(ratio, loaded, remedy) for ratio in RATIOS for loaded in (Fal
 def lines(chosen: str | None) -> tuple[Line, ...]:
     """Returns the reverse paths whose names contain every word, such as `"25:1 loaded"`.
 
-    An empty text selects all reverse paths. The word `plain` selects those that keep all ACKs. Raises UsageError if no
-    reverse path matches.
+    An empty text selects all reverse paths. The word `plain` selects the reverse paths that keep all ACKs. Raises
+    UsageError if no reverse path matches.
     """
     words = (chosen or "").replace(",", " ").split()
     found = tuple(line for line in LINES if all(_fits(line, word) for word in words))
@@ -75,7 +76,7 @@ def on_line(scenario: Scenario, link: str, way: Direction, line: Line) -> Scenar
     # If the rate varies, its highest value is used.
     rate = max(float(each["rate_bps"] or 0) for each in [direction, *access.get("steps", [])])
     if not rate:
-        raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}: so no reverse path can be narrower")
+        raise UsageError(f"link {link!r} of {scenario.name} has no rate {way}, so its reverse path cannot be narrower")
     narrow = rate / line.ratio
     queue: Mapping[str, Any] = {"kind": "fifo", "limit": f"{max(_LEAST_BYTES, round(narrow * _WAIT_S / 8))} B"}
     key = dotted_key("topology", "link", link, back)

@@ -262,12 +262,12 @@ def _ratio(value: float | None, baseline: float | None) -> float | None:
 
 def _median(values: Iterable[float | None]) -> float | None:
     known = list(values)
-    # A median that leaves out the failed seeds would hide the failure.
+    # A median over only the successful seeds would hide the failed seeds.
     return None if None in known else float(median(value for value in known if value is not None))
 
 
 def judged(check: Check, value: float | None) -> Verdict:
-    """Returns true if the value is within the bounds. A missing value fails.
+    """Returns `pass` if the value is within the bounds, otherwise `fail`. A missing value fails.
 
     A fitted threshold is not judged, because it was chosen when the result was already known.
     """

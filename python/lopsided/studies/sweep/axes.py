@@ -46,7 +46,7 @@ class Grid:
 
     @classmethod
     def of(cls, scenario: Scenario, axes: Axes | None, repeat: int | None) -> Self:
-        """Returns the grid of `axes`, or else of the scenario's `[sweep]`.
+        """Returns the grid of `axes`, or of the scenario's `[sweep]` if `axes` is `None`.
 
         Raises UsageError if there are no axes or no repetitions, or if there are too many runs or seeds.
         """

@@ -119,7 +119,7 @@ class Sweep(Table, Study):
         yield Headline("Means over the seeds")
         yield self.means()
         yield Headline("Scenario")
-        yield Source("scenario.toml, every default filled in", self.scenario.to_toml())
+        yield Source("scenario.toml with all defaults", self.scenario.to_toml())
 
     def means(self, most: int = _MOST_ARMS) -> View:
         """Returns a table with one row per arm and flow: the metric with its 95 % interval, then means of goodput, RTT
@@ -141,7 +141,7 @@ class Sweep(Table, Study):
         ]
         seeds = len(set(table.values("repetition")))
         same = sum(all_alike(row["digest"] for row in arm) for arm in arms.values())
-        all_or_some = "all runs" if same == len(arms) else f"of {same} rows all runs"
+        all_or_some = "all runs" if same == len(arms) else f"all runs of {same} rows"
         remark = f" ({all_or_some} were identical: {ALIKE})" if seeds > 1 and same else ""
         of_seeds = f"means over {seeds} seeds, ±: 95 % interval{remark}" if seeds > 1 else "one seed"
         random = [arm for arm in arms.values() if not all_alike(row["digest"] for row in arm)]
@@ -182,7 +182,7 @@ class Sweep(Table, Study):
         heat_map
             True to plot two axes as a heat map instead of lines.
         column
-            `single` or `double` for a figure in a journal's column: smaller letters, no title.
+            `single` or `double` for the width of a journal's column: a smaller font, no title.
 
         Returns
         -------

@@ -1,6 +1,6 @@
 """Runs a sweep.
 
-All arms have the same seeds, so that only the settings make a difference.
+All arms use the same seeds, so differences between arms are caused only by the settings.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def sweep(
     Returns
     -------
     Sweep
-        A table with a column per axis, then `repetition`, `seed` and `digest`, then the columns of `measure`. If an
-        axis has one unit, its column has numbers and the unit in its name.
+        A table with a column per axis, then `repetition`, `seed` and `digest`, then the columns of `measure`. If all
+        values of an axis have the same unit, the axis's column contains numbers, and its name ends in the unit.
 
     Raises
     ------

@@ -33,7 +33,7 @@ _WORDS = {
 
 
 def verdict(table: Table, metric: str = SWEEP_METRIC) -> list[str]:
-    """Returns sentences about means. If there is only one arm, there are no sentences."""
+    """Returns sentences about means; empty if there is only one arm."""
     axes = axis_columns(table)
     rows = list(table.rows())
     if not axes or len({tuple(row[axis] for axis in axes) for row in rows}) < 2:
@@ -53,7 +53,7 @@ def _means(rows: Iterable[Row], keys: Sequence[str], columns: Sequence[str]) -> 
 
 
 def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) -> list[str]:
-    """Yields sentences about the settings with the lowest and highest metric, per flow or for the run."""
+    """Returns sentences about the settings with the lowest and highest metric, per flow or for the run."""
     of_run = metric in OF_RUN
     means = [
         row for row in _means(rows, axes if of_run else [*axes, "name"], [column.name]) if row[column.name] is not None
@@ -85,7 +85,7 @@ def _of_metric(rows: list[Row], column: Column, metric: str, axes: list[str]) ->
 
 
 def _of_goodput(rows: list[Row], goodput: str, axes: list[str]) -> list[str]:
-    """Yields sentences about the performance, and about each flow's share."""
+    """Returns sentences about the performance, and about each flow's goodput."""
     means = _means(rows, [*axes, "name"], [goodput, "rtt_mean_ms", "performance"])
     said: list[str] = []
     once = {tuple(row[axis] for axis in axes): row for row in reversed(means)}
@@ -133,7 +133,7 @@ def _extremes(rows: list[Row], column: str) -> tuple[Row, Row]:
 
 
 def _place(row: Row, axes: list[str], *, named: bool = False) -> str:
-    """Names a row's settings. With a single axis, later sentences omit the key."""
+    """Returns a row's settings as text. With a single axis, later sentences omit the key."""
     found = [(*axis_setting(axis), row[axis]) for axis in axes]
     if len(axes) == 1 and not named:
         return " ".join(filter(None, (str(found[0][2]), found[0][1])))
