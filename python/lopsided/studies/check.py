@@ -65,7 +65,7 @@ class Check(Study):
     """The result of a comparison. `lines` has one row per line, and `runs` has one row per run of a build."""
 
     kind: ClassVar[str] = "check"
-    footer: ClassVar[str] = "`lines.csv` and `runs.csv` next to this page hold all numbers."
+    footer: ClassVar[str] = "`lines.csv` and `runs.csv` next to this page contain all numbers."
 
     baseline: str
     candidate: str

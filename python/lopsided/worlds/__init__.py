@@ -28,8 +28,8 @@ def run_scenario(scenario: Scenario, seed: int, world_name: str, options: RunOpt
 
 
 def world(name: str) -> World:
-    """Returns a world by name. Raises UsageError if the name is unknown, or if the world needs Linux and this is
-    another system."""
+    """Returns a world by name. Raises UsageError if the name is unknown, or if the world needs Linux and this system is
+    not Linux."""
     module = WORLDS.get(name)
     if module is None:
         raise UsageError(f"no world called {name!r}; there are {', '.join(WORLDS)}")

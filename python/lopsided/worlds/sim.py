@@ -41,7 +41,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
 
 
 def _cores(raw: dict[str, Any]) -> dict[str, Any]:
-    """Describes the number of used cores, and the reason for it."""
+    """Returns the number of used cores, and the reason for this number."""
     if raw["cores"] is None:
         return {"used": 1, "share": 0.0, "why": "code of your own runs in Python, one thread at a time"}
     used, share, why = raw["cores"]
@@ -81,7 +81,7 @@ def run_many(jobs: Sequence[Job], options: RunOptions, *, workers: int | None = 
 def _finished(
     batch: _native.Batch, jobs: int, progress: Callable[[float], object] | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    # Python handles signals in this thread. An interrupt stops the other threads.
+    # Python handles signals in this thread. An interrupt then stops the other threads.
     left = jobs
     try:
         while left:

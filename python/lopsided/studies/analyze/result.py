@@ -68,7 +68,7 @@ class Capture(Study):
     kind: ClassVar[str] = "analyze"
     footer: ClassVar[str] = (
         "Times count from the first packet of the capture. `directions.csv`, `timeline.csv` and `points.csv` next to "
-        "this page hold all of its numbers. The name of each column ends in its unit."
+        "this page contain all numbers. The name of each column ends in its unit."
     )
 
     source: str

@@ -65,8 +65,8 @@ class Aqm(Study):
     kind: ClassVar[str] = "aqm"
     figures: ClassVar[Mapping[str, str]] = {"delays": "Distributions of delay", "ellipse": "Delay against throughput"}
     footer: ClassVar[str] = (
-        "The tables next to this page (`cells`, `users`, `runs`, `user_runs`, `delays`) hold all of its numbers; a "
-        "column's name ends in its unit."
+        "The tables next to this page (`cells`, `users`, `runs`, `user_runs`, `delays`) contain all numbers. The "
+        "name of each column ends in its unit."
     )
 
     scenario: Scenario

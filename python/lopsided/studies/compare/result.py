@@ -76,7 +76,7 @@ class Comparison(Study):
 
     kind: ClassVar[str] = "compare"
     figures: ClassVar[Mapping[str, str]] = {"over_time": "Goodput and round trips over time, all worlds in one panel"}
-    footer: ClassVar[str] = "`comparison.csv` next to this page holds all of its numbers."
+    footer: ClassVar[str] = "`comparison.csv` next to this page contains all numbers."
 
     scenario: Scenario
     worlds: tuple[str, ...]

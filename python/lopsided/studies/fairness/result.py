@@ -53,8 +53,8 @@ class Matrix(Study):
         "converged_s": "Time to a fair share",
     }
     footer: ClassVar[str] = (
-        "The tables next to this page (`cells`, `runs`, `alone`) hold all of its numbers; a column's name ends in "
-        "its unit."
+        "The tables next to this page (`cells`, `runs`, `alone`) contain all numbers. The name of each column "
+        "ends in its unit."
     )
 
     study: Plan
@@ -265,7 +265,7 @@ def _pairs(matrix: Matrix) -> View:
             ]
         )
     headings = ("goodput", "other's", "share", "mean", "95 %", "Jain", "fair after", "harm", "to other")
-    many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; the folder's tables have all"
+    many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; the folder's tables contain all pairs"
     return View(
         [*words("one", "other"), *numbers(*headings)], rows, keys=2, caption=many if len(pairs) > _MOST_PAIRS else ""
     )

@@ -45,7 +45,7 @@ class Fit(Study):
     figures: ClassVar[Mapping[str, str]] = {"measured": "Measured and fitted"}
     footer: ClassVar[str] = (
         "`fit.toml` next to this page is the scenario. `parameters.csv`, `choices.csv`, `timeline.csv`, `trials.csv` "
-        "and `remedies.csv` hold all numbers. The name of each column ends in its unit."
+        "and `remedies.csv` contain all numbers. The name of each column ends in its unit."
     )
 
     source: str

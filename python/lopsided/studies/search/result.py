@@ -88,8 +88,8 @@ class Search(Study):
     kind: ClassVar[str] = "search"
     figures: ClassVar[Mapping[str, str]] = FIGURES
     footer: ClassVar[str] = (
-        "`trials.csv` next to this page has all its numbers, and `runs.parquet` has all runs; a column's name ends in "
-        "its unit. You can run the scenario files of the best trials without changes."
+        "`trials.csv` next to this page contains all numbers, and `runs.parquet` contains all runs. The name of each "
+        "column ends in its unit. You can run the scenario files of the best trials without changes."
     )
 
     def __init__(

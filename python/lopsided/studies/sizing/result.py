@@ -29,8 +29,8 @@ class Sizing(Study):
     kind: ClassVar[str] = "size"
     figures: ClassVar[Mapping[str, str]] = {"curve": "Performance against the uplink buffer"}
     footer: ClassVar[str] = (
-        "The tables next to this page (`curve`, `runs`, `candidates`) hold all of its numbers; a column's name ends "
-        "in its unit."
+        "The tables next to this page (`curve`, `runs`, `candidates`) contain all numbers. The name of each "
+        "column ends in its unit."
     )
 
     line: Line

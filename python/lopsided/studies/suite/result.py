@@ -33,8 +33,8 @@ class SuiteResult(Study):
     kind: ClassVar[str] = "suite"
     footer: ClassVar[str] = (
         "The column `threshold` states the origin of each threshold: the source, this project, or fitted to a known "
-        "result. Fitted thresholds are not judged. `checks.csv` and `checks.parquet` next to this page hold all "
-        "numbers."
+        "result. Fitted thresholds are not judged. `checks.csv` and `checks.parquet` next to this page contain "
+        "all numbers."
     )
 
     spec: SuiteSpec

@@ -36,7 +36,7 @@ class Sweep(Table, Study):
 
     kind: ClassVar[str] = "sweep"
     footer: ClassVar[str] = (
-        "`sweep.parquet` next to this page holds all of its numbers; a column's name ends in its unit."
+        "`sweep.parquet` next to this page contains all numbers. The name of each column ends in its unit."
     )
 
     def __init__(

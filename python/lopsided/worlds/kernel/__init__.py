@@ -2,9 +2,9 @@
 
 There are three kinds of kernel. `timetravel` is user-mode Linux in virtual time: exact, repeatable, and independent of
 load. `uml` is the distribution's user-mode Linux in real time. `host` is the running kernel. The network consists of
-namespaces without names, which disappear with their process.
+unnamed namespaces, which disappear with their process.
 
-Left out: settings that Linux does not have (`translate` rejects them), and events of single packets in queues.
+`translate` rejects settings that Linux does not have. Events of single packets in queues are not recorded.
 """
 
 from __future__ import annotations

@@ -111,8 +111,8 @@ def _processor() -> list[str]:
 
 
 def choose(wanted: str, series: str | None = None) -> Machine:
-    """Returns the machine of this kind. `auto` selects the best machine. Virtual time is preferred, because other load
-    on the machine does not matter there.
+    """Returns the machine of this kind. `auto` selects the best machine. Virtual time is preferred, because it does not
+    depend on other load on the machine.
 
     `series` selects a time-travel kernel; a series such as `6.12` may also be the kind. Raises KernelUnavailable if
     there is no such kernel.

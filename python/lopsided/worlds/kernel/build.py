@@ -1,9 +1,9 @@
 """Builds the time-travel kernel: user-mode Linux in virtual time, from Debian's `linux-source-*`.
 
-The build uses `ARCH=um allnoconfig` and `time-travel.config`. A few changed lines (`CHANGES`) give a tick of 250 Hz,
-support for current processors, and no external randomness. The cache directory has one kernel per version and
-configuration. A run uses `DEFAULT` unless its scenario or `--kernel` names another kernel. Left out: kernel modules,
-and the source packages of other distributions. You can pass any unpacked source tree instead.
+The build uses `ARCH=um allnoconfig` and `time-travel.config`. A few changed lines (`CHANGES`) set the tick to 250 Hz,
+support current processors, and remove external randomness. The cache directory contains one kernel per version and
+configuration. A run uses `DEFAULT` unless its scenario or `--kernel` names another kernel. Kernel modules are not
+built. If your distribution has no such source package, pass the tar file of one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ BUILT_BY = {"KBUILD_BUILD_TIMESTAMP": "@0", "KBUILD_BUILD_USER": "lopsided", "KB
 DEFAULT = "6.1"
 """The release series of the default kernel; the profile `linux-6.1` models it."""
 SERIES = (DEFAULT, "6.12")
-"""The series that were built, and whose TCP was compared with a profile."""
+"""The release series whose TCP was compared with a profile."""
 
 GONE = frozenset({"CONFIG_RANDOM_TRUST_BOOTLOADER=y"})
 """Options that later kernels do not have. In Linux 6.2, a boot parameter replaced this option."""
@@ -103,7 +103,7 @@ def cache_directory() -> Path:
 def find_built(series: str | None = None) -> TimeTravelKernel | None:
     """Returns the latest kernel with this configuration and series; `None` if there is none.
 
-    If no series is given, returns the latest kernel of `DEFAULT`, or else of any series.
+    If no series is given, returns the latest kernel of `DEFAULT`; if there is none, the latest kernel of any series.
     """
     found = all_built()
     of_series = [kernel for kernel in found if kernel.series == (series or DEFAULT)]
@@ -169,9 +169,10 @@ def build(
 
 
 def find_source(series: str | None = None) -> Path:
-    """Returns the installed source package of a series. The default is that of `DEFAULT`, or else the newest.
+    """Returns the installed source package of a series. The default is the package of `DEFAULT`; if this package is not
+    installed, the newest one.
 
-    Raises KernelUnavailable if there is none.
+    Raises KernelUnavailable if no source package is installed.
     """
     installed = sorted(Path("/usr/src").glob("linux-source-*.tar.xz"))
     of_series = [path for path in installed if path.name == f"linux-source-{series or DEFAULT}.tar.xz"]
@@ -184,7 +185,7 @@ def find_source(series: str | None = None) -> Path:
 
 
 def packages(series: str | None = None) -> tuple[str, ...]:
-    """Returns the Debian packages that a build of a series needs. The source is the first."""
+    """Returns the Debian packages that a build of a series needs. The source package comes first."""
     return (f"linux-source-{series or DEFAULT}", *BUILD_PACKAGES)
 
 

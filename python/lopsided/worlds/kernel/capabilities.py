@@ -1,4 +1,4 @@
-"""Tests what this machine supports of the kernel world. The tests run in temporary namespaces."""
+"""Tests which features of Linux lopsided can use on this machine. The tests run in temporary namespaces."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _disciplines() -> Finding:
 
 
 def _variants(name: str, missing: Sequence[str], found: Iterable[str]) -> Finding:
-    """Returns the finding about the variants of a capability that the host's kernel has."""
+    """Returns the finding about a capability of which the host's kernel has some or all variants."""
     remedy = f"the time-travel kernel also has {', '.join(missing)}" if missing else ""
     return Finding(name, not missing, ", ".join(found), remedy, partial=bool(missing))
 
@@ -146,7 +146,7 @@ _QUEUE_TRIALS = {
     "iptables": ("iptables", *_IPTABLES),
     "iptables-legacy": ("iptables-legacy", *_IPTABLES),
 }
-"""Commands that create a rule for a program's queue, per tool that `lopsided shape` uses."""
+"""For each tool that `lopsided shape` can use, a command that creates a rule for a netfilter queue."""
 
 
 def _netfilter_queue() -> Finding:

@@ -1,4 +1,4 @@
-"""Converts the captures of a run on Linux to waiting times and to pcapng files. RTTs are measured by `crates/trace`."""
+"""Converts the captures of a run on Linux into waiting times and pcapng files. RTTs are measured by `crates/trace`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compiles a scenario's rules to classic BPF for tc's filter (tc-bpf(8)), which returns a packet's class.
 
-A program reads a packet from the start of its Ethernet header.
+A program addresses the bytes of a packet from the start of the Ethernet header.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lopsided.data import scenario_types as said
 
 Instruction = tuple[int, int, int | None, int | None]
-"""Opcode, operand, and jump offsets for true and false. `None` continues with the next rule."""
+"""Opcode, operand, and jump offsets for true and false. A jump offset of `None` leads to the next rule."""
 
 LOAD_OCTET, LOAD_HALF, LOAD_OCTET_AT_X, LOAD_HALF_AT_X, LOAD_SCRATCH = 0x30, 0x28, 0x50, 0x48, 0x60
 HEADER_LENGTH_TO_X, STORE_SCRATCH, TO_X = 0xB1, 0x02, 0x07

@@ -1,4 +1,4 @@
-"""Errors of the kernel world. Each message says what the user can do."""
+"""Errors of the kernel world. Each message states what the user can do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class KernelWorldError(RunError):
 
 
 class KernelUnavailable(KernelWorldError):
-    """This machine lacks something. The message names the missing thing and the command that provides it."""
+    """A program, a kernel feature or a permission is missing. The message names the command that provides it."""
 
 
 class Unsupported(KernelWorldError):

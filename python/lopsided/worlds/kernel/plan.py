@@ -254,7 +254,7 @@ class _Planner:
         ]
 
     def _queue_taps(self) -> list[Tap]:
-        """Returns captures before and after each queue. Waiting times are computed from them."""
+        """Returns captures before and after each queue, from which waiting times are computed."""
         return [
             Tap(queue.node, interface, queue.file(side))
             for queue in self.watched
@@ -351,8 +351,8 @@ class _Planner:
         return free
 
     def _bucket(self, direction: Direction) -> int:
-        """Returns the bucket in bytes. It holds the tokens for the waiting packet, and the tokens that accumulate while
-        a timer is late."""
+        """Returns the size of the bucket in bytes. The bucket has room for the tokens of the waiting packet, and for
+        the tokens that accumulate while a timer is late."""
         return direction.burst + direction.rate_bps * self.slip_ns // 8_000_000_000
 
     def _delay(self, node: str, to: str, direction: Direction, link: str, name: str) -> None:

@@ -196,7 +196,7 @@ def choke(limit: int, low: int, high: int, weight_shift: int, probability: float
 
 
 def fifo(limit: int) -> str:
-    """Encodes the limit of pfifo, bfifo and pfifo_head_drop: bytes for bfifo, packets for the others."""
+    """Encodes the limit of pfifo, bfifo and pfifo_head_drop: in bytes for bfifo, otherwise in packets."""
     return struct.pack("=I", limit).hex()
 
 
@@ -240,7 +240,7 @@ def cake(queue: Mapping[str, Any], bits_per_second: int, link_header: int, ack_f
     """Encodes cake with `link_header` extra bytes per packet. A rate of 0 disables the shaper."""
     framing = queue["framing"]
     rate = _attribute(CAKE_BASE_RATE64, struct.pack("=Q", bits_per_second // 8))
-    # This is the only value that may be negative.
+    # The overhead is the only value that may be negative.
     added = _attribute(CAKE_OVERHEAD, struct.pack("=i", framing["overhead_bytes"] + link_header))
     rest = {
         CAKE_ATM: CAKE_CELLS.index(framing["cell_format"]),

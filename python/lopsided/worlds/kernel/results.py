@@ -44,7 +44,7 @@ class _Reader(FlowReader):
             "marks": self._marks(),
             "transfers": self.transfers(),
         }
-        # Times depend on reads of the clock, and captures change these. Therefore the digest covers only counts.
+        # Captures change the number of clock reads, and thereby the times. The digest therefore covers only counts.
         fates = [tables["flows"].select(pl.col(pl.Int64)).rows(), self.result["queues"]]
         facts = {name: self.result[name] for name in ("kernel", "checks", "load", "capture_lost", "netstat")}
         return Measured(tables, hashlib.sha256(repr(fates).encode()).hexdigest()[:16], facts)

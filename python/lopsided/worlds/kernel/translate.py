@@ -54,7 +54,7 @@ SWITCHES: dict[Switch, tuple[str, str, str]] = {
 """For each setting, the sysctl and its values for false and true."""
 
 ECN = {"off": "0", "on": "1", "accept": "2"}
-"""net.ipv4.tcp_ecn. Linux 6.18 has accurate ECN."""
+"""Values of net.ipv4.tcp_ecn. Accurate ECN needs Linux 6.18."""
 
 NO_SWITCH: dict[Fixed, bool] = {
     "prr": True,
@@ -195,7 +195,7 @@ def _nodes(scenario: said.Resolved, elsewhere: frozenset[str]) -> dict[tuple[int
 
 
 def _refuse_other_transports(scenario: said.Resolved, elsewhere: frozenset[str]) -> None:
-    """Raises Unsupported for other transports than TCP and UDP."""
+    """Raises Unsupported for transports other than TCP and UDP."""
     for flow in scenario["flows"]:
         kind, ends = flow["transport"]["kind"], {flow["from"], flow["to"]}
         if kind != "tcp" and not ends <= elsewhere:
@@ -234,7 +234,7 @@ def series(scenario: said.Resolved) -> str | None:
 
 
 def notes(scenario: said.Resolved, running: str | None = None) -> list[str]:
-    """Lists unavoidable differences from the scenario.
+    """Returns unavoidable differences from the scenario, as sentences.
 
     `running` is the kernel's series, if known.
     """
@@ -509,7 +509,7 @@ def _fq_pie(queue: said.FqPieQueue, where: str) -> tuple[str, str, int]:
 
 
 def _ack_filter(queue: said.AckFilterQueue, where: str) -> tuple[str, str, int]:
-    """Translates an ACK filter; Linux has only cake's."""
+    """Translates an ACK filter. Linux has an ACK filter only in cake."""
     inner = queue["queue"]
     rule = queue["rule"]
     if rule not in qdisc.CAKE_FILTERS:

@@ -30,7 +30,7 @@ DIGITS = 16
 
 
 def of_job(job: Job) -> str:
-    """Returns a job's version. The version does not depend on samples and captures, which only observe."""
+    """Returns a job's version. Samples and captures do not change the version, because they only observe the run."""
     plain = replace(job, taps=[], sample_ns=0, queue_sample_ns=0, record_ns=0)
     said = json.dumps(asdict(plain), sort_keys=True)
     return hashlib.sha256(f"{said}{_code()}{build.configuration()}".encode()).hexdigest()[:DIGITS]

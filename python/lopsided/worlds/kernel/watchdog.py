@@ -1,4 +1,4 @@
-"""Starts a program, and kills all its processes when the caller has ended, even by kill -9.
+"""Starts a program, and kills all its processes when the caller ends, even if the caller is killed by kill -9.
 
 `python watchdog.py TIME FOLDER PROGRAM ARGUMENTS...`: TIME is `real` (with priority) or `virtual`. Standard input is a
 pipe to which the caller writes nothing. When the caller's end of the pipe closes, the watchdog kills the program and

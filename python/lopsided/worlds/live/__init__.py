@@ -4,8 +4,8 @@ The simulator's code emulates the path (links, queues, stages, routers, access, 
 network namespace with a TUN device and this kernel's TCP. Hosts in `ours` use the simulator's TCP instead. The kernel
 world's agent drives the kernel's flows and owns the namespaces.
 
-The kernel's TCP reacts to real time, so a run cannot be repeated exactly. Left out: applications that the agent does
-not have, and the interface settings of hosts that use the kernel's TCP.
+The kernel's TCP reacts to real time, so a run cannot be repeated exactly. Applications that the agent does not have,
+and the interface settings of hosts that use the kernel's TCP, are not supported.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
                 path.begin()
                 running.wait(PREPARATION_S + scenario.duration_s, options.progress)
         except subprocess.TimeoutExpired:
-            raise LiveError("the agent that plays the hosts was still running long after the run's end") from None
+            raise LiveError("the agent that runs the hosts was still running long after the run's end") from None
         finally:
             # The agent has ended, so the path must end too.
             carried = path.finish()
         if (lacking := backend.what_lacked(folder)) is not None:
-            raise LiveError(f"this machine cannot play the hosts: {lacking}")
+            raise LiveError(f"this machine cannot run the hosts: {lacking}")
         if backend.was_late(folder):
             raise Overloaded(
                 "this machine could not carry the run in real time: its hosts were still at work when its time was "
@@ -75,7 +75,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
             )
         backend.require_result(folder)
         if carried is None:
-            raise LiveError("the agent that plays the hosts ended early")
+            raise LiveError("the agent that runs the hosts ended early")
         measured = results.read(folder, job, scenario.resolved, options.ours, carried)
     _require_sound(measured.facts)
     if options.pcap is not None:

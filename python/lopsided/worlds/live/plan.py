@@ -1,7 +1,8 @@
 """Plans a live run: the agent's job, and the devices between the agent and the path.
 
-A host with the kernel's TCP is one or several network namespaces with one address. Linux has settings and counters per
-namespace. So each sending flow, and each different stack, gets its own namespace. The path distinguishes them by ports.
+A host with the kernel's TCP consists of one or more network namespaces with the same address. Linux has settings and
+counters per namespace, so each sending flow and each different stack has its own namespace. The path distinguishes the
+namespaces by ports.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NO_IPV6 = "net.ipv6.conf.default.disable_ipv6"
 """This sysctl prevents new devices from sending neighbour discovery packets."""
 
 Device = tuple[int, list[tuple[int, bool]]]
-"""The host index of a device, and its flow ends. A flow end has the flow's number, and true for the sending end."""
+"""The host index of a device, and its flow ends. A flow end is the flow's number, and true for the sending end."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _passage(host: str) -> str:
 
 
 def notes(scenario: said.Resolved, ours: frozenset[str]) -> list[str]:
-    """Lists unavoidable differences from the scenario."""
+    """Returns unavoidable differences from the scenario, as sentences."""
     profiles = {
         flow[stack]["profile"]
         for flow in scenario["flows"]

@@ -38,7 +38,7 @@ class _Reader(FlowReader):
         self._raw_digest = raw["digest"]
         self._senders = [flow["from"] not in ours for flow in scenario["flows"]]
         self._receivers = [flow["to"] not in ours for flow in scenario["flows"]]
-        """For each flow, true if the kernel sends; and for each flow, true if the kernel receives."""
+        """For each flow, true if the kernel sends (`_senders`), and true if the kernel receives (`_receivers`)."""
         super().__init__(folder, job, scenario)
 
     def measured(self) -> Measured:

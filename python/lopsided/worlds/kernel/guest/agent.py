@@ -1,7 +1,7 @@
 """Runs the steps of the agent: build, check, measure, write.
 
-The job's folder has `tcp.csv` (TCP_INFO of senders, and bytes read by receivers), `queues.csv`, and a pcap file per
-tap. `result.json` is written last and marks the end.
+The job's folder contains `tcp.csv` (TCP_INFO of senders, and bytes read by receivers), `queues.csv`, and a pcap file
+per tap. `result.json` is written last and marks the end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks before the measurement that the path matches the scenario.
+"""Checks that the path matches the scenario, before the measurement begins.
 
 A single small datagram shows the base delay. A train of datagrams at 4 times the bottleneck's rate fills the queue. The
 spacing of their arrivals shows the rate. The longest delay shows the queue's size, to half a packet. A path that fails
@@ -42,7 +42,7 @@ class Outcome:
 
 
 def hold(check: Check, network: Network, addresses: dict[str, str], virtual_time: bool) -> list[Outcome]:
-    """Checks one path. Afterwards its queues are empty."""
+    """Checks one path. The path's queues are empty afterwards."""
     path = f"{check.sender}->{check.receiver}"
     slip_ms = 0.05 if virtual_time else 1.0
     with _Probe(check, network, addresses) as probe:

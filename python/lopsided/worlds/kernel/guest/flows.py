@@ -249,8 +249,8 @@ def _set_buffer(of: socket.socket, forced: int, asked: int, size: int) -> None:
 
 
 class DatagramFlow:
-    """A stream of UDP datagrams at a constant rate, each with its sending time. It has both ends, or only the end that
-    is on this kernel."""
+    """A stream of UDP datagrams at a constant rate, each with its sending time. The object has both ends of the flow,
+    or only the end that is on this kernel."""
 
     def __init__(self, flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> None:
         self.flow = flow
@@ -282,11 +282,11 @@ class DatagramFlow:
         self._sender.connect((addresses[flow.receiver], flow.port))
 
     def info(self) -> dict[str, int] | None:
-        """Datagrams have no TCP_INFO."""
+        """Returns `None`, because datagrams have no TCP_INFO."""
         return None
 
     def receive_space(self) -> int:
-        """Datagrams have no receive window."""
+        """Returns 0, because datagrams have no receive window."""
         return 0
 
     def summary(self) -> dict[str, Any]:

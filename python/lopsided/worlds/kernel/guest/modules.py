@@ -37,7 +37,8 @@ def _module_name(path: str) -> str:
     return Path(path).name.split(".")[0].replace("-", "_")
 
 
-# EEXIST: the module is already loaded. ENOSYS: it belongs to another build, and this kernel has everything built in.
+# EEXIST: the module is already loaded. ENOSYS: this kernel has everything built in, and the module is for another
+# build.
 NO_HARM = (errno.EEXIST, errno.ENOSYS)
 
 

@@ -1,4 +1,4 @@
-"""Runs programs of this machine on the hosts of a job, each from its start time on.
+"""Runs programs of this machine on the hosts of a job. Each program has its own start time.
 
 The programs use the machine's file system. In user-mode Linux, only the job's folder is writable. A host's name in
 braces becomes its address: `curl http://{server}/`. Output is in `program-NAME.txt`. In virtual time, computation takes

@@ -60,8 +60,8 @@ MARKED_AS_NESTED = ("fq_pie",)
 
 
 class _QdiscMessage(nlmsg):
-    """`struct tcmsg` with encoded options. It is needed because pyroute2 does not support some disciplines and rounds
-    times to microseconds."""
+    """`struct tcmsg` with encoded options. This class is needed because pyroute2 does not support some disciplines and
+    rounds times to microseconds."""
 
     prefix = "TCA_"
     fields = (
@@ -307,15 +307,15 @@ class Network:
             early, marked = dropped - overlimit, by_law + by_threshold
         elif (
             kind == "fq_codel"
-        ):  # tc_fq_codel_xstats: behind its type maxpacket, drop_overlimit, ecn_mark; ce_mark as the eighth word
+        ):  # tc_fq_codel_xstats: after the type come maxpacket, drop_overlimit, ecn_mark; the eighth word is ce_mark
             overlimit, by_law, by_threshold = struct.unpack_from("=II12xI", own, 8)
             early, marked = dropped - overlimit, by_law + by_threshold
-        elif kind == "pie":  # tc_pie_xstats: behind prob and five words dropped, overlimit, maxq, ecn_mark
+        elif kind == "pie":  # tc_pie_xstats: prob and five words, then dropped, overlimit, maxq, ecn_mark
             early, marked = struct.unpack_from("=I8xI", own, 24)
         elif kind == "fq_pie":  # tc_fq_pie_xstats: packets_in, dropped, overlimit, overmemory, ecn_mark
             of_pie, overlimit, marked = struct.unpack_from("=II4xI", own, 4)
             early = of_pie - overlimit
-        elif kind == "cake":  # attributes: what each tin dropped and marked
+        elif kind == "cake":  # attributes: the drops and marks of each tin
             tins = _attributes(_attributes(own).get(CAKE_STATS_TINS, b"")).values()
             counts = [_attributes(tin) for tin in tins]
             early = sum(struct.unpack("=I", tin[CAKE_TIN_DROPPED])[0] for tin in counts)
