@@ -3,7 +3,7 @@
     import lopsided as lop
 
     run = lop.Scenario.load("adsl.toml").with_(**{"link.up.queue.limit": "15 packets"}).run()
-    run.flows                # one row per flow; any dataframe library reads it
+    run.flows                # one row per flow; readable by any dataframe library
     run.plot("goodput")      # a matplotlib figure
     lop.sweep(run.scenario, {"link.up.queue.limit": "5..50:5 packets"})
 
@@ -16,7 +16,7 @@ import importlib
 
 from lopsided.accessors import fill_in
 
-TYPE_CHECKING = False  # Has the effect of `typing.TYPE_CHECKING`. Importing `typing` takes longer than this module.
+TYPE_CHECKING = False  # The same as `typing.TYPE_CHECKING`. Importing `typing` takes longer than this module.
 if TYPE_CHECKING:
     from typing import Any
 

@@ -1,7 +1,7 @@
 """Methods that a higher layer implements, such as `run.plot()`.
 
-`lopsided/__init__.py`, above all layers, registers where each method is defined. The implementing module is loaded at
-the first call.
+`lopsided/__init__.py` registers the module and the function that implement each method. The module is imported at the
+first call.
 """
 
 from __future__ import annotations

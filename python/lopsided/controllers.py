@@ -63,9 +63,9 @@ def _check(name: str, make: Any) -> None:
 
 
 def _check_attributes(make: type, base: type) -> None:
-    """Raises UsageError if the class assigns an attribute that nothing reads, and whose name resembles one of the base.
+    """Raises UsageError if the class assigns an attribute that is never read and resembles an attribute of the base.
 
-    Without this check, a misspelt name such as `cwnd_byte` would silently have no effect.
+    Without this check, a misspelt name such as `cwnd_byte` would be ignored silently.
     """
     targets = [name for name in dir(base) if not name.startswith("_")]
     codes = [

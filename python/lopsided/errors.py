@@ -46,7 +46,7 @@ class RunError(LopsidedError):
 
 
 class LiveError(RunError):
-    """This machine cannot carry real packets, or a network device failed."""
+    """This machine cannot send real packets, or a network device failed."""
 
 
 class ControllerError(RunError):

@@ -1,4 +1,4 @@
-"""Handles Ctrl-C and `kill`: the command prints one word and ends, at any time.
+"""Handles Ctrl-C and `kill`: the command prints `interrupted` and ends, whenever the signal arrives.
 
 This module is loaded first, because Python would print a traceback if an interrupt arrived while the command line
 loads. Before and after a command's work, an interrupt ends the process. During the work, an interrupt raises an
@@ -32,7 +32,7 @@ def take_over() -> None:
     """Installs handlers: an interrupt ends the process, or raises an exception within `Interruptible`."""
     global _ours
     _ours = True
-    # Shells start background commands with interrupts ignored. This setting must stay.
+    # Shells start background commands with interrupts ignored. They stay ignored.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
 
@@ -43,7 +43,7 @@ def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 class Interruptible:
-    """Inside the block, SIGINT raises KeyboardInterrupt, and so does SIGTERM if `terminable` is true.
+    """Inside the block, SIGINT raises KeyboardInterrupt. If `terminable`, SIGTERM and SIGHUP raise SystemExit.
 
     Without `take_over`, the handlers are unchanged.
     """

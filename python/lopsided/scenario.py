@@ -130,8 +130,8 @@ class Scenario:
         return text, name, [*before, *changes]
 
     def with_controllers(self, controllers: Controllers) -> Scenario:
-        """Returns the scenario with additional congestion controls. A new congestion control replaces one of the same
-        name."""
+        """Returns the scenario with additional congestion controls. A new congestion control replaces an existing one
+        of the same name."""
         return Scenario(self.native.with_changes([], checked(controllers)), self._source)
 
     def only(self, flows: Iterable[str]) -> Scenario:
@@ -371,7 +371,7 @@ class Run(RunTables):
         Raises
         ------
         UsageError
-            If the kind is unknown, or if an option does not belong to it.
+            If the kind is unknown, or if an option does not belong to this kind.
         """
         named = {"flows": flows, "links": links}
         given: dict[str, Any] = {name: None if of is None else list(of) for name, of in named.items()}

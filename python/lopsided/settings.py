@@ -19,9 +19,9 @@ def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def dotted_key(*words: str) -> str:
-    """Joins words to a dotted key. A word is quoted if it has characters other than letters, digits, `-` and `_`.
+    """Joins words into a dotted key. A word is quoted if it has characters other than letters, digits, `-` and `_`.
 
-    For example, the key `count` gives flows names such as `backup.1`: `dotted_key("flow", "backup.1", "cc")`.
+    For example, `count` creates flow names such as `backup.1`: `dotted_key("flow", "backup.1", "cc")`.
     """
     return ".".join(map(_key, words))
 

@@ -1,7 +1,7 @@
 """Chooses names for unnamed results, from the name of the task and the time.
 
 Commands that start in the same second get different names. On Linux, a process claims a name with an abstract socket,
-which disappears when the process ends. On other systems, only the names of existing files are taken.
+which disappears when the process ends. On other systems, a name is taken only if its file exists.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class Table:
         Parameters
         ----------
         path
-            The file to write: `.parquet`, `.csv`, `.json` or `.tex`. Only values in LaTeX are scaled.
+            The file to write: `.parquet`, `.csv`, `.json` or `.tex`. Values are scaled only in `.tex`.
 
         Raises
         ------

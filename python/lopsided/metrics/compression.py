@@ -27,8 +27,8 @@ class AckCompression:
     bursts: int
     """Number of bursts. A burst is a run of consecutive compressed ACKs."""
     mean_burst_bytes: float
-    """Mean number of bytes that the ACKs of a burst acknowledge. The sender may send as many bytes at once; 0 without
-    bursts."""
+    """Mean number of bytes that the ACKs of a burst acknowledge. The sender may send this number of bytes at once. The
+    value is 0 without bursts."""
     max_burst_bytes: float
     silent_share: float
     """Fraction of the time that lies in gaps longer than twice the transmission time of the acknowledged data."""

@@ -110,7 +110,7 @@ def window_lag(
 
 @dataclass(frozen=True)
 class Coincidence:
-    """The fraction of reductions that two windows have at the same time."""
+    """Counts of the reductions of two windows, and of those that occur at the same time."""
 
     falls: int
     """Number of falls of the first window."""

@@ -40,7 +40,7 @@ def in_worlds(scenario: Scenario, worlds: Sequence[str], ours: Iterable[str] = (
 
 
 def kernel_in(world: str, worlds: Sequence[str], kernel: str | None) -> str | None:
-    """Returns the `kernel` option for `world`. If the kernel world is compared, only it gets the option."""
+    """Returns the `kernel` option for `world`. If the kernel world is compared, only this world gets the option."""
     return kernel if world == "kernel" or "kernel" not in worlds else None
 
 

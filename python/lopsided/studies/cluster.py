@@ -1,7 +1,7 @@
 """Runs studies on a cluster of machines with Dask: `pip install 'lopsided[dask]'`.
 
 A sweep becomes a partitioned Parquet dataset. A batch is a range of numbered runs. The client writes each batch to
-`part-FIRST-LAST.parquet`. Therefore:
+`part-FIRST-LAST.parquet`. As a result:
 
 - Rows and digests do not depend on the workers.
 - An interrupted sweep resumes with the missing batches.
@@ -395,8 +395,8 @@ def _carried_out(
     is the result.
 
     `batch(first, last)` returns a function and its arguments. The function returns `(result, CPU seconds)`. The
-    function submits only as many batches as keep the workers busy. If a batch kills its workers, it is halved, down to
-    one run.
+    function submits only as many batches as keep the workers busy. If workers die while they run a batch, the batch is
+    divided into halves, down to one run.
     """
     distributed = _distributed()
     try:

@@ -218,8 +218,8 @@ def _time(text: str) -> str:
 
 
 _CAKE_WAYS = ("nat dual-dsthost ingress", "nat dual-srchost")
-"""CAKE's keywords for a home router, for downlink and uplink. They provide fairness between the hosts behind the
-router's NAT. With `ingress`, dropped packets also count, because they have already crossed the line.
+"""CAKE's keywords for a home router, for downlink and uplink. With these keywords, the hosts behind the router's NAT
+share the line fairly. With `ingress`, dropped packets also count, because they have already crossed the line.
 """
 
 

@@ -5,7 +5,7 @@
     found.parted       # the earliest packet with different content
 
     kept = packets.keep(Scenario.load("adsl.toml"), Path("kept/adsl"), seed=1)     # once, on Linux
-    found = packets.against(Run.load("kept/adsl"))                                 # as often as the simulator changes
+    found = packets.against(Run.load("kept/adsl"))                                 # after each change of the simulator
 
 At each host, the n-th packet of a connection and direction is compared with the n-th packet of the same connection and
 direction in the other run. Times and numbers count from the connection's first SYN. Packets differ if a field differs
@@ -170,8 +170,8 @@ class Packets:
     def chance(self) -> str | None:
         """Returns a sentence about the random number that may have caused the first difference, or `None`.
 
-        Worlds and seeds use different random numbers. Therefore random losses can hit different packets. BBR also
-        chooses the first phase of `probe bandwidth` at random (tcp_bbr.c, bbr_reset_probe_bw_mode).
+        Worlds and seeds use different random numbers, so random losses can hit different packets. BBR also chooses the
+        first phase of `probe bandwidth` at random (tcp_bbr.c, bbr_reset_probe_bw_mode).
         """
         at = self.first
         if at is None or at.first is None or _share_draws(*(side.run for side in self.sides)):

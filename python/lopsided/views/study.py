@@ -65,7 +65,7 @@ def _svg(found: Study | Run, kind: str, figure: Figure | None, salt: str) -> str
         try:
             figure = found.plot(kind)
         except UsageError:
-            return ""  # Nothing of this kind was measured.
+            return ""  # The study has no data for this figure.
     return style.svg(figure, salt=f"{kind}-{salt}")
 
 
@@ -106,5 +106,5 @@ def _figures(found: Study) -> dict[str, Figure]:
         try:
             drawn[kind] = found.plot(kind)
         except UsageError:
-            continue  # Nothing of this kind was measured.
+            continue  # The study has no data for this figure.
     return drawn

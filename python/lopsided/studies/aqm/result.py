@@ -243,7 +243,7 @@ class Suite(Study):
 
 
 def verdict(found: Aqm) -> list[str]:
-    """Returns sentences about the first world. They compare all disciplines with the first discipline."""
+    """Returns sentences that compare each discipline with the first discipline, in the first world."""
     names = [each.label for each in found.disciplines]
     world = found.worlds[0]
     ways = _ways(found)

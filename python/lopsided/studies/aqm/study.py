@@ -1,7 +1,7 @@
 """Runs one scenario under several queue disciplines.
 
 All disciplines use the same scenario and seeds. Each value covers a whole run. Cells are medians over the seeds and
-have no confidence intervals. The table `runs` has the values of every seed.
+have no confidence intervals. The table `runs` contains the values of every seed.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ MOST_CONNECTIONS = 16
 MOST_PROBES_PER_S = 100
 PROBES_SHARE = 0.05
 PAIR_BYTES = 6000
-"""The draft's parameters ID, MNP, MPS and PTC, and the size in bytes of a pair of probes in the draft."""
+"""The draft's parameters ID, MNP, MPS and PTC, and the number of bytes that the draft assumes for a pair of probes."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Workload:
     text: str
     flows: Callable[[Ends], list[Tables]]
     ramps: bool = False
-    """True for the draft's workloads. They end when goodput and responsiveness are stable."""
+    """True for the draft's workloads, which end when goodput and responsiveness are stable."""
 
 
 _PING = {"kind": "udp", "rate": "8 kbit/s", "size": "100 B"}

@@ -172,8 +172,8 @@ def _times_of_convergence(
 
 
 def _alone_rows(run: Run, study: Plan, side: Contender, queue_rtt_ms: float, common: Row) -> list[Row]:
-    """Returns two rows for a side that runs alone. They are the references for this side as the first and as the second
-    side of a pair.
+    """Returns two rows for a side that runs alone: its reference values as the first and as the second side of a
+    pair.
 
     Both rows cover the measured period of a pair, relative to the start of the side. In a pair, the second side starts
     later by the lead. In a run alone, its period therefore begins earlier by the lead.
@@ -236,7 +236,7 @@ def _cell(rows: list[Row]) -> Row:
     cell["runs"] = len({row["digest"] for row in rows})
     shares, share = [row["share"] for row in rows if row["share"] is not None], cell["share"]
     cell |= {"share_least": min(shares, default=None), "share_most": max(shares, default=None)}
-    # The median of the ratios could exceed 1 for both sides. Therefore the ratio of the medians is used.
+    # The median of the ratios could exceed 1 for both sides, so the ratio of the medians is used.
     cell["ratio"] = None if share is None or share == 1 else share / (1 - share)
     for column in INTERVALS:
         cell |= _interval(rows, column)

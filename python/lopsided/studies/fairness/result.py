@@ -160,24 +160,25 @@ def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
         return
     worst = max(cells, key=lambda row: row["share"])
     if worst["share"] <= _EVEN[1]:
-        yield f"No control takes more than {units.percent(worst['share'])} from another: all of them share evenly."
+        yield f"No control gets more than {units.percent(worst['share'])} against another: all of them share evenly."
         return
     taker, giver = worst["cc"], worst["against_cc"]
     loser = next((row for row in cells if _key(row) == _key(worst, turned=True)), None)
     harm = ""
     if loser is not None and loser["harm_rate"] is not None:
-        harm = f", and {giver} loses {units.percent(loser['harm_rate'])} of the goodput that it has alone"
+        harm = f", and {giver} loses {units.percent(loser['harm_rate'])} of the goodput that it gets alone"
     where = f" ({'both ' if worst['rtt_ms'] == worst['against_rtt_ms'] else ''}at {_rtts(worst)})" if several else ""
-    yield f"{taker} takes most: next to {giver}{where} it gets {units.percent(worst['share'])} of the goodput{harm}."
+    share = units.percent(worst["share"])
+    yield f"{taker} is the most dominant: against {giver}{where}, it gets {share} of the goodput{harm}."
     if len(cells) > 2:
         best = min(cells, key=lambda row: abs(row["share"] - 0.5))
         if max(best["share"], 1 - best["share"]) <= _EVEN[1]:
             where = f" at {_rtts(best)}" if several else ""
             share = units.percent(max(best["share"], 1 - best["share"]))
             larger, other = (best["cc"], best["against_cc"])[:: 1 if best["share"] >= 0.5 else -1]
-            yield f"{larger} and {other}{where} come nearest to equal shares: {share} for {larger}."
+            yield f"{larger} and {other}{where} have the most equal shares: {larger} gets {share}."
         else:
-            yield "No two controls come near to equal shares."
+            yield "No two controls have nearly equal shares."
 
 
 def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
@@ -192,7 +193,7 @@ def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
     if uneven:
         least = {row["cc"]: row for row in sorted(uneven, key=lambda row: -row["share_least"])}
         told = [f"{cc} ({_span(row)})" for cc, row in least.items()]
-        yield f"Two flows of {' or of '.join(told)} with the same round trip do not share evenly in every run."
+        yield f"Two flows of {' or of '.join(told)} with the same RTT do not share evenly in every run."
 
 
 def _span(row: Row) -> str:
@@ -209,7 +210,7 @@ def _far(cells: Sequence[Row]) -> Iterator[str]:
     told = f"{units.percent(most['share'])} with {most['cc']} at {_rtts(most)}"
     if least is not most:
         told += f", {units.percent(least['share'])} with {least['cc']} at {_rtts(least)}"
-    yield f"With unequal round trips, the flow with the shorter one takes {told}."
+    yield f"With unequal RTTs, the flow with the shorter RTT gets {told}."
 
 
 def _key(row: Row, *, turned: bool = False) -> tuple[Any, ...]:

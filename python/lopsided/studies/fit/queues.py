@@ -247,7 +247,7 @@ def _burst(left: Floats, octets: Floats, rate: float) -> int | None:
     for step in 2 ** np.arange(8):
         least[step:] = np.minimum(least[step:], least[:-step])
     ahead = sums - passed - least
-    # If one packet is captured late, the packets after it seem early. Therefore the largest values are ignored.
+    # If one packet is captured late, the packets after it seem early, so the largest values are ignored.
     most = float(np.sort(ahead)[-min(OFTEN_AHEAD, len(ahead))])
     return round(most) if most >= MOST_AHEAD * float(octets.max()) else None
 
@@ -319,8 +319,8 @@ def _unwrapped(seq: Integers) -> Integers:
 def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collection[int | None]) -> Observed | None:
     """Measures a direction from packets that were captured in front of the line.
 
-    Timestamps are too coarse to measure the framing and the bucket. Therefore the function tries the framing and the
-    bucket of the other direction, and usual bucket sizes.
+    Timestamps are too coarse to measure the framing and the bucket. The function tries the framing and the bucket of
+    the other direction, and usual bucket sizes.
     """
     data, back = log.of(log.is_down == is_down), log.of(log.is_down != is_down)
     if not (data.payload_bytes > 0).any():
@@ -357,10 +357,9 @@ def _in_front(log: _Log, is_down: bool, of_other: Framing | None, bursts: Collec
 
 
 def _sent(data: _Log) -> tuple[Flags, dict[tuple[int, int], list[int]]]:
-    """Returns two values:
+    """Returns a flag per packet, and the packets' indices by connection and end sequence number.
 
-    - a flag per packet. It is true if the packet's data was sent again, so that the packet counts as dropped;
-    - the packets' indices, by connection and end sequence number.
+    The flag is true if the packet's data was sent again. Such a packet counts as dropped.
     """
     dropped = np.zeros(len(data.time_s), dtype=bool)
     ends: dict[tuple[int, int], list[int]] = {}

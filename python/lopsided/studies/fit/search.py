@@ -111,8 +111,8 @@ class Search:
     def best(self) -> Trial | None:
         """Returns the best trial so far; `None` if there is none.
 
-        If the directions interact, small changes decide which packets are lost, so a trial can be close by chance.
-        Therefore the mean score of the nearest trials counts as much as the trial's own score.
+        If the directions interact, small changes decide which packets are lost, so a trial can be close by chance. To
+        avoid such a trial, the mean score of the nearest trials counts as much as the trial's own score.
         """
         if self._final is not None:
             return self._final
@@ -238,7 +238,7 @@ class Search:
         """Returns starting positions for each structure.
 
         If a direction carries only ACKs, its rate can be far from the guess, and all high rates have the same effect.
-        Therefore the whole range is scanned with the best structure.
+        The whole range is therefore scanned with the best structure.
         """
         best = structures[0]
         guesses = {

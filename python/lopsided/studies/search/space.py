@@ -51,7 +51,7 @@ class Choice:
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """An empty result, because a list has no ends."""
+        """Empty, because a list has no ends."""
         return ()
 
     @property

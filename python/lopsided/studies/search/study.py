@@ -42,7 +42,7 @@ _ASKS = 50
 
 @dataclass
 class Searcher:
-    """A search in progress. `result` can be called at any time."""
+    """A search in progress. `result` can be called before the search ends."""
 
     scenario: Scenario
     space: Space

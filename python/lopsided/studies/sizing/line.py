@@ -111,7 +111,7 @@ def _preset_link(name: str) -> Any:
 
 def default_sizes(line: Line, count: int = 14) -> list[int]:
     """Returns buffer sizes to test, in packets, with smaller steps at small sizes. The largest size is twice the
-    model's bound, but from 50 to 2,000 packets.
+    model's bound, but at least 50 and at most 2,000 packets.
 
     The download's window is at most its BDP plus its buffer. Half of this window is a bound for inequality 6.6.
     """

@@ -35,11 +35,11 @@ class Sizing(Study):
 
     line: Line
     model: Model
-    """The buffer by the model, from the largest windows of a whole run, as in the thesis. Slow start often
-    overshoots."""
+    """The buffer that the model recommends with the largest windows of a whole run, as in the thesis. Slow start often
+    overshoots, so these windows can be too large."""
     model_both: Model
-    """The buffer by the model, from the largest windows while both flows run. This period excludes the overshoot of
-    slow start."""
+    """The buffer that the model recommends with the largest windows while both flows run. This period excludes the
+    overshoot of slow start."""
     measured: Measured
     curve: Table
     runs: Table
@@ -108,8 +108,8 @@ class Sizing(Study):
 
     @property
     def shaped_bps(self) -> tuple[int, int]:
-        """The rates of the shapers in bit/s for downlink and uplink. They are below the line's rates and count Ethernet
-        frames."""
+        """The rates of the shapers in bit/s for downlink and uplink. These rates are below the line's rates and count
+        Ethernet frames."""
         down, up = self._shaped
         return down.frames_bps, up.frames_bps
 

@@ -1,7 +1,7 @@
 """Draws the figure of `lopsided size`: goodput divided by link rate against buffer size (after merritt2010 figure
 5.1)."""
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compares queue disciplines: distributions of the delay, and delay against throughput."""
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

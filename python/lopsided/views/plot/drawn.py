@@ -1,6 +1,6 @@
 """Draws a chart as a matplotlib figure."""
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ There is one map per RTT for pairs with equal RTTs, and one map per congestion c
 full`, one map shows all pairs.
 """
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Map:
     colours: Colormap
     lowest: float
     highest: float | None
-    """The value at the upper end of the colour scale; `None` for the largest value."""
+    """The value at the upper end of the colour scale. `None` selects the largest value."""
     text: Callable[[float], str]
     empty: str = ""
     """Explains an empty cell."""

@@ -1,6 +1,6 @@
 """Draws the goodput, RTT and outstanding data of each flow, as captured and as fitted."""
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Draws two runs around the first packet whose content differs, in the style of tcptrace."""
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Draws the goodput of both directions under each remedy for the ACK path."""
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

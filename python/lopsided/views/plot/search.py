@@ -1,7 +1,7 @@
 """Draws figures of a search: goals against each other, goals over the course of the search, and a goal over each
 key."""
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Each direction has its own colour, axes have units, and a footnote describes the
 pyplot, so that no global state changes.
 """
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Draws the figures of a sweep: curves with their spread, or a heat map."""
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The panels show a time-sequence diagram like tcptrace's, outstanding data and wi
 spacing.
 """
 
-# matplotlib leaves out the types of keyword arguments.
+# The stubs of matplotlib omit the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

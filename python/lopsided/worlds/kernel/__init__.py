@@ -104,7 +104,7 @@ def check(scenario: Scenario, options: RunOptions) -> None:
 
 
 def refusals(scenario: Scenario) -> list[str]:
-    """Lists the parts of a scenario that Linux does not support, one sentence per part. The function needs no
+    """Returns the parts of a scenario that Linux does not support, one sentence per part. The function needs no
     kernel."""
     named = {flow["sender_stack"]["cc"] for flow in scenario.resolved["flows"]} & scenario.controllers.keys()
     own = [
@@ -216,7 +216,7 @@ def _require_sound(folder: Path) -> None:
     late = result["load"]["timer_late_mean_ms"]
     if lost or late > LATE_MS:
         raise Overloaded(
-            f"this machine could not carry the run: timers came {late:.1f} ms late on average and the captures "
+            f"this machine is too slow for the run: timers were {late:.1f} ms late on average, and the captures "
             f"lost {lost} packets; use --kernel timetravel, or slower links"
         )
 

@@ -86,7 +86,7 @@ class Machine:
 
     @property
     def slips_ns(self) -> tuple[int, ...]:
-        """For each attempt, the timer lateness in ns for which shapers compensate."""
+        """Timer delays in ns that the shapers compensate for, one per attempt."""
         return (0,) if self.virtual_time else SLIPS_NS
 
     @property
@@ -170,8 +170,8 @@ class Watched:
     def wait(self, timeout_s: float, progress: Callable[[float], object] | None) -> None:
         """Waits until the program ends, and forwards its progress.
 
-        Raises subprocess.TimeoutExpired after `timeout_s` without progress. The total time is unlimited, because the
-        machine may be busy and therefore slow.
+        Raises subprocess.TimeoutExpired after `timeout_s` without progress. The total time is unlimited, because a busy
+        machine may be slow.
         """
         deadline, said = time.monotonic() + timeout_s, ""
         while True:
@@ -223,13 +223,13 @@ def watched(
 
 
 def what_lacked(folder: Path) -> str | None:
-    """Returns the agent's message about missing kernel features."""
+    """Returns the agent's message about what the machine lacks, or `None`."""
     lacking = folder / "lacking.txt"
     return lacking.read_text() if lacking.exists() else None
 
 
 def was_late(folder: Path) -> bool:
-    """Returns true if the run and its path ended before the agent did."""
+    """Returns true if the agent was still working when the run ended."""
     return (folder / "late.txt").exists()
 
 

@@ -23,7 +23,7 @@ IF_EQUAL, IF_ANY_BIT, RETURN = 0x15, 0x45, 0x06
 IP = 14
 TOS, LENGTH, PROTOCOL = IP + 1, IP + 2, IP + 9
 SOURCE_PORT, TARGET_PORT, DATA_OFFSET, FLAGS = IP, IP + 2, IP + 12, IP + 13
-"""Offsets of fields after the IP header. The register X holds the header's length."""
+"""Offsets of fields after the IP header. The register X contains the header's length."""
 PROTOCOLS = {"tcp": 6, "udp": 17}
 ECN = {"not_ect": 0, "ect1": 1, "ect0": 2, "ce": 3}
 OPENS_OR_ENDS = 0x07

@@ -70,8 +70,8 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
             raise LiveError(f"this machine cannot run the hosts: {lacking}")
         if backend.was_late(folder):
             raise Overloaded(
-                "this machine could not carry the run in real time: its hosts were still at work when its time was "
-                "over; use slower links, or --world kernel"
+                "this machine is too slow for the run in real time: the hosts were still active when the run ended; "
+                "use slower links, or --world kernel"
             )
         backend.require_result(folder)
         if carried is None:
@@ -120,8 +120,8 @@ def _require_sound(facts: dict[str, Any]) -> None:
     late = max(facts["load"]["timer_late_mean_ms"], (facts["path"]["late_p50_us"] or 0) / 1e3)
     if lost or late > LATE_MS:
         raise Overloaded(
-            f"this machine could not carry the run in real time: timers and packets were {late:.1f} ms late, and "
-            f"{lost} packets were lost on their way to the path; use slower links, or --world kernel"
+            f"this machine is too slow for the run in real time: timers and packets were {late:.1f} ms late, and "
+            f"{lost} packets were lost before they reached the path; use slower links, or --world kernel"
         )
 
 

@@ -65,7 +65,7 @@ def _run_as_first_process(folder: Path) -> None:
     _mount("proc", "/proc")
     _mount("sysfs", "/sys")
     _mount("hostfs", str(folder), str(folder))
-    # The first process ignores signals without handlers, and must outlive all others. Therefore a child process does
+    # The first process ignores signals without handlers, and must outlive all others. A child process therefore does
     # the work.
     child = os.fork()
     if child == 0:

@@ -37,8 +37,8 @@ SLOT_NS = 512 * 4_000_000
 the ends of these slots."""
 
 PHASE_NS = 75_000 % 512 * 4_000_000
-"""Offset of these slots in ns. At boot, the tick counter is 75,000 ticks before a slot (jiffies wrap after 5
-minutes)."""
+"""Offset of the slots of `SLOT_NS`, in ns. At boot, the tick counter is 75,000 ticks before a slot (jiffies wrap after
+5 minutes)."""
 
 PROGRESS_STEPS = 100
 

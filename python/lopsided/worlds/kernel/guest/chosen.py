@@ -55,7 +55,7 @@ def _load(program: bytes) -> int:
 
 
 def _program(counts: int, chosen: ChosenLoss, origin_ns: int) -> bytes:
-    """Returns the eBPF instructions. They count the packet, look up its number and the time, and pass or drop the
+    """Returns the eBPF instructions that count the packet, look up its number and the time, and pass or drop the
     packet."""
     packet, now = 7, 8
     code = [

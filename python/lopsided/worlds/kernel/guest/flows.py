@@ -4,9 +4,9 @@ A sender fills its socket whenever the kernel accepts more data, then closes it.
 payload is zeros, because nothing depends on its contents.
 
 Each connection's sender writes from its own thread. Linux stores written data in pages of the writing thread
-(`sk_page_frag`) and passes these pages to the receiver without a copy. If one thread wrote to several connections, they
-would share pages. The memory at the receivers, and therefore the advertised windows, would then depend on other
-connections.
+(`sk_page_frag`) and passes these pages to the receiver without a copy. If one thread wrote to several connections, the
+connections would share pages. The memory at the receivers, and therefore the advertised windows, would then depend on
+other connections.
 """
 
 from __future__ import annotations
@@ -321,6 +321,6 @@ class DatagramFlow:
 
 
 def make(flow: Flow, network: Network, addresses: dict[str, str], loop: Loop, origin_ns: int) -> Any:
-    """Creates the programs of a flow. They wait for the start of the flow."""
+    """Creates the programs of a flow, which wait for the start of the flow."""
     kind = DatagramFlow if flow.datagram_rate else TcpFlow
     return kind(flow, network, addresses, loop, origin_ns)

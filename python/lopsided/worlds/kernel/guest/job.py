@@ -141,7 +141,7 @@ class Flow:
     send_buffer: int = 0
     receive_buffer: int = 0
     sender_receive_buffer: int = 0
-    """Receive buffer of the data's sender. It matters because the sender's SYN also announces a window."""
+    """Receive buffer of the data's sender. The sender's SYN announces a window that depends on this size."""
     sender_tos: int = 0
     receiver_tos: int = 0
     """DSCP and ECN bits of the receiver's IP headers; the ECN bits are used for datagrams only."""

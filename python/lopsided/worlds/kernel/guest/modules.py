@@ -1,7 +1,7 @@
 """Loads kernel modules in a guest.
 
-User-mode Linux has its modules in another directory, so automatic loading fails. Therefore this module loads the kernel
-modules of a job, and their dependencies, in advance.
+User-mode Linux has its modules in another directory, so automatic loading fails. This module loads the kernel modules
+of a job, and their dependencies, in advance.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class QueueCount:
     dropped_early: int
     """Packets that were dropped on purpose, and not because the queue was full."""
     filtered: int
-    """ACKs that a filter removed. They do not count as drops."""
+    """ACKs that a filter removed, which do not count as drops."""
     marked: int
     backlog_bytes: int
     backlog_packets: int
@@ -114,7 +114,7 @@ def _reason(error: NetlinkError) -> str:
 
 
 class Network:
-    """The nodes of a job. They exist as long as this object holds their descriptors."""
+    """The nodes of a job, which exist as long as this object keeps their descriptors open."""
 
     def __init__(self, job: Job) -> None:
         self.nodes = {node.name: Namespace(node.name) for node in job.nodes}
