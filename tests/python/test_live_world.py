@@ -135,7 +135,7 @@ def test_a_run_keeps_captures_and_facts(captured: tuple[lop.Run, Path]):
     }
     assert run.facts["path"]["malformed_packets"] == run.facts["path"]["refused_packets"] == 0
     assert run.facts["lost_at_devices"] == 0
-    assert "another run gives other numbers" in run.facts["notes"][-1]
+    assert "another run gives different numbers" in run.facts["notes"][-1]
     assert "packets left late" in run.report()
 
 

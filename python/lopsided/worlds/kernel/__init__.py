@@ -200,7 +200,7 @@ def _recording(
 
 
 def _slip_note(slip_ns: int) -> list[str]:
-    return [f"real time: the shapers' buckets hold {slip_ns / 1e6:g} ms more, for timers that are late"] * bool(slip_ns)
+    return [f"real time: the shapers' buckets are {slip_ns / 1e6:g} ms larger, for late timers"] * bool(slip_ns)
 
 
 def _require_sound(folder: Path) -> None:

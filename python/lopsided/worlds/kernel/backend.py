@@ -99,7 +99,7 @@ def another(kind: str) -> str:
     """Returns advice for a feature that this kind of kernel does not have."""
     if kind == "timetravel":
         return "use another kernel"
-    return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` makes one that has more"
+    return "use --kernel timetravel" if build.find_built() else "`lopsided kernel build` builds one with more features"
 
 
 def _processor() -> list[str]:
@@ -125,7 +125,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
             # Results differ between kernels, so a missing kernel is never replaced by another.
             raise KernelUnavailable(
                 f"{damaged[0]} is damaged: `lopsided kernel build` builds it again; --kernel uml or --kernel host "
-                "takes another kernel"
+                "selects another kernel"
             )
         for kind in KINDS:
             with contextlib.suppress(KernelUnavailable):
@@ -133,7 +133,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
                 if found.kind != "host" or host.can_delay():
                     return found
         raise KernelUnavailable(
-            "no kernel to run in: `lopsided kernel build` makes one, and `lopsided doctor` lists what others need"
+            "no kernel to run in: `lopsided kernel build` builds one, and `lopsided doctor` lists the others' requirements"
         )
     if wanted in build.SERIES:
         series, wanted = wanted, "timetravel"

@@ -231,7 +231,9 @@ def _configure(tree: Path, progress: Progress) -> None:
 def _apply(change: Change, file: Path) -> None:
     text, changed = re.subn(change.pattern, change.replacement, file.read_text())
     if changed != 1:
-        raise KernelUnavailable(f"{change.file}: {change.why} is not where it was in Linux {' and '.join(SERIES)}")
+        raise KernelUnavailable(
+            f"{change.file}: {change.why} cannot be changed: the text differs from Linux {' and '.join(SERIES)}"
+        )
     file.write_text(text)
 
 

@@ -60,7 +60,7 @@ def _virtual_time() -> list[Finding]:
         return [Finding("time-travel kernel", True, f"Linux {each.version}, {each.path}") for each in kernels]
     damaged = build.find_damaged()
     if damaged:
-        told = f"{damaged[0]} is damaged: it is not what was built"
+        told = f"{damaged[0]} is damaged: it differs from what was built"
         return [Finding("time-travel kernel", False, told, "`lopsided kernel build` builds it again")]
     missing = build.missing_packages()
     try:
@@ -77,7 +77,7 @@ def _user_mode_linux() -> Finding:
     try:
         return Finding("user-mode Linux", True, str(choose("uml").program))
     except KernelUnavailable as error:
-        return Finding("user-mode Linux", False, "does not run here", str(error))
+        return Finding("user-mode Linux", False, "does not run on this machine", str(error))
 
 
 def _namespaces() -> Finding:
@@ -87,7 +87,7 @@ def _namespaces() -> Finding:
         host.in_namespace(lambda: None)
     except OSError as error:
         return Finding("network namespaces", False, error.strerror or str(error), "a kernel with CONFIG_NET_NS")
-    return Finding("network namespaces", True, "can be made")
+    return Finding("network namespaces", True, "can be created")
 
 
 def _controls() -> Finding:
@@ -98,7 +98,7 @@ def _controls() -> Finding:
 
 def _disciplines() -> Finding:
     if os.geteuid() != 0:
-        return Finding("queue disciplines", False, "trying them needs root", "`sudo lopsided doctor`")
+        return Finding("queue disciplines", False, "testing them requires root", "`sudo lopsided doctor`")
     try:
         found = host.disciplines()
     except (OSError, ImportError) as error:

@@ -241,9 +241,9 @@ def notes(scenario: said.Resolved, running: str | None = None) -> list[str]:
     profiles = {flow["sender_stack"]["profile"] for flow in scenario["flows"]} - {f"linux-{running or build.DEFAULT}"}
     found = [f"the hosts run this kernel's TCP, not the profile {profile}" for profile in sorted(profiles)]
     if any(link[way]["framing"]["cell_format"] == "ptm" for link in scenario["links"] for way in ("down", "up")):
-        found.append("PTM: a frame takes 65/64 of its octets here, without the rounding up to whole ones")
+        found.append("PTM: a frame takes 65/64 of its octets here, not rounded up to whole octets")
     if scenario["interfaces"]:
-        found.append("round trips are seen behind the hosts' own interfaces, whose delay they leave out")
+        found.append("RTTs are measured behind the hosts' interfaces and exclude the delay of these interfaces")
     return found
 
 
@@ -292,7 +292,7 @@ def _route_metrics(stack: said.Stack) -> dict[str, int]:
         if delayed["mode"] == "off":
             metrics["quickack"] = 1
         elif delayed["segments"] not in (None, 2) or delayed["timeout_s"] is not None:
-            raise Unsupported("Linux acknowledges every second segment and sets the delay itself")
+            raise Unsupported("Linux acknowledges every second segment and chooses the delay itself")
     ours = ("remembered_threshold", "ack_before_read", "window_update", "reassembly_limit", "duplicates")
     for name in (*ours, "placeholders", "max_burst", "marked_retransmit", "hz", "ecn_option", "ecn_expects_thinning"):
         if stack[name] is not None:
@@ -317,7 +317,7 @@ def _direction(direction: said.Direction, where: str) -> Direction:
         raise Unsupported(f"{where}: access {access['kind']} has no counterpart: Linux's shapers have one rate")
     if direction["jitter"]["spread_s"]:
         raise Unsupported(
-            f"{where}: jitter has no counterpart: netem draws its own from random numbers that no seed sets"
+            f"{where}: jitter has no counterpart: netem's jitter is random and does not depend on the seed"
         )
     gilbert = loss["gilbert"]
     made = Direction(
@@ -446,7 +446,7 @@ def _queue(queue: said.Queue, where: str) -> tuple[str, str, int]:
         return "bfifo", qdisc.fifo(limit["bytes"]), limit["bytes"] // LARGEST_PACKET
     if "bins" in limit:
         # A size table (stab) belongs to the root, so both the queue and the shaper would round sizes.
-        raise Unsupported(f"{where}: Linux has no such queue: if a queue counts bins there, the line counts them too")
+        raise Unsupported(f"{where}: Linux has no such queue: if the queue counted bins, the line would count them too")
     raise Unsupported(f"{where}: Linux has no such queue: {limit}, drop = {queue['drop']}")
 
 
@@ -541,7 +541,7 @@ def _step(queue: said.StepQueue, where: str) -> tuple[str, str, int]:
     its control law."""
     limit, threshold = queue["limit"], queue["mark_threshold"]
     if queue["ect"] != "ect":
-        raise Unsupported(f"{where}: Linux 6.1's disciplines with one queue mark ECT(0) and ECT(1) alike")
+        raise Unsupported(f"{where}: Linux 6.1's disciplines with one queue mark ECT(0) and ECT(1) in the same way")
     if "bytes" in threshold and "bytes" in limit:
         # `step` marks packets above its threshold. red also marks packets at the threshold.
         above = threshold["bytes"] + 1

@@ -111,7 +111,7 @@ def notes(scenario: said.Resolved, ours: frozenset[str]) -> list[str]:
         if flow[end] not in ours and flow["app"]["kind"] != "udp"
     }
     found = [f"hosts of the kernel run its TCP, not the profile {profile}" for profile in sorted(profiles)]
-    return [*found, "in real time on real packets: another run gives other numbers"]
+    return [*found, "real time and real packets: another run gives different numbers"]
 
 
 _STACKS: dict[Literal["sender_stack", "receiver_stack"], Literal["from", "to"]] = {
