@@ -192,7 +192,7 @@ ALONE = line_of("2 s", "1 Mbit/s", "200 kbit/s") + DOWNLOAD
 
 def test_every_repeating_study_states_that_start_times_vary():
     scenario = lop.Scenario.from_text(ALONE)
-    vary = "Each flow starts up to 100 ms later, drawn from the seed, because nothing else is random."
+    vary = "Each flow starts up to 100 ms later, at random, because nothing else is random."
     assert vary in aqm.verdict(lop.aqm(scenario, "fifo,codel", repeat=2, probe=False))
     found = lop.ackpath(scenario, "none,filter", repeat=2)
     assert vary in ackpath.verdict(found) and found.to_dict()["start_jitter_s"] == 0.1

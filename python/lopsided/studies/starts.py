@@ -42,16 +42,14 @@ class Starts:
     def said(self) -> str:
         """A sentence about the default range and its option; empty if no default range applies."""
         said = varies(self.unasked_s)
-        return " ".join([*said, "--start-jitter sets another time, 0s none."]) if said else ""
+        return " ".join([*said, "--start-jitter sets another range; 0s means no delay."]) if said else ""
 
 
 def varies(jitter_s: float | None) -> list[str]:
     """Returns sentences about the default range for a verdict; empty if no default range applies."""
     if not jitter_s:
         return []
-    return [
-        f"Each flow starts up to {units.seconds(jitter_s)} later, drawn from the seed, because nothing else is random."
-    ]
+    return [f"Each flow starts up to {units.seconds(jitter_s)} later, at random, because nothing else is random."]
 
 
 def varied(

@@ -37,7 +37,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
         if options.cores > 1:
             run.facts["cores"] = _cores(raw)
         return run
-    raise AssertionError("a batch of one ended without its run")
+    raise AssertionError("a batch of one run returned no run")
 
 
 def _cores(raw: dict[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def run_raw(scenario: Scenario, seed: int) -> dict[str, Any]:
     batch = _native.Batch([(scenario.native, seed)], 1)
     for _, raw in _finished(batch, 1, None):
         return raw
-    raise AssertionError("a batch of one ended without its run")
+    raise AssertionError("a batch of one run returned no run")
 
 
 def to_run(scenario: Scenario, raw: dict[str, Any]) -> Run:

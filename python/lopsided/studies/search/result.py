@@ -328,7 +328,7 @@ def answer(found: Search) -> list[str]:
             metric, value = found.metrics[number], found.metrics[number].shown(best.mean(number))
             said.append(f"{'Most' if goal.maximise else 'Least'} {metric.text}, {value}, comes with {settings(best)}.")
         front = f"{len(found.front)} of {_kept(found)} are on the Pareto front"
-        said.append(f"{front}: none beats another in every goal.")
+        said.append(f"{front}: none is better than another in every goal.")
     else:
         said.append(f"Best of {_kept(found)}: {settings(found.best)}, with {_shown(found, found.best, 0)}.")
     stand = [_shown(found, found.baseline, number) for number in range(len(found.metrics))]
@@ -425,7 +425,7 @@ def _none(found: Search) -> list[str]:
         return [f"None of {_trials(len(found.tried))} has a value for each goal."]
     numbers = {metric.text: number for number, metric in enumerate(found.metrics)}
     broken = [
-        f"{_shown(found, found.nearest, numbers[limit.metric.text])}, where {limit} is wanted"
+        f"{_shown(found, found.nearest, numbers[limit.metric.text])}, but the limit is {limit}"
         for limit, excess in zip(found.limits, found.excesses(found.nearest), strict=True)
         if excess > 0
     ]

@@ -133,7 +133,7 @@ def choose(wanted: str, series: str | None = None) -> Machine:
                 if found.kind != "host" or host.can_delay():
                     return found
         raise KernelUnavailable(
-            "no kernel to run in: `lopsided kernel build` builds one, and `lopsided doctor` lists the others' requirements"
+            "no kernel to run in: `lopsided kernel build` builds one, and `lopsided doctor` shows other possibilities"
         )
     if wanted in build.SERIES:
         series, wanted = wanted, "timetravel"

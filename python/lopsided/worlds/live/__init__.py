@@ -62,7 +62,7 @@ def run(scenario: Scenario, seed: int, options: RunOptions) -> Run:
                 path.begin()
                 running.wait(PREPARATION_S + scenario.duration_s, options.progress)
         except subprocess.TimeoutExpired:
-            raise LiveError("the agent that runs the hosts was still running long after the run's end") from None
+            raise LiveError("the agent that runs the hosts did not stop after the run") from None
         finally:
             # The agent has ended, so the path must end too.
             carried = path.finish()
