@@ -122,11 +122,11 @@ impl ConnConfig {
         Ok(ConnConfig::with(local, remote, iss, mtu, profile, make))
     }
 
-    /// Creates a configuration with the congestion control that `make` creates.
+    /// Creates a configuration. Calls `make` to create the congestion control.
     ///
     /// # Panics
     ///
-    /// If the profile names an unknown acknowledgement policy.
+    /// Panics if the profile names an unknown acknowledgement policy.
     pub fn with(
         local: Endpoint,
         remote: Endpoint,
@@ -154,14 +154,14 @@ impl ConnConfig {
         }
     }
 
-    /// Value of the MSS option in bytes (RFC 6691). As in Linux, a known path MTU lowers it.
+    /// Returns the value of the MSS option in bytes (RFC 6691). As in Linux, a known path MTU reduces the value.
     pub(crate) fn mss_option(&self) -> u16 {
         let mtu = self.path_mtu.map_or(self.mtu, |known| known.mtu.min(self.mtu));
         payload_limit(mtu, false) as u16
     }
 }
 
-/// The largest payload of a segment with or without timestamps, in bytes.
+/// Returns the largest payload of a segment in bytes. `timestamps` is true if segments carry the timestamps option.
 fn payload_limit(mtu: Bytes, timestamps: bool) -> u32 {
     let options = if timestamps { 12 } else { 0 };
     (mtu.get().min(65_535) as u32).saturating_sub(IPV4_HEADER + TCP_HEADER + options).max(64)

@@ -1,4 +1,4 @@
-//! The state of a connection, in the fields of Linux's `tcp_info`, and its counters.
+//! The state of a connection, with the fields of Linux's `tcp_info`, and the connection's counters.
 
 use lopsided_core::tcp_event::{CaState, State};
 use lopsided_core::{BitRate, Bytes, Duration};
@@ -16,7 +16,7 @@ pub struct OptionsInUse {
     pub ecn: bool,
 }
 
-/// Counters of accurate ECN (RFC 9768). All begin at 0; the initial values on the wire are not included.
+/// Counters of accurate ECN (RFC 9768). All counters start at 0, unlike the counters on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcnCounts {
     /// Marked packets that arrived, including packets without data (`tcpi_received_ce`).
@@ -105,7 +105,7 @@ pub struct TcpInfo {
     pub rcv_rtt: Option<Duration>,
     /// Number of duplicate ACKs after which a segment counts as lost.
     pub reordering: u32,
-    /// Number of ACKs that reported segments delivered out of order.
+    /// Number of ACKs that reported segments as delivered out of order.
     pub reord_seen: u32,
     /// The pacing rate of the congestion control; `None` without pacing.
     pub pacing_rate: Option<BitRate>,
@@ -164,7 +164,7 @@ pub struct Counters {
     pub undos: u64,
     /// DSACK blocks received.
     pub dsacks_received: u64,
-    /// Segments received without new data, or with data that was not acceptable.
+    /// Segments received whose data was already received or was not acceptable.
     pub duplicates_received: u64,
     /// Segments received out of order.
     pub out_of_order_received: u64,
@@ -172,7 +172,7 @@ pub struct Counters {
     pub pure_acks_out: u64,
     /// Window reductions in response to ECN feedback (ECE or reported marks).
     pub ecn_reductions: u64,
-    /// Window reductions because the queue of the host's interface was full.
+    /// Window reductions because the queue of this end's interface was full.
     pub local_congestion: u64,
 }
 
@@ -206,8 +206,8 @@ impl std::ops::Add for Counters {
     }
 }
 
-/// RTT statistics as a capture at the sender shows them: one sample per ACK of new data, from the newest segment that
-/// it covers. Karn's rule applies.
+/// RTT statistics as computed from a capture at the sender. Each ACK of new data provides one sample: the RTT of the
+/// newest segment that the ACK covers. ACKs that cover a retransmission provide no sample (Karn's rule).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RttStats {
     /// Number of samples.

@@ -1,12 +1,13 @@
 //! A listening socket creates a connection for each peer that sends a SYN, and queues the connections until the
 //! application accepts them (listen(2)).
 //!
-//! As in Linux, the backlog limits both queues. A SYN is dropped if either queue is full. The ACK that completes a
-//! handshake is dropped if too many connections wait to be accepted.
+//! As in Linux, the backlog limits two queues: handshakes under way, and complete connections that wait to be accepted.
+//! A SYN is dropped if either queue is full. The ACK that completes a handshake is dropped if the queue of complete
+//! connections is full.
 //!
 //! A listener for real sockets may let a new SYN replace the oldest handshake ([`Listener::evicting`]).
 //!
-//! Left out: SYN cookies, TCP Fast Open, `tcp_abort_on_overflow`.
+//! Not implemented: SYN cookies, TCP Fast Open, `tcp_abort_on_overflow`.
 
 use crate::config::{ConnConfig, Endpoint};
 use crate::connection::{Connection, Segment};
@@ -49,7 +50,7 @@ type MakeConfig = Box<dyn FnMut(Endpoint) -> ConnConfig + Send>;
 pub struct Listener {
     backlog: usize,
     make: MakeConfig,
-    /// Connections that the application has not accepted yet. Their handshakes may be complete or under way.
+    /// Connections that the application has not accepted, with complete handshakes or with handshakes under way.
     waiting: BTreeMap<Endpoint, Connection>,
     /// Peers whose handshakes are complete, the oldest first.
     complete: VecDeque<Endpoint>,
@@ -68,7 +69,8 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Creates a listener. `make` returns a connection's configuration. `backlog` is the maximum length of both queues.
+    /// Creates a listener. `make` returns the configuration of a connection with the given peer. `backlog` is the
+    /// maximum length of each queue.
     pub fn new(backlog: usize, make: impl FnMut(Endpoint) -> ConnConfig + Send + 'static) -> Listener {
         Listener {
             backlog,
@@ -85,16 +87,16 @@ impl Listener {
         }
     }
 
-    /// Lets a SYN replace the oldest handshake if the backlog is full, so that forged addresses cannot block peers (RFC
-    /// 4987, section 3.3).
+    /// Lets a SYN replace the oldest handshake if the backlog is full, so that SYNs with forged addresses cannot block
+    /// real peers (RFC 4987, section 3.3).
     #[must_use]
     pub fn evicting(mut self) -> Listener {
         self.evicts = true;
         self
     }
 
-    /// Changes the maximum length of both queues, like a second call of listen(2). Connections that are already queued
-    /// stay.
+    /// Changes the maximum length of each queue, like a second call of listen(2). Connections that are already queued
+    /// stay in their queue.
     pub fn set_backlog(&mut self, backlog: usize) {
         self.backlog = backlog;
     }
@@ -109,12 +111,13 @@ impl Listener {
         self.waiting.len() - self.complete.len()
     }
 
-    /// Completed handshakes that found the queue full (Linux's ListenOverflows).
+    /// Number of SYNs and handshake ACKs that arrived while the queue of complete connections was full (Linux's
+    /// ListenOverflows).
     pub fn overflows(&self) -> u64 {
         self.overflows
     }
 
-    /// SYNs and completed handshakes that were dropped (Linux's ListenDrops).
+    /// Number of SYNs and handshake ACKs that were dropped, and of handshakes that were replaced (Linux's ListenDrops).
     pub fn drops(&self) -> u64 {
         self.drops
     }
@@ -132,7 +135,7 @@ impl Listener {
                 && header.flags.has(Flags::ACK)
                 && !header.flags.has(Flags::SYN)
                 && !header.flags.has(Flags::RST);
-            // sk_acceptq_is_full: drop the ACK, so that the handshake completes later.
+            // sk_acceptq_is_full: drop the ACK. The retransmitted SYN-ACK causes another ACK later.
             if completes && self.complete.len() > self.backlog {
                 self.overflows += 1;
                 self.drops += 1;
@@ -159,7 +162,7 @@ impl Listener {
         self.waiting.insert(peer, connection);
         self.ready.push(peer);
         if self.evicts {
-            // Handshakes usually end in the order in which they began.
+            // Remove ended handshakes from the front: handshakes usually end in the order in which they began.
             while self.opening.front().is_some_and(|oldest| !self.is_opening(oldest)) {
                 self.opening.pop_front();
             }
@@ -219,7 +222,7 @@ impl Listener {
         }
     }
 
-    /// Stops listening. Resets connections that were not accepted; new SYNs are answered with a reset.
+    /// Stops listening. Resets all connections that were not accepted, and answers new SYNs with a reset.
     pub fn close(&mut self) {
         self.closed = true;
         self.complete.clear();
@@ -233,8 +236,8 @@ impl Listener {
         self.closed && self.waiting.is_empty() && self.pending_rsts.is_empty()
     }
 
-    /// Moves the peer's connection between the queues. A failed connection is dropped; a closed one can still be
-    /// accepted.
+    /// Queues the peer's connection for `accept` once its handshake is complete. Drops the connection if it fails
+    /// before that. A connection that closes later can still be accepted.
     fn settle(&mut self, peer: Endpoint) {
         let Some(connection) = self.waiting.get(&peer) else { return };
         self.ready.push(peer);
@@ -263,8 +266,8 @@ impl fmt::Debug for Listener {
     }
 }
 
-/// Returns the reset for a segment without a connection or listener (RFC 9293 section 3.10.7.1); `None` if it is a
-/// reset itself. `payload_octets` is the length of its data in bytes.
+/// Returns the reset that answers a segment without a connection or listener (RFC 9293 section 3.10.7.1); `None` if the
+/// segment is itself a reset. `payload_octets` is the length of the segment's data in bytes.
 pub fn refuse(header: &TcpHeader, payload_octets: u32) -> Option<Segment> {
     if header.flags.has(Flags::RST) {
         return None;

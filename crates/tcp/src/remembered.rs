@@ -7,7 +7,7 @@ use lopsided_core::{Bytes, Duration};
 
 /// Path metrics of one destination, saved at the end of a connection for the next connection to it.
 ///
-/// Left out: the congestion window, the RTT deviation, and the expiry of entries after an hour.
+/// Not implemented: saving the congestion window and the RTT deviation, and the expiry of entries after an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remembered {
     /// Smoothed round-trip time.
@@ -22,8 +22,8 @@ impl Remembered {
     /// Saves the metrics of a connection at its end (Linux's tcp_update_metrics). `profile` is the profile of that
     /// connection.
     ///
-    /// In congestion avoidance, half of the window becomes the minimum threshold of the next connection. In slow start
-    /// or recovery, only a stored threshold changes.
+    /// In congestion avoidance, the saved threshold is half of the window, but at least the connection's threshold. In
+    /// slow start or recovery, a threshold that was saved before can only grow.
     pub fn learn(&mut self, info: &TcpInfo, profile: &Profile) {
         if profile.metrics_save == MetricsSave::Off {
             return;
@@ -33,8 +33,8 @@ impl Remembered {
             self.rtt = None;
             return;
         };
-        // A longer RTT replaces the stored RTT. A shorter RTT has a weight of 1/8, because an overestimate does less
-        // harm.
+        // A longer RTT replaces the stored RTT. A shorter RTT has a weight of 1/8, because an overestimated RTT does
+        // less harm than an underestimated RTT.
         self.rtt = Some(match self.rtt {
             Some(known) if known > srtt => known - (known - srtt) / 8,
             _ => srtt,
@@ -102,7 +102,7 @@ mod tests {
         let profile = Profile::linux_2_6();
         let mut known = Remembered::default();
         known.learn(&info(100_000, None, 50), &profile);
-        assert_eq!(known.ssthresh, None, "a first slow start that lost nothing tells of no threshold");
+        assert_eq!(known.ssthresh, None, "a first slow start without loss sets no threshold");
         known.learn(&info(60_000, Some(20_000), 50), &profile);
         assert_eq!(known.ssthresh, Some(Bytes::new(30_000)), "half of the window");
         known.learn(&info(10_000, Some(40_000), 50), &profile);
@@ -121,7 +121,7 @@ mod tests {
             known.learn(&info(60_000, Some(20_000), srtt), &profile);
             assert_eq!(known.rtt, Some(MS(expected)));
         }
-        assert_eq!(known.ssthresh, None, "Linux since 5.6 keeps no threshold");
+        assert_eq!(known.ssthresh, None, "Linux 5.6 and later save no threshold");
         known.learn(&TcpInfo { backoff: 1, ..info(1_000, None, 80) }, &profile);
         assert_eq!(known.apply(&profile), None, "after timeouts nothing is reliable");
         known.learn(&info(60_000, None, 80), &Profile { metrics_save: MetricsSave::Off, ..profile });

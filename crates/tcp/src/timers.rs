@@ -5,7 +5,7 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Duration, Time};
 
 impl TimerGrain {
-    /// Returns the same kind of clock with another tick length.
+    /// Returns the same kind of clock with the tick length `tick`.
     pub(crate) fn with_tick(self, tick: Duration) -> TimerGrain {
         match self {
             TimerGrain::Exact | TimerGrain::Tick(_) => TimerGrain::Tick(tick),
@@ -13,7 +13,7 @@ impl TimerGrain {
         }
     }
 
-    /// Time at which a timer expires if it is armed at `now` with the duration `after`.
+    /// Returns the time at which a timer expires that is armed at `now` with the duration `after`.
     pub(crate) fn deadline(self, now: Time, after: Duration) -> Time {
         match self {
             TimerGrain::Exact => now + after,
@@ -22,7 +22,7 @@ impl TimerGrain {
         }
     }
 
-    /// The time that the clock shows at `now`, rounded down to a tick.
+    /// Returns the time that the stack's clock shows at `now`: `now`, rounded down to a tick.
     pub(crate) fn floor(self, now: Time) -> Time {
         match self.tick().as_nanos() {
             0 => now,
@@ -30,7 +30,7 @@ impl TimerGrain {
         }
     }
 
-    /// One tick; zero for an exact clock.
+    /// The tick length; zero for an exact clock.
     pub(crate) fn tick(self) -> Duration {
         match self {
             TimerGrain::Exact => Duration::ZERO,
@@ -39,10 +39,11 @@ impl TimerGrain {
     }
 }
 
-/// The deadline in Linux's timer wheel: the end of a slot in the lowest level that reaches the expiry.
+/// Returns the deadline in Linux's timer wheel: the end of the slot that contains the expiry, in the lowest level of
+/// the wheel that reaches the expiry.
 fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     let tick = tick.as_nanos();
-    // The clock shows the last tick. From there, the duration is rounded up to whole ticks.
+    // The timer starts at the last tick, and its duration is rounded up to whole ticks.
     let expires = now.as_nanos() / tick + after.as_nanos().div_ceil(tick);
     let ahead = expires - now.as_nanos() / tick;
     let mut shift = 0;
@@ -54,7 +55,8 @@ fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     Time::from_nanos(slot * tick)
 }
 
-/// Margin added to timers from measured times, so that ticks do not make them early (Linux's TCP_TIMEOUT_MIN, 2 ms).
+/// Margin added to timers that are computed from the RTT, so that ticks do not let them expire early (Linux's
+/// TCP_TIMEOUT_MIN, 2 ms).
 pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 
 /// All timers of a connection. As in Linux, the four loss timers share one slot: arming one cancels the others.
@@ -62,7 +64,7 @@ pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 pub(crate) struct TimerTable {
     /// Deadlines; [`UNSET`] if a timer is not armed.
     slots: [Time; SLOTS],
-    /// Earliest deadline of the rare timers, so that [`TimerTable::next`] need not compare all of them.
+    /// Earliest deadline of the rare timers, cached so that [`TimerTable::next`] need not compare all slots.
     earliest_rare: Time,
     /// Kind of the loss timer that currently occupies the shared slot.
     loss: TimerKind,
@@ -196,7 +198,7 @@ mod tests {
         timers.set(TimerKind::TailProbe, AT(5));
         assert_eq!(timers.get(TimerKind::Retransmission), None);
         timers.stop(TimerKind::Retransmission);
-        assert_eq!(timers.get(TimerKind::TailProbe), Some(AT(5)), "only the one that runs can be stopped");
+        assert_eq!(timers.get(TimerKind::TailProbe), Some(AT(5)), "only the armed loss timer can be cancelled");
         assert_eq!(timers.take_due_loss(AT(4)), None);
         assert_eq!(timers.take_due_loss(AT(5)), Some(TimerKind::TailProbe));
         assert!(!timers.guards_loss());

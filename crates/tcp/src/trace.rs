@@ -1,11 +1,11 @@
-//! The recorded events of a connection. Without an observer no event is built.
+//! Records the trace events of a connection. An event is built only if its kind is enabled.
 
 use lopsided_core::Time;
 use lopsided_core::tcp_event::{Limit, TcpEvent, TcpEventMask, TimedTcpEvent};
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]
-/// The recorded events, and the kinds of event to record.
+/// The recorded events, and the kinds of events that are enabled.
 pub(crate) struct Trace {
     mask: TcpEventMask,
     now: Time,
@@ -19,7 +19,7 @@ impl Trace {
         self.mask = mask;
     }
 
-    /// Sets the time stamp of the events that are recorded from now on.
+    /// Sets the timestamp of the next recorded events.
     #[inline]
     pub fn set_now(&mut self, now: Time) {
         self.now = now;
@@ -44,7 +44,7 @@ impl Trace {
         }
     }
 
-    /// Records which limit keeps the sender from sending, if it is not the limit that was recorded last.
+    /// Records the limit that keeps the sender from sending, unless the last recorded limit is the same.
     #[inline]
     pub fn limited(&mut self, by: Limit) {
         if self.mask.has(TcpEventMask::LIMIT) && self.limit != Some(by) {

@@ -1,4 +1,4 @@
-//! The application's calls: writing, reading, and three ways to end a connection (RFC 9293 section 3.9.1, RFC 1122
+//! The functions that the application calls: write, read, shutdown, close and abort (RFC 9293 section 3.9.1, RFC 1122
 //! section 4.2.2.13).
 
 use super::Connection;
@@ -21,19 +21,21 @@ impl Connection {
         if self.send.is_closed() || self.state > State::CloseWait { 0 } else { self.send.room() }
     }
 
-    /// The error that ended the connection; `None` if it has not failed. Unlike SO_ERROR, reading it does not clear it.
+    /// The error that ended the connection; `None` if the connection has not failed. Unlike SO_ERROR, this call does
+    /// not clear the error.
     pub fn error(&self) -> Option<ConnError> {
         self.error
     }
 
-    /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. An event is reported once, after an incomplete read
-    /// or write. As in Linux, a writer is notified once 1/3 of the buffer is free.
+    /// Enables [`ConnEvent::Readable`] and [`ConnEvent::Writable`]. An event is reported once after each incomplete
+    /// read or write. As in Linux, `Writable` is reported when 1/3 of the send buffer is free.
     pub fn watch_readiness(&mut self) {
         self.readiness = Readiness { watched: true, reader_waits: true, writer_waits: false };
         self.tell_readiness();
     }
 
-    /// Queues as much of the payload as fits and returns the number of queued bytes, which is 0 if the buffer is full.
+    /// Queues as much of the payload as fits into the send buffer. Returns the number of queued bytes; 0 if the buffer
+    /// is full.
     ///
     /// # Errors
     ///
@@ -49,8 +51,8 @@ impl Connection {
         Ok(len)
     }
 
-    /// Returns the ranges that this end acknowledged without having received them (`placeholders` of the profile), as
-    /// stream offsets. Each range is returned once. Reads return zeros for them.
+    /// Returns the ranges of stream offsets that this end acknowledged although their data has not arrived
+    /// (`placeholders` of the profile). Each range is returned once. A read returns zeros for these ranges.
     pub fn take_placeholders(&mut self) -> Vec<Range<u64>> {
         self.recv.take_placeholders()
     }
@@ -65,8 +67,9 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// [`ReadError::Blocked`] without unread data, [`ReadError::Ended`] after the peer's FIN, [`ReadError::Failed`]
-    /// after a failure.
+    /// Returns an error if there is no unread data: [`ReadError::Failed`] if the connection has failed,
+    /// [`ReadError::Ended`] if no more data can arrive (for example after the peer's FIN), otherwise
+    /// [`ReadError::Blocked`].
     pub fn read(&mut self, now: Time, limit: u64) -> Result<Payload, ReadError> {
         let unread = self.recv.unread();
         self.readiness.reader_waits = unread < limit;
@@ -85,7 +88,7 @@ impl Connection {
                 let all = self.recv.unread() == 0;
                 self.acks.on_read(now, all, self.ack_context(), &mut self.send.flight.timers);
                 if self.peer_closed {
-                    // The application will probably close now, but tcp_cleanup_rbuf has already sent the ACK.
+                    // The application probably closes the connection next. tcp_cleanup_rbuf sends the ACK before.
                     self.answer_before_close(now);
                 }
             }
@@ -103,8 +106,8 @@ impl Connection {
         }
     }
 
-    /// Closes one direction or both, as shutdown(2). `Write` sends a FIN after the written data. `Read` sends nothing.
-    /// After `Both`, arriving data is answered with a reset.
+    /// Closes one direction or both, like shutdown(2). `Write` sends a FIN after the written data. `Read` sends
+    /// nothing. After `Both`, arriving data is answered with a reset.
     pub fn shutdown(&mut self, how: Shutdown) {
         if matches!(how, Shutdown::Read | Shutdown::Both) {
             self.read_shut = true;
@@ -114,8 +117,8 @@ impl Connection {
         }
     }
 
-    /// Closes the connection, as close(2). Written data is still delivered, followed by a FIN. Unread or new data
-    /// causes a reset. The peer has 60 s for its FIN (Linux's tcp_fin_timeout).
+    /// Closes the connection, like close(2). Written data is still delivered, followed by a FIN. Unread data, and data
+    /// that arrives later, causes a reset. This end waits 60 s for the peer's FIN (Linux's tcp_fin_timeout).
     pub fn close(&mut self, now: Time) {
         self.orphaned = true;
         if self.recv.unread() > 0 {

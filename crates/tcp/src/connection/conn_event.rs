@@ -9,10 +9,11 @@ use std::fmt;
 pub enum ConnEvent {
     /// The handshake is complete.
     Established,
-    /// Data can be read. Reported after a read that returned less than its limit, if
-    /// [enabled](super::Connection::watch_readiness).
+    /// Data can be read. Reported only if [enabled](super::Connection::watch_readiness), once after each read that
+    /// returned less than its limit.
     Readable,
-    /// Data can be written. Reported after a write that did not fit, if [enabled](super::Connection::watch_readiness).
+    /// Data can be written. Reported only if [enabled](super::Connection::watch_readiness), once after each write that
+    /// did not fit into the send buffer.
     Writable,
     /// The peer sent its FIN. All data before the FIN is readable.
     PeerClosed,
@@ -22,8 +23,7 @@ pub enum ConnEvent {
     Failed(ConnError),
 }
 
-/// The readiness events that are enabled and have not been reported yet. Without
-/// [`super::Connection::watch_readiness`], none is enabled.
+/// The readiness events that the application waits for. [`super::Connection::watch_readiness`] enables the events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Readiness {
     pub watched: bool,

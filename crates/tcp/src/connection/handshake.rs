@@ -14,7 +14,7 @@ pub(super) struct Handshake {
     syn_due: bool,
     /// Time of the first SYN.
     sent_at: Option<Time>,
-    /// Number of SYNs after the first.
+    /// Number of SYNs or SYN-ACKs sent after the first.
     resent: u32,
     /// Number of timeouts.
     retries: u32,
@@ -56,12 +56,13 @@ impl Handshake {
         self.syn_due
     }
 
-    /// True if the SYN was retransmitted. Its answer gives no RTT sample (Karn's rule).
+    /// True if the SYN was retransmitted. The answer to the SYN then provides no RTT sample (Karn's rule).
     pub fn is_resent(&self) -> bool {
         self.resent > 0
     }
 
-    /// True if the SYN timed out and was sent at least three times. A peer's repeated SYN also causes retransmissions.
+    /// True if the SYN timed out and was sent at least 3 times. Without the timeout, the retransmissions may be answers
+    /// to repeated SYNs of the peer.
     pub fn was_lost_twice(&self) -> bool {
         self.retries > 0 && self.resent > 1
     }
@@ -76,7 +77,7 @@ impl Handshake {
         self.retries_before
     }
 
-    /// Number of SYNs after the first.
+    /// Number of SYNs or SYN-ACKs sent after the first.
     pub fn resent(&self) -> u32 {
         self.resent
     }

@@ -1,7 +1,8 @@
 //! Header prediction: a fast path for segments that only acknowledge new data, or only carry the next data in order
-//! (Van Jacobson, in 4.4BSD; RFC 1323 section 4.2.2 has the conditions with timestamps).
+//! (Van Jacobson, in 4.4BSD). RFC 1323 section 4.2.2 lists the conditions with timestamps.
 //!
-//! Both paths have the same result: `tests/prediction.rs` compares segments, timers and counters.
+//! The fast path and the general path produce the same result: `tests/prediction.rs` compares their segments, timers
+//! and counters.
 
 use super::Connection;
 use super::input::DataSegment;
@@ -23,7 +24,7 @@ pub(crate) struct Watched {
 }
 
 impl Connection {
-    /// Processes a segment on the fast path. Returns false and changes nothing if the path does not apply.
+    /// Processes a segment on the fast path. Returns false and changes nothing if the segment needs the general path.
     #[inline(always)]
     pub(super) fn take_predicted(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         if !self.predicts(header) {
@@ -41,7 +42,7 @@ impl Connection {
         taken
     }
 
-    /// True if the connection is established, and the segment is plain and the next in order.
+    /// True if the connection is established, and the segment is the next in order and has no special flags or options.
     #[inline(always)]
     fn predicts(&self, header: &TcpHeader) -> bool {
         #[cfg(test)]
@@ -62,7 +63,8 @@ impl Connection {
             && self.acks.option_room() == 0
     }
 
-    /// Processes a segment without data if it acknowledges new data and the sender has no losses.
+    /// Processes a segment without data. Returns false if the segment acknowledges no new data, or if the sender has
+    /// losses.
     #[inline(always)]
     fn take_progress(&mut self, now: Time, header: &TcpHeader) -> bool {
         let flight = &self.send.flight;
@@ -80,7 +82,8 @@ impl Connection {
         true
     }
 
-    /// Processes a segment with data if no data is missing or outstanding, and the data fits the window.
+    /// Processes a segment with data. Returns false if data is missing or outstanding, or if the data exceeds the
+    /// window.
     #[inline(always)]
     fn take_next(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) -> bool {
         let una = self.send.flight.una();
@@ -102,7 +105,7 @@ impl Connection {
         true
     }
 
-    /// The input of the sender for a segment without SACK blocks and without ECN marks.
+    /// Returns the input of the sender for a segment without SACK blocks and without ECN marks.
     #[inline(always)]
     fn plain_ack_info(&self, header: &TcpHeader, ack: u64, has_data: bool) -> AckInfo<'static> {
         let stamps = header.options.timestamps;

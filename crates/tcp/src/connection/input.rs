@@ -1,5 +1,5 @@
-//! The arrival of segments (RFC 9293 section 3.10.7): handshake, acceptability (RFC 5961, RFC 7323), acknowledgement,
-//! data and FIN.
+//! Processes arriving segments (RFC 9293 section 3.10.7): handshake, acceptability (RFC 5961, RFC 7323),
+//! acknowledgement, data and FIN.
 
 use super::conn_event::{ConnError, ConnEvent};
 use super::urgent::OldAck;
@@ -11,17 +11,18 @@ use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::tcp_event::{AckReason, State, TimerKind};
 use lopsided_core::{Bytes, Duration, Ecn, Payload, Seq, Time};
 
-/// Duration of TIME-WAIT, and of an orphan's wait for the FIN. 60 s in Linux and FreeBSD.
+/// Duration of TIME-WAIT, and the longest time that a closed socket waits for the peer's FIN: 60 s, as in Linux and
+/// FreeBSD.
 pub(super) const TIME_WAIT: Duration = Duration::from_secs(60);
-/// Minimum time between two answers to unacceptable segments without data (Linux's tcp_invalid_ratelimit).
+/// Minimum time between two challenge ACKs (Linux's tcp_invalid_ratelimit).
 const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// A segment with data, or with a FIN.
+/// A segment that carries data or a FIN.
 #[derive(Clone, Copy)]
 pub(super) struct DataSegment<'a> {
     pub header: &'a TcpHeader,
     pub payload: &'a Payload,
-    /// The ECN field of its IP header.
+    /// The ECN field of the segment's IP header.
     pub ecn: Ecn,
     /// Offset of the first byte in the peer's stream.
     pub start: i64,
@@ -58,7 +59,7 @@ impl Connection {
         }
     }
 
-    /// Processes a segment in every state in which the peer's sequence numbers are known.
+    /// Processes a segment after the peer's SYN has arrived, that is, in all states but CLOSED, LISTEN and SYN-SENT.
     fn on_segment(&mut self, now: Time, header: &TcpHeader, payload: &Payload, ecn: Ecn) {
         let start = self.recv.offset(header.seq);
         if !self.is_acceptable(now, header, start, payload) {
@@ -136,7 +137,7 @@ impl Connection {
                 && !header.flags.has(Flags::RST)
                 && (timestamps.value.wrapping_sub(self.ts_recent) as i32) < 0
             {
-                // The segment is an old duplicate or an attack. An ACK shows a live peer the state of this end.
+                // The segment is an old duplicate or an attack. The ACK tells a real peer which data this end expects.
                 if payload.is_empty() {
                     self.challenge(now)
                 } else {
@@ -167,7 +168,8 @@ impl Connection {
         true
     }
 
-    /// Handles data before the last ACK or beyond the window, or with an old timestamp.
+    /// Handles an unacceptable data segment: it ends before the last ACK, begins beyond the window, or has an old
+    /// timestamp.
     fn on_unacceptable(&mut self, now: Time, start: i64, payload: &Payload) {
         self.counters_mut().duplicates_received += 1;
         let again = start < self.recv.next() as i64;
@@ -213,7 +215,8 @@ impl Connection {
         }
     }
 
-    /// Converts an acknowledgement number to the stream offset nearest to the acknowledged data.
+    /// Converts an acknowledgement number to a stream offset. Several offsets have the same number; returns the offset
+    /// that is nearest to the oldest unacknowledged byte.
     pub(super) fn ack_offset(&self, ack: Seq) -> i64 {
         let expected = self.send.seq(0) + self.send.flight.una() as u32;
         self.send.flight.una() as i64 + i64::from(ack.get().wrapping_sub(expected.get()) as i32)
@@ -237,7 +240,7 @@ impl Connection {
             return false;
         }
         if ack < self.send.flight.una() as i64 - self.send.window.largest().max(65_535) as i64 {
-            // RFC 5961 section 5: the acknowledged offset is older than any that can still be in the network.
+            // RFC 5961 section 5: no segment in the network can still carry an acknowledgement this old.
             self.challenge(now);
             return false;
         }
@@ -307,10 +310,12 @@ impl Connection {
         match self.ecn.feedback() {
             Feedback::DctcpEcho => {
                 if header.flags.has(Flags::CWR) {
-                    // As below: the peer's window may be small now (tcp_ecn_accept_cwr).
+                    // The peer has reduced its window, possibly to one or two segments, and would stall if it had to
+                    // wait for a delayed ACK (tcp_ecn_accept_cwr).
                     self.acks.ack_now(AckReason::Ecn);
                 }
-                // Data that is not ECN-capable says nothing about marks (__tcp_ecn_check_ce).
+                // Routers drop packets that are not ECN-capable instead of marking them, so such data leaves the echo
+                // unchanged (__tcp_ecn_check_ce).
                 if ecn != Ecn::NotEct {
                     self.note_mark(now, ecn == Ecn::Ce);
                 }
@@ -318,7 +323,7 @@ impl Connection {
             Feedback::Classic => {
                 let (reduced, mark) = self.ecn.on_classic_data(header.flags, ecn);
                 let marked = mark.is_some_and(|first| self.acks.on_mark(first));
-                // The peer has reduced its window, possibly to one or two segments. It would stall if it had to wait
+                // The peer has reduced its window, possibly to one or two segments, and would stall if it had to wait
                 // for a delayed ACK.
                 if reduced || marked {
                     self.acks.ack_now(AckReason::Ecn);
@@ -360,7 +365,8 @@ impl Connection {
         self.note_echo(now, header, payload.len());
     }
 
-    /// Takes an RTT sample for the receiver from the timestamp echoed by a full segment.
+    /// Takes an RTT sample for the receiver from the timestamp that the segment echoes. `len` is the length of the
+    /// segment's data in bytes.
     #[inline(always)]
     pub(super) fn note_echo(&mut self, now: Time, header: &TcpHeader, len: u32) {
         let Some(stamps) = header.options.timestamps.filter(|_| self.options.timestamps) else { return };
@@ -370,8 +376,8 @@ impl Connection {
         }
     }
 
-    /// Grows the receive window and decides whether to send an ACK. `before` is the earlier next expected offset;
-    /// `prepared` is true if an ACK was built.
+    /// Grows the receive window and decides whether to send an ACK. `before` is the next expected offset before this
+    /// segment was processed. `prepared` is true if [`Connection::prepare_ack`] has built an ACK for this segment.
     #[inline(always)]
     pub(super) fn settle_arrival(
         &mut self,
@@ -391,8 +397,8 @@ impl Connection {
             let ends = header.flags.has(Flags::PSH) || header.flags.has(Flags::FIN);
             let (len, full) = (payload.len(), self.acks.rcv_mss());
             self.acks.measure(len, header.options.sack_len(), ends);
-            // tcp_measure_rcv_mss reads a segment's memory size only if the segment is larger than the estimated MSS. A
-            // shorter segment may lower the estimate, but its memory size is ignored.
+            // tcp_measure_rcv_mss reads a segment's memory size only if the segment is larger than the estimated MSS.
+            // A shorter segment may reduce the estimated MSS, but its memory size is ignored.
             if len > full {
                 self.recv.measure(len);
             }
@@ -466,8 +472,9 @@ impl Connection {
         }
     }
 
-    /// Builds a due ACK before the application sees the FIN, or after its last read, because it may then close. An ACK
-    /// that is due for another reason than those below waits, because this end will probably answer the FIN.
+    /// Builds an ACK that is due before the application is notified of the FIN or after its last read, because the
+    /// application may then close the connection. An ACK without one of the reasons below waits: this end will
+    /// probably send a segment in response to the FIN, and this segment carries the ACK.
     pub(super) fn answer_before_close(&mut self, now: Time) {
         let at_once = |why: &AckReason| matches!(why, AckReason::GapFilled | AckReason::Count | AckReason::Pushed);
         if let Some(why) = self.acks.due().filter(at_once) {

@@ -1,4 +1,4 @@
-//! Keep-alives: Linux's probes of a peer that has been silent for a long time (RFC 9293 section 3.8.4).
+//! Keep-alive probes to a peer that has been silent for a long time, as in Linux (RFC 9293 section 3.8.4).
 
 use super::Connection;
 use super::conn_event::ConnError;
@@ -37,8 +37,8 @@ impl Connection {
         if matches!(self.state, State::Closed | State::TimeWait) {
             return;
         }
-        // Outstanding data is guarded by the loss timers, and data that waits for the peer's window is guarded by the
-        // persist timer.
+        // The loss timers detect a dead peer while data is outstanding, and the persist timer while data waits for the
+        // peer's window.
         if self.send.flight.outstanding() > 0 || self.send.unsent() > 0 {
             return self.arm_keepalive(now, idle);
         }

@@ -1,8 +1,8 @@
 //! One end of a TCP connection (RFC 9293): its states and the functions that its host calls.
 //!
-//! The host calls `handle_segment`, `handle_timeout`, and the application's `write`, `read`, `shutdown` and `close`.
-//! After each call it empties `poll_segment` and `poll_event`, and reads `poll_timeout` again. `input` processes
-//! arriving segments; `output` decides which segments to send.
+//! The host calls `handle_segment` and `handle_timeout`. For the application, it calls `write`, `read`, `shutdown` and
+//! `close`. After each call, the host calls `poll_segment` and `poll_event` until both return `None`, and reads
+//! `poll_timeout` again. `input` processes arriving segments; `output` decides which segments to send.
 
 mod application;
 mod conn_event;
@@ -44,7 +44,7 @@ use urgent::Urgent;
 ///
 /// # Examples
 ///
-/// A client sends 100 kB to a server over a path of 20 ms each way:
+/// A client sends 100 kB to a server over a path with a one-way delay of 20 ms:
 ///
 /// ```
 /// use lopsided_core::{Bytes, Duration, Ecn, Payload, Time};
@@ -91,17 +91,17 @@ pub struct Connection {
     handshake: Handshake,
     /// Segments to send before any data; `None` if there are none.
     urgent: Option<Box<Urgent>>,
-    /// An ACK that became due before the application read. Used only with stacks that acknowledge before the
-    /// application reads.
+    /// An ACK that became due before the application read the received data. Used only with stacks that acknowledge
+    /// data before the application reads it.
     answer: Option<Answer>,
     /// The peer's timestamp that the next segment echoes (RFC 7323).
     ts_recent: u32,
     /// The last acknowledgement number that was sent. RFC 7323 section 4.3 uses it to decide whether `ts_recent`
     /// changes.
     last_ack_sent: Seq,
-    /// Time at which the stack last read its clock. Outgoing timestamps are computed from it.
+    /// Time at which the stack last read its clock. Outgoing timestamps are computed from this time.
     clock: Time,
-    /// Time of the last answer to an unacceptable segment without data. RFC 5961 section 7 limits their rate.
+    /// Time of the last challenge ACK. RFC 5961 section 7 limits the rate of challenge ACKs.
     last_challenge: Option<Time>,
     last_data_recv: Option<Time>,
     last_ack_recv: Option<Time>,
@@ -119,7 +119,8 @@ pub struct Connection {
     pub(crate) prediction: header_prediction::Watched,
 }
 
-/// The options in force: before the handshake the offered ones, then those that both ends offer.
+/// The TCP options in force: before the handshake, the options that this end offers; afterwards, the options that both
+/// ends offered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgreedOptions {
     /// The MSS option of this end, in bytes.
@@ -134,21 +135,21 @@ pub(crate) struct AgreedOptions {
     pub rcv_wscale: u8,
 }
 
-/// An ACK that became due before the application read, and the window that it advertises.
+/// An ACK that became due before the application read the received data, with the window that the ACK advertises.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     window: u16,
     why: AckReason,
 }
 
-/// The timers that [`Connection::handle_timeout`] found due.
+/// The kind of timer that expired in [`Connection::handle_timeout`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expired {
-    /// No timer.
+    /// No timer expired.
     Nothing,
-    /// Only the pacing timer. A segment may be ready to send; the application has no new events.
+    /// Only the pacing timer expired. A segment may be ready to send; the application has no new events.
     Pacing,
-    /// Another timer. The state, the window or the events may have changed.
+    /// A timer other than the pacing timer expired. The state, the window or the events may have changed.
     Timer,
 }
 
@@ -161,7 +162,7 @@ impl Connection {
         connection
     }
 
-    /// Opens a connection passively, for the peer in `config`. The connection answers that peer's SYN.
+    /// Creates a connection that waits for a SYN from the peer in `config` (passive open).
     pub fn listen(config: ConnConfig) -> Connection {
         Connection::new(config, State::Listen)
     }
@@ -233,7 +234,7 @@ impl Connection {
         self.remote
     }
 
-    /// True if the stack stores the metrics of a path for later connections.
+    /// True if the stack saves path metrics for later connections to the same destination.
     pub fn saves_metrics(&self) -> bool {
         self.send.flight.profile.metrics_save != MetricsSave::Off
     }
@@ -243,7 +244,7 @@ impl Connection {
         remembered.learn(&self.info(now), &self.send.flight.profile);
     }
 
-    /// True if the connection is closed and has nothing left to send or report.
+    /// True if the connection is closed and has no reset left to send.
     pub fn is_finished(&self) -> bool {
         self.state == State::Closed && self.urgent.as_ref().is_none_or(|urgent| !urgent.outlives())
     }
@@ -348,8 +349,8 @@ impl Connection {
 
     // Trace of internal events.
 
-    /// Records events of these kinds from now on; read them with [`Connection::poll_trace`]. Kinds that are not in
-    /// `mask` cost nothing.
+    /// Enables the recording of the kinds of events in `mask`, and disables all other kinds. Read the events with
+    /// [`Connection::poll_trace`].
     pub fn listen_to(&mut self, mask: TcpEventMask) {
         self.send.flight.trace.listen_to(mask);
     }
@@ -368,7 +369,7 @@ impl Connection {
         self.send.flight.timers.next()
     }
 
-    /// Handles the timers that are due at `now` and returns which kind expired.
+    /// Handles the timers that are due at `now`. Returns the kind of timer that expired.
     pub fn handle_timeout(&mut self, now: Time) -> Expired {
         self.send.flight.trace.set_now(now);
         // Check the pacing timer first: it expires most often, and it changes no state.
@@ -417,13 +418,13 @@ impl Connection {
         self.send.flight.mss() as u32
     }
 
-    /// The segment sizes that the computation of the receive window needs.
+    /// Returns the segment sizes from which the receive window is computed.
     #[inline]
     fn segment_sizes(&self) -> SegmentSizes {
         SegmentSizes { agreed: self.mss(), full: self.acks.rcv_mss(), own: self.own_mss() }
     }
 
-    /// The window field of a segment that is sent now.
+    /// Returns the window field of a segment that is sent now.
     #[inline(always)]
     fn offered_window(&mut self) -> u16 {
         let scale = self.options.rcv_wscale;

@@ -15,7 +15,7 @@ impl Connection {
         if header.flags.has(Flags::RST) {
             return;
         }
-        // In LISTEN nothing was sent that could be acknowledged, so the ACK is answered by a reset.
+        // This end has sent nothing in LISTEN, so an acknowledgement is unacceptable and is answered with a reset.
         if header.flags.has(Flags::ACK) {
             self.urgent_mut().refused = Some(header.ack);
             return;
@@ -29,7 +29,7 @@ impl Connection {
         self.handshake.request_syn();
     }
 
-    /// Processes the answer to the SYN in SYN-SENT (RFC 9293 section 3.10.7.3). Simultaneous open is left out.
+    /// Processes the answer to the SYN in SYN-SENT (RFC 9293 section 3.10.7.3). Simultaneous open is not implemented.
     pub(super) fn on_segment_in_syn_sent(&mut self, now: Time, header: &TcpHeader, ecn: Ecn) {
         let has_ack = header.flags.has(Flags::ACK);
         let acks_syn = has_ack && header.ack == self.send.seq(0);
@@ -133,7 +133,7 @@ impl Connection {
         self.send.flight.timers.stop(TimerKind::Handshake);
         self.handshake.give_up();
         let mut marked = 0;
-        // The ACK that completes a passive open carries the peer's first scaled window.
+        // In a passive open, the ACK that completes the handshake carries the peer's first scaled window.
         if !header.flags.has(Flags::SYN) {
             self.send.open(u64::from(header.window) << self.options.snd_wscale, header.seq, header.ack);
             marked = self.ecn.check_handshake_ack(header, len);

@@ -17,7 +17,8 @@ impl Connection {
         Some(Segment::of(header, outgoing))
     }
 
-    /// Like [`Connection::poll_segment`], but writes to the caller's header. After `None` its content is unspecified.
+    /// Like [`Connection::poll_segment`], but writes the TCP header into `header`. If the function returns `None`, the
+    /// content of `header` is unspecified.
     #[inline]
     pub fn write_segment(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
         self.send.flight.trace.set_now(now);
@@ -28,7 +29,7 @@ impl Connection {
         if !self.may_send_data() {
             return self.write_ack(now, header);
         }
-        // Nothing can be sent, so skip the more expensive `poll`.
+        // No data is left to send, so skip the more expensive `poll`.
         if self.send.is_done(now) {
             let outgoing = self.write_ack(now, header)?;
             let next = if self.acks.due().is_none() { Next::Nothing } else { Next::Open };
@@ -38,7 +39,7 @@ impl Connection {
         if let Some(piece) = self.send.poll(now, full) {
             self.clock = now;
             let outgoing = self.write_data(now, &piece, header);
-            // Announce no full segment while an ACK is due: `write_full_segment` would skip that ACK.
+            // Do not announce a full segment while an ACK is due: `write_full_segment` would skip the ACK.
             let owes_ack = self.acks.due().is_some() || self.answer.is_some();
             let next = if owes_ack { Next::Open } else { self.send.what_follows(now, full) };
             return Some(Outgoing { next, ..outgoing });
@@ -46,7 +47,8 @@ impl Connection {
         self.write_ack(now, header)
     }
 
-    /// Writes the segment that [`Next::Full`] announced. Call it at the same instant, before any other call.
+    /// Writes the full segment that the last [`Next::Full`] announced. Call this function at the same instant, before
+    /// any other function of the connection.
     #[inline]
     #[doc(hidden)]
     pub fn write_full_segment(&mut self, now: Time, header: &mut TcpHeader) -> Outgoing {
@@ -71,12 +73,12 @@ impl Connection {
         }
         let next =
             if self.send.is_done(now) { Next::Nothing } else { self.send.what_follows(now, self.full_segment()) };
-        debug_assert!(next != Next::Nothing || self.poll_segment(now).is_none(), "it would have found something");
+        debug_assert!(next != Next::Nothing || self.poll_segment(now).is_none(), "poll_segment returned a segment");
         next
     }
 
-    /// Like [`Connection::write_segment`], for an interface without space for data. As in Linux, a refused data segment
-    /// does not count as sent, and the window is reduced once.
+    /// Like [`Connection::write_segment`], but for an interface whose queue is full. As in Linux, a data segment that
+    /// the interface refuses does not count as sent, and the congestion window is reduced once.
     #[cold]
     #[doc(hidden)]
     pub fn write_segment_without_data(&mut self, now: Time, header: &mut TcpHeader) -> Option<Outgoing> {
@@ -104,14 +106,14 @@ impl Connection {
         Some(segment.write(header))
     }
 
-    /// Frees the boxed `Urgent` once it holds no segment to send.
+    /// Frees the boxed `Urgent` if it contains no segment to send.
     pub(super) fn forget_urgent(&mut self) {
         self.urgent = self.urgent.take().filter(|urgent| !urgent.is_empty());
     }
 
     /// Returns the next segment that must be sent before data, in order of precedence.
     fn urgent_segment(&mut self, now: Time) -> Option<Segment> {
-        // The ACK that was built before the last arriving segment was processed precedes all others.
+        // Send the prepared ACK first: it was built before the last arriving segment was processed.
         if let Some(prepared) = self.urgent.as_mut().and_then(|urgent| urgent.prepared.take()) {
             return Some(prepared);
         }
@@ -149,7 +151,7 @@ impl Connection {
         }
         self.counters_mut().pure_acks_out += 1;
         self.write_header(now, Flags::ACK, 0, Covers::All, header);
-        // Only an ACK of out-of-order data is a duplicate that can ask for a retransmission.
+        // Only a duplicate ACK, which is sent for out-of-order data, can request a retransmission.
         if why == AckReason::OutOfOrder && self.acks.asks_retransmit() {
             header.flags = header.flags.with(Flags::FAST_RETRANSMIT);
         }
@@ -172,7 +174,7 @@ impl Connection {
         }
     }
 
-    /// Builds an ACK of the data received so far. Called before the arriving segment is processed.
+    /// Builds an ACK of the data received so far. The ACK is sent before all other segments.
     #[cold]
     pub(super) fn prepare_ack(&mut self, now: Time, why: AckReason) {
         self.counters_mut().pure_acks_out += 1;
@@ -193,7 +195,8 @@ impl Connection {
             && !self.send.flight.timers.is_set(TimerKind::Handshake)
     }
 
-    /// Builds a window probe: no data, and a sequence number one below the window.
+    /// Builds a window probe: a segment without data, whose sequence number is one below the oldest unacknowledged
+    /// byte.
     #[cold]
     fn window_probe(&mut self, now: Time) -> Segment {
         let mut segment = self.rare_covering(now, Flags::ACK);
@@ -230,7 +233,7 @@ impl Connection {
         Outgoing { payload, ecn, next: Next::Open }
     }
 
-    /// Builds a segment without data that acknowledges all received data. Used only off the hot path.
+    /// Builds a segment without data that acknowledges all received data. Not used on the hot path.
     fn rare_covering(&mut self, now: Time, flags: Flags) -> Segment {
         self.bare_segment(now, flags, Covers::All)
     }
@@ -242,7 +245,8 @@ impl Connection {
         Segment { ecn: self.ecn.codepoint(false), ..Segment::bare(header) }
     }
 
-    /// Builds the ACK that was pending when the CE mark changed (RFC 8257 section 3.2). Later data is not covered.
+    /// Builds the ACK that was pending when the CE mark changed (RFC 8257 section 3.2). The ACK does not cover data
+    /// that arrived after the change.
     fn old_ack(&mut self, now: Time, old: OldAck) -> Segment {
         self.counters_mut().pure_acks_out += 1;
         let echo = self.ecn.echo();
@@ -255,7 +259,8 @@ impl Connection {
         segment
     }
 
-    /// The reset for an unacceptable acknowledgement (RFC 9293 section 3.10.7.3): `<SEQ=SEG.ACK><CTL=RST>`.
+    /// Builds the reset that answers an unacceptable acknowledgement (RFC 9293 section 3.10.7.3):
+    /// `<SEQ=SEG.ACK><CTL=RST>`.
     fn refusal(&mut self, seq: Seq) -> Segment {
         self.counters_mut().segments_out += 1;
         Segment::bare(TcpHeader {
@@ -271,7 +276,7 @@ impl Connection {
 
     // Header fields and options.
 
-    /// Maximum number of SACK blocks in a header, with or without timestamps.
+    /// Maximum number of SACK blocks in a header: 3 with timestamps, 4 without.
     #[inline]
     fn most_sack_blocks(&self) -> usize {
         if self.options.timestamps { 3 } else { 4 }
@@ -287,7 +292,8 @@ impl Connection {
         (self.mss() + self.limits.reserved).saturating_sub(len)
     }
 
-    /// The accurate-ECN option of a segment with `space` bytes for options besides timestamps and `blocks` SACK blocks.
+    /// Returns the accurate-ECN option that fits into a segment next to `blocks` SACK blocks; `None` if none fits.
+    /// `space` is the space in bytes for all options except timestamps.
     fn fit_ecn_option(&self, space: u32, blocks: usize) -> Option<OptionFit> {
         let sack = sack_len(blocks);
         let timestamps = if self.options.timestamps { 12 } else { 0 };
@@ -337,13 +343,13 @@ impl Connection {
         }
         if sack_room == Some(0) {
             // A full-sized retransmission leaves no space for SACK blocks. The ACK stays due, so that a later segment
-            // carries them.
+            // carries the SACK blocks.
         } else {
             if let Some(room) = sack_room {
                 options.set_sack(self.recv.sack_blocks(room));
             }
-            // The prepared reply already counts as sent. If another ACK has become due since then, it is sent after the
-            // reply.
+            // `answer` was already counted as a sent ACK. An ACK that has become due since then stays due, and a later
+            // segment carries it.
             if covers == Covers::All && self.answer.take().is_none() {
                 self.acks.on_ack_sent(now, &mut self.send.flight.timers);
             }
@@ -354,7 +360,7 @@ impl Connection {
             options.set_accurate_ecn(option);
             flags = flags.with(bits);
         }
-        // The ACK policy's options come last, and only if space is left in the header and in the segment.
+        // Add the ACK policy's options last, and only if space is left in the header and in the segment.
         let most = self.acks.option_room();
         if most > 0 {
             let sender = self.sender_view(len > 0);
@@ -416,14 +422,14 @@ impl Connection {
         Segment { ecn: self.ecn.handshake_codepoint(), ..Segment::bare(header) }
     }
 
-    /// The timestamps option of a segment; `None` if not negotiated.
+    /// Returns the timestamps option of the next segment; `None` if timestamps are not negotiated.
     fn timestamp(&self) -> Option<Timestamps> {
         let value = || self.send.flight.clock.value(self.clock);
         self.options.timestamps.then(|| Timestamps { value: value(), echo: self.ts_recent })
     }
 }
 
-/// Length of a SACK option with this number of blocks and its padding, in bytes.
+/// Returns the length in bytes of a SACK option with `blocks` blocks, including padding.
 fn sack_len(blocks: usize) -> u32 {
     if blocks == 0 { 0 } else { 4 + 8 * blocks as u32 }
 }
@@ -431,8 +437,8 @@ fn sack_len(blocks: usize) -> u32 {
 /// The part of the received data that a segment acknowledges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Covers {
-    /// All of it.
+    /// The segment acknowledges all received data.
     All,
-    /// Only a part. An ACK for the rest stays due.
+    /// The segment acknowledges only a part of the received data. The ACK of the rest stays due.
     Some,
 }

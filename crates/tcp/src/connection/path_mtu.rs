@@ -4,7 +4,7 @@
 //! As in Linux, a message must quote an outstanding sequence number, and the path MTU is valid for 10 minutes. The
 //! outstanding data is retransmitted at once (see [`crate::recovery`]).
 //!
-//! Left out: probing (RFC 4821, tcp_mtu_probing) and fragmentation.
+//! Not implemented: probing (RFC 4821, tcp_mtu_probing) and fragmentation.
 
 use super::Connection;
 use crate::config::PathMtu;
@@ -12,18 +12,18 @@ use lopsided_core::packet::{AccEcnOption, IPV4_HEADER, IPV6_HEADER, MAX_TCP_OPTI
 use lopsided_core::tcp_event::State;
 use lopsided_core::{Bytes, Duration, Seq, Time};
 
-/// The least MTU of IPv4, in bytes (Linux's min_pmtu).
+/// The smallest path MTU that is accepted for IPv4, in bytes (Linux's min_pmtu).
 const LEAST_V4: u64 = 552;
-/// The least MTU of IPv6, in bytes (RFC 8200 section 5).
+/// The smallest path MTU that is accepted for IPv6, in bytes (RFC 8200 section 5).
 const LEAST_V6: u64 = 1280;
 /// Lifetime of a path MTU (Linux's mtu_expires, RFC 1191 section 6.3).
 const HOLDS: Duration = Duration::from_secs(600);
-/// The smallest payload that a path MTU may impose, in bytes.
+/// A path MTU never reduces the payload of a segment below this number of bytes.
 const LEAST_SEGMENT: u32 = 64;
 
 impl Connection {
-    /// Handles a router's message that the segment `seq` exceeds the path MTU `mtu`. Returns the path MTU to store for
-    /// this destination; `None` if the message does not apply.
+    /// Handles an ICMP message that the segment with the sequence number `seq` exceeds the path MTU `mtu`. Returns the
+    /// path MTU to store for this destination; `None` if the message is ignored.
     pub fn handle_too_big(&mut self, now: Time, seq: Seq, mtu: Bytes) -> Option<PathMtu> {
         self.send.flight.trace.set_now(now);
         if matches!(self.state, State::Closed | State::Listen) {
@@ -76,7 +76,7 @@ impl Connection {
         }
     }
 
-    /// Leaves space for the accurate-ECN option in every segment, at the end of the handshake.
+    /// Reserves space for the accurate-ECN option in every segment. Called at the end of the handshake.
     pub(super) fn reserve_for_ecn_option(&mut self, now: Time) {
         if let Some(fit) = self.ecn.fit_option(MAX_TCP_OPTIONS, 0) {
             self.limits.reserved = AccEcnOption::padded_len_of(fit.counters);

@@ -12,7 +12,8 @@ pub struct Segment {
     pub payload: Payload,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// True if no other segment is ready at this instant. The next call would then return `None` and change nothing.
+    /// True if no other segment can be sent at this instant. Another call of
+    /// [`poll_segment`](super::Connection::poll_segment) would return `None` and change nothing.
     pub last: bool,
 }
 
@@ -27,14 +28,14 @@ pub struct Outgoing {
     pub next: Next,
 }
 
-/// The kind of segment that can be sent immediately after another one, at the same instant.
+/// The kind of segment that can be sent immediately after another segment, at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(hidden)]
 pub enum Next {
     /// No segment is ready. Another call would change nothing.
     Nothing,
-    /// A full segment of new data is ready. [`write_full_segment`](super::Connection::write_full_segment) writes it,
-    /// provided that no other call is made first.
+    /// A full segment of new data is ready. Call [`write_full_segment`](super::Connection::write_full_segment) before
+    /// any other function of the connection.
     Full,
     /// Unknown: call [`write_segment`](super::Connection::write_segment).
     Open,

@@ -7,13 +7,14 @@ use lopsided_core::tcp_event::State;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
 impl Connection {
-    /// If `on` is true, short segments are sent at once (TCP_NODELAY), even if the socket is corked. Otherwise the
-    /// profile's rule applies.
+    /// Sets TCP_NODELAY. If `on` is true, waiting short segments are sent at once, even if the socket is corked.
+    /// If `on` is false, the profile's rule for short segments applies.
     pub fn set_nodelay(&mut self, on: bool) {
         self.send.hold.set_nodelay(on);
     }
 
-    /// If `on` is true, a short segment is held until it is full (TCP_CORK), or for one RTO if no data is outstanding.
+    /// Sets TCP_CORK. If `on` is true, a short segment waits until it is full. While no data is outstanding, a short
+    /// segment waits for at most one RTO.
     pub fn set_cork(&mut self, on: bool) {
         self.send.hold.set_cork(on);
     }
@@ -24,20 +25,21 @@ impl Connection {
         self.tell_readiness();
     }
 
-    /// Sets a fixed size of the receive buffer (SO_RCVBUF). The window scale stays, and an advertised window is never
-    /// reduced.
+    /// Sets a fixed size of the receive buffer (SO_RCVBUF). The window scale does not change, and a window that was
+    /// already advertised is never reduced.
     pub fn set_receive_buffer(&mut self, size: Bytes) {
         self.recv.set_buffer(size);
     }
 
     /// Sets an upper limit on the sending rate (SO_MAX_PACING_RATE). A congestion control without a pacing rate is then
-    /// paced as in Linux: at 2 windows per RTT in the first half of slow start, then at 1.2.
+    /// paced as in Linux: at 2 windows per RTT while the window is below half of the slow-start threshold, otherwise at
+    /// 1.2 windows per RTT.
     pub fn set_max_pacing_rate(&mut self, rate: Option<BitRate>) {
         self.send.set_max_pacing_rate(rate);
     }
 
-    /// Replaces the congestion control (TCP_CONGESTION). The window, the slow-start threshold and the negotiated ECN
-    /// feedback stay.
+    /// Replaces the congestion control (TCP_CONGESTION). The new controller starts with the current window, slow-start
+    /// threshold and ECN feedback.
     pub fn set_controller(&mut self, now: Time, controller: Box<dyn Controller>) {
         if self.state < State::Established {
             self.send.flight.controller = controller;
@@ -60,8 +62,8 @@ impl Connection {
         self.ecn.set_option(on);
     }
 
-    /// Sets the time after which the connection fails without acknowledgements or answers to window probes
-    /// (TCP_USER_TIMEOUT, RFC 5482). `None`: after 15 retransmissions or probes.
+    /// Sets the longest time without acknowledgements or answers to window probes, after which the connection fails
+    /// (TCP_USER_TIMEOUT, RFC 5482). With `None`, the connection fails after 15 retransmissions or probes.
     pub fn set_user_timeout(&mut self, timeout: Option<Duration>) {
         self.send.flight.user_timeout = timeout;
     }

@@ -40,8 +40,8 @@ impl Sender {
         self.recovery.on_no_duplicate(&self.flight);
     }
 
-    /// Header prediction at a pure receiver: true if nothing is outstanding or buffered, and the segment reports
-    /// nothing about sent data.
+    /// True if no data is outstanding or buffered, and the segment carries no information about sent data. Used for
+    /// header prediction at a pure receiver.
     #[inline(always)]
     pub fn has_nothing_to_learn(&self, info: &AckInfo<'_>) -> bool {
         self.flight.outstanding() == 0
@@ -124,7 +124,8 @@ impl Sender {
             outcome.new_data_fits = self.stream_end() > nxt && window_end > nxt;
             timer_set = self.recovery.fastretrans_alert(now, &mut self.flight, &outcome);
         }
-        // FreeBSD leaves recovery after the window has grown, so the ACK that ends recovery adds nothing to the window.
+        // FreeBSD ends the recovery after the code that grows the window, so the ACK that ends a recovery does not grow
+        // the window.
         outcome.ended_reduction = was_reducing && self.flight.profile.cwnd_reduction == CwndReduction::PerDuplicate;
         self.drive_controller(now, &outcome, prior_in_flight);
         if outcome.una_advanced {
@@ -138,8 +139,8 @@ impl Sender {
         self.grow_send_buffer();
     }
 
-    /// Linux's FLAG_SET_XMIT_TIMER: true if the SACKed data was sent before the first retransmission. The timer then
-    /// restarts.
+    /// True if the SACKed data was sent before the latest transmission of the oldest segment. The retransmission timer
+    /// then restarts (Linux's FLAG_SET_XMIT_TIMER).
     fn repair_is_younger(&self, now: Time, outcome: &AckOutcome) -> bool {
         // tcp_clean_rtx_queue compares the RTT of the SACKed data with the age of the oldest segment.
         let rule = self.flight.profile.loss_detection == LossDetection::Rack;
@@ -159,8 +160,8 @@ impl Sender {
             let size = self.window.size();
             // The window now fits the waiting data, so no probe is needed.
             if size > 0 && size >= wanted.min(self.window.largest() / 2) {
-                // Reset the backoff: it was caused only by window probes, which give no information about the RTT of
-                // data that is sent now.
+                // Reset the backoff, because window probes caused it. The wait for an open window says nothing about
+                // the RTT of data that is sent now.
                 self.flight.timers.stop(TimerKind::Persist);
                 self.flight.rtt.forget_backoff();
             }
@@ -180,7 +181,7 @@ impl Sender {
         }
         let mut blocks = ranges.as_slice();
         if let Some(&first) = blocks.first() {
-            // RFC 2883 section 4: the first block is a DSACK if it lies below the ACK or within the second block.
+            // RFC 2883 section 4: the first block is a DSACK if it is below the ACK or within the second block.
             let covered = blocks.get(1).is_some_and(|outer| outer.start <= first.start && first.end <= outer.end);
             if first.start < first.end && (first.end <= info.ack as i64 || covered) {
                 self.process_dsack(first, outcome);
@@ -269,7 +270,7 @@ impl Sender {
             }
         }
         if retransmission_acked {
-            // Karn's rule: an ACK that covers a retransmission gives no sample.
+            // Karn's rule: an ACK that covers a retransmission provides no RTT sample.
             outcome.first_rtt = None;
             outcome.newest_rtt = None;
         } else if let Some(sample) = newest_once {
@@ -349,11 +350,11 @@ impl Sender {
 
     /// Takes the RTT samples of an ACK.
     ///
-    /// Linux samples segments that were sent once, SACKed ones first; after a retransmission it uses the echoed
+    /// Linux uses the delivered segments that were sent only once. If there is no such segment, Linux uses the echoed
     /// timestamp.
     ///
-    /// Other stacks use the echo of any ACK of new data (RFC 7323 section 4.1), or segments that were sent once (Karn's
-    /// rule).
+    /// Other stacks use the timestamp that an ACK of new data echoes (RFC 7323 section 4.1). Without timestamps, they
+    /// use a segment that was sent only once (Karn's rule).
     #[inline(always)]
     pub(super) fn sample_rtt(&mut self, now: Time, outcome: &mut AckOutcome) {
         let flight = &mut self.flight;
@@ -361,7 +362,7 @@ impl Sender {
         let echo = outcome.echo.filter(|_| outcome.una_advanced);
         let echoed = || clock.rtt_of_echo(now, echo?);
         let has_timestamps = outcome.echo.is_some();
-        // tcp_ack_update_rtt: a SACKed segment was sent later than any cumulatively acknowledged one.
+        // tcp_ack_update_rtt: a SACKed segment was sent later than any cumulatively acknowledged segment.
         outcome.newest_rtt = outcome.newest_sack_rtt.or(outcome.newest_rtt);
         let sample = match flight.profile.rto {
             RtoRule::Linux { .. } => match outcome.first_rtt.or(outcome.sack_rtt) {
@@ -390,13 +391,14 @@ impl Sender {
         }
     }
 
-    /// Notifies the controller of delivered data. During a reduction, it then performs the next step of the reduction.
+    /// Notifies the controller of delivered data. If the window is being reduced, performs the next step of the
+    /// reduction.
     #[inline(always)]
     pub(super) fn drive_controller(&mut self, now: Time, outcome: &AckOutcome, prior_in_flight: u64) {
         self.recovery.tell_losses(now, &mut self.flight);
         let total_lost = self.flight.scoreboard.total_lost();
         let lost = total_lost - outcome.lost_before;
-        // An ACK that delivers nothing gives no rate sample, and must not change the window.
+        // An ACK that delivers no data provides no rate sample, and must not change the window.
         if outcome.delivered == 0 {
             return;
         }
@@ -424,7 +426,7 @@ impl Sender {
         outcome.told = true;
     }
 
-    /// Returns the ACK in the form that the controller receives.
+    /// Returns the description of the ACK that is passed to the controller.
     #[inline(always)]
     fn acked(&self, now: Time, outcome: &AckOutcome, prior_in_flight: u64, rate: RateSample) -> Acked {
         let Sender { flight, recovery, .. } = self;
@@ -454,7 +456,7 @@ impl Sender {
         }
     }
 
-    /// tcp_is_cwnd_limited (RFC 7661): in slow start the window may grow if more than half of it was used.
+    /// True if the window may grow, because the sender has used it (RFC 7661, Linux's tcp_is_cwnd_limited).
     fn is_cwnd_limited(&self) -> bool {
         let Flight { controller, profile, .. } = &self.flight;
         let cwnd = controller.cwnd();
@@ -467,7 +469,7 @@ impl Sender {
         self.uses_window()
     }
 
-    /// True if the window was full in the last round trip, or half full in slow start.
+    /// True if the congestion window was full in the last round trip, or more than half full in slow start.
     pub(super) fn uses_window(&self) -> bool {
         if self.window_use.was_cwnd_limited() {
             return true;
@@ -486,7 +488,7 @@ impl Sender {
             && self.flight.controller.cwnd().get() >= self.window.size()
     }
 
-    /// Grows the send buffer after an ACK as the profile requires.
+    /// Grows the send buffer after an ACK, according to the rule of the profile.
     #[inline(always)]
     pub(super) fn grow_send_buffer(&mut self) {
         match self.limit.growth() {

@@ -21,13 +21,13 @@ pub(crate) struct AckInfo<'a> {
     pub sack: &'a [SackBlock],
     /// The echoed timestamp (TSecr).
     pub echo: Option<u32>,
-    /// One-way delay to the peer in ms, plus an unknown constant: the peer's timestamp minus the echoed one.
+    /// One-way delay to the peer in ms, plus an unknown constant: the peer's timestamp minus the echoed timestamp.
     pub forward_ms: Option<u32>,
-    /// True if the ACK has ECE (RFC 3168).
+    /// True if the ACK carries ECE (RFC 3168).
     pub ecn_echo: bool,
     /// The counters of accurate ECN; `None` if not negotiated.
     pub counts: Option<AceFeedback<'a>>,
-    /// True if an ACK filter in the network has marked the ACK, because the next segment was lost.
+    /// True if an ACK filter in the network has marked the ACK to report that the next segment was lost.
     pub asks_retransmit: bool,
     /// True if the segment carries data. The ACK then does not count as a duplicate (RFC 5681 section 2).
     pub has_data: bool,
@@ -42,11 +42,11 @@ pub(crate) struct AckOutcome {
     pub sacked: bool,
     /// True for a duplicate ACK (RFC 5681 section 2).
     pub duplicate: bool,
-    /// True if the ACK may have ended a reduction. Its bytes are then not added to the window.
+    /// True if the ACK may have ended a reduction. The window then does not grow with the bytes of this ACK.
     pub ended_reduction: bool,
     /// Congestion window before this ACK, if a reduction was under way; otherwise `None`.
     pub reduced_to: Option<Bytes>,
-    /// True if the ACK advertises another window than the ACK before it.
+    /// True if the ACK advertises a different window than the previous ACK.
     pub window_changed: bool,
     /// See [`Acked::predicted`](crate::cc::Acked::predicted).
     pub predicted: bool,
@@ -60,7 +60,7 @@ pub(crate) struct AckOutcome {
     pub reordered_from: Option<u64>,
     /// True if the ACK carries a DSACK block that was accepted.
     pub dsack: bool,
-    /// True if an ACK filter in the network has marked the ACK, because the next segment was lost.
+    /// True if an ACK filter in the network has marked the ACK to report that the next segment was lost.
     pub asks_retransmit: bool,
     /// True if the ACK reports a CE mark.
     pub ecn_echo: bool,
@@ -72,13 +72,13 @@ pub(crate) struct AckOutcome {
     pub cumulative: u64,
     /// True if the peer may have delayed the ACK: see [`Sender::note_delay`](super::sender::Sender::note_delay).
     pub maybe_delayed: bool,
-    /// Total of all bytes marked lost before this ACK.
+    /// Total number of bytes marked lost before this ACK.
     pub lost_before: u64,
     /// True if unsent data exists and fits the peer's window.
     pub new_data_fits: bool,
     /// The timestamp that the peer echoed.
     pub echo: Option<u32>,
-    /// One-way delay to the peer in ms, plus an unknown constant: the peer's timestamp minus the echoed one.
+    /// One-way delay to the peer in ms, plus an unknown constant: the peer's timestamp minus the echoed timestamp.
     pub forward_ms: Option<u32>,
     /// RTT of the first segment that the ACK covers; `None` if that segment was retransmitted.
     pub first_rtt: Option<Duration>,
@@ -88,12 +88,12 @@ pub(crate) struct AckOutcome {
     pub sack_rtt: Option<Duration>,
     /// RTT of the last newly SACKed segment that was sent only once.
     pub newest_sack_rtt: Option<Duration>,
-    /// The newest segment that the ACK delivered. The delivery-rate sample is computed from it.
+    /// The newest segment that the ACK delivered. The delivery-rate sample is computed from this segment.
     pub newest: Option<NewestDelivered>,
 }
 
 impl AckOutcome {
-    /// Records a delivered segment. The delivery-rate sample uses the newest of them.
+    /// Records a delivered segment. The delivery-rate sample is computed from the newest delivered segment.
     pub fn update_rate_sample(&mut self, sent: &TxRecord) {
         if self.newest.is_none_or(|newest| (sent.delivered.wrapping_sub(newest.stamp.delivered) as i32) >= 0) {
             self.newest = Some(NewestDelivered::of(sent));

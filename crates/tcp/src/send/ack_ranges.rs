@@ -1,13 +1,13 @@
 //! The SACK blocks of an ACK, converted to stream offsets.
 
-/// Stream offsets `[start, end)`; negative before the first byte.
+/// A range `[start, end)` of stream offsets. Offsets before the first byte are negative.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Range {
     pub start: i64,
     pub end: i64,
 }
 
-/// Up to 4 ranges, which is the maximum of one ACK, stored without heap allocation.
+/// The SACK blocks of one ACK, at most 4, stored without heap allocation.
 #[derive(Debug, Default)]
 pub(super) struct Ranges {
     items: [Range; 4],

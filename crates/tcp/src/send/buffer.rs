@@ -4,7 +4,7 @@ use lopsided_core::Payload;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// The stream to send, in offsets from its first byte.
+/// The send buffer. All positions are offsets from the first byte of the stream.
 #[derive(Debug, Default)]
 pub(crate) struct SendBuffer {
     /// Offset of the first stored byte.
@@ -24,7 +24,8 @@ impl SendBuffer {
         self.end - self.start
     }
 
-    /// Appends the first `len` bytes of the payload. From the first real payload on, the buffer stores bytes.
+    /// Appends the first `len` bytes of the payload. After the first payload with real bytes, the buffer stores bytes
+    /// for all data.
     pub fn push(&mut self, payload: &Payload, len: u32) {
         match (payload.bytes(), &mut self.bytes) {
             (Some(real), bytes) => {
@@ -57,7 +58,7 @@ impl SendBuffer {
     }
 }
 
-/// Copies a part of a ring buffer as two slices: byte by byte would be slow.
+/// Copies a part of a ring buffer as two slices, which is faster than byte by byte.
 pub(crate) fn copied(ring: &VecDeque<u8>, part: Range<usize>) -> Vec<u8> {
     let (front, back) = ring.as_slices();
     let cut = front.len();

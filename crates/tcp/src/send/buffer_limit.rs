@@ -29,8 +29,8 @@ pub(crate) struct SendBufferLimit {
 pub(crate) struct SendBufferState {
     /// Bytes in the buffer.
     pub len: u64,
-    /// Number of SACKed segments that follow another SACKed segment. Linux merges such runs, so they need memory only
-    /// for payload.
+    /// Number of SACKed segments that follow another SACKed segment. Linux merges these segments into their
+    /// predecessors, so only their payload needs memory.
     pub joined: u64,
     /// Bytes that are missing from the last unsent segment to make it a full segment.
     pub unfilled: u64,
@@ -77,17 +77,17 @@ impl SendBufferLimit {
                 if self.waiting && !is_worth_waking(used, free) {
                     return 0;
                 }
-                // Linux always fills the last segment. If memory is left, Linux allocates another segment and fills it
-                // too.
+                // Linux fills the last segment even if no memory is free. If memory is free, Linux allocates another
+                // segment and fills this segment too.
                 let begun = free.saturating_sub(filling.unfilled).div_ceil(filling.mss + per_segment);
                 filling.unfilled + begun * filling.mss
             }
         }
     }
 
-    /// Cheap check: true if a waiting application is not notified of the free space, so that
-    /// [`SendBufferLimit::room`] is 0. The buffer holds `len` bytes in segments of `mss` bytes, of which `joined`
-    /// segments are merged into others.
+    /// Cheap check: true if the application waits for free space, and too little is free to notify it. Then
+    /// [`SendBufferLimit::room`] returns 0. `len` is the number of bytes in the buffer, `mss` the segment size, and
+    /// `joined` the number of segments that are merged into others.
     #[inline]
     pub fn keeps_waiting(&self, len: u64, joined: u64, mss: u64) -> bool {
         let SendBufferAccounting::Memory { per_segment } = self.room else { return false };
@@ -114,7 +114,7 @@ impl SendBufferLimit {
         }
     }
 
-    /// How the next ACK may grow the buffer.
+    /// Returns how the next ACK may grow the buffer.
     #[inline]
     pub fn growth(&self) -> Growth {
         match (self.room, self.rule) {
@@ -130,11 +130,11 @@ impl SendBufferLimit {
         }
     }
 
-    /// FreeBSD: grows the buffer by one step after an ACK that left `len` bytes, if all of these hold:
+    /// Grows the buffer by one step after an ACK, as FreeBSD does, if all of these are true:
     ///
-    /// - The buffer is nearly full.
-    /// - Its unsent data fits both windows.
-    /// - It exceeds the peer's window by at most 25 %.
+    /// - `len`, the number of bytes that the ACK left in the buffer, is at least 7/8 of the buffer's size.
+    /// - The unsent data fits the congestion window and the peer's window (`windows_take_it`).
+    /// - The buffer is at most 25 % larger than the peer's window.
     pub fn step(&mut self, len: u64, peer_window: u64, windows_take_it: bool) {
         if let BufferRule::Stepped { step, max, .. } = self.rule {
             if len >= self.capacity / 8 * 7 && peer_window / 4 * 5 >= self.capacity && windows_take_it {
@@ -154,7 +154,7 @@ impl SendBufferLimit {
         }
     }
 
-    /// Linux: grows the buffer to `windows` congestion windows of `cwnd` bytes (`tcp_sndbuf_expand`).
+    /// Grows the buffer to `windows` congestion windows of `cwnd` bytes, as Linux does (`tcp_sndbuf_expand`).
     pub fn provide(&mut self, mss: u64, cwnd: u64, windows: u64) {
         if let (SendBufferAccounting::Memory { .. }, BufferRule::Auto { max, .. }) = (self.room, self.rule) {
             let segments = (cwnd / mss).max(LEAST_SEGMENTS);
@@ -187,13 +187,13 @@ impl SendBufferLimit {
     }
 }
 
-/// Linux's sk_stream_write_space: a waiting writer is woken once a third of the buffer is free.
+/// True if a waiting writer is notified: 1/3 of the buffer is free (Linux's sk_stream_write_space).
 #[inline]
 fn is_worth_waking(used: u64, free: u64) -> bool {
     free >= used / 2
 }
 
-/// Memory that Linux reserves for one segment when it sizes the buffer, in bytes.
+/// Returns the memory in bytes that Linux reserves for one segment when it computes the size of the buffer.
 fn provision(mss: u64) -> u64 {
     (mss + HEADERS).next_power_of_two() + RECORD
 }
@@ -213,7 +213,8 @@ mod tests {
         SendBufferLimit::new(BufferRule::Auto { initial: Bytes::new(46_080), max: Bytes::new(4 << 20) }, LINUX)
     }
 
-    /// Ends of a bulk sender's writes on Linux 6.1, in segments: the PSH flags in a capture of slow start.
+    /// Compares the ends of a bulk sender's writes with Linux 6.1. The expected ends, in segments, are the PSH flags in
+    /// a capture of slow start.
     #[test]
     fn the_writes_of_slow_start_end_where_they_do_on_linux() {
         let mut space = auto();
@@ -249,10 +250,10 @@ mod tests {
         assert_eq!(space.room(filled(0, 5000)), 1893 * MSS);
         space.note_written(filled(1000, 5000));
         let joined = SendBufferState { joined: 600, ..filled(1893, 5000) };
-        assert!(space.room(joined) > 150 * MSS, "what SACK reported gives memory back");
+        assert!(space.room(joined) > 150 * MSS, "SACKed segments free memory");
     }
 
-    /// A write of 128 KiB ends within a segment, whose missing bytes stay reserved.
+    /// A write of 128 KiB ends within a segment. Space for the missing bytes of this segment stays reserved.
     #[test]
     fn a_segment_that_a_write_left_short_is_filled_before_another_begins() {
         let mut space = auto();
@@ -260,7 +261,7 @@ mod tests {
         let short = SendBufferState { len: 2 * MSS + 60, unfilled: MSS - 60, ..filled(0, 10) };
         assert_eq!(space.room(short), MSS - 60 + MSS);
         let full = SendBufferState { len: 4 * MSS + 60, ..short };
-        assert_eq!(space.room(full), MSS - 60, "without room for more too");
+        assert_eq!(space.room(full), MSS - 60, "no memory for another segment");
         space.note_written(full);
         space.note_written(filled(5, 10));
         assert_eq!(space.room(filled(5, 10)), 0);
@@ -269,7 +270,7 @@ mod tests {
     #[test]
     fn a_buffer_of_one_octet_still_takes_two_segments() {
         let space = SendBufferLimit::new(BufferRule::Fixed(Bytes::new(1)), LINUX);
-        assert_eq!(space.room(filled(0, 10)), 3 * MSS, "a third begins where there is any room");
+        assert_eq!(space.room(filled(0, 10)), 3 * MSS, "a third segment begins if any memory is free");
     }
 
     #[test]
@@ -280,6 +281,6 @@ mod tests {
         let woken = (0..full).rev().find(|queued| space.room(filled(*queued, 10)) > 0).expect("room at last");
         assert!(((full * 2 / 3 - 1)..=(full * 2 / 3)).contains(&woken), "{woken} of {full} still queued");
         space.note_written(filled(woken + 1, 10));
-        assert!(space.room(filled(full - 1, 10)) > 0, "one that never found it full need not wait");
+        assert!(space.room(filled(full - 1, 10)) > 0, "an application that never filled the buffer need not wait");
     }
 }

@@ -3,7 +3,7 @@
 
 use lopsided_core::{Duration, Time};
 
-/// The activity of a sender at one instant, or the limit that blocks it.
+/// The activity of a sender at one instant, or the limit that blocks the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Occupation {
     /// All written data is acknowledged.
@@ -48,7 +48,7 @@ impl BusyTime {
         }
     }
 
-    /// The times spent in each state up to `now`.
+    /// Returns the time spent in each state up to `now`.
     pub fn so_far(&self, now: Time) -> Spent {
         let spent = |of: Occupation| {
             let running = if self.occupation == of { now.saturating_since(self.since) } else { Duration::ZERO };

@@ -1,4 +1,5 @@
-//! The outstanding data and its measurements: the part of the sender's state that recovery reads and changes.
+//! The outstanding data, with RTT, delivery rate and timers: the part of the sender's state that recovery reads and
+//! changes.
 
 use super::rate_sample::{Delivery, RateStamp};
 use super::rtt::RttEstimator;
@@ -13,7 +14,7 @@ use lopsided_core::tcp_event::TimerKind;
 use lopsided_core::{Bytes, Duration, Time};
 use std::sync::Arc;
 
-/// Caches a deadline, because segments sent at the same instant have the same one.
+/// Caches a deadline, because segments sent at the same instant have the same deadline.
 #[derive(Debug)]
 struct Armed {
     now: Time,
@@ -83,7 +84,7 @@ impl Flight {
         self.sack = sack;
     }
 
-    /// Sets the payload of a full segment that fits the path MTU.
+    /// Sets the payload of a full segment after the path MTU changed.
     pub fn set_mss(&mut self, mss: u32) {
         self.mss = mss;
     }
@@ -125,7 +126,7 @@ impl Flight {
         self.peer_window = size;
     }
 
-    /// True for FreeBSD: the number of duplicate ACKs detects losses and releases new data, even if SACK is in use.
+    /// True if losses are detected by the number of duplicate ACKs even if SACK is in use, as in FreeBSD.
     pub fn counts_duplicates(&self) -> bool {
         self.profile.loss_detection == LossDetection::FreeBsd
     }
@@ -140,7 +141,8 @@ impl Flight {
         self.una = ack;
     }
 
-    /// Records a new segment that ends at `end` and uses `pad` bytes more than its length in the window.
+    /// Records a new segment that ends at `end`. In the congestion window, the segment uses `pad` bytes more than its
+    /// length.
     pub fn push(&mut self, end: u64, pad: u16, now: Time, stamp: RateStamp) {
         self.scoreboard.push(self.nxt, end, pad, now, stamp);
         self.nxt = end;
@@ -148,7 +150,8 @@ impl Flight {
         self.timed.get_or_insert((end, now));
     }
 
-    /// Returns the RTT of the measured segment once it is acknowledged (4.4BSD's t_rtt, ns-2's rtt_active_).
+    /// Returns the RTT of the measured segment if the segment has been acknowledged (4.4BSD's t_rtt, ns-2's
+    /// rtt_active_).
     pub fn take_timed(&mut self, now: Time) -> Option<Duration> {
         let (_, sent) = self.timed.filter(|(end, _)| *end <= self.una)?;
         self.timed = None;
@@ -188,7 +191,7 @@ impl Flight {
         self.armed.for_burst && self.armed.now == now && self.timers.is_set(TimerKind::TailProbe)
     }
 
-    /// The duration for which the loss timer was armed last.
+    /// The duration with which the loss timer was last armed.
     pub fn armed_after(&self) -> Duration {
         self.armed.after
     }

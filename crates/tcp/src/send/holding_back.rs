@@ -7,7 +7,7 @@ use crate::profile::Nagle;
 pub(crate) struct HoldingBack {
     nodelay: bool,
     corked: bool,
-    /// True if the waiting data must be sent although it is short. The next write resets the flag.
+    /// True if the waiting data must be sent although it does not fill a segment. The next write resets the flag.
     pushed: bool,
 }
 
@@ -26,8 +26,8 @@ impl HoldingBack {
         self.pushed = false;
     }
 
-    /// True if a short last segment must wait. `outstanding` is true if any data is outstanding, `short_out` if a short
-    /// segment is.
+    /// True if a short last segment must wait. `outstanding` is true if any data is outstanding; `short_out` is true if
+    /// a short segment is outstanding.
     pub fn holds(&self, rule: Nagle, outstanding: bool, short_out: bool) -> bool {
         if self.pushed {
             return false;

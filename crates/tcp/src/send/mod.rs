@@ -1,4 +1,4 @@
-//! The sender: the stream, its outstanding part, the space in both windows, and the processing of acknowledgements.
+//! The sender: the data to send, the outstanding data, the limits on sending, and the processing of acknowledgements.
 
 mod ack;
 mod ack_outcome;

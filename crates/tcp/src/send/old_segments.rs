@@ -11,13 +11,13 @@ pub(super) struct OldSegments {
 
 impl OldSegments {
     /// Records that the stream from `nxt` to `end` is cut into segments of `size` bytes. `full` is the new payload of a
-    /// full segment. Later writes extend a last segment that is not longer.
+    /// full segment. A last segment of at most `full` bytes is not recorded, because later writes can extend it.
     pub fn new(nxt: u64, end: u64, size: u64, full: u64) -> OldSegments {
         let last = (end.saturating_sub(nxt)) % size.max(1);
         OldSegments { from: nxt, end: if last > full { end } else { end - last }, size }
     }
 
-    /// Number of bytes from `nxt` to the end of its old segment; `None` outside of old segments.
+    /// Number of bytes from `nxt` to the end of the old segment that contains `nxt`; `None` if no old segment does.
     #[inline]
     pub fn left(&self, nxt: u64) -> Option<u64> {
         if nxt < self.end { Some(self.left_of(nxt)) } else { None }

@@ -1,4 +1,4 @@
-//! Pacing: computes when the next segment may be sent, for controllers that set a rate.
+//! Pacing: computes when the next segment may be sent, if a rate or a burst limit is set.
 
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 
@@ -29,8 +29,8 @@ impl Pacing {
         (self.next > now).then_some(self.next)
     }
 
-    /// Counts a segment against the burst limit `most`. Returns false at the limit; the next burst follows after
-    /// `pause` (balakrishnan1999 figure 19), rounded up to `tick`.
+    /// True if the current burst has fewer than `most` segments, so another segment may be sent. Otherwise the next
+    /// burst starts after `pause` (balakrishnan1999 figure 19), rounded up to a multiple of `tick`.
     #[inline]
     pub fn lets_burst_go_on(&mut self, now: Time, most: u32, tick: Duration, pause: impl FnOnce() -> Duration) -> bool {
         if most == 0 || self.burst.0 != now || self.burst.1 < most {
@@ -51,8 +51,9 @@ impl Pacing {
         self.burst = (now, if self.burst.0 == now { self.burst.1 + 1 } else { 1 });
     }
 
-    /// Computes the next send time after `len` bytes. `sent` is the number of earlier segments. A late timer shortens
-    /// the next gap (Linux's tcp_update_skb_after_send).
+    /// Computes the time at which the next segment may be sent, after a segment of `len` bytes. `sent` is the number of
+    /// segments sent before. If this segment was sent late, the gap to the next segment is shorter (Linux's
+    /// tcp_update_skb_after_send).
     #[inline]
     pub fn on_sent(&mut self, now: Time, len: u64, sent: u64, rate: impl FnOnce() -> Option<BitRate>) {
         if !self.on || sent + 1 < UNPACED_SEGMENTS {

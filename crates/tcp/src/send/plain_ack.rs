@@ -1,4 +1,4 @@
-//! Fast path for an ACK of new data while no loss is known. It gives the same result as [`Sender::handle_ack`].
+//! Fast path for an ACK of new data while no loss is known. The result is the same as with [`Sender::handle_ack`].
 
 use super::ack_outcome::{AckInfo, AckOutcome};
 use super::rate_sample::NewestDelivered;
@@ -9,7 +9,7 @@ impl Sender {
     /// Processes an ACK of new data without SACK blocks or marks. Returns false and changes nothing unless all of these
     /// are true:
     ///
-    /// - The state is Open, no probe is outstanding and no duplicate was counted.
+    /// - The state is Open, no probe is outstanding and no duplicate ACK was counted.
     /// - No outstanding segment is SACKed, lost or retransmitted.
     /// - No segment that the ACK covers was ever retransmitted.
     /// - The ACK ends at the end of a segment.
@@ -22,7 +22,7 @@ impl Sender {
         if !undisturbed {
             return false;
         }
-        // The following steps repeat those of `learn`, in the same order.
+        // The following steps are the steps of `learn`, in the same order.
         let prior_in_flight = self.flight.window_taken();
         let Some(covered) = self.flight.scoreboard.pop_plain(info.ack) else { return false };
         self.last_heard_at = Some(now);

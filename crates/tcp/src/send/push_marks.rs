@@ -1,10 +1,10 @@
 //! Chooses the segments that carry PSH.
 //!
-//! RFC 9293 section 3.9.1.2 leaves the choice to the sender. 4.4BSD sets PSH on a segment that empties the send buffer.
+//! RFC 9293 section 3.9.1.2 lets the sender choose. 4.4BSD sets PSH on a segment that empties the send buffer.
 //! Linux sets PSH on the last segment of each write, and once per half of the largest advertised window
 //! (`forced_push`).
 //!
-//! Not modelled: MSG_MORE, corking, and segmentation offload.
+//! Not implemented: MSG_MORE, corking, and segmentation offload.
 
 use crate::profile::PushRule;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use std::ops::Range;
 /// The end offsets of the segments that carry PSH.
 #[derive(Debug, Default)]
 pub(super) struct PushMarks {
-    /// In ascending order.
+    /// Stream offsets in ascending order.
     marks: VecDeque<u64>,
     /// Start offset of the last segment of the stream.
     tail: u64,

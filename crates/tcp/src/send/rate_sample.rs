@@ -1,5 +1,5 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivery counters, and a copy of them per
-//! segment.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the delivery counters, and a copy of these
+//! counters for each segment.
 
 use crate::cc::RateSample;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
@@ -15,7 +15,7 @@ pub struct RateStamp {
     pub first_sent_at: Time,
     /// Bytes in flight including this segment.
     pub in_flight: u32,
-    /// Total of all bytes marked lost before the segment was sent, modulo 2^32.
+    /// Total number of bytes marked lost before the segment was sent, modulo 2^32.
     pub lost: u32,
     /// True if the application had no more data when the segment was sent.
     pub app_limited: bool,
@@ -41,7 +41,7 @@ pub struct Delivery {
     first_sent_at: Time,
     /// Samples are app-limited until the delivered count exceeds this value.
     app_limited_until: Option<u64>,
-    /// The reported sample: the last one that is not app-limited, or a later one with a higher rate.
+    /// The reported sample: the last sample that is not app-limited, or a later app-limited sample with a higher rate.
     told: RateSample,
 }
 
@@ -51,7 +51,7 @@ impl Delivery {
         self.total
     }
 
-    /// True from the time at which data ran out until a later segment is delivered.
+    /// True from the time at which the sender ran out of data until a later segment is delivered.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some_and(|until| self.total <= until)
     }
@@ -88,7 +88,7 @@ impl Delivery {
         }
     }
 
-    /// Returns the rate sample of an ACK. `lost` is the number of bytes that it marked lost.
+    /// Returns the rate sample of an ACK. `lost` is the number of bytes that the ACK marked as lost.
     pub fn sample(&mut self, now: Time, newest: Option<NewestDelivered>, lost: u64, total_lost: u64) -> RateSample {
         let Some(NewestDelivered { stamp, sent_at }) = newest else { return RateSample::default() };
         // Divide by the longer of the send interval and the ACK interval, so that ACK compression cannot inflate the
@@ -110,8 +110,8 @@ impl Delivery {
         let product = |sample: &RateSample, over: &RateSample| {
             u128::from(sample.delivered.get()) * u128::from(over.interval.as_nanos())
         };
-        // An app-limited sample is a lower bound of the path's rate, so it counts only if it is higher than the
-        // reported one.
+        // An app-limited sample is a lower bound of the path's rate, so it replaces the reported sample only if its
+        // rate is at least as high.
         if !sample.app_limited || product(&sample, &self.told) >= product(&self.told, &sample) {
             self.told = sample;
         }

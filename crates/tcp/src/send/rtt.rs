@@ -8,8 +8,8 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 /// FreeBSD's largest backoff exponent: the RTO is multiplied by at most 64.
 const BACKOFF_MAX: u32 = 6;
 
-/// Minimum time between sending a segment and reading the clock. A timeout of N ticks thus takes one more: an RTT of 20
-/// ms gives an RTO of 224 ms (captures of Linux 6.1).
+/// Minimum time that a host needs between two readings of its clock. An RTO of exactly N ticks is thus rounded up to
+/// N + 1 ticks: with an RTT of 20 ms, the RTO is 224 ms (captures of Linux 6.1).
 const MOMENT: Duration = Duration::from_micros(1);
 
 /// RTT estimator and retransmission timeout of a connection.
@@ -60,7 +60,7 @@ impl RttEstimator {
         self.srtt
     }
 
-    /// The RTT smoothed over every ACK. It differs from SRTT only in stacks that update SRTT once per window.
+    /// The RTT smoothed over every ACK. This value differs from SRTT only in stacks that update SRTT once per window.
     pub fn srtt_by_ack(&self) -> Option<Duration> {
         self.by_ack.or(self.srtt)
     }
@@ -99,7 +99,7 @@ impl RttEstimator {
         }
     }
 
-    /// Adds an RTT sample. `una` is the first unacknowledged offset, `nxt` the first offset never sent.
+    /// Adds an RTT sample. `una` is the first unacknowledged offset, `nxt` the first offset that was never sent.
     pub fn sample(&mut self, now: Time, rtt: Duration, una: u64, nxt: u64) {
         match self.rule {
             RtoRule::Rfc6298 { .. } => self.sample_rfc6298(rtt),
@@ -114,7 +114,8 @@ impl RttEstimator {
         self.set_rto();
     }
 
-    /// Computes the RTO from a longer RTT that the host has cached for this destination (Linux's tcp_init_metrics).
+    /// Computes the RTO from the RTT that the host has cached for this destination, if the cached RTT is longer than
+    /// SRTT (Linux's tcp_init_metrics).
     pub fn start_from(&mut self, remembered: Duration) {
         if let RtoRule::Linux { min, max, .. } = self.rule {
             if self.srtt.is_some_and(|srtt| remembered > srtt) {
@@ -199,7 +200,8 @@ impl RttEstimator {
         self.round_max = self.round_max.max(self.deviation * 4);
         self.held = self.held.max(self.round_max);
         if una > self.round_end {
-            // If the deviation falls, the RTO falls slowly: by 1/4 of the difference per round trip.
+            // If the deviation falls, reduce `held`, and thus the RTO, slowly: by 1/4 of the difference between `held`
+            // and `round_max` per round trip.
             if self.round_max < self.held {
                 self.held = self.held - (self.held - self.round_max) / 4;
             }
@@ -220,7 +222,7 @@ impl RttEstimator {
                 let least = (srtt + (self.deviation * 4).max(self.grain)).max(min);
                 least * (1 << self.backoff.min(BACKOFF_MAX)) + slop
             }
-            // Linux keeps the timeout in ticks.
+            // Linux stores the RTO in whole ticks.
             RtoRule::Linux { .. } if self.grain.is_zero() => srtt + self.held,
             RtoRule::Linux { .. } => (srtt + self.held + MOMENT).ceil_to(self.grain),
         };
@@ -305,8 +307,8 @@ mod tests {
     fn a_coarse_clock_leaves_whole_ticks() {
         let rule =
             |samples| RtoRule::Ticks { tick: MS(100), samples, min: MS(200), max: MS(60_000), initial: MS(3000) };
-        // SRTT is in 1/8 tick and the deviation in 1/4 tick. After one tick they are 8 and 2. More samples of one tick
-        // change nothing: the RTO stays 1 + 2 ticks.
+        // SRTT is in 1/8 tick and the deviation in 1/4 tick. After a first sample of one tick, SRTT is 8 and the
+        // deviation is 2. More samples of one tick change nothing: the RTO stays 1 + 2 ticks.
         let mut rtt = RttEstimator::new(rule(TickSamples::Boundaries), MS(0));
         for at in 1..20 {
             rtt.sample(at_ms(at * 80), MS(64), 0, 0);
@@ -339,6 +341,6 @@ mod tests {
         assert_eq!(rtt.rto(), MS(252), "50 + 200, in whole ticks");
         let mut rtt = RttEstimator::new(rule, MS(4));
         rtt.sample(Time::ZERO, MS(20), 1, 2);
-        assert_eq!(rtt.rto(), MS(224), "no host takes no time");
+        assert_eq!(rtt.rto(), MS(224), "an RTO of exactly 220 ms takes one more tick");
     }
 }

@@ -1,8 +1,9 @@
 //! The outstanding data: one record per segment, with its SACK, loss and retransmission state.
 //!
-//! A ring holds the records in stream order. Runs of SACKed segments are stored as intervals, which searches skip.
-//! Sorted lists hold the segments to retransmit and the retransmitted ones. For n segments, any order of SACKs, losses and
-//! retransmissions costs O(n log n) search steps. SACKs in stream order, the usual case, change only the ends of the lists.
+//! A ring stores the records in stream order. Runs of SACKed segments are stored as intervals, which searches skip. Two
+//! sorted lists contain the segments to retransmit and the retransmitted segments. For n segments, any order of SACKs,
+//! losses and retransmissions costs O(n log n) search steps. SACKs usually arrive in stream order and change only the
+//! ends of the lists.
 
 #[cfg(test)]
 mod cost;
@@ -20,7 +21,7 @@ use std::collections::VecDeque;
 
 /// One transmitted segment, `[start, end)` in stream offsets.
 ///
-/// Records are small, because a large network has a million of them.
+/// Records are small, because a simulation of a large network stores a million records.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TxRecord {
     /// The start offset, shifted left by 8 bits ([`ONE_OCTET`]), with the state flags in the low bits.
@@ -35,7 +36,7 @@ pub(crate) struct TxRecord {
     pub delivered: u32,
     /// Bytes in flight when the segment was last sent, including the segment.
     pub in_flight: u32,
-    /// Total of all bytes marked lost before the segment was last sent, modulo 2^32.
+    /// Total number of bytes marked lost before the segment was last sent, modulo 2^32.
     pub lost: u32,
     /// Number of bytes.
     len: u16,
@@ -70,7 +71,7 @@ impl TxRecord {
     ///
     /// # Panics
     ///
-    /// If the segment is longer than an IP packet can be.
+    /// Panics if the segment is longer than the largest IP packet.
     #[inline]
     fn new(start: u64, end: u64, pad: u16, now: Time, stamp: RateStamp) -> TxRecord {
         let len = u16::try_from(end - start).expect("a segment fits an IP packet");
@@ -194,11 +195,11 @@ pub(crate) struct Scoreboard {
     sacked_segments: u32,
     lost_bytes: u64,
     lost_segments: u32,
-    /// Numbers of the lost segments that are still to be retransmitted.
+    /// Numbers of the lost segments that must be retransmitted.
     pending: Sorted<u64>,
     /// Total padding of the records, in bytes of the congestion window.
     padding: u64,
-    /// Total of all bytes marked lost, including lost retransmissions.
+    /// Total number of bytes marked lost, including lost retransmissions.
     total_lost: u64,
     retrans_bytes: u64,
     /// Number of outstanding retransmissions.
@@ -267,12 +268,12 @@ impl Scoreboard {
         self.lost_segments
     }
 
-    /// Number of lost segments that are still to be retransmitted.
+    /// Number of lost segments that must be retransmitted.
     pub fn retransmit_pending(&self) -> u32 {
         self.pending.len() as u32
     }
 
-    /// Start of the first lost segment that is still to be retransmitted; `None` if there is none.
+    /// Start of the first lost segment that must be retransmitted; `None` if there is none.
     pub fn first_pending(&self) -> Option<u64> {
         self.next_to_retransmit().map(|number| self.get(number).start())
     }
@@ -393,7 +394,7 @@ impl Scoreboard {
             ends = end;
             covered += 1;
         }
-        // The ACK ends within a segment, or the sum of the padding would change.
+        // The general path handles an ACK that ends within a segment, and padded segments.
         if ends != una || self.padding != 0 {
             return None;
         }
@@ -464,12 +465,13 @@ impl Scoreboard {
         self.steps.set(self.steps.get() + 1);
     }
 
-    /// Marks the segments that `[start, end)` covers completely as SACKed. Calls `seen` with each record first.
+    /// Marks the segments that `[start, end)` covers completely as SACKed. Calls `seen` with each of these records
+    /// before it is marked.
     pub fn sack(&mut self, start: u64, end: u64, mut seen: impl FnMut(&TxRecord)) {
         // The block may touch or overlap the first run that ends at or after the start of the block.
         let mut above = self.sack_ranges.reaching(start);
         let mut joined: Option<SackRange> = None;
-        // The block extends a run that is stored already. That run is then changed in place.
+        // True if the block extends a stored run, which is then changed in place.
         let mut extends = false;
         let (mut low, mut low_number) = match above {
             Some(run) if run.start <= start => {
@@ -514,7 +516,7 @@ impl Scoreboard {
                     None => joined = Some(SackRange { start: low, end: reach, first: low_number, next: number }),
                 }
             }
-            // If the block reaches the next run, continue after this run.
+            // If the block reaches the next run, continue after the next run.
             let Some(run) = above.filter(|run| run.start <= end) else { break };
             match &mut joined {
                 Some(whole) if whole.end == run.start => {
@@ -551,7 +553,7 @@ impl Scoreboard {
         sent.set_state((before.state() & (EVER_RETRANS | APP_LIMITED)) | SACKED);
     }
 
-    /// Number of the first lost segment that was not retransmitted since; `None` if there is none.
+    /// Number of the first segment that is marked lost and was not retransmitted since; `None` if there is none.
     pub fn next_to_retransmit(&self) -> Option<u64> {
         self.pending.first()
     }
@@ -624,7 +626,7 @@ impl Scoreboard {
             let sent = self.get(number);
             assert_eq!(sent.is_retransmit_pending(), self.pending.contains(number));
             assert_eq!(sent.is_retransmitted(), self.retransmitted.contains((sent.sent_at, number)));
-            // Loss detection starts at `first_open`, so it would never examine an open segment before that.
+            // Loss detection starts at `first_open`, so it would never examine an open segment with a lower number.
             let open = !sent.is_sacked() && !sent.is_lost() && !sent.was_ever_retransmitted();
             assert!(!open || number >= self.first_open, "an open segment lies before the detection cursor");
         }

@@ -120,8 +120,9 @@ impl Sender {
         self.fin_acked
     }
 
-    /// Closes the stream. If `may_send` is true, written data is sent first, as by a write(2) before close(2). The FIN
-    /// joins the last data segment only if that segment still waits.
+    /// Closes the stream: a FIN follows the written data. If `may_send` is true, data that can be sent now is sent
+    /// without the FIN, as by a write(2) before close(2). The last data segment carries the FIN only if the segment
+    /// must wait.
     pub fn close(&mut self, may_send: bool) {
         self.closed = true;
         self.fin_follows = may_send;
@@ -137,12 +138,12 @@ impl Sender {
         self.accurate.as_deref()
     }
 
-    /// Offset of the FIN; `None` until the application closes.
+    /// Offset of the FIN; `None` until the application closes the stream.
     pub fn fin_offset(&self) -> Option<u64> {
         self.closed.then(|| self.buffer.end())
     }
 
-    /// End of all data to send, including the FIN.
+    /// Offset after the last byte to send, including the FIN.
     pub fn stream_end(&self) -> u64 {
         self.buffer.end() + u64::from(self.closed)
     }
@@ -193,7 +194,8 @@ impl Sender {
         self.recovery.on_segment_size(now, &mut self.flight, mss);
     }
 
-    /// Marks outstanding segments with more than `full` bytes as lost, because the path dropped them, and splits them.
+    /// Handles outstanding segments with more than `full` bytes, which the path has dropped: splits these segments and
+    /// marks the pieces as lost.
     pub fn repair_too_long(&mut self, now: Time, full: u64) {
         self.recovery.repair_too_long(now, &mut self.flight, full);
     }
@@ -247,7 +249,7 @@ impl Sender {
 
     // State for `tcp_info` and the trace.
 
-    /// Records which limit keeps the sender from sending now.
+    /// Records the limit that keeps the sender from sending now.
     #[inline]
     pub(super) fn limited(&mut self, now: Time, by: Limit) {
         self.flight.trace.limited(by);
@@ -336,8 +338,8 @@ impl Sender {
         self.limit.provide(self.flight.mss(), cwnd, self.windows_to_buffer());
     }
 
-    /// Congestion windows in an automatic buffer: 3 if the window may grow during recovery (Linux's sndbuf_expand),
-    /// otherwise 2.
+    /// Number of congestion windows that an automatically sized buffer holds: 3 if the window may grow during recovery
+    /// (Linux's sndbuf_expand), otherwise 2.
     fn windows_to_buffer(&self) -> u64 {
         if self.flight.controller.owns_recovery() { 3 } else { 2 }
     }
@@ -363,7 +365,7 @@ impl Sender {
             TimerKind::TailProbe => self.recovery.on_probe_timeout(now, &mut self.flight),
             TimerKind::Reordering => self.recovery.on_reorder_timeout(now, &mut self.flight),
             TimerKind::Persist => {
-                // tcp_probe_timer: the peer has not answered any of the probes.
+                // tcp_probe_timer: give up, because the peer has not answered any of the probes.
                 if self.probes_out >= TIMEOUTS_MAX || self.flight.ran_out(now) {
                     return Err(NoAnswer);
                 }

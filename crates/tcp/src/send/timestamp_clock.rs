@@ -17,8 +17,8 @@ impl TimestampClock {
         self.offset.wrapping_add((now.as_nanos() / 1_000_000) as u32)
     }
 
-    /// Returns the RTT of a segment from its echoed timestamp, at least 1 ms. `None` if the echo lies in the future or
-    /// hours in the past.
+    /// Computes the RTT of a segment from the timestamp that the peer echoes. Returns at least 1 ms; `None` if the
+    /// timestamp is in the future or more than 2^24 ms (4.7 hours) in the past.
     pub fn rtt_of_echo(self, now: Time, echo: u32) -> Option<Duration> {
         const HOURS: u32 = 1 << 24;
         let millis = self.value(now).wrapping_sub(echo);

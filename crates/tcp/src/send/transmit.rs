@@ -29,7 +29,7 @@ pub(crate) struct Piece {
     pub start: u64,
     /// Number of data bytes.
     pub len: u32,
-    /// True if the segment has the FIN.
+    /// True if the segment carries the FIN.
     pub fin: bool,
     pub kind: PieceKind,
     /// Bytes in flight before this piece was sent.
@@ -112,9 +112,9 @@ impl Sender {
     }
 
     /// Predicts the result of the next [`Sender::poll`] without sending:
-    /// - [`Next::Nothing`] if the window is full or no data is left. The limit is recorded as `poll` would.
-    /// - [`Next::Full`] if [`Sender::send_full`] can send a full segment. Only while data is outstanding.
-    /// - [`Next::Open`] if the result may differ, or if a trace needs each segment separately.
+    /// - [`Next::Nothing`] if the window is full or no data is left. Records the limit, as `poll` does.
+    /// - [`Next::Full`] if [`Sender::send_full`] can send a full segment. Returned only while data is outstanding.
+    /// - [`Next::Open`] if the result cannot be predicted, or if a trace records each segment.
     #[inline(always)]
     pub fn what_follows(&mut self, now: Time, full: u64) -> Next {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
@@ -130,7 +130,7 @@ impl Sender {
         }
         let in_flight = self.in_flight();
         let nothing_left = nxt == end;
-        // If no data is left, the window also counts as full if it has no space for another segment.
+        // If no data is left, the window also counts as full if it has no space for another full segment.
         let full_window = if nothing_left {
             in_flight + full > self.cwnd()
         } else {
@@ -171,7 +171,7 @@ impl Sender {
     pub fn send_full(&mut self, now: Time) -> Piece {
         let full = self.flight.mss();
         let piece = Piece::new(self.flight.nxt(), full, false, self.in_flight());
-        debug_assert_eq!(self.next_new(now, full), Some(piece), "it was found to be next");
+        debug_assert_eq!(self.next_new(now, full), Some(piece), "the predicted segment is next");
         self.run -= 1;
         self.send_new(now, piece, full)
     }
@@ -182,8 +182,8 @@ impl Sender {
         if self.run > 0 { Next::Full } else { self.what_follows(now, self.flight.mss()) }
     }
 
-    /// Handles a full interface queue while data is due. As in Linux, the data does not count as sent, and the window
-    /// is reduced once. The next attempt follows an ACK or the persist timer.
+    /// Handles data that cannot be sent because the interface's queue is full. As in Linux, the data does not count as
+    /// sent, and the congestion window is reduced once. An ACK or the persist timer causes the next attempt.
     pub fn refuse(&mut self, now: Time, full: u64) {
         let probe = std::mem::take(&mut self.window_probe_due);
         if !probe && self.next_to_retransmit().is_none() && self.next_refused(now, full).is_none() {
@@ -199,7 +199,8 @@ impl Sender {
         }
     }
 
-    /// True if the burst limit is reached. The next burst follows after SRTT * burst limit / window.
+    /// True if the burst limit is reached. Then arms the pacing timer: the next burst starts after SRTT * burst limit /
+    /// window.
     fn ends_burst(&mut self, now: Time) -> bool {
         let most = self.flight.profile.max_burst;
         let segments = (self.cwnd() / self.flight.mss()).max(1);
@@ -214,7 +215,7 @@ impl Sender {
         true
     }
 
-    /// Number of the first lost segment if the window permits its retransmission.
+    /// Returns the number of the first lost segment if the windows permit its retransmission.
     #[inline(always)]
     fn next_to_retransmit(&mut self) -> Option<u64> {
         if self.flight.scoreboard.lost_segments() == 0 { None } else { self.next_lost() }
@@ -307,7 +308,7 @@ impl Sender {
         self.hold.holds(flight.profile.nagle, flight.outstanding() > 0, self.snd_sml > flight.una())
     }
 
-    /// Records the end of a burst, and whether the congestion window caused it.
+    /// Records the end of a burst, and whether the congestion window ended the burst.
     fn note_window_use(&mut self, now: Time, blocked_by_cwnd: bool) {
         let flight = &self.flight;
         // tcp_rate_check_app_limited: the sender is app-limited if the window has space but neither new nor lost data
@@ -414,7 +415,7 @@ impl Sender {
         Piece { kind: PieceKind::Again, ..Piece::new(sent.start(), len, fin, before) }
     }
 
-    /// Counts a data segment of `len` bytes. Pacing uses `paced` bytes.
+    /// Counts a data segment of `len` bytes. For pacing, the segment counts as `paced` bytes.
     #[inline]
     fn note_sent(&mut self, now: Time, paced: u64, len: u64) {
         self.pacing.count_in_burst(now);
@@ -425,7 +426,8 @@ impl Sender {
         self.last_data_at = Some(now);
     }
 
-    /// Sends a tail loss probe: new data if the windows permit it, or the last segment again (RFC 8985 section 7.3).
+    /// Sends a tail loss probe: new data if the peer's window permits it, otherwise the last segment again (RFC 8985
+    /// section 7.3).
     fn send_tail_probe(&mut self, now: Time, full: u64) -> Option<Piece> {
         let nxt = self.flight.nxt();
         let left = self.buffer.end().saturating_sub(nxt);
@@ -462,8 +464,8 @@ impl Sender {
         Piece { kind: PieceKind::WindowProbe, ..Piece::new(nxt, 0, false, self.in_flight()) }
     }
 
-    /// Reduces the congestion window after an idle period (RFC 5681 section 4.1). 4.4BSD measures it since a segment
-    /// last arrived (`t_rcvtime`), Linux since data was last sent.
+    /// Reduces the congestion window after an idle period (RFC 5681 section 4.1). In 4.4BSD, the idle period starts
+    /// when a segment last arrived (`t_rcvtime`); in Linux, when data was last sent.
     fn restart_after_idle(&mut self, now: Time) {
         let flight = &mut self.flight;
         let since = match flight.profile.idle_restart {
@@ -496,7 +498,8 @@ impl Sender {
     }
 }
 
-/// Returns the pacing rate: the controller's, or Linux's default, at most `most`.
+/// Returns the pacing rate: the controller's rate, limited to `most`. If `most` is set and the controller sets no rate,
+/// Linux's default rate is used.
 fn pacing_rate(flight: &Flight, recovery: &Recovery, most: Option<BitRate>) -> Option<BitRate> {
     let own = flight.controller.pacing_rate();
     let Some(most) = most else { return own };

@@ -46,13 +46,14 @@ impl WindowUse {
         true
     }
 
-    /// RFC 2861: the largest number of bytes in use during the last RTO; `None` if the window was full.
+    /// Returns the largest number of bytes in use since the window was last full or last reduced (RFC 2861); `None` if
+    /// this was less than one RTO ago.
     pub fn unused_for(&mut self, now: Time, out: u64, rto: Duration) -> Option<u64> {
         self.most_used = self.most_used.max(out);
         (now.saturating_since(self.used_since) >= rto).then_some(self.most_used)
     }
 
-    /// Restarts the RTO after which an underused window shrinks.
+    /// Restarts the period of one RTO after which an underused window shrinks.
     pub fn wait(&mut self, now: Time) {
         self.used_since = now;
     }

@@ -35,7 +35,8 @@ impl Scoreboard {
         self.not_before_newest = self.base;
     }
 
-    /// Makes retransmitted segments count as sent once, because FreeBSD starts each recovery with an empty scoreboard.
+    /// Clears the loss and retransmission marks of retransmitted segments, because FreeBSD starts each recovery with an
+    /// empty scoreboard.
     pub fn settle_retransmissions(&mut self) {
         for (_, number) in std::mem::take(&mut self.retransmitted) {
             let sent = self.get_mut(number);
@@ -51,9 +52,9 @@ impl Scoreboard {
         self.first_open = self.base;
     }
 
-    /// RACK (RFC 8985 section 6.2 step 5): marks each segment as lost that was sent before the newest delivered one, if
-    /// `wait` returns `None` for its send time. `sent_at` and `end` describe the newest one. Returns the longest wait
-    /// of the others.
+    /// RACK (RFC 8985 section 6.2 step 5): checks the segments that were sent before the newest delivered segment,
+    /// which was sent at `sent_at` and ends at `end`. Marks a segment as lost if `wait` returns `None` for its send
+    /// time. Returns the longest wait of the segments that are not marked.
     pub fn mark_lost_by_time(
         &mut self,
         sent_at: Time,
@@ -61,8 +62,8 @@ impl Scoreboard {
         wait: impl Fn(Time) -> Option<lopsided_core::Duration>,
     ) -> Option<lopsided_core::Duration> {
         let before_newest = |sent: &TxRecord| sent.sent_at < sent_at || (sent.sent_at == sent_at && sent.end() < end);
-        // Original transmissions are ordered by send time: the overdue ones come first, and the last one of the others
-        // must wait longest.
+        // Original transmissions are ordered by send time. Overdue segments come first; of the segments that are not
+        // overdue, the last has the longest wait.
         let mut longest = None;
         let mut number = self.first_open.max(self.base);
         while number < self.next_number() {
@@ -129,7 +130,7 @@ impl Scoreboard {
         None
     }
 
-    /// Marks the holes below the highest SACKed byte as lost, except retransmitted ones and those beyond `upto`.
+    /// Marks the holes below the highest SACKed byte as lost, except retransmitted holes and holes beyond `upto`.
     pub fn mark_lost_below_highest_sack(&mut self, upto: u64) {
         let Some(last) = self.sack_ranges.last().copied() else { return };
         self.mark_holes_before(last.first.min(self.locate(upto)));
@@ -146,14 +147,14 @@ impl Scoreboard {
     }
 
     /// FACK: marks holes at least `threshold` segments below the highest SACKed run as lost. The first `least` records
-    /// are marked at any distance. Retransmitted holes and those beyond `upto` stay unmarked.
+    /// are marked at any distance. Retransmitted holes and holes beyond `upto` stay unmarked.
     pub fn mark_lost_by_distance(&mut self, threshold: u32, least: u64, upto: u64) {
         let forward = self.sack_ranges.last().map_or(0, |run| run.next.saturating_sub(u64::from(threshold)));
         self.mark_holes_before(forward.max(self.base + least).min(self.locate(upto)));
     }
 
-    /// FACK: marks a retransmission as lost if it was sent before the highest SACKed segment. Nothing is marked if that
-    /// segment was itself retransmitted.
+    /// FACK: marks a retransmission as lost if it was sent before the highest SACKed segment. Marks nothing if the
+    /// highest SACKed segment was itself retransmitted.
     pub fn mark_lost_retransmissions(&mut self) {
         let Some(run) = self.sack_ranges.last() else { return };
         let highest = *self.get(run.next - 1);
@@ -185,7 +186,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks all holes before the record `limit` as lost, except retransmitted ones.
+    /// Marks all holes before the record `limit` as lost, except retransmitted holes.
     fn mark_holes_before(&mut self, limit: u64) {
         let mut number = self.first_open.max(self.base);
         while number < limit {
@@ -211,8 +212,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks all segments as lost after a timeout, except SACKed ones and those that `spare` exempts by send time. The
-    /// first segment is always marked.
+    /// Marks all segments as lost after a timeout, except SACKed segments and segments for whose send time `spare`
+    /// returns true. The first segment is always marked.
     pub fn mark_all_lost(&mut self, forget_sack: bool, spare: impl Fn(Time) -> bool) {
         // RFC 2018, section 8: a receiver may discard SACKed data, so its SACK information is no longer valid.
         if forget_sack {
@@ -227,7 +228,7 @@ impl Scoreboard {
         for number in self.base..self.next_number() {
             let sent = self.get(number);
             // tcp_timeout_mark_lost: the first segment is always lost, because its timer expired. RACK may spare later
-            // ones.
+            // segments.
             if sent.is_sacked() || (number != self.base && spare(sent.sent_at)) {
                 continue;
             }
@@ -235,7 +236,8 @@ impl Scoreboard {
         }
     }
 
-    /// Marks a segment as lost. If it was retransmitted, its retransmission is marked as lost.
+    /// Marks a segment as lost. If a retransmission of the segment is outstanding, the retransmission counts as lost
+    /// too.
     pub(super) fn mark_lost(&mut self, number: u64) {
         let before = self.total_lost;
         let sent = self.get_mut(number);

@@ -1,6 +1,7 @@
 //! Splits outstanding segments that exceed a new path MTU, so that each is retransmitted in several pieces.
 //!
-//! Linux counts segments, so each piece is padded to a full segment in the congestion window.
+//! Linux counts segments, so each piece uses the space of a full segment in the congestion window. The space that
+//! exceeds the length of the piece is called padding.
 
 use super::sack_ranges::{SackRange, SackRanges};
 use super::{Scoreboard, TxRecord};
@@ -15,7 +16,7 @@ impl Scoreboard {
         for sent in &self.ring {
             places.push(self.base + ring.len() as u64);
             let mut start = sent.start();
-            // SACKed data is never sent again, so it need not be cut.
+            // SACKed data is never sent again, so it is not split.
             if sent.is_sacked() {
                 ring.push_back(*sent);
                 continue;
@@ -54,7 +55,7 @@ impl Scoreboard {
         (self.retrans_bytes, self.retrans_out) = again;
         (self.pending, self.retransmitted, self.padding) = (pending, retransmitted, padding);
         self.keeps_marks = true;
-        // The numbers of the records have changed, so loss detection must start from the first one again.
+        // The record numbers have changed, so loss detection must start again at the first record.
         self.first_open = self.base;
         self.not_before_newest = self.base;
     }

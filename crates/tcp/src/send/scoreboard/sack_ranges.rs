@@ -89,8 +89,8 @@ impl SackRanges {
         }
     }
 
-    /// Removes the runs, and the part of a run, below the acknowledged offset `una`. `base` is the number of the first
-    /// remaining record.
+    /// Removes everything below the acknowledged offset `una`: whole runs, and the beginning of a run that contains
+    /// `una`. `base` is the number of the first remaining record.
     pub fn cut(&mut self, una: u64, base: u64) {
         while let Some(run) = self.0.front_mut() {
             if run.end > una {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 /// Values in ascending order, without duplicates.
 ///
-/// A change at either end takes constant time, which is the usual case: marks are set and removed in stream order. A
-/// change in the middle moves the shorter side of the list. The list has less overhead than a tree if it is short.
+/// Marks are usually set and removed in stream order, so most changes are at an end of the list and take constant time.
+/// A change in the middle moves the shorter side of the list. A short list has less overhead than a tree.
 #[derive(Debug)]
 pub(super) struct Sorted<T>(VecDeque<T>);
 
@@ -48,7 +48,7 @@ impl<T: Copy + Ord> Sorted<T> {
         }
     }
 
-    /// Removes a value if it is in the list.
+    /// Removes `value` if the list contains it.
     pub fn remove(&mut self, value: T) {
         if self.0.front() == Some(&value) {
             self.0.pop_front();
