@@ -432,8 +432,8 @@ impl Connection {
         }
     }
 
-    /// Handles a change of the CE mark (DCTCP): older data gets a separate ACK (RFC 8257 section 3.2), and the new data is
-    /// acknowledged at once (Linux's dctcp_ece_ack_update).
+    /// Handles a change of the CE mark (DCTCP). Data that arrived before the change gets a separate ACK (RFC 8257
+    /// section 3.2). The new data is acknowledged at once (Linux's dctcp_ece_ack_update).
     fn note_mark(&mut self, now: Time, marked: bool) {
         if marked != self.ecn.echo() {
             if self.acks.is_pending() {

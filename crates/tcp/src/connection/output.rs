@@ -292,8 +292,8 @@ impl Connection {
         (self.mss() + self.limits.reserved).saturating_sub(len)
     }
 
-    /// Returns the accurate-ECN option that fits into a segment next to `blocks` SACK blocks; `None` if none fits.
-    /// `space` is the space in bytes for all options except timestamps.
+    /// Fits the accurate-ECN option and up to `blocks` SACK blocks into a segment with `space` bytes for options other
+    /// than timestamps. Returns `None` if the segment carries no accurate-ECN option.
     fn fit_ecn_option(&self, space: u32, blocks: usize) -> Option<OptionFit> {
         let sack = sack_len(blocks);
         let timestamps = if self.options.timestamps { 12 } else { 0 };

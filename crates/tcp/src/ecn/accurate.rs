@@ -1,22 +1,24 @@
-//! Accurate ECN feedback (RFC 9768): the counters at both ends, and the 3-bit field and the option that carry them. The
-//! rules are those of Linux 7.0 where the RFC leaves a choice.
+//! Accurate ECN feedback (RFC 9768): the counters at both ends, and the 3-bit field and the option that carry the
+//! counters. If the RFC permits several rules, this file follows Linux 7.0.
 //!
 //! The receiver counts CE-marked packets, and bytes of data by codepoint. Each segment carries the last three bits of
 //! the packet count and, if space permits, an option with the byte counts.
 //!
-//! If one ACK covers more than seven segments, the three bits may have wrapped. The sender then uses the byte counts,
-//! or assumes the largest possible number of marks (section 3.2.2.5.2), unless the ACKs are thinned.
+//! If one ACK covers more than seven segments, the three bits may have wrapped. The sender then uses the byte counts.
+//! Without byte counts, the sender assumes the largest possible number of marks (section 3.2.2.5.2), unless the ACKs
+//! are thinned.
 
 use super::feedback::{ace_of, flags_of, handshake_ace};
 use lopsided_core::Ecn;
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, Flags, TcpHeader};
 
-/// Initial value of the packet counts on the wire (section 3.2.1). A field that a middlebox has cleared can thus be
-/// detected.
+/// Initial value of the packet counts on the wire (section 3.2.1). The value is not 0, so that a field that a middlebox
+/// has cleared can be detected.
 const FIRST_COUNT: u8 = 5;
 /// Initial values of the byte counts of ECT(0), ECT(1) and CE on the wire.
 const FIRST_OCTETS: [u32; 3] = [1, 1, 0];
-/// Marked packets per ACK (Linux's TCP_ACCECN_ACE_MAX_DELTA). Two more marks could wrap the field.
+/// Number of marked packets after which an ACK is sent at once (Linux's TCP_ACCECN_ACE_MAX_DELTA). Two more marks could
+/// wrap the field.
 const MARKS_PER_ACK: u32 = 6;
 /// The field cannot wrap if an ACK covers at most this number of segments.
 const MOST_UNAMBIGUOUS: u64 = 7;
@@ -29,7 +31,7 @@ const THINNED_ACK: u64 = 4;
 /// Bytes of data by codepoint: ECT(0), ECT(1), CE. On the wire they are modulo 2^24.
 type Octets = [u32; 3];
 
-/// The index of a codepoint in [`Octets`]; `None` for not-ECT, whose bytes are not counted.
+/// Returns the index of a codepoint in [`Octets`]; `None` for not-ECT, whose bytes are not counted.
 fn place_of(ecn: Ecn) -> Option<usize> {
     match ecn {
         Ecn::NotEct => None,
@@ -60,7 +62,7 @@ pub(crate) struct AccEcnReceiver {
     handshake: Option<u8>,
     /// Number of counters that the next option needs for all bytes since the last option.
     least_counters: u32,
-    /// True if the peer has sent the option. This end then sends it too (section 3.2.3.2.1).
+    /// True if the peer has sent the option. This end then also sends the option (section 3.2.3.2.1).
     pub peer_sends_option: bool,
     /// True if ACKs with the option do not arrive (section 3.2.3.2.2).
     option_is_lost: bool,
@@ -68,7 +70,7 @@ pub(crate) struct AccEcnReceiver {
     dsack_with_option: Option<u64>,
 }
 
-/// Number of counters in the next segment's option, and of SACK blocks next to it.
+/// Number of counters in the option of the next segment, and number of SACK blocks in the same segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OptionFit {
     pub counters: u32,
@@ -114,7 +116,7 @@ impl AccEcnReceiver {
         changed || self.marks_since_ack >= MARKS_PER_ACK
     }
 
-    /// The ACE bits of the next segment.
+    /// Returns the ACE bits of the next segment.
     pub fn flags(&mut self) -> Flags {
         self.marks_since_ack = 0;
         let count = FIRST_COUNT.wrapping_add(self.packets as u8);
@@ -127,10 +129,10 @@ impl AccEcnReceiver {
     }
 
     /// Fits the option into `room` bytes of header space, next to `sack_blocks` SACK blocks. Returns `None` if the
-    /// segment has no option.
+    /// segment carries no option.
     ///
-    /// The option carries at least the changed counters. SACK blocks make room for them, down to two blocks (Linux's
-    /// tcp_options_fit_accecn).
+    /// The option carries at least the changed counters. If they do not fit, SACK blocks are omitted until two blocks
+    /// are left (Linux's tcp_options_fit_accecn).
     pub fn fit_option(&self, mut room: u32, mut sack_blocks: usize) -> Option<OptionFit> {
         if !self.peer_sends_option || self.option_is_lost {
             return None;
@@ -149,19 +151,19 @@ impl AccEcnReceiver {
         }
     }
 
-    /// The option with the first `counters` counters. The order is that of Linux: ECT(1), CE, ECT(0).
+    /// Returns the option with the first `counters` counters. The order is that of Linux: ECT(1), CE, ECT(0).
     pub fn option(&mut self, counters: u32) -> AccEcnOption {
         self.least_counters = 0;
         option_of(self.octets, counters)
     }
 
-    /// Records that a segment was sent, with or without the option. `dsack` is the start of its DSACK block.
+    /// Records that a segment was sent, with or without the option. `dsack` is the start of the segment's DSACK block.
     pub fn note_sent(&mut self, with_option: bool, dsack: Option<u64>) {
         self.dsack_with_option = dsack.filter(|_| with_option);
     }
 
-    /// Records that data at `start` arrived again. If the last ACK reported this duplicate with the option, the path
-    /// probably drops the option, so it is no longer sent (Linux's tcp_rcv_spurious_retrans).
+    /// Records that data at `start` arrived again. If the last ACK reported this duplicate and carried the option, the
+    /// path probably drops ACKs with the option, so this end stops sending it (Linux's tcp_rcv_spurious_retrans).
     pub fn note_duplicate(&mut self, start: i64) {
         self.option_is_lost |= self.dsack_with_option.is_some_and(|dsack| dsack as i64 == start);
     }
@@ -173,7 +175,7 @@ fn option_of(octets: Octets, counters: u32) -> AccEcnOption {
     AccEcnOption::new(AccEcnOrder::Ect1First, &all[..counters as usize])
 }
 
-/// The option of a SYN-ACK: no data has arrived yet.
+/// Returns the option of a SYN-ACK, which is sent before any data has arrived.
 pub(crate) fn first_option() -> AccEcnOption {
     option_of([0; 3], 3)
 }
@@ -198,7 +200,7 @@ impl<'a> AceFeedback<'a> {
     }
 }
 
-/// The data that an ACK delivered. The interpretation of the ACK's counters depends on it.
+/// The data that an ACK delivered. The interpretation of the ACK's counters depends on the amount of this data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewlyDelivered {
     /// Newly delivered bytes.
@@ -216,7 +218,8 @@ pub(crate) struct AccEcnSender {
     packets: u64,
     /// Bytes by codepoint, as reported by the option or estimated from delivered bytes.
     octets: Octets,
-    /// The codepoint whose bytes last grew alone. ACKs without the option add their bytes to it.
+    /// The codepoint whose byte count was the only count that grew in the last option. The bytes that ACKs without the
+    /// option deliver are added to this count.
     growing: Option<usize>,
     /// Mean number of segments per ACK, in units of 1/64; 0 before the first ACK.
     acked: u64,
@@ -240,7 +243,7 @@ impl AccEcnSender {
         self.octets
     }
 
-    /// Returns how many packets an ACK newly reports as marked. The caller ignores ACKs that may be old.
+    /// Returns the number of packets that an ACK newly reports as marked. The caller ignores ACKs that may be old.
     pub fn newly_marked(&mut self, counts: AceFeedback<'_>, delivery: NewlyDelivered) -> u64 {
         let marked_before = self.octets[CE];
         let octets_are_known = self.take_option(counts.option, delivery.octets);
@@ -253,8 +256,8 @@ impl AccEcnSender {
         marked
     }
 
-    /// Stores the peer's byte counts. Returns true if they show unambiguously which codepoint the newly delivered bytes
-    /// had.
+    /// Stores the peer's byte counts. Returns true if the byte counts show unambiguously which codepoint the newly
+    /// delivered bytes had.
     fn take_option(&mut self, option: Option<&AccEcnOption>, delivered: u64) -> bool {
         let expected = self.growing;
         let Some(option) = option else {
@@ -364,7 +367,7 @@ mod tests {
 
     #[test]
     fn an_option_decides_whether_the_field_wrapped() {
-        // The second ACK covers 10 segments; its option says how many bytes were marked.
+        // The second ACK covers 10 segments; its option reports the number of marked bytes.
         for (marked, field, packets) in [(0, 5, 0), (1, 6, 1), (8, 5, 8), (10, 7, 10)] {
             let mut sender = AccEcnSender::default();
             assert_eq!(sender.newly_marked(feedback(5, Some(&reported(1, 0))), delivery(1)), 0);
@@ -415,7 +418,7 @@ mod tests {
         assert_eq!(received.fit_option(4, 3), None, "nothing has changed");
         received.take(Ecn::Ect1, 100);
         received.take(Ecn::Ce, 100);
-        assert_eq!(received.fit_option(0, 3), fit(2, 2), "one SACK block makes way");
+        assert_eq!(received.fit_option(0, 3), fit(2, 2), "one SACK block is omitted");
         received.take(Ecn::Ect0, 100);
         assert_eq!(received.fit_option(0, 3), None, "two SACK blocks stay");
         let all = received.option(3);

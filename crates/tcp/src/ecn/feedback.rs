@@ -1,4 +1,4 @@
-//! The kinds of ECN feedback, and their header bits.
+//! The kinds of ECN feedback, and the header bits that carry the feedback.
 
 use lopsided_core::Ecn;
 use lopsided_core::packet::Flags;
@@ -16,17 +16,17 @@ pub enum Feedback {
     Accurate,
 }
 
-/// The bits AE, CWR and ECE as a 3-bit number (the ACE field).
+/// Returns the bits AE, CWR and ECE as a 3-bit number (the ACE field).
 pub(crate) fn ace_of(flags: Flags) -> u8 {
     (flags.0 >> 6) as u8 & 7
 }
 
-/// The flags AE, CWR and ECE for a 3-bit number.
+/// Converts a 3-bit number (the ACE field) to the flags AE, CWR and ECE.
 pub(crate) fn flags_of(ace: u8) -> Flags {
     Flags(u16::from(ace & 7) << 6)
 }
 
-/// The ACE field for the ECN field of a SYN or SYN-ACK (RFC 9768 tables 2 and 3).
+/// Returns the ACE field that reports the ECN field of a SYN or SYN-ACK (RFC 9768 tables 2 and 3).
 pub(crate) fn handshake_ace(arrived: Ecn) -> u8 {
     match arrived {
         Ecn::NotEct => 0b010,

@@ -98,24 +98,26 @@ impl EcnState {
         matches!(self.feedback, Feedback::Classic | Feedback::DctcpEcho)
     }
 
-    /// ECN field of a segment. Retransmissions and ACKs (no `new_data`) are ECN-capable only with accurate ECN or DCTCP
-    /// (RFC 3168 sections 6.1.4 and 6.1.5; Linux's tcp_ecn_send).
+    /// Returns the ECN field of a segment. Retransmissions and ACKs (no `new_data`) are ECN-capable only with accurate
+    /// ECN or DCTCP (RFC 3168 sections 6.1.4 and 6.1.5; Linux's tcp_ecn_send).
     #[inline]
     pub fn codepoint(&self, new_data: bool) -> Ecn {
         let always = matches!(self.feedback, Feedback::Accurate | Feedback::DctcpEcho);
         if new_data || always { self.codepoint } else { Ecn::NotEct }
     }
 
-    /// ECN field of a SYN or SYN-ACK. DCTCP's are ECN-capable even if they carry no ECN bits, because a queue with a low
-    /// marking threshold would drop other packets (RFC 8257 section 3.5, Linux's tcp_ecn_send_syn).
+    /// Returns the ECN field of a SYN or SYN-ACK. With DCTCP, these segments are ECN-capable even if they carry no ECN
+    /// bits: a queue with a low marking threshold would drop packets that are not ECN-capable (RFC 8257 section 3.5,
+    /// Linux's tcp_ecn_send_syn).
     pub fn handshake_codepoint(&self) -> Ecn {
         if self.offer.needs_classic() { Ecn::Ect0 } else { Ecn::NotEct }
     }
 
     // The handshake.
 
-    /// Returns the ECN bits of a SYN that was sent `retries` times before. A retransmitted SYN does not request classic
-    /// ECN (RFC 3168 section 6.1.1.1), and requests accurate ECN once more (RFC 9768 section 3.1.4.1).
+    /// Returns the ECN bits of a SYN after `retries` timeouts. No retransmitted SYN requests classic ECN (RFC 3168
+    /// section 6.1.1.1), and only the first requests accurate ECN (RFC 9768 section 3.1.4.1). Without the fallback, all
+    /// SYNs carry the same bits.
     pub fn syn_flags(&self, retries: u32) -> Flags {
         match (self.offer.asks, self.offer.accurate, retries) {
             (true, true, _) if retries <= 1 || !self.offer.fallback => ASKS_ACCURATE,
@@ -124,8 +126,8 @@ impl EcnState {
         }
     }
 
-    /// The ECN bits of a SYN-ACK (Linux's tcp_ecn_make_synack); none from the third SYN-ACK on (RFC 9768 section
-    /// 3.1.4.2). `timeouts` excludes the timeout that caused this SYN-ACK.
+    /// Returns the ECN bits of a SYN-ACK (Linux's tcp_ecn_make_synack). With accurate ECN, the third SYN-ACK and later
+    /// ones carry no ECN bits (RFC 9768 section 3.1.4.2). `timeouts` excludes the timeout that caused this SYN-ACK.
     pub fn syn_ack_flags(&self, timeouts: u32) -> Flags {
         match (self.feedback, &self.accurate) {
             (Feedback::None, _) => Flags::NONE,
@@ -135,16 +137,17 @@ impl EcnState {
         }
     }
 
-    /// Records that a SYN-ACK was retransmitted `resent` times. After one without ECN bits, this end only gives
-    /// feedback.
+    /// Records that a SYN-ACK was retransmitted `resent` times. After a SYN-ACK without ECN bits, this end still sends
+    /// feedback, but no ECN-capable segments.
     pub fn note_syn_ack_resent(&mut self, resent: u32) {
         if resent > 1 && self.is_accurate() {
             self.codepoint = Ecn::NotEct;
         }
     }
 
-    /// Processes a SYN that arrives again before the ACK of the SYN-ACK. The next SYN-ACK reports its ECN field. If it
-    /// no longer requests ECN, this end sends no more ECN-capable segments (RFC 9768 section 3.1.5).
+    /// Processes a repeated SYN that arrives before the ACK of the SYN-ACK. The next SYN-ACK reports the ECN field of
+    /// the repeated SYN. If the repeated SYN does not request ECN, this end sends no ECN-capable segments (RFC 9768
+    /// section 3.1.5).
     pub fn on_repeated_syn(&mut self, syn: &TcpHeader, arrived: Ecn) {
         if let Some(received) = &mut self.accurate {
             received.syn_arrived_as = arrived;
@@ -158,7 +161,7 @@ impl EcnState {
     pub fn agree_with_syn(&mut self, syn: &TcpHeader, arrived: Ecn) {
         match ace_of(syn.flags) {
             0b000 => {}
-            // RFC 9768 section 3.1.3: an unknown combination of bits requests accurate ECN or a successor of it.
+            // RFC 9768 section 3.1.3: an unknown combination of bits requests accurate ECN or its successor.
             asked if asked != ace_of(ASKS_CLASSIC) && self.offer.accurate => self.agree_on_accurate(arrived),
             // An ECN-capable SYN is from a peer with DCTCP, which would misread the echo of RFC 3168
             // (tcp_ecn_create_request).
@@ -189,8 +192,8 @@ impl EcnState {
                     received.answer_handshake(arrived);
                 }
                 self.note_peer_option(syn_ack);
-                // The SYN was sent as not-ECT, so any other report means that the path changed its IP field. 0b101 is
-                // reserved and counts as unchanged.
+                // The SYN was sent as not-ECT. If the peer reports a different codepoint, the path has changed the ECN
+                // field of the SYN. 0b101 is reserved and counts as unchanged.
                 if self.offer.fallback && !matches!(answer, 0b010 | 0b101) {
                     self.codepoint = Ecn::NotEct;
                 }
@@ -236,7 +239,7 @@ impl EcnState {
 
     // Arriving segments.
 
-    /// Counts a segment with `len` bytes for accurate feedback. Returns true if its data must be acknowledged at once.
+    /// Counts a segment with `len` bytes for accurate feedback. Returns true if the data must be acknowledged at once.
     pub fn count(&mut self, header: &TcpHeader, len: u32, arrived: Ecn) -> bool {
         self.note_peer_option(header);
         let Some(received) = &mut self.accurate else { return false };
@@ -250,8 +253,8 @@ impl EcnState {
         at_once
     }
 
-    /// Processes arriving data for RFC 3168 feedback. Returns whether the segment carries CWR, and for marked data
-    /// whether the mark is the first since the last CWR.
+    /// Processes arriving data for RFC 3168 feedback. The first result is true if the segment carries CWR. The second
+    /// is `None` for unmarked data; for marked data it is true if the mark is the first mark since the last CWR.
     pub fn on_classic_data(&mut self, flags: Flags, arrived: Ecn) -> (bool, Option<bool>) {
         let reduced = flags.has(Flags::CWR);
         let echoed = self.echo && !reduced;
@@ -291,7 +294,8 @@ impl EcnState {
         Some((counters.map(|counters| received.option(counters)), received.flags()))
     }
 
-    /// The accurate-ECN option of the first SYN-ACK.
+    /// Returns the accurate-ECN option of the first SYN-ACK; `None` if the option is off or accurate ECN is not
+    /// negotiated.
     pub fn option_for_syn_ack(&self) -> Option<AccEcnOption> {
         self.accurate.as_ref().filter(|_| self.offer.option).map(|_| first_option())
     }

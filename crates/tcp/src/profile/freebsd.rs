@@ -11,11 +11,11 @@ impl Profile {
     /// FreeBSD 7.2, the operating system of the hosts in merritt2010.
     ///
     /// The initial window is that of RFC 3390, and the window grows by one step per ACK. Duplicate ACKs start SACK
-    /// recovery. With its window updates, the receiver sends two ACKs per three segments. The RTO is at least 30 ms
+    /// recovery. Because of window updates, the receiver sends two ACKs per three segments. The RTO is at least 30 ms
     /// plus 200 ms of slop. Buffers grow to 256 KiB.
     ///
     /// docs/fidelity/freebsd.md compares this profile with FreeBSD's own TCP on a line of 2400/196 kbit/s. The
-    /// "inflight" limiter is left out, because the thesis disabled it.
+    /// "inflight" limiter is not implemented, because the thesis disabled it.
     pub fn freebsd_7() -> Profile {
         Profile {
             name: "freebsd-7",

@@ -101,8 +101,10 @@ impl Profile {
     /// Linux 6.12 as in Debian 13, with HZ=250. In bulk and short transfers it behaves like 6.1 except for the fields
     /// below; loss detection, recovery and congestion controls are unchanged.
     ///
-    /// Left out: receivers that run out of memory; segments that SACK blocks have split, which Linux 6.12 merges with
-    /// later data; and ACKs that are merged while a process holds the socket (`tcp_backlog_ack_defer`).
+    /// Not implemented:
+    /// - Receivers that run out of memory.
+    /// - Segments that SACK blocks have split, which Linux 6.12 merges with later data.
+    /// - ACKs that are merged while a process holds the socket (`tcp_backlog_ack_defer`).
     pub fn linux_6_12() -> Profile {
         let linux = Profile::linux_6_1();
         Profile {

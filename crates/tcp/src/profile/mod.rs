@@ -48,8 +48,8 @@ pub struct Profile {
     /// Slow-start threshold that the host has saved for this destination, at least two segments (FreeBSD's
     /// `tcp_hostcache`; Linux's metrics without `tcp_no_ssthresh_metrics_save`).
     pub remembered_threshold: Option<Bytes>,
-    /// Smoothed RTT that the host has saved for this destination. It sets the first RTO if it exceeds the handshake's
-    /// RTT (Linux's `tcp_init_metrics`).
+    /// Smoothed RTT that the host has saved for this destination. The first RTO is computed from this RTT if it exceeds
+    /// the RTT of the handshake (Linux's `tcp_init_metrics`).
     pub remembered_rtt: Option<Duration>,
     /// The path metrics that the host saves when a connection ends.
     pub metrics_save: MetricsSave,
@@ -69,14 +69,15 @@ pub struct Profile {
     pub window_scaling: bool,
     /// The ECN mode.
     pub ecn: EcnRule,
-    /// True if ECN is given up after lost SYNs, or if the path changes the ECN field of a SYN or SYN-ACK (Linux's
-    /// tcp_ecn_fallback).
+    /// True if the connection does without ECN after SYNs were lost, or after the path has changed the ECN field of a
+    /// SYN or SYN-ACK (Linux's tcp_ecn_fallback).
     pub ecn_fallback: bool,
     /// True if each segment of a connection with accurate ECN carries the byte counts, if they fit and the peer sends
     /// them too. True and false are the values 2 and 0 of Linux's tcp_ecn_option.
     pub ecn_option: bool,
-    /// If true, ACKs for more than seven segments without the option are taken as thinned (Linux 7.0). If false, they
-    /// count the largest possible number of marks (Linux 6.18).
+    /// Interpretation of an ACK of more than 7 segments without the option. If true, and if ACKs cover more than 4
+    /// segments on average, the smallest possible number of marks is counted (Linux 7.0). Otherwise the largest
+    /// possible number is counted (Linux 6.18).
     pub ecn_expects_thinning: bool,
     /// True if Reno and CUBIC reduce the window less for a mark than for a loss (RFC 8511).
     pub abe: bool,
@@ -84,7 +85,7 @@ pub struct Profile {
     pub ack: AckSettings,
     /// When this end notifies the peer of a larger window.
     pub window_update: WindowUpdate,
-    /// Maximum number of full segments stored out of order; further ones are dropped (FreeBSD's
+    /// Maximum number of full segments that are stored out of order; further segments are dropped (FreeBSD's
     /// `net.inet.tcp.reass.maxqlen`, 48 before version 9). `None` for no limit.
     pub reassembly_limit: Option<u32>,
     /// Expected loss of the channel before the receiver, from 0 to 1. The receiver acknowledges missing data up to this
@@ -94,7 +95,7 @@ pub struct Profile {
     pub placeholder_margin: u32,
     /// The computation of the retransmission timeout.
     pub rto: RtoRule,
-    /// True if the handshake gives the first RTT sample (RFC 6298). False in ns-2, whose one-way agents have no
+    /// True if the handshake provides the first RTT sample (RFC 6298). False in ns-2, whose one-way agents have no
     /// handshake.
     pub handshake_sample: bool,
     /// The clock of the stack's timers.
@@ -105,13 +106,14 @@ pub struct Profile {
     pub dup_threshold: u32,
     /// How a sender without SACK reacts to a partial ACK.
     pub fast_recovery: FastRecovery,
-    /// Maximum number of segments in a burst; 0 for no limit. The rest is spread over the RTT (balakrishnan1999 section
-    /// 8.3).
+    /// Maximum number of segments in a burst; 0 for no limit. The bursts of a window are spread over the RTT
+    /// (balakrishnan1999 section 8.3).
     pub max_burst: u32,
-    /// Later bursts are sent at multiples of this time, as by 4.4BSD's callouts. Zero: at any time.
+    /// Delayed bursts are sent at multiples of this time, as by 4.4BSD's callouts. If zero, bursts may be sent at any
+    /// time.
     pub burst_tick: Duration,
-    /// True if an ACK that a filter marked makes the sender retransmit its first segment at once (balakrishnan1999
-    /// section 6.3).
+    /// True if the sender retransmits its first unacknowledged segment at once when an ACK arrives that an ACK filter
+    /// has marked (balakrishnan1999 section 6.3).
     pub marked_retransmit: bool,
     /// How duplicate ACKs are counted.
     pub duplicates: DuplicateCount,
@@ -119,7 +121,8 @@ pub struct Profile {
     pub limited_transmit: bool,
     /// How the window shrinks during a recovery.
     pub cwnd_reduction: CwndReduction,
-    /// True if a loss halves the peer's window when that is smaller than the congestion window (4.4BSD).
+    /// True if a loss sets the threshold to half of the peer's window, if the peer's window is smaller than the
+    /// congestion window (4.4BSD).
     pub threshold_heeds_peer: bool,
     /// True if the sender sends a tail loss probe (RFC 8985 section 7).
     pub tlp: bool,
@@ -138,8 +141,8 @@ pub struct Profile {
     pub fin_beyond_cwnd: bool,
     /// True if the FIN counts against the peer's window (Linux).
     pub fin_uses_window: bool,
-    /// Number of SYN timeouts without backoff (Linux's `tcp_syn_linear_timeouts`). They are added to the number of
-    /// retries.
+    /// Number of SYN timeouts without backoff (Linux's `tcp_syn_linear_timeouts`). This number is added to the maximum
+    /// number of retries.
     pub syn_linear_timeouts: u32,
     /// True if an out-of-order segment also updates the estimated size of full segments.
     pub measures_held: bool,
@@ -151,7 +154,8 @@ pub struct Profile {
     pub cwnd_validation: bool,
     /// True for 4.4BSD's header prediction: a predicted ACK does not grow a window that reaches the peer's window.
     pub fast_path: bool,
-    /// True if an ACK of data never sent is answered with an ACK (RFC 9293 section 3.10.7.4). Linux drops it.
+    /// True if a segment that acknowledges data never sent is answered with an ACK (RFC 9293 section 3.10.7.4). Linux
+    /// drops such a segment.
     pub answers_unsent_ack: bool,
     /// True if each ACK without data repeats an unacknowledged FIN. 4.4BSD's `tcp_output` derives the flags from the
     /// state.
@@ -167,7 +171,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Returns the profile with this name; `None` if no profile has it.
+    /// Returns the profile with this name; `None` if no profile has this name.
     pub fn named(name: &str) -> Option<Profile> {
         match name {
             "linux-6.1" => Some(Profile::linux_6_1()),
@@ -181,7 +185,7 @@ impl Profile {
         }
     }
 
-    /// The settings of the acknowledgement policy, including the maximum delay that the minimum RTO implies
+    /// Returns the settings of the acknowledgement policy. The minimum RTO may limit the maximum delay of an ACK
     /// (`tcp_delack_max`).
     pub(crate) fn ack_settings(&self) -> AckSettings {
         let max_delay = match (self.ack.below_min_rto, self.ack.grain) {
@@ -194,7 +198,7 @@ impl Profile {
         AckSettings { max_delay, ..self.ack }
     }
 
-    /// Initial window in bytes for this segment size (RFC 3390 section 1, RFC 6928 section 2).
+    /// Returns the initial window in bytes for the segment size `mss` (RFC 3390 section 1, RFC 6928 section 2).
     pub fn initial_window(&self, mss: Bytes) -> Bytes {
         let window = Bytes::new(u64::from(self.initial_window_segments) * mss.get());
         match self.initial_window_cap {

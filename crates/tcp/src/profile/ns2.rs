@@ -11,8 +11,8 @@ impl Profile {
     /// measured in ticks of 100 ms, and the RTO is at least 200 ms. The receive buffer of 100 kB corresponds to ns-2's
     /// window parameter.
     ///
-    /// Deviations: this profile has a handshake, which gives no RTT sample: the first RTO is 6 s. Sequence numbers
-    /// count bytes.
+    /// Deviations: this profile has a handshake, which provides no RTT sample, so the first RTO is 6 s. Sequence
+    /// numbers count bytes.
     pub fn ns2_reno() -> Profile {
         Profile {
             name: "ns2-reno",

@@ -18,10 +18,10 @@ pub enum MetricsSave {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WindowUpdate {
-    /// If less than a segment of the advertised window was left (RFC 9293 section 3.8.6.2.2).
+    /// If less than one segment of the advertised window was left (RFC 9293 section 3.8.6.2.2).
     NearlyClosed,
-    /// If the right edge can move by two segments or half of the buffer (4.4BSD; TCP/IP Illustrated volume 2, section
-    /// 26.3).
+    /// If the right edge of the window can move by two segments or by half of the buffer (4.4BSD; TCP/IP Illustrated
+    /// volume 2, section 26.3).
     TwoSegments,
 }
 
@@ -77,7 +77,7 @@ pub enum ByteCounting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IdleRestart {
-    /// Unchanged.
+    /// The window does not change.
     Never,
     /// The window becomes the initial window (RFC 5681 section 4.1). The idle period starts when a segment last arrived
     /// (4.4BSD).
@@ -90,9 +90,9 @@ pub enum IdleRestart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Nagle {
-    /// While any data is outstanding (RFC 9293 section 3.7.4).
+    /// The segment waits while any data is outstanding (RFC 9293 section 3.7.4).
     BehindAny,
-    /// While a short segment is outstanding (draft-minshall-nagle; Linux).
+    /// The segment waits while another short segment is outstanding (draft-minshall-nagle; Linux).
     BehindShort,
 }
 
@@ -109,7 +109,7 @@ pub enum PushRule {
 /// The acknowledgement policy of a receiver and its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AckSettings {
-    /// One of [`ack_policies`](crate::ack_policies).
+    /// Name of the policy, one of [`ack_policies`](crate::ack_policies).
     pub policy: &'static str,
     /// Number of segments per ACK, for policies that count segments (RFC 5681 section 4.2).
     pub segments: u32,
@@ -123,8 +123,8 @@ pub struct AckSettings {
     pub below_min_rto: bool,
     /// Linux: maximum number of quick ACKs that are granted at once.
     pub quick_acks: u32,
-    /// Linux: interval of compressed duplicate ACKs. Compression begins after three consecutive duplicate ACKs; zero
-    /// disables it.
+    /// Linux: interval of compressed duplicate ACKs. Compression begins after three consecutive duplicate ACKs. Zero
+    /// disables compression.
     pub compress: Duration,
     /// Linux: maximum lateness of the timer of a compressed ACK.
     pub compress_slack: Duration,
@@ -132,24 +132,25 @@ pub struct AckSettings {
     pub grain: TimerGrain,
     /// True if a full segment with PSH is acknowledged when the application reads it (Linux since 6.1.57).
     pub heeds_push: bool,
-    /// Number of ACKs per RTT, for policies that send a fixed number.
+    /// Number of ACKs per RTT, for policies that send a fixed number of ACKs per RTT.
     pub acks_per_rtt: u32,
     /// Maximum number of segments per ACK, for policies that adapt to the sender's window.
     pub max_delack: u32,
     /// Minimum number of ACKs per window, for policies that adapt to the sender's window.
     pub min_acks_per_window: u32,
-    /// ACK congestion control: after this number of out-of-order segments, duplicate ACKs ask the sender to retransmit;
+    /// ACK congestion control: after this number of out-of-order segments, duplicate ACKs request a retransmission.
     /// 0 for never.
     pub mark_duplicates: u32,
-    /// True if immediate ACKs are sent before the application reads, so that they advertise a smaller window (4.4BSD).
+    /// True if immediate ACKs are sent before the application reads the new data, which reduces the advertised window
+    /// (4.4BSD).
     pub before_read: bool,
 }
 
-/// Linux's maximum RTO (TCP_RTO_MAX). Delayed-ACK timeouts are so much shorter that this maximum never applies to them.
+/// Linux's maximum RTO (TCP_RTO_MAX). Delayed-ACK timeouts never become this long, so the value means no limit.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 impl AckSettings {
-    /// Delayed ACKs: one for every second segment, or one after `timeout`.
+    /// Returns the settings of delayed ACKs: an ACK is sent for every second segment, or after `timeout`.
     pub const fn delayed(timeout: Duration) -> AckSettings {
         AckSettings {
             policy: "delayed",
@@ -186,8 +187,8 @@ pub enum RtoRule {
         /// The RTO before the first sample.
         initial: Duration,
     },
-    /// Jacobson's integer arithmetic (Congestion Avoidance and Control, SIGCOMM 1988, appendix A). Units: whole ticks,
-    /// SRTT in 1/8 tick, deviation in 1/4 tick.
+    /// Jacobson's integer arithmetic (Congestion Avoidance and Control, SIGCOMM 1988, appendix A). RTTs are measured in
+    /// whole ticks. SRTT is stored in 1/8 tick, and the mean deviation in 1/4 tick.
     Ticks {
         /// The tick of the coarse clock.
         tick: Duration,
@@ -254,7 +255,7 @@ impl RtoRule {
         }
     }
 
-    /// Returns the same rule with another minimum.
+    /// Returns the same rule with the minimum `min`.
     #[must_use]
     pub fn with_min(self, min: Duration) -> RtoRule {
         match self {
@@ -280,12 +281,12 @@ pub enum TickSamples {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimerGrain {
-    /// At its deadline.
+    /// The timer expires at its deadline.
     Exact,
-    /// At the first tick of a clock after the deadline.
+    /// The timer expires at the first tick of a clock at or after the deadline.
     Tick(Duration),
-    /// At a tick of a timer wheel without cascading (Linux since 4.8). Each level of 64 slots is 8 times as coarse as
-    /// the one below.
+    /// The timer expires at a tick of a timer wheel without cascading (Linux since 4.8). Each level of the wheel has 64
+    /// slots, which are 8 times as long as the slots of the level below.
     Wheel(Duration),
 }
 
@@ -295,13 +296,14 @@ pub enum TimerGrain {
 pub enum LossDetection {
     /// A segment is lost one reordering window after a later segment was delivered (RFC 8985).
     Rack,
-    /// The threshold of duplicate ACKs makes all holes below the highest SACK lost (FreeBSD's SACK recovery). After a
-    /// timeout, all data that is not SACKed is retransmitted in order. Without SACK, RFC 6582 section 4.1 applies.
+    /// After `dup_threshold` duplicate ACKs, all holes below the highest SACK count as lost (FreeBSD's SACK recovery).
+    /// After a timeout, all data that is not SACKed is retransmitted in order. Without SACK, RFC 6582 section 4.1
+    /// applies.
     FreeBsd,
-    /// A hole is lost if `dup_threshold` segments follow it, SACKed or not (FACK: Mathis and Mahdavi, Forward
-    /// Acknowledgement, SIGCOMM 1996; Linux's default before 4.15).
+    /// A hole is lost if the highest SACKed segment is at least `dup_threshold` segments beyond the hole (FACK: Mathis
+    /// and Mahdavi, Forward Acknowledgement, SIGCOMM 1996; Linux's default before 4.15).
     Fack,
-    /// By count: a hole is lost if `dup_threshold` segments above it are SACKed (RFC 6675).
+    /// A hole is lost if `dup_threshold` segments above the hole are SACKed (RFC 6675).
     Rfc6675,
 }
 
@@ -315,8 +317,8 @@ pub enum FastRecovery {
     /// Recovery ends (RFC 5681 section 3.2 step 6). Further duplicate ACKs start another recovery, which halves the
     /// window again.
     Reno,
-    /// Recovery ends. Duplicate ACKs start another one only after all data outstanding at the last recovery or timeout
-    /// is acknowledged (ns-2's `bugFix_`).
+    /// Recovery ends. Duplicate ACKs start another recovery only after all data that was outstanding at the last
+    /// recovery or timeout is acknowledged (ns-2's `bugFix_`).
     CarefulReno,
 }
 
@@ -324,15 +326,15 @@ pub enum FastRecovery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CwndReduction {
-    /// At once (RFC 6675).
+    /// The window shrinks to the threshold at once (RFC 6675).
     Immediate,
     /// The window shrinks by one segment per two ACKs (rate halving: Mathis, Semke and Mahdavi,
     /// draft-mathis-tcp-ratehalving, 1999; Linux before 3.2).
     RateHalving,
     /// The window shrinks in proportion to the delivered data (RFC 6937).
     Prr,
-    /// With SACK, the window shrinks to one segment and grows by one per duplicate ACK (FreeBSD's SACK recovery).
-    /// Without SACK, it starts at the threshold (RFC 6582 section 3.2).
+    /// With SACK, the window shrinks to one segment and grows by one segment per duplicate ACK (FreeBSD's SACK
+    /// recovery). Without SACK, the window starts at the threshold (RFC 6582 section 3.2).
     PerDuplicate,
 }
 
@@ -362,8 +364,8 @@ pub enum BufferRule {
         /// The largest size.
         max: Bytes,
     },
-    /// FreeBSD: the buffer grows by `step` if 7/8 of it was used in one round trip. A receive buffer needs timestamps
-    /// to grow.
+    /// FreeBSD: the buffer grows by `step` after a round trip that used 7/8 of the buffer. A receive buffer grows only
+    /// on connections with timestamps.
     Stepped {
         /// Initial size, in bytes.
         initial: Bytes,
@@ -378,15 +380,16 @@ pub enum BufferRule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendBufferAccounting {
-    /// Bytes of the stream. A blocked writer may continue as soon as any data is acknowledged.
+    /// The buffer counts bytes of the stream. A blocked writer may continue as soon as any data is acknowledged.
     Stream,
-    /// 4.4BSD: bytes of the stream, in whole segments. A blocked writer waits for `low_water` free bytes.
+    /// 4.4BSD: the buffer counts bytes of the stream, and its size is a whole number of segments. A blocked writer
+    /// waits for `low_water` free bytes.
     Segments {
         /// Number of free bytes at which a blocked writer may continue.
         low_water: Bytes,
     },
-    /// Linux: bytes of memory. A segment occupies `per_segment` bytes more than its payload (captures of 6.1). A fixed
-    /// size is doubled (socket(7)). A blocked writer waits until 1/3 of the buffer is free.
+    /// Linux: the buffer counts bytes of memory. A segment occupies `per_segment` bytes more than its payload (captures
+    /// of 6.1). A fixed size is doubled (socket(7)). A blocked writer waits until 1/3 of the buffer is free.
     Memory {
         /// Memory overhead of a segment, in bytes: its memory minus its payload.
         per_segment: u64,
@@ -406,12 +409,12 @@ pub enum ReceiveWindow {
     Memory {
         /// Memory overhead of a segment, in bytes: its memory minus its payload.
         per_segment: u64,
-        /// The share of the memory that is usable as window.
+        /// The share of the memory that is advertised as the window.
         share: WindowShare,
     },
 }
 
-/// The share of a receive buffer's memory that Linux advertises as window.
+/// The share of a receive buffer's memory that Linux advertises as the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowShare {
     /// One half (`tcp_adv_win_scale` 1, until Linux 6.5). A buffer that grows reserves memory for the overhead of each

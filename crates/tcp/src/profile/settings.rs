@@ -10,7 +10,7 @@ use lopsided_spec::ValueType::{Flag, Integer, Part as Table, Size, Time, Window,
 use lopsided_spec::{Amount, Choice, Fault, Key, KeyInfo, Part, PartInfo, Setting, Value, ValueType, key};
 use std::collections::BTreeMap;
 
-/// MTU in bytes if the scenario sets no MSS: that of Ethernet.
+/// MTU in bytes if the scenario sets no MSS: the MTU of Ethernet.
 const MTU: u64 = 1500;
 /// Length of the IPv4 and TCP headers without options, in bytes (RFC 6691).
 const HEADERS: u64 = 40;
@@ -26,7 +26,7 @@ const MOST_TICKS: u64 = 1_000_000;
 /// Maximum DSCP: the field has six bits (RFC 2474 section 3).
 const MOST_DSCP: u64 = 63;
 
-/// The keys in the order in which they are applied. Add an entry here for a new key.
+/// The keys in the order in which they are applied. To add a key, add an entry here.
 const SETTINGS: &[StackKey] = &[
     field("sack", |p| &mut p.sack, "Selective acknowledgements (RFC 2018)."),
     field("dsack", |p| &mut p.dsack, "Duplicate SACK (RFC 2883)."),
@@ -252,23 +252,23 @@ pub struct StackConfig {
     pub profile: String,
     /// Name of the congestion control: a name in [`crate::CONTROLLERS`], or the name of a controller of this run.
     pub cc: String,
-    /// Value of the MSS option in bytes: the MTU minus 40 (RFC 6691). `None`: Ethernet's MTU.
+    /// Value of the MSS option in bytes: the MTU minus 40 (RFC 6691). With `None`, the MTU is that of Ethernet.
     pub mss: Option<u16>,
     changes: BTreeMap<&'static str, Value>,
 }
 
 impl StackConfig {
-    /// Creates a configuration with an unchanged profile and this congestion control.
+    /// Creates a configuration with the unchanged profile `profile` and the congestion control `cc`.
     pub fn new(profile: &str, cc: &str) -> StackConfig {
         StackConfig { profile: profile.to_owned(), cc: cc.to_owned(), mss: None, changes: BTreeMap::new() }
     }
 
-    /// All keys except `profile`, `cc` and `mss`.
+    /// Returns all keys except `profile`, `cc` and `mss`.
     pub fn keys() -> Vec<KeyInfo> {
         SETTINGS.iter().map(StackKey::info).collect()
     }
 
-    /// The value that was set for a key; `None` if it was not set, so that the profile's value applies.
+    /// Returns the value that was set for a key; `None` if the key was not set and the profile's value applies.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.changes.get(key)
     }
@@ -277,7 +277,7 @@ impl StackConfig {
     ///
     /// # Panics
     ///
-    /// If the key does not exist.
+    /// Panics if the key does not exist.
     pub fn set(&mut self, key: &str, value: Value) {
         let setting = SETTINGS.iter().find(|setting| setting.name == key);
         self.changes.insert(setting.expect("a key of the table").name, value);

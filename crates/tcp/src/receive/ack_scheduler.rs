@@ -1,4 +1,5 @@
-//! The pending acknowledgement: the data that it covers, the reason if it is due, and its timer.
+//! Schedules acknowledgements: counts the data that no ACK covers yet, stores why an ACK is due, and arms the
+//! delayed-ACK timer.
 
 use super::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use super::answer_window::AnswerWindow;
@@ -17,9 +18,9 @@ pub(crate) struct AckScheduler {
     size: SegmentSize,
     /// Reason for an ACK that must be sent now; `None` if none is due.
     due: Option<AckReason>,
-    /// Reason to send the next scheduled ACK at once (Linux's ICSK_ACK_NOW); `None` if its delay applies.
+    /// Reason to send the next scheduled ACK at once (Linux's ICSK_ACK_NOW); `None` if the ACK may be delayed.
     hurry: Option<AckReason>,
-    /// Header space in bytes that the policy's own options take in each segment.
+    /// Header space in bytes that the policy's own options use in each segment.
     option_room: u32,
 }
 
@@ -81,7 +82,7 @@ impl AckScheduler {
         self.view.rcv_mss
     }
 
-    /// True if received segments are not acknowledged yet.
+    /// True if received data is not acknowledged yet.
     pub fn is_pending(&self) -> bool {
         self.view.unacked_bytes > 0
     }
@@ -99,7 +100,7 @@ impl AckScheduler {
         self.view.scheduled = true;
     }
 
-    /// Makes the scheduled ACK due now, or the next one if none is scheduled.
+    /// Makes the scheduled ACK due now. If no ACK is scheduled, the next ACK will be due as soon as it is scheduled.
     pub fn hasten(&mut self, why: AckReason) {
         if self.view.scheduled {
             self.due.get_or_insert(why);
@@ -120,17 +121,16 @@ impl AckScheduler {
         self.policy.asks_retransmit()
     }
 
-    /// Header space in bytes that the policy's own options take in each segment; 0 if it has none.
+    /// Header space in bytes that the policy's own options use in each segment; 0 if the policy has no options.
     #[inline]
     pub fn option_room(&self) -> u32 {
         self.option_room
     }
 
-    /// The policy's own options for an outgoing segment.
+    /// Returns the policy's own options for an outgoing segment.
     pub fn options(&mut self, now: Time, sender: &SenderView) -> OtherOptions {
         let options = self.policy.options(now, sender);
-        // Omit options that exceed the space that the policy reserved, because the segment's payload is already cut to
-        // that space.
+        // Omit options that exceed the space that the policy reserved: the size of the payload leaves only this space.
         if options.padded_len() <= self.option_room { options } else { OtherOptions::new() }
     }
 
@@ -147,7 +147,7 @@ impl AckScheduler {
         self.view.window = context.window;
     }
 
-    /// Stores, for the policy, how an ACK that is sent now would change the window.
+    /// Stores how an ACK that is sent now would change the window. The policy reads this information.
     #[inline(always)]
     pub fn note_room(&mut self, answer: AnswerWindow) {
         self.view.window_falls = answer.falls;

@@ -1,4 +1,4 @@
-//! How an ACK would change the window before the application reads the new data.
+//! The effect of an ACK on the window, if the ACK is sent before the application reads the new data.
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnswerWindow {

@@ -7,7 +7,7 @@ use super::rounds::Rounds;
 use crate::profile::{BufferRule, Profile, ReceiveWindow, WindowShare, WindowUpdate};
 use lopsided_core::{Bytes, Time};
 
-/// FreeBSD: maximum length of a round trip in ms, the unit of its timestamps. A longer round trip is ignored.
+/// FreeBSD: maximum duration of a round trip in ms, the unit of the timestamps. A longer round trip is ignored.
 const LONGEST_ROUND_MS: i32 = 1000;
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Buffer {
     rule: BufferRule,
     update: WindowUpdate,
     window: Window,
-    /// FreeBSD: the timestamp sent at the start of the measured round trip.
+    /// FreeBSD: the timestamp that was sent at the start of the measured round trip.
     round: Option<u32>,
     /// FreeBSD: bytes received since the last round trip ended.
     octets: u64,
@@ -78,7 +78,7 @@ impl Buffer {
         }
     }
 
-    /// Cheap check: true if the buffer has ample space, so that [`Buffer::answer_window`] is the default.
+    /// Cheap check: true if the buffer has so much free space that [`Buffer::answer_window`] returns the default.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
         match &self.window {
@@ -87,7 +87,7 @@ impl Buffer {
         }
     }
 
-    /// Returns how an ACK before the application reads would change the window.
+    /// Returns how an ACK would change the window if it is sent before the application reads the new data.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         match &self.window {
             Window::Room { .. } => AnswerWindow::default(),
@@ -117,8 +117,9 @@ impl Buffer {
         }
     }
 
-    /// Returns the window to advertise, in bytes. It grows by at least one segment (silly window avoidance, RFC 9293
-    /// section 3.8.6.2.2). In 4.4BSD the free space must be one segment or 1/4 of the buffer.
+    /// Returns the window to advertise, in bytes. To avoid silly windows, the window grows only by at least one segment
+    /// or half of the buffer (RFC 9293 section 3.8.6.2.2). In 4.4BSD, the window grows only if one segment or 1/4 of
+    /// the buffer is free.
     pub fn window(&self, filling: Filling) -> u64 {
         match &self.window {
             Window::Room { capacity, .. } => {
@@ -200,8 +201,8 @@ impl Buffer {
         }
     }
 
-    /// FreeBSD: counts data. A later echo ends the round trip, and the buffer grows by one step if more than 7/8 of it
-    /// was used. An echo more than 1 s later does not count.
+    /// FreeBSD: counts received data. The round trip ends when the peer echoes a timestamp that is up to 1 s later than
+    /// `round`. The buffer then grows by one step if the data of the round trip exceeds 7/8 of the buffer.
     pub fn count(&mut self, echo: u32, len: u32) {
         let BufferRule::Stepped { step, max, .. } = self.rule else { return };
         let later = self.round.map_or(0, |stamp| echo.wrapping_sub(stamp) as i32);
@@ -226,7 +227,8 @@ impl Buffer {
     }
 }
 
-/// Window-scale shift for the buffer's maximum (RFC 7323 section 2.2). Linux counts memory, twice the window.
+/// Returns the window-scale shift for the maximum size of a buffer (RFC 7323 section 2.2). An automatic buffer is
+/// counted in memory, which is twice the window (Linux).
 pub(crate) fn window_scale(rule: BufferRule) -> u8 {
     let max = match rule {
         BufferRule::Auto { max, .. } => memory::of_window(max.get()),

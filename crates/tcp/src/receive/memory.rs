@@ -1,8 +1,8 @@
 //! Linux's receive window.
 //!
-//! Linux advertises a share of the buffer's memory as window. Until 6.5 the share is half (`tcp_adv_win_scale` 1,
-//! ip-sysctl); since 6.6 it is measured (`scaling_ratio`). Each arriving segment opens the window by two segments. The
-//! buffer grows with the bytes read per round trip (`tcp_moderate_rcvbuf`).
+//! Linux advertises a share of the buffer's memory as the window. Up to 6.5, the share is half (`tcp_adv_win_scale` 1,
+//! ip-sysctl). From 6.6 on, Linux measures the share (`scaling_ratio`). Each arriving segment opens the window by two
+//! segments. The buffer grows with the number of bytes read per round trip (`tcp_moderate_rcvbuf`).
 //!
 //! The model was verified with captures of Linux 6.1 and 6.12. Not modelled: other values of `tcp_app_win`, memory
 //! pressure, pruning.
@@ -14,13 +14,13 @@ use lopsided_core::Bytes;
 
 /// Minimum bytes of an in-order segment that opens the window (`tcp_event_data_recv`).
 const WORTH_A_LARGER_WINDOW: u32 = 128;
-/// Initial window in segments (RFC 6928). A round trip with no more segments than this does not grow the buffer.
+/// Initial window in segments (RFC 6928). A round trip with at most this number of segments does not grow the buffer.
 const INITIAL_SEGMENTS: u64 = 10;
 /// Headroom in segments that is added to two round trips of data when the buffer grows (`tcp_rcv_space_adjust`).
 const SPARE_SEGMENTS: u64 = 16;
 /// Memory overhead per segment, in bytes, for which a growing buffer reserves space.
 const PROVISION: u64 = 768;
-/// Step of the reservation per segment, in bytes. The payload must fit in half of it.
+/// The reserved memory per segment grows in steps of this size, in bytes, until the payload fits in half of it.
 const PROVISION_STEP: u64 = 128;
 /// Smallest buffer, in bytes of memory (Linux's SOCK_MIN_RCVBUF, socket(7)).
 const LEAST_MEMORY: u64 = 2304;
@@ -73,19 +73,19 @@ impl Share {
         Share { rule, ratio: HALF_RATIO, rounding }
     }
 
-    /// Window in bytes for this much memory (`tcp_win_from_space`).
+    /// Returns the window in bytes that `memory` bytes of memory permit (`tcp_win_from_space`).
     #[inline(always)]
     fn window_of(self, memory: u64) -> u64 {
         (memory * self.ratio + self.rounding) >> 8
     }
 
-    /// Memory in bytes that a window needs (`tcp_space_from_win`).
+    /// Returns the memory in bytes that a window of `window` bytes needs (`tcp_space_from_win`).
     fn memory_of(self, window: u128) -> u128 {
         (window << 8) / u128::from(self.ratio)
     }
 }
 
-/// Memory in bytes of a buffer with a fixed size: twice that size (socket(7)).
+/// Returns the memory in bytes of a buffer whose fixed size is `window` bytes: twice the size (socket(7)).
 pub(super) fn of_window(window: u64) -> u64 {
     2 * window
 }
@@ -120,14 +120,15 @@ impl Memory {
         self.bound = self.bound.max(self.share.window_of(self.size));
     }
 
-    /// The first window to advertise: a whole number of segments, below 2^16 bytes in Linux up to 6.1.
+    /// Returns the first window to advertise: a whole number of segments, below 2^16 bytes in Linux up to 6.1.
     pub fn first_window(&self, mss: u64) -> u64 {
         let room = self.share.window_of(self.size);
         let whole = if room > mss { room / mss * mss } else { room };
         whole.min(self.first_most)
     }
 
-    /// Sets the size of the peer's full segments (`tcp_measure_rcv_mss`). It gives the window's share of the buffer.
+    /// Recomputes the window's share of the memory from the size of the peer's full segments, which is `len` bytes
+    /// (`tcp_measure_rcv_mss`).
     pub fn measure(&mut self, len: u32) {
         if self.share.rule == WindowShare::Half {
             return;
@@ -151,8 +152,8 @@ impl Memory {
         self.threshold = filling.offered.min(self.bound);
         // A round trip that delivers only the initial window must not grow the buffer.
         let first = self.threshold.min(filling.offered);
-        // A stack without memory overhead per segment advertises the whole buffer, so a round trip can never deliver
-        // more data than that. Start with half of the buffer size; otherwise the buffer would never grow.
+        // A stack without memory overhead per segment advertises the whole buffer, so a round trip never delivers more
+        // data than one buffer. Start with half of the buffer size; otherwise the buffer would never grow.
         let first = if self.per_segment == 0 { first.min(room / 2) } else { first };
         self.space = first.min(INITIAL_SEGMENTS * mss);
     }
@@ -175,7 +176,7 @@ impl Memory {
         self.room_beside(filling.unread + filling.held, filling.unread_records + filling.held_records)
     }
 
-    /// Returns the window to advertise, in bytes (`__tcp_select_window`). It never moves the right edge back.
+    /// Returns the window to advertise, in bytes (`__tcp_select_window`). The right edge never moves back.
     pub fn window(&self, filling: Filling) -> u64 {
         let whole = self.share.window_of(self.size);
         let mss = filling.full().min(whole.min(self.bound));
@@ -200,7 +201,7 @@ impl Memory {
         wanted.max(filling.open)
     }
 
-    /// How an ACK sent before the application reads would change the window.
+    /// Returns how an ACK would change the window if it is sent before the application reads the new data.
     pub fn answer_window(&self, filling: Filling) -> AnswerWindow {
         AnswerWindow { falls: self.falls(filling), half_filled: self.is_half_filled(self.room(filling)) }
     }
@@ -213,7 +214,7 @@ impl Memory {
         !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
     }
 
-    /// True if the free memory permits only a smaller window than the last one.
+    /// True if the free memory permits only a smaller window than the last advertised window.
     fn falls(&self, filling: Filling) -> bool {
         self.window(Filling { open: 0, ..filling }) < filling.offered
     }
@@ -274,8 +275,9 @@ impl Memory {
         0
     }
 
-    /// Grows the buffer after a round trip in which `read` bytes were read (`tcp_rcv_space_adjust`): twice `read` plus
-    /// 16 segments, and more if `read` has grown. `unread` is the number of bytes that are not read yet.
+    /// Grows the buffer after a round trip in which the application read `read` bytes (`tcp_rcv_space_adjust`). The new
+    /// window is twice `read` plus 16 segments, and larger if `read` exceeds the previous maximum. `unread` is the
+    /// number of bytes that are not read yet.
     pub fn tune(&mut self, read: u64, unread: u64, mss: u64) {
         let read = if self.excludes_unread { read.saturating_sub(unread) } else { read };
         if read <= self.space {
@@ -297,7 +299,7 @@ impl Memory {
     }
 }
 
-/// Memory in bytes that a grown buffer reserves per segment.
+/// Returns the memory in bytes that a growing buffer reserves per segment.
 fn provision(mss: u64) -> u64 {
     let least = mss + PROVISION;
     least + (2 * mss - 1).saturating_sub(least).next_multiple_of(PROVISION_STEP)
@@ -329,8 +331,8 @@ mod tests {
         }
     }
 
-    /// Windows of a Linux 6.1 receiver at 3 Mbit/s, in units of 2^7 bytes. Every segment opens the window by two
-    /// segments, up to half of the memory.
+    /// Compares with the windows of a Linux 6.1 receiver at 3 Mbit/s, in units of 2^7 bytes. Every segment opens the
+    /// window by two segments, up to half of the memory.
     #[test]
     fn the_window_opens_as_in_a_capture() {
         let mut memory = Memory::new(&profile(AUTO), 768, WindowShare::Half);
@@ -350,8 +352,8 @@ mod tests {
         assert_eq!(arrive(&mut memory), 667);
     }
 
-    /// Windows of a Linux 6.12 receiver at 5 Mbit/s, in units of 2^7 bytes. 1,448 bytes occupy 2,280 bytes, so 162/256
-    /// of the buffer is usable.
+    /// Compares with the windows of a Linux 6.12 receiver at 5 Mbit/s, in units of 2^7 bytes. A segment of 1,448 bytes
+    /// occupies 2,280 bytes of memory, so the window is 162/256 of the memory.
     #[test]
     fn the_measured_share_opens_the_window_as_in_a_capture() {
         let mut memory = Memory::new(&profile(AUTO), 832, WindowShare::Measured);
@@ -385,7 +387,7 @@ mod tests {
         // 20 unread segments in two records reduce the window by half of the memory that they occupy.
         let room = 60_000u64 - 10 * MSS - 768;
         assert_eq!(memory.window(filling(20 * MSS, full, 20_000)), room.next_multiple_of(128));
-        assert_eq!(memory.window(filling(70 * MSS, full, 9_000)), 9_000, "what was offered stays offered");
+        assert_eq!(memory.window(filling(70 * MSS, full, 9_000)), 9_000, "an advertised window is not withdrawn");
         assert!(!memory.is_update_due(filling(20 * MSS, full, 23_000)));
         assert!(memory.is_update_due(filling(20 * MSS, full, 22_000)));
     }

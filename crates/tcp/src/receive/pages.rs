@@ -2,7 +2,7 @@
 //! a full segment leaves less than 32 bytes of the current page (`skb_page_frag_refill`).
 //!
 //! The model was verified with captures of Linux 6.1. Not modelled: writes that end within a segment, and segments of
-//! another size.
+//! different sizes.
 
 /// Size of a page, in bytes.
 const PAGE: u64 = 32_768;
@@ -53,9 +53,9 @@ impl Pages {
         fragments
     }
 
-    /// Makes the page that contains `offset` the current one.
+    /// Makes the page that contains `offset` the current page.
     fn find(&mut self, offset: u64) {
-        // The offset is before the cached page, so search again from the first page that is still needed.
+        // If the offset is before the cached page, search again from the first page that is still needed.
         if offset < self.start {
             (self.start, self.end) = (self.first, self.end_of(self.first));
         }

@@ -2,16 +2,16 @@
 //! count as congestion ("compatible TCP", Havey 2015, section 3.3.3). The application must fetch the missing ranges
 //! itself.
 //!
-//! The receiver hides only the expected loss. If a round trip has more, the receiver returns to normal duplicate ACKs
-//! until a round trip has less.
+//! The receiver hides only the expected loss. If more data is lost in a round trip, the receiver sends normal duplicate
+//! ACKs until a round trip with less loss.
 //!
-//! Deviation: `margin` standard deviations are added to the expected loss, which half of the round trips would
-//! otherwise exceed. A margin of 0 is the dissertation's rule.
+//! Deviation from the dissertation: the receiver hides losses up to `margin` standard deviations above the expected
+//! loss, because half of the round trips exceed the expected loss. A margin of 0 is the dissertation's rule.
 
 use lopsided_core::{Duration, Time};
 use std::ops::Range;
 
-/// Assumed RTT before one is measured.
+/// RTT that is assumed before the first RTT sample.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -55,8 +55,8 @@ impl Placeholders {
         }
     }
 
-    /// Records the arrival of the bytes `[start, end)`. Returns true if the gap before them should be filled with
-    /// placeholders.
+    /// Records the arrival of the bytes `[start, end)`. Returns true if the gap before these bytes should be filled
+    /// with placeholders.
     pub fn fills(&mut self, now: Time, rtt: Option<Duration>, start: u64, end: u64, mss: u32) -> bool {
         let began = *self.window.began.get_or_insert(now);
         if now.saturating_since(began) >= rtt.unwrap_or(UNKNOWN_RTT) {
@@ -67,8 +67,8 @@ impl Placeholders {
         self.window.missing += start.saturating_sub(self.seen);
         self.window.octets += end.saturating_sub(self.seen);
         self.seen = self.seen.max(end);
-        // Early in a round trip few bytes have arrived, so one loss would exceed the margin. Use the size of the
-        // previous round trip if it is larger.
+        // Early in a round trip few bytes have arrived, so one loss would exceed the margin. Use the number of bytes of
+        // the previous round trip if it is larger.
         self.normal |= self.passes(self.window.octets.max(self.last_octets), mss);
         !self.normal
     }
@@ -101,7 +101,8 @@ mod tests {
     const MSS: u32 = 1000;
     const RTT: Option<Duration> = Some(Duration::from_millis(40));
 
-    /// A round trip of 100 segments in which every `nth` is lost. Returns true if the last gap was filled.
+    /// Simulates a round trip of 100 segments in which every `nth` segment is lost. Returns true if the last gap was
+    /// filled.
     fn round(placeholders: &mut Placeholders, number: u64, nth: u64) -> bool {
         let mut fills = false;
         for segment in (number * 100..(number + 1) * 100).filter(|segment| segment % nth != nth - 1) {

@@ -33,9 +33,10 @@ pub(crate) struct Receiver {
     records: Records,
     /// Bytes and memory records of the out-of-order data before the last out-of-order segment arrived.
     held_before: (u64, u64),
-    /// The end of the last in-order segment before it joined out-of-order data, and the number of memory records.
+    /// End of the last in-order segment, and the number of memory records when the segment arrived, before it was
+    /// joined with out-of-order data.
     before_joining: (u64, u64),
-    /// Window of an ACK that became due before the application read.
+    /// Window of an ACK that became due before the application read the new data.
     due_window: Option<u64>,
     /// True if nothing has changed the window since it was last advertised.
     settled: bool,
@@ -122,8 +123,7 @@ impl Receiver {
         self.sack = sack;
     }
 
-    /// Sets the segment size (without timestamps). Needed before the SYN-ACK, which advertises a window of whole
-    /// segments.
+    /// Computes the window of the SYN-ACK, a whole number of segments. `mss` is the segment size without timestamps.
     pub fn answer_with(&mut self, mss: u32) {
         self.settled = false;
         self.offered = self.buffer.first_window(u64::from(mss));
@@ -134,7 +134,8 @@ impl Receiver {
         self.offered
     }
 
-    /// Computes the window of a SYN and records it as advertised. It is never scaled (RFC 7323 section 2.2).
+    /// Computes the window of a SYN and records the window as advertised. The window in a SYN is never scaled (RFC 7323
+    /// section 2.2).
     pub fn syn_window(&mut self) -> u16 {
         self.settled = false;
         let window = self.offered.min(65_535);
@@ -230,8 +231,8 @@ impl Receiver {
         self.settled = false;
     }
 
-    /// Computes the window, records it as advertised, and returns the header field. As in Linux the field is rounded
-    /// up, so that the right edge never moves back.
+    /// Computes the window, records the window as advertised, and returns the header field. As in Linux, the field is
+    /// rounded up, so that the right edge never moves back.
     pub fn offer_window(&mut self, sizes: SegmentSizes, scale: u8) -> u16 {
         let field = self.header_window(sizes, scale);
         self.settled = self.due_window.take().is_none();
@@ -246,7 +247,7 @@ impl Receiver {
         window.div_ceil(1 << scale).min(65_535)
     }
 
-    /// How an ACK sent before the application reads would change the window.
+    /// Returns how an ACK would change the window if it is sent before the application reads the new data.
     #[inline(always)]
     pub fn answer_window(&self, sizes: SegmentSizes, scale: u8) -> AnswerWindow {
         let (octets, records) = (self.unread + self.held_octets, self.records.unread() + self.records.held());
@@ -263,14 +264,14 @@ impl Receiver {
         self.buffer.answer_window(self.filling(sizes, scale))
     }
 
-    /// Fixes the window of an ACK that is due before the application reads.
+    /// Stores the window of an ACK that is due before the application reads the new data.
     #[inline(always)]
     pub fn note_ack_due(&mut self, sizes: SegmentSizes, scale: u8) {
         self.settled = false;
         self.due_window = self.buffer.counts_unread().then(|| self.buffer.window(self.filling(sizes, scale)));
     }
 
-    /// True if the next ACK reports a block by SACK.
+    /// True if the next ACK carries a SACK block.
     #[inline(always)]
     pub fn has_sack_to_send(&self) -> bool {
         self.sack && (!self.recent.is_empty() || self.dsack.is_some())
@@ -306,8 +307,8 @@ impl Receiver {
         self.buffer.is_update_due(self.filling(sizes, scale), self.fin_reached())
     }
 
-    /// True if [`Receiver::take_next`] may accept the next payload: synthetic, within the window, no out-of-order data,
-    /// no FIN.
+    /// True if [`Receiver::take_next`] may accept the payload: the payload is synthetic and within the window, and
+    /// neither out-of-order data nor a FIN has arrived.
     #[inline(always)]
     pub fn takes_next(&self, payload: &Payload) -> bool {
         let end = self.next + u64::from(payload.len());
@@ -315,8 +316,8 @@ impl Receiver {
         end <= self.edge && self.held.is_empty() && self.fin.is_none() && counted
     }
 
-    /// Fast path of [`Receiver::accept`] that only counts `len` in-order bytes, with the same result.
-    /// [`Receiver::takes_next`] must be true.
+    /// Accepts `len` in-order bytes. This fast path has the same result as [`Receiver::accept`]. Call it only if
+    /// [`Receiver::takes_next`] returned true.
     #[inline(always)]
     pub fn take_next(&mut self, len: u32) {
         self.settled = false;
@@ -327,8 +328,8 @@ impl Receiver {
         self.unread += u64::from(len);
     }
 
-    /// Accepts the part of the payload at `start` that fits the window. `fin` is true if the stream ends after the
-    /// payload.
+    /// Accepts the part of the payload that fits the window. `start` is the stream offset of the payload; `fin` is true
+    /// if the stream ends after the payload.
     pub fn accept(&mut self, start: i64, payload: &Payload, fin: bool) -> Arrival {
         self.settled = false;
         let end = start + i64::from(payload.len());
@@ -428,7 +429,8 @@ impl Receiver {
         self.placeholders.as_mut().map_or_else(Vec::new, |placeholders| placeholders.take())
     }
 
-    /// Records a discarded segment. If all of its data is old, the next ACK reports it (DSACK).
+    /// Records a discarded segment. If all data of the segment is old, the next ACK reports the data as a duplicate
+    /// (DSACK).
     pub fn note_old(&mut self, start: i64, payload: &Payload) {
         let end = start + i64::from(payload.len());
         if end <= self.next as i64 {
@@ -436,7 +438,8 @@ impl Receiver {
         }
     }
 
-    /// Reads up to `limit` bytes. Synthetic data gives a synthetic payload. An automatic buffer may grow.
+    /// Reads up to `limit` bytes. If the data is synthetic, the payload is synthetic too. A read may grow an automatic
+    /// buffer.
     #[inline(always)]
     pub fn read(&mut self, now: Time, limit: u64, own_mss: u32) -> Payload {
         self.settled = false;
@@ -447,7 +450,7 @@ impl Receiver {
         self.records.release(self.next - self.unread);
         if count > 0 {
             // tcp_rcv_space_adjust: Linux copies record by record and checks after each record whether the round trip
-            // has ended. If it ends during this read, only the first record counts towards it.
+            // has ended. If the round trip ends during this read, only the first record is counted for it.
             self.buffer.rounds.on_read(first);
             self.buffer.tune(now, self.unread + count - first, u64::from(own_mss));
             self.buffer.rounds.on_read(count - first);
@@ -476,7 +479,7 @@ impl Receiver {
         blocks
     }
 
-    /// Records an echoed timestamp. A full segment with a new echo gives an RTT sample.
+    /// Records an echoed timestamp. A full segment that echoes a new timestamp provides an RTT sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         self.buffer.rounds.sample_echo(echo, full, rtt);
@@ -492,8 +495,8 @@ impl Receiver {
                 true
             }
             Arrival::OutOfOrder => self.sack,
-            // RFC 5681: without SACK, out-of-order data must not change the window, or its ACK would not count as a
-            // duplicate.
+            // RFC 5681: without SACK, out-of-order data must not change the window; otherwise the ACK would not count
+            // as a duplicate ACK.
             Arrival::Duplicate => false,
         };
         let in_order = arrival != Arrival::OutOfOrder;
@@ -512,7 +515,8 @@ impl Receiver {
         self.buffer.grow(len, in_order, filling)
     }
 
-    /// Records the timestamp of an outgoing segment. In a buffer that grows by steps, it may begin a round trip.
+    /// Records the timestamp of an outgoing segment. In a buffer that grows by steps, the segment may begin a round
+    /// trip.
     pub fn note_stamp(&mut self, stamp: u32) {
         self.buffer.begin_round(stamp);
     }
@@ -611,7 +615,8 @@ impl Receiver {
         Arrival::OutOfOrder
     }
 
-    /// Joins an out-of-order block with the stored blocks that it touches, and moves it to the front of the report.
+    /// Joins an out-of-order block with the stored SACK blocks that it touches. The joined block moves to the front of
+    /// the SACK report.
     fn remember(&mut self, from: u64, to: u64) {
         let mut front = (from, to);
         if let Some(((start, end), others)) = self.recent.split_first_mut().filter(|((_, end), _)| *end == from) {
@@ -650,7 +655,7 @@ impl Receiver {
             && self.touched_block(start as u64, end as u64).unwrap_or(self.recent.len()) >= BLOCKS_EXPECTED
     }
 
-    /// Extends the duplicate range to report, if the same segment touches it (Linux).
+    /// Adds the range `[start, end)` to the duplicate range to report, if the two ranges touch (Linux).
     fn extend_duplicate(&mut self, start: u64, end: u64) {
         match &mut self.dsack {
             Some((from, to)) if start <= *to && *from <= end => (*from, *to) = ((*from).min(start), (*to).max(end)),

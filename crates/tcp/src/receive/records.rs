@@ -43,7 +43,7 @@ impl Record {
 pub(super) struct Records {
     /// All unread records except the last.
     unread: VecDeque<Record>,
-    /// The last unread record, which may still grow; usually the only one.
+    /// The last unread record, which may still grow. Usually there is no other record.
     last: Record,
     /// Records of out-of-order data with their start offsets, in ascending order.
     held: VecDeque<(u64, Record)>,
@@ -135,7 +135,7 @@ impl Records {
         }
     }
 
-    /// Appends a record to the unread records. It joins the last one if possible.
+    /// Appends a record to the unread records. Joins the record with the last unread record if possible.
     #[inline(always)]
     fn queue(&mut self, record: Record) {
         if self.last.is_none() {
@@ -156,8 +156,8 @@ mod tests {
         segments.for_each(|number| records.hold(number, number + 1));
     }
 
-    /// Captures of Linux 6.1: after a gap of one segment and a run of 20, 55 or 18, the data occupied one record more
-    /// than with 17 segments per record.
+    /// Compares with captures of Linux 6.1. After a gap of one segment and a run of 20, 55 or 18 segments, the data
+    /// occupied one record more than the minimum with 17 segments per record.
     #[test]
     fn the_segment_that_fills_a_hole_joins_no_full_record() {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {
@@ -173,8 +173,8 @@ mod tests {
         }
     }
 
-    /// A capture of Linux 6.1: 85 segments of 1,448 bytes occupy six records, because four of the segments span two
-    /// pages.
+    /// Compares with a capture of Linux 6.1: 85 segments of 1,448 bytes occupy 6 records, because 4 of the segments
+    /// span two pages.
     #[test]
     fn a_segment_across_two_pages_counts_twice() {
         let (first, mss) = (1_633_344, 1448);

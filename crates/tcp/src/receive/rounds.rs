@@ -1,4 +1,5 @@
-//! Round trips as a receiver measures them, and the bytes read in each (dynamic right-sizing, Fisk and Feng 2001).
+//! Measures the round trips of a receiver, and the number of bytes read in each round trip (dynamic right-sizing, Fisk
+//! and Feng 2001).
 
 use lopsided_core::{Duration, Time};
 
@@ -14,9 +15,9 @@ pub(super) struct Rounds {
     ends: Option<Time>,
     /// The RTT in units of 1/8 µs, as Linux stores it.
     eighths: Option<u64>,
-    /// Echoed timestamp of the last sample. Further segments with this echo give no sample.
+    /// Timestamp that the last segment echoed. Other segments that echo the same timestamp provide no sample.
     last_echo: Option<u32>,
-    /// The advertised window for which the filling time is being measured: its start time and its end offset.
+    /// The advertised window for which the time until it is full is measured: the start time and the end offset.
     window: Option<(Time, u64)>,
 }
 
@@ -24,11 +25,11 @@ impl Rounds {
     /// Begins a round trip.
     pub fn begin(&mut self, now: Time) {
         self.began = now;
-        self.foretell_end();
+        self.predict_end();
     }
 
     /// Sets the earliest end of the round trip: one RTT after its start, in whole microseconds.
-    fn foretell_end(&mut self) {
+    fn predict_end(&mut self) {
         self.ends = self.eighths.map(|eighths| Time::from_nanos(1000 * (micros(self.began) + eighths / 8)));
     }
 
@@ -37,7 +38,8 @@ impl Rounds {
         self.read += count;
     }
 
-    /// At the end of a round trip, returns the bytes read in it and starts the next one.
+    /// If the current round trip has ended, starts the next round trip and returns the number of bytes read in the
+    /// previous one. Otherwise returns `None`.
     pub fn end(&mut self, now: Time) -> Option<u64> {
         if now < self.ends? {
             return None;
@@ -53,7 +55,7 @@ impl Rounds {
         self.eighths.map(|eighths| Duration::from_micros(eighths / 8))
     }
 
-    /// Records an echoed timestamp. A full segment with a new echo gives an RTT sample.
+    /// Records an echoed timestamp. A full segment that echoes a new timestamp provides an RTT sample.
     #[inline(always)]
     pub fn sample_echo(&mut self, echo: u32, full: bool, rtt: impl FnOnce() -> Option<Duration>) {
         if self.last_echo != Some(echo) {
@@ -70,18 +72,18 @@ impl Rounds {
             Some(old) if 8 * micros >= old => old - old / 8 + micros,
             _ => 8 * micros,
         });
-        self.foretell_end();
+        self.predict_end();
     }
 
-    /// Takes an RTT sample from the time in which the peer filled one window. In-order data now ends at `next`. This
-    /// takes at least one RTT, so the sample never raises the estimate.
+    /// Takes an RTT sample from the time in which the peer filled one advertised window. The peer needs at least one
+    /// RTT to fill a window, so the sample never raises the estimate. In-order data now ends at `next`.
     pub fn time_window(&mut self, now: Time, next: u64, offered: u64) {
         match self.window {
             Some((_, end)) if next < end => return,
             Some((from, _)) => {
                 let took = 8 * (micros(now) - micros(from)).max(1);
                 self.eighths = Some(self.eighths.map_or(took, |old| old.min(took)));
-                self.foretell_end();
+                self.predict_end();
             }
             None => {}
         }

@@ -88,8 +88,7 @@ mod tests {
         }
     }
 
-    /// Returns the number of comparisons for storing one byte after each hole in this order, and then filling all
-    /// holes.
+    /// Stores one byte after each hole in the given order, and then fills all holes. Returns the number of comparisons.
     fn cost(order: impl Iterator<Item = u64>) -> u64 {
         COMPARISONS.set(0);
         let (mut runs, mut held) = (Runs::default(), 0);
@@ -125,7 +124,7 @@ mod tests {
     fn what_lies_behind_all_is_appended_or_joined_to_the_last() {
         let mut runs = Runs::default();
         assert!(runs.append(10, 20) && runs.append(30, 40) && runs.append(40, 45));
-        assert!(!runs.append(44, 50) && !runs.append(5, 7), "it overlaps, or lies before");
+        assert!(!runs.append(44, 50) && !runs.append(5, 7), "overlapping or earlier");
         assert_eq!(runs.touching(0, 100).collect::<Vec<_>>(), [(10, 20), (30, 45)]);
     }
 

@@ -29,8 +29,8 @@ impl SegmentSize {
         self.full
     }
 
-    /// Updates the estimate from an in-order segment with `len` bytes of data and `sack` bytes of SACK option. `ends`:
-    /// PSH or FIN is set.
+    /// Updates the estimate from an in-order segment with `len` bytes of data and a SACK option of `sack` bytes. `ends`
+    /// is true if the segment carries PSH or FIN.
     pub fn measure(&mut self, len: u32, sack: u32, ends: bool) {
         let before = self.short.take();
         if len >= self.full {
@@ -60,13 +60,13 @@ mod tests {
         size.measure(1000, 0, true);
         assert_eq!(size.full(), 1448, "one short segment may be the end of a message");
         size.measure(1000, 0, true);
-        assert_eq!(size.full(), 1000, "two of a size are all that fits");
+        assert_eq!(size.full(), 1000, "two segments of the same size set the estimate");
         size.measure(400, 0, true);
         size.measure(400, 0, true);
-        assert_eq!(size.full(), 1000, "unless they are pushed and small");
+        assert_eq!(size.full(), 1000, "small segments with PSH do not");
         size.measure(400, 0, false);
         size.measure(388, 12, false);
-        assert_eq!(size.full(), 400, "SACK blocks take of a segment's room");
+        assert_eq!(size.full(), 400, "the SACK option counts as part of the size");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Measures the reordering degree of a path, in segments.
 //!
-//! With SACK it is measured directly (Linux's tcp_check_sack_reordering). Without SACK, too many duplicate ACKs
-//! indicate reordering (tcp_check_reno_reordering).
+//! With SACK, the degree is measured directly (Linux's tcp_check_sack_reordering). Without SACK, more duplicate ACKs
+//! than outstanding segments indicate reordering (tcp_check_reno_reordering).
 
 use super::Recovery;
 use crate::profile::LossDetection;
@@ -34,7 +34,7 @@ impl Recovery {
         }
     }
 
-    /// Limits the count of duplicate ACKs to the outstanding segments (Linux's tcp_limit_reno_sacked).
+    /// Limits the count of duplicate ACKs to the number of outstanding segments (Linux's tcp_limit_reno_sacked).
     fn bound_duplicates(&mut self, flight: &Flight, covered: u32) {
         if !notices_reordering(flight) {
             return;
@@ -47,7 +47,8 @@ impl Recovery {
         }
     }
 
-    /// True if reordering may be measured. After a timeout this is true only while the timeout can still be undone.
+    /// True if reordering may be measured. After a timeout, reordering is measured only while the timeout can still be
+    /// undone.
     pub fn believes_order(&self) -> bool {
         self.ca_state != CaState::Loss || self.undo.can_undo()
     }
@@ -60,7 +61,8 @@ impl Recovery {
         }
     }
 
-    /// Measures reordering after the original filled the hole at `from` (Linux's tcp_try_undo_partial).
+    /// Measures reordering after the original transmission has filled the hole at `from` (Linux's
+    /// tcp_try_undo_partial).
     pub(super) fn note_late_original(&mut self, flight: &Flight, from: u64) {
         if notices_reordering(flight) {
             self.extend_reordering(flight, from);
@@ -93,8 +95,8 @@ impl Recovery {
         self.reordering.max(flight.profile.dup_threshold)
     }
 
-    /// Resets the count of duplicate ACKs after a timeout, and possibly a raised threshold (Linux's
-    /// tcp_timeout_mark_lost).
+    /// Resets the count of duplicate ACKs after a timeout. Also resets the reordering degree if at least
+    /// `dup_threshold` segments were reported before the timeout (Linux's tcp_timeout_mark_lost).
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
         let told = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
         if self.ca_state <= CaState::Disorder && told >= flight.profile.dup_threshold {
@@ -104,7 +106,7 @@ impl Recovery {
     }
 }
 
-/// True for Linux's stacks, which measure reordering.
+/// True if the stack measures reordering, as Linux does.
 pub(super) fn notices_reordering(flight: &Flight) -> bool {
     matches!(flight.profile.loss_detection, LossDetection::Rack | LossDetection::Fack)
 }

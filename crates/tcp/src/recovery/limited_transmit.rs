@@ -7,7 +7,7 @@ const DUPLICATES: u32 = 2;
 #[derive(Debug, Default)]
 /// State of limited transmit.
 pub(super) struct LimitedTransmit {
-    /// Number of segments sent since the first duplicate.
+    /// Number of segments that limited transmit has sent since the first duplicate ACK.
     sent: u32,
     /// Number of segments that may still be sent.
     credit: u32,
@@ -42,7 +42,7 @@ impl LimitedTransmit {
         }
     }
 
-    /// Discards the unused credit at the next event.
+    /// Discards the unused credit.
     #[inline]
     pub fn end(&mut self) {
         self.credit = 0;

@@ -34,7 +34,7 @@ pub(crate) struct Recovery {
     ca_state: CaState,
     /// Highest offset that had been sent when the last fast retransmit or timeout occurred (RFC 6582's recover).
     repaired_to: Option<u64>,
-    /// The state ends when this offset is acknowledged (RFC 6675's RecoveryPoint).
+    /// The congestion state ends when this offset is acknowledged (RFC 6675's RecoveryPoint).
     point: u64,
     /// The reduction that is under way; `None` if the controller's window is in force.
     reduction: Option<Reduction>,
@@ -51,7 +51,7 @@ pub(crate) struct Recovery {
     /// Number of consecutive duplicate ACKs, which are the only loss signal without SACK.
     dupacks: u32,
     limited_transmit: LimitedTransmit,
-    /// End of the last sent segment (4.4BSD's SND.NXT). A timeout sets it back.
+    /// End of the last sent segment (4.4BSD's SND.NXT). A timeout resets it to the first unacknowledged byte.
     sent_to: u64,
     /// Reordering degree in segments if it exceeds the profile's threshold; otherwise 0.
     reordering: u32,
@@ -102,12 +102,12 @@ impl Recovery {
         self.dupacks
     }
 
-    /// Number of ACKs that reported segments delivered out of order.
+    /// Number of ACKs that reported segments as delivered out of order.
     pub fn reordered(&self) -> u32 {
         self.rack.reordered()
     }
 
-    /// True during a reduction. Recovery, and not the controller, then sets the window in force.
+    /// True during a reduction. Recovery then sets the window in force instead of the controller.
     pub fn is_reducing(&self) -> bool {
         self.reduction.is_some()
     }
@@ -138,7 +138,7 @@ impl Recovery {
             }
             if flight.counts_duplicates() && self.ca_state != CaState::Recovery {
                 // FreeBSD counts all data up to the next transmission as in flight, even if parts of this data are
-                // SACKed. After a timeout, data behind the first pending retransmission therefore does not count.
+                // SACKed. After a timeout, data beyond the first pending retransmission therefore does not count.
                 return board.first_pending().map_or(out, |start| start - flight.una());
             }
             (out + board.retrans_bytes()).saturating_sub(board.sacked_bytes() + board.lost_bytes())
@@ -185,7 +185,7 @@ impl Recovery {
         }
     }
 
-    /// The measurements of the path that the controller receives.
+    /// Returns the measurements of the path that are passed to the controller.
     pub fn path(&self, flight: &Flight) -> PathState {
         PathState {
             mss: Bytes::new(flight.mss()),
@@ -243,7 +243,7 @@ impl Recovery {
         self.limited_transmit.end();
     }
 
-    /// Handles an ACK that neither acknowledges new data nor is a duplicate.
+    /// Handles an ACK that acknowledges no new data and is not a duplicate ACK.
     pub fn on_no_duplicate(&mut self, flight: &Flight) {
         let counting = flight.sack() || flight.counts_duplicates() || self.ca_state <= CaState::Disorder;
         if flight.profile.duplicates == DuplicateCount::InARow && counting {
@@ -273,8 +273,8 @@ impl Recovery {
         }
     }
 
-    /// Records segments that were delivered in order; `newest` is the last of them. Equals [`Recovery::on_delivered`]
-    /// for each segment if no data is SACKed, lost or retransmitted.
+    /// Records segments that were delivered in order; `newest` is the last segment. If no data is SACKed, lost or
+    /// retransmitted, the result is the same as that of [`Recovery::on_delivered`] for each segment.
     #[inline]
     pub fn on_delivered_in_order(&mut self, now: Time, newest: &TxRecord) {
         self.rack.on_delivered(now, newest, None);
@@ -285,7 +285,7 @@ impl Recovery {
     pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) -> u32 {
         let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
         self.duplicates_told += u64::from(segments);
-        // The DSACKs report more duplicates than this end has retransmitted, so the network duplicated segments: ignore
+        // If DSACKs report more duplicates than this end has retransmitted, the network has duplicated segments: ignore
         // the DSACK.
         if flight.profile.loss_detection == LossDetection::Rack && self.duplicates_told > flight.counters.retransmits {
             return 0;
@@ -294,8 +294,8 @@ impl Recovery {
         if end <= flight.una() as i64 {
             self.undo.on_dsack(end, segments);
         }
-        // A DSACK widens the reordering window only if reordering was detected before, and if it does not answer a tail
-        // loss probe.
+        // A DSACK widens the reordering window only if reordering was detected before, and if the DSACK does not answer
+        // a tail loss probe.
         let of_probe = self.tlp.is_some_and(|probe| probe.end as i64 == end);
         if self.rack.reordering_seen() && !of_probe {
             self.rack.widen_for_reordering(flight.nxt(), flight.una());

@@ -1,8 +1,8 @@
 //! Recovery after the path MTU decreased. Segments that are too long for the path are lost. They are retransmitted in
 //! pieces, at once and without a window reduction (RFC 1191 section 6.4).
 //!
-//! As in Linux, the window keeps its number of segments, and the repair in the Loss state is never undone. FreeBSD
-//! would keep the number of bytes.
+//! As in Linux, the number of segments in the window does not change, and the repair in the Loss state is never undone.
+//! In FreeBSD, the number of bytes in the window does not change.
 
 use super::Recovery;
 use super::loss_detection::mark_lost;
@@ -11,7 +11,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, LossRule};
 use lopsided_core::{Bytes, Time};
 
 impl Recovery {
-    /// Changes the segment size. The window keeps its number of segments, so its size in bytes changes.
+    /// Changes the segment size. The window in segments does not change, so the window in bytes does.
     pub fn on_segment_size(&mut self, now: Time, flight: &mut Flight, mss: u32) {
         let from = flight.mss();
         let scale = |octets: u64| octets / from * u64::from(mss);

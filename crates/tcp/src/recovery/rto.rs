@@ -51,7 +51,8 @@ impl Recovery {
         self.tell_losses(now, flight);
         self.heed_peer_window(now, flight);
         let path = self.path(flight);
-        // If all outstanding data was sent after the last reduction, this timeout counts as the first of a series.
+        // If all outstanding data was sent after the last reduction, this timeout counts as the first timeout of a
+        // series.
         let consecutive = if fresh { 1 } else { self.timeouts_in_a_row.max(2) };
         flight.controller.on_congestion(now, Signal::Timeout { consecutive }, &path);
         // tcp_enter_loss: if the first timeout interrupts a recovery, F-RTO is not used.
@@ -97,7 +98,7 @@ impl Recovery {
         let armed = self.detect_by_rack(now, flight);
         if flight.scoreboard.lost_segments() > lost_before && self.ca_state != CaState::Recovery {
             self.enter_recovery(now, flight);
-            // This recovery was started by a timer, so no ACK sets its first window: set it here.
+            // A timer and not an ACK has started this recovery, so compute the first window of the reduction here.
             self.update_cwnd_in_reduction(flight, flight.mss(), false);
         }
         if !armed {

@@ -11,8 +11,8 @@ use lopsided_core::Time;
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, TcpEvent, TcpEventMask, UndoRule};
 
 impl Recovery {
-    /// Processes an ACK that may start a recovery or arrives during one (Linux's tcp_fastretrans_alert). Returns true
-    /// if it armed a loss timer, which must not be changed afterwards.
+    /// Processes an ACK that may start a recovery or arrives during a recovery (Linux's tcp_fastretrans_alert). Returns
+    /// true if a loss timer was armed, which must not be changed afterwards.
     pub fn fastretrans_alert(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         // In the Open state no retransmission is outstanding, so there is no timestamp with which an echo could be
         // compared.
@@ -33,7 +33,8 @@ impl Recovery {
         }
     }
 
-    /// Ends the state if its recovery point is acknowledged. Returns true if the ACK needs no further processing.
+    /// Ends the congestion state if its recovery point is acknowledged. Returns true if the ACK needs no further
+    /// processing.
     pub(super) fn leave_if_done(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if flight.una() < self.point {
             return false;
@@ -70,7 +71,8 @@ impl Recovery {
         false
     }
 
-    /// True if the state continues beyond its recovery point: Linux without SACK (RFC 6582 section 4.1).
+    /// True if the congestion state continues although its recovery point is acknowledged, as in Linux without SACK
+    /// (RFC 6582 section 4.1).
     pub(super) fn holds_state(&self, flight: &Flight) -> bool {
         !flight.sack() && flight.una() == self.point && notices_reordering(flight)
     }
@@ -84,7 +86,8 @@ impl Recovery {
         }
     }
 
-    /// Ends a repair once all of its data is acknowledged, and undoes a spurious reduction. Returns the reason.
+    /// Ends a recovery whose data is acknowledged completely, and undoes the reduction if it was spurious. Returns the
+    /// reason for the change of state.
     pub(super) fn finish_repair(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> CaReason {
         match self.undo_evidence(flight, outcome.echo) {
             Some(by) => {
@@ -103,7 +106,7 @@ impl Recovery {
     pub(super) fn on_ack_in_recovery(&mut self, now: Time, flight: &mut Flight, outcome: &AckOutcome) -> bool {
         if outcome.una_advanced {
             if self.undo.can_undo() && echo_is_older(outcome.echo, self.undo.first_stamp()) {
-                // tcp_try_undo_partial: the original transmission filled the hole, so it was reordered. As long as
+                // tcp_try_undo_partial: the original transmission filled the hole, so it was reordered. While
                 // retransmissions are outstanding, send new data but mark no further segments as lost.
                 self.note_late_original(flight, flight.una() - outcome.cumulative);
                 if flight.scoreboard.retrans_out() > 0 {
@@ -210,8 +213,7 @@ impl Recovery {
             return;
         }
         if !flight.sack() {
-            // RFC 6582 section 4.1: the duplicates are caused by data that was outstanding at the timeout, so ignore
-            // them.
+            // RFC 6582 section 4.1: ignore duplicate ACKs that are caused by data that was outstanding at the timeout.
             self.dupacks = 0;
         } else if flight.scoreboard.highest_sacked().is_some() {
             mark_lost(flight, LossRule::FreeBsdSack, |flight| flight.scoreboard.mark_holes_lost_again());
@@ -221,7 +223,8 @@ impl Recovery {
 
     // State transitions.
 
-    /// Starts a fast recovery. Also reduces the window, unless it was already reduced (CWR and Recovery states).
+    /// Starts a fast recovery. Also reduces the window, unless the window was already reduced (CWR and Recovery
+    /// states).
     pub(super) fn enter_recovery(&mut self, now: Time, flight: &mut Flight) {
         flight.counters.fast_retransmits += 1;
         self.undo.begin(flight.una(), flight.scoreboard.retrans_out());

@@ -9,7 +9,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, TimerKind};
 use lopsided_core::{Duration, Time};
 
 impl Recovery {
-    /// Handles the expiry of the probe timer: a probe becomes due, unless one is already outstanding.
+    /// Handles the expiry of the probe timer: a probe becomes due, unless a probe is already outstanding.
     pub fn on_probe_timeout(&mut self, now: Time, flight: &mut Flight) {
         if !flight.scoreboard.is_empty() && self.tlp.is_none() {
             self.tlp_due = true;
@@ -70,8 +70,8 @@ impl Recovery {
         }
     }
 
-    /// After new data was acknowledged, arms the probe timer if a probe is useful, or the retransmission timer (RFC
-    /// 6298 rule 5.3).
+    /// Arms a timer after new data was acknowledged: the probe timer if a probe is useful, otherwise the retransmission
+    /// timer (RFC 6298 rule 5.3).
     pub fn arm_after_ack(&mut self, now: Time, flight: &mut Flight) {
         if flight.scoreboard.is_empty() {
             flight.timers.stop_loss();
@@ -88,7 +88,7 @@ impl Recovery {
         let probe_after = |flight: &Flight| self.probe_after(flight, flight.rto_left(now));
         // The deadline was already set for an earlier segment of this burst.
         if flight.guards_burst(now) {
-            debug_assert_eq!(probe_after(flight), Some(flight.armed_after()), "nothing has changed it");
+            debug_assert_eq!(probe_after(flight), Some(flight.armed_after()), "the deadline has not changed");
             return;
         }
         if let Some(after) = probe_after(flight) {
@@ -102,7 +102,8 @@ impl Recovery {
         }
     }
 
-    /// The probe timeout (section 7.2): two round trips, but at most `rto`. `None` if a probe would not be useful.
+    /// Returns the probe timeout (section 7.2): two round trips, but at most `rto`. `None` if a probe would not be
+    /// useful.
     fn probe_after(&self, flight: &Flight, rto: Duration) -> Option<Duration> {
         let may_probe = flight.profile.tlp && flight.sack() && matches!(self.ca_state, CaState::Open | CaState::Cwr);
         if !may_probe || flight.scoreboard.is_empty() {

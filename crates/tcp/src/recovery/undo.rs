@@ -1,5 +1,5 @@
-//! Undoes a spurious reduction, by Eifel's timestamps (RFC 3522, 4015), a DSACK (RFC 3708), F-RTO (RFC 5682), or
-//! 4.4BSD's early-ACK rule.
+//! Undoes spurious reductions. A reduction is detected as spurious by Eifel's timestamps (RFC 3522, 4015), a DSACK (RFC
+//! 3708), F-RTO (RFC 5682), or 4.4BSD's early-ACK rule.
 
 use super::Recovery;
 use super::duplicates::notices_reordering;
@@ -37,7 +37,7 @@ impl Recovery {
         flight.trace.emit(TcpEventMask::WINDOW, || TcpEvent::Undone { by, cwnd });
     }
 
-    /// Restores the window and the threshold but keeps the state.
+    /// Restores the window and the threshold, but stays in the congestion state.
     pub(super) fn undo_within_reduction(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let reduction = self.reduction.take();
         self.undo_reduction(now, flight, by);
@@ -100,7 +100,7 @@ impl Recovery {
         }
     }
 
-    /// Undoes a timeout and returns to the state from before the timeout.
+    /// Undoes a timeout and returns to the state before the timeout.
     fn undo_timeout(&mut self, now: Time, flight: &mut Flight, by: UndoRule) {
         let interrupted = self.undo.take_interrupted();
         self.undo_reduction(now, flight, by);
@@ -127,7 +127,8 @@ impl Recovery {
     }
 }
 
-/// 4.4BSD: half of the smoothed RTT. An ACK within this time after a timeout must acknowledge the original segment.
+/// Returns half of the smoothed RTT. In 4.4BSD, an ACK that arrives within this time after a timeout must acknowledge
+/// the original segment.
 pub(super) fn early_ack_window(flight: &Flight) -> Duration {
     flight.rtt.srtt().unwrap_or(Duration::ZERO) / 2
 }

@@ -11,7 +11,7 @@ pub(crate) struct UndoState {
     unconfirmed: u32,
     /// True if a segment was retransmitted in this recovery.
     retransmitted: bool,
-    /// Value of the timestamp clock at the first retransmission; `None` before it.
+    /// Value of the timestamp clock at the first retransmission; `None` before the first retransmission.
     first_stamp: Option<u32>,
     /// 4.4BSD: an ACK that arrives before this time must be caused by the original segment.
     early_until: Option<Time>,
@@ -45,7 +45,7 @@ impl UndoState {
         self.first_stamp = None;
     }
 
-    /// Deletes the state of the recovery, which can then no longer be undone.
+    /// Deletes the state of the recovery. After this call, the recovery cannot be undone.
     pub fn forget(&mut self) {
         self.marker = None;
         self.first_stamp = None;
@@ -91,7 +91,8 @@ impl UndoState {
     }
 }
 
-/// True if the ACK echoes a timestamp older than `first_stamp`, that of the first retransmission (Eifel, RFC 3522).
+/// True if the ACK echoes a timestamp older than `first_stamp`, the timestamp of the first retransmission (Eifel, RFC
+/// 3522).
 pub(super) fn echo_is_older(echo: Option<u32>, first_stamp: Option<u32>) -> bool {
     match (echo, first_stamp) {
         (Some(echo), Some(stamp)) if echo != 0 => (echo.wrapping_sub(stamp) as i32) < 0,

@@ -8,8 +8,8 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 /// FreeBSD's largest backoff exponent: the RTO is multiplied by at most 64.
 const BACKOFF_MAX: u32 = 6;
 
-/// Minimum time that a host needs between two readings of its clock. An RTO of exactly N ticks is thus rounded up to
-/// N + 1 ticks: with an RTT of 20 ms, the RTO is 224 ms (captures of Linux 6.1).
+/// Minimum time that passes between sending a segment and reading the clock. An RTO of exactly N ticks is thus rounded
+/// up to N + 1 ticks: with an RTT of 20 ms, the RTO is 224 ms (captures of Linux 6.1).
 const MOMENT: Duration = Duration::from_micros(1);
 
 /// RTT estimator and retransmission timeout of a connection.

@@ -1,22 +1,23 @@
-//! ACK congestion control (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999): an
-//! ACK for every `d` segments, where `d` follows the congestion on the path of the ACKs. Both ends must use the policy.
+//! ACK congestion control (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999). The
+//! receiver sends one ACK for every `d` segments, and adapts `d` to the congestion on the path of the ACKs. Both ends
+//! must use the policy.
 //!
 //! **By marks** (section 6.1, `acc`): a router marks ACKs (RED with `marks = "all"`), and the data sender echoes the
 //! mark. The receiver then doubles `d`, at most once per round trip. Each round trip without a mark reduces `d` by one.
-//! `d` is at most `max_delack`, and `min_acks_per_window` ACKs cover the sender's window. The values are those of the
-//! authors' code in ns-2: 25 segments and two ACKs per window.
+//! `d` is at most `max_delack`, and at most the sender's window divided by `min_acks_per_window`. The authors' code in
+//! ns-2 uses 25 segments and 2 ACKs per window.
 //!
 //! **A round trip** ends when data arrives that is more than one sender's window beyond an ACK of this round trip. The
 //! authors' code uses the sender's echo of the receiver's clock.
 //!
 //! **By the window only** (section 8.2, `acc_peerwin`): marks are ignored, and `d` is always the largest permitted
-//! value. The paper's bounds are 8 segments and five ACKs per window.
+//! value. The paper uses 8 segments and 5 ACKs per window.
 //!
-//! Each data segment has a TCP option of 4 bytes with the window in segments and the mark. It has an experimental kind
-//! (RFC 6994), because the paper assigns none.
+//! Each data segment carries a TCP option of 4 bytes with the sender's window in segments and the echoed mark. The
+//! option has an experimental kind (RFC 6994), because the paper assigns no kind.
 //!
-//! **Marked duplicates** (section 6.3, `mark_duplicates`): after this number of out-of-order segments, duplicate ACKs
-//! have a flag that asks the sender to retransmit. The paper gives no number.
+//! **Marked duplicates** (section 6.3): after `mark_duplicates` out-of-order segments, duplicate ACKs carry a flag that
+//! requests a retransmission. The paper states no number.
 
 use super::contract::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use crate::profile::AckSettings;
@@ -26,7 +27,7 @@ use lopsided_core::{Duration, Ecn, Time};
 
 /// Kind of the option, from the experimental range (RFC 6994).
 const KIND: u8 = 254;
-/// Bit of the option that is set if an ACK arrived with a mark.
+/// Bit of the option that is set if a marked ACK arrived.
 const MARKED: u16 = 1 << 15;
 
 #[derive(Debug)]
@@ -195,7 +196,7 @@ mod tests {
         }
     }
 
-    /// A segment arrives that reports the peer's window (in segments), with or without a mark.
+    /// Simulates the arrival of a segment that reports the peer's window (in segments), with or without a mark.
     fn told(policy: &mut AckCongestionControl, window: u64, marked: bool) {
         let mut peer = super::tests::policy(true);
         peer.owes_echo = marked;
@@ -216,7 +217,7 @@ mod tests {
         let mut policy = policy(true);
         assert_eq!(comes(&mut policy, 1000, false), 1);
         assert_eq!(comes(&mut policy, 1001, true), 2);
-        assert_eq!(comes(&mut policy, 1050, true), 2, "what was sent before the first mark's answer says nothing");
+        assert_eq!(comes(&mut policy, 1050, true), 2, "at most one increase per round trip");
         assert_eq!(comes(&mut policy, 1100, true), 2);
         let raised = [4, 8, 16, 25];
         assert_eq!(
@@ -235,7 +236,7 @@ mod tests {
     #[test]
     fn the_peers_window_bounds_it() {
         let mut policy = policy(false);
-        assert_eq!(policy.segments(), 1, "of a peer that said nothing");
+        assert_eq!(policy.segments(), 1, "before the peer has reported its window");
         for (window, expected) in [(1, 1), (10, 5), (49, 24), (1000, 25)] {
             told(&mut policy, window, false);
             assert_eq!(policy.segments(), expected, "{window}");
@@ -257,6 +258,6 @@ mod tests {
         arrives(&mut policy, 0, Ecn::Ce);
         assert_eq!(tells(&mut policy), Some(vec![0x80, 3]));
         assert_eq!(tells(&mut policy), Some(vec![0, 3]));
-        assert!(policy.options(at(1), &sender(3, false)).is_empty(), "an ACK has no window to tell");
+        assert!(policy.options(at(1), &sender(3, false)).is_empty(), "an ACK carries no window");
     }
 }

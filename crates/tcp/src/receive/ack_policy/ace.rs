@@ -36,7 +36,7 @@ impl WindowEstimate {
         }
     }
 
-    /// Counts an arriving segment. Starts a new round trip if the current one has ended.
+    /// Counts an arriving segment. Starts a new round trip if the current round trip has ended.
     fn count(&mut self, now: Time, rtt: Option<Duration>) {
         let Some(rtt) = rtt else { return };
         let elapsed = now.saturating_since(self.since);
@@ -80,7 +80,8 @@ mod tests {
         Time::from_nanos(ms * 1_000_000)
     }
 
-    /// Number of ACKs between `from` and `to` (in ms), with one segment per millisecond and an RTT of 100 ms.
+    /// Returns the number of ACKs between `from` and `to` (in ms), with one segment per millisecond and an RTT of
+    /// 100 ms.
     fn acks(policy: &mut WindowEstimate, from: u64, to: u64, arrival: Arrival) -> u32 {
         let (mut waiting, mut acks) = (0, 0);
         for ms in from..to {
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(acks(&mut policy, 1100, 1200, IN_ORDER), 5, "a hundred segments in a window, twenty for each ACK");
         assert_eq!(acks(&mut policy, 1200, 1300, IN_ORDER), 5);
         assert_eq!(acks(&mut policy, 1300, 1310, Arrival::OutOfOrder), 10);
-        assert_eq!(acks(&mut policy, 1310, 1320, IN_ORDER), 10, "what it was is forgotten");
+        assert_eq!(acks(&mut policy, 1310, 1320, IN_ORDER), 10, "the estimate was reset");
         assert_eq!(acks(&mut policy, 2000, 2010, IN_ORDER), 10, "and after a pause");
     }
 }

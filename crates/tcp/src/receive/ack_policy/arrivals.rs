@@ -1,4 +1,4 @@
-//! Arriving full segments of 1,000 bytes, which the tests of ACK policies use.
+//! Full segments of 1,000 bytes for the tests of ACK policies.
 
 use super::{AckView, Arrival, ArrivedData};
 use lopsided_core::{Duration, Ecn};

@@ -1,4 +1,4 @@
-//! The contract of an acknowledgement policy: its inputs and its decisions.
+//! The interface of an acknowledgement policy: the trait, its inputs and its decisions.
 
 use lopsided_core::packet::{Flags, OtherOptions};
 use lopsided_core::tcp_event::AckReason;
@@ -41,7 +41,7 @@ pub struct ArrivedData {
     pub end: u64,
     /// Number of data bytes.
     pub len: u32,
-    /// Number of bytes that are newly in order, including out-of-order data that the segment joined to the stream.
+    /// Number of bytes that are newly in order, including buffered out-of-order data that is now in order.
     pub advance: u64,
     /// True if the segment has the PSH flag.
     pub push: bool,
@@ -56,7 +56,7 @@ pub struct ArrivedData {
 pub struct AckView {
     /// The RTT: the smaller of the receiver's and the sender's estimate. `None` before the first sample.
     pub rtt: Option<Duration>,
-    /// The smoothed RTT of this end's own data; `None` if this end has sent none.
+    /// The smoothed RTT of this end's own data; `None` if this end has sent no data.
     pub srtt: Option<Duration>,
     /// This end's retransmission timeout.
     pub rto: Duration,
@@ -72,7 +72,7 @@ pub struct AckView {
     pub unacked_segments: u32,
     /// True if an ACK is due or the delayed-ACK timer runs.
     pub scheduled: bool,
-    /// True if an ACK sent now would advertise a smaller window than the last one.
+    /// True if an ACK sent now would advertise a smaller window than the last segment.
     pub window_falls: bool,
     /// True if less than half of the receive buffer was free when the segment arrived.
     pub half_filled: bool,
@@ -123,8 +123,8 @@ pub struct SenderView {
     pub undisturbed: bool,
 }
 
-/// Decides when arriving data is acknowledged. The stack itself sends ACKs for a FIN, an unacceptable segment or a
-/// mark.
+/// Decides when arriving data is acknowledged. Unless a policy overrides the default methods, a FIN, an unacceptable
+/// segment and a CE mark are acknowledged at once.
 ///
 /// # Examples
 ///
@@ -163,7 +163,7 @@ pub struct SenderView {
 pub trait AckPolicy: Debug + Send {
     /// The name of the policy, as in a profile.
     fn name(&self) -> &str;
-    /// Called for each arriving data segment. `view` already includes the segment's bytes and size.
+    /// Called for each arriving data segment. The counts in `view` already include the segment.
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision;
     /// Called for data with a CE mark. `first` is true for the first mark since the peer's last CWR (RFC 3168). Returns
     /// true if the data must be acknowledged at once.
@@ -191,21 +191,22 @@ pub trait AckPolicy: Debug + Send {
     /// Called after a segment with the pending acknowledgement was sent. `covered` is true if the acknowledgement
     /// covered new data.
     fn on_ack_sent(&mut self, _now: Time, _covered: bool) {}
-    /// True if an ACK that is sent at an [`AckDecision::By`] deadline carries the time of the deadline; false if it
-    /// carries the time of the last arrival.
+    /// Returns true if an ACK that is sent at an [`AckDecision::By`] deadline carries the time of the deadline as its
+    /// timestamp; false if it carries the time of the last arrival.
     fn timer_reads_clock(&self, _now: Time) -> bool {
         true
     }
-    /// True if the policy delays a duplicate ACK, which must precede newer SACK blocks.
+    /// Returns true if the policy delays a duplicate ACK. The connection sends the delayed ACK before a new SACK block
+    /// displaces an unreported one.
     fn holds_duplicate(&self) -> bool {
         false
     }
-    /// True if an ACK of out-of-order data now asks for a retransmission ([`Flags::FAST_RETRANSMIT`]).
+    /// Returns true if an ACK of out-of-order data must now request a retransmission ([`Flags::FAST_RETRANSMIT`]).
     fn asks_retransmit(&self) -> bool {
         false
     }
-    /// Header space for the policy's own TCP options in each segment, in bytes: a multiple of 4. Called once. If it is
-    /// 0, `options` and `on_feedback` are never called.
+    /// Returns the header space for the policy's own TCP options in each segment, in bytes: a multiple of 4. Called
+    /// once. If the result is 0, `options` and `on_feedback` are never called.
     fn option_room(&self) -> u32 {
         0
     }
@@ -215,7 +216,7 @@ pub trait AckPolicy: Debug + Send {
     }
     /// Called for each acceptable segment.
     fn on_feedback(&mut self, _now: Time, _feedback: &PeerFeedback<'_>, _sender: &SenderView) {}
-    /// The current delayed-ACK timeout (`tcpi_ato`).
+    /// Returns the current delayed-ACK timeout (`tcpi_ato`).
     fn ato(&self) -> Duration {
         Duration::ZERO
     }

@@ -1,5 +1,5 @@
-//! Delayed acknowledgements (RFC 5681 section 4.2): an ACK for every N segments or after a timeout. Data that is out of
-//! order or fills a gap is acknowledged at once.
+//! Delayed acknowledgements (RFC 5681 section 4.2): sends an ACK for every N segments or after a timeout. Data that is
+//! out of order or fills a gap is acknowledged at once.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;

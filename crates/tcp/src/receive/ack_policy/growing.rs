@@ -2,9 +2,9 @@
 //! Altman and Jimenez, Novel Delayed ACK Techniques for Improving TCP Performance in Multihop Wireless Networks, PWC
 //! 2003. Their thresholds of 2, 5 and 9 segments correspond to steps of 1, 2 and 3.
 //!
-//! Out-of-order data resets the count to one segment. An ACK sent by the timer does too, because the sender's window is
-//! probably small (de Oliveira and Braun, A Dynamic Adaptive Acknowledgment Strategy for TCP over Multihop Wireless
-//! Networks, INFOCOM 2005). N is `max_delack`.
+//! Out-of-order data resets the count to one segment. An ACK that the timer sends also resets the count, because the
+//! sender's window is probably small (de Oliveira and Braun, A Dynamic Adaptive Acknowledgment Strategy for TCP over
+//! Multihop Wireless Networks, INFOCOM 2005). N is `max_delack`.
 
 use super::contract::{AckDecision, AckPolicy, AckView, ArrivedData};
 use crate::profile::AckSettings;
@@ -56,7 +56,8 @@ mod tests {
     use crate::receive::ack_policy::Arrival;
     use crate::receive::ack_policy::arrivals::{self, IN_ORDER, arrived};
 
-    /// Returns which of the next `count` segments are acknowledged at once, as positions counted from 1.
+    /// Simulates the arrival of `count` segments. Returns the positions, counted from 1, of the segments that are
+    /// acknowledged at once.
     fn acked(policy: &mut Growing, count: u32, arrival: Arrival) -> Vec<u32> {
         let mut waiting = 0;
         let mut on = |_: &u32| {

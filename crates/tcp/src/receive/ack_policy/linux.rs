@@ -3,8 +3,9 @@
 //! - Quick ACKs: one ACK per segment at the start of a connection, after a pause, and after a duplicate.
 //! - After the quick ACKs: one ACK for more than one full segment, or after an adaptive timeout (delayed ACK).
 //! - After three consecutive duplicate ACKs: one duplicate ACK per compression interval (since 4.18).
-//! - An ACK for two segments that would advertise a smaller window waits until the application has read.
-//! - A short segment is acknowledged when the application reads it. Since 6.1.57 this includes a full segment with PSH.
+//! - An ACK for two segments that would advertise a smaller window waits until the application has read the data.
+//! - A short segment is acknowledged when the application reads it. From 6.1.57 on, this also applies to a full segment
+//!   with PSH.
 //! - Two ACKs are quick after the first mark, and after a segment without ECT from an ECN-capable peer.
 //! - Pingpong mode: data sent within the delay carries the acknowledgements, until the delayed-ACK timer expires.
 
@@ -13,7 +14,7 @@ use crate::profile::{AckSettings, TimerGrain};
 use lopsided_core::tcp_event::AckReason;
 use lopsided_core::{Duration, Ecn, Time};
 
-/// Number of duplicate ACKs that Linux sends at once before it compresses further ones.
+/// Number of duplicate ACKs that Linux sends at once before it compresses further duplicate ACKs.
 const UNCOMPRESSED_DUPLICATES: u32 = 3;
 /// Maximum delay of an ACK (RFC 1122 section 4.2.3.2).
 const DELAY_MAX: Duration = Duration::from_millis(500);
@@ -24,9 +25,9 @@ const COMPRESSED_MAX: u32 = 44;
 pub(super) struct Linux {
     /// Minimum delay of a delayed ACK.
     min: Duration,
-    /// Maximum delay that the adaptive timeout may reach.
+    /// Maximum delay of a delayed ACK.
     max: Duration,
-    /// Largest adaptive timeout.
+    /// Maximum value of the adaptive timeout.
     max_timeout: Duration,
     /// Maximum number of quick ACKs that are granted at once.
     quick_acks: u32,
@@ -44,7 +45,7 @@ pub(super) struct Linux {
     ato: Duration,
     /// Time at which the last data arrived, in clock ticks.
     last_data: Option<Time>,
-    /// Time at which the last delayed-ACK timer expires. The timer keeps running if its ACK was sent earlier.
+    /// Time at which the delayed-ACK timer expires. The timer keeps running even if the delayed ACK was sent earlier.
     delay_timer: Option<Time>,
     /// Deadline of the pending delayed ACK, in clock ticks.
     waits_until: Option<Time>,
@@ -139,8 +140,8 @@ impl Linux {
         // `__tcp_ack_snd_check`: the interval is 5 % of the RTT, at most `tcp_comp_sack_delay_ns`.
         let wait = view.rtt.map_or(self.compress, |rtt| self.compress.min(rtt / 20));
         let due = now + wait + self.compress_slack;
-        // A timer that an earlier delayed ACK armed keeps running after that ACK was sent. If it expires first, it
-        // sends this ACK.
+        // The timer of an earlier delayed ACK may still be running although that ACK was sent. If this timer expires
+        // first, it sends the compressed ACK.
         AckDecision::By(self.delay_timer.filter(|fires| *fires > now).map_or(due, |fires| fires.min(due)))
     }
 
@@ -166,7 +167,7 @@ impl Linux {
             // The delay is zero only for a FIN on a connection that never received data.
             return AckDecision::Now(AckReason::Delay);
         }
-        // If the timer of the first unacknowledged segment expires earlier, it stays in force.
+        // If the timer of the first unacknowledged segment expires earlier, this timer stays in force.
         let running = self.delay_timer.filter(|_| self.waits_until.is_some());
         let fires = running.map_or(fires, |before| before.min(fires));
         self.waits_until = Some(self.waits_until.map_or(until, |before| before.min(until)));
@@ -199,7 +200,8 @@ impl Linux {
         }
     }
 
-    /// Ensures that a quick ACK announces a larger window: Linux sets the lowest bit of the count.
+    /// Grants a quick ACK if the window has grown, to advertise the larger window. Linux sets the lowest bit of the
+    /// number of quick ACKs.
     fn hurry(&mut self, window_opened: bool) {
         self.quick |= u32::from(window_opened);
     }
@@ -273,7 +275,7 @@ impl AckPolicy for Linux {
             }
         };
         if view.half_filled && matches!(decision, AckDecision::Now(_)) {
-            // Quick ACKs no longer help, because soon the application, and not the ACKs, will limit the sender.
+            // End the quick ACKs: the application, which reads too slowly, will soon limit the sender.
             self.quick = 0;
         }
         decision

@@ -1,4 +1,4 @@
-//! Policies that decide when the receiver sends an ACK: the trait that they implement, and one file per policy.
+//! Policies that decide when the receiver sends an ACK: their trait, and one file per policy.
 
 mod acc;
 mod ace;

@@ -13,10 +13,10 @@ use super::tarr::AckRateRequest;
 use crate::profile::AckSettings;
 use lopsided_spec::{NameTaken, Named, Registry};
 
-/// Creates a policy for a connection with these settings.
+/// Creates the acknowledgement policy of a connection from the settings of the profile.
 pub type AckPolicyFactory = fn(&AckSettings) -> Box<dyn AckPolicy>;
 
-/// The built-in policies. Add a line here for a new one.
+/// The built-in policies. To add a policy, add a line here.
 const BUILT_IN: &[fn() -> Entry] = &[
     || Entry { name: "delayed", make: |settings| Box::new(Delayed::new(settings)) },
     || Entry { name: "immediate", make: |_| Box::new(Immediate) },
@@ -44,7 +44,7 @@ impl Named for Entry {
     }
 }
 
-/// The names that the key `ack_policy` accepts: built-in and registered policies.
+/// Returns the names that the key `ack_policy` accepts: built-in and registered policies.
 pub fn ack_policies() -> Vec<&'static str> {
     POLICIES.names()
 }

@@ -6,8 +6,8 @@
 //! ACK, R decreases by one. R is at most the greater of 2 and half the window in segments, and at most `max_delack` (J
 //! in section 4.5).
 //!
-//! **Receiver** (sections 4.3, 4.6). It sends an ACK for every R segments. The first three out-of-order segments of a
-//! loss event are acknowledged at once.
+//! **Receiver** (sections 4.3, 4.6). The receiver sends an ACK for every R segments. The first three out-of-order
+//! segments of a loss event are acknowledged at once.
 //!
 //! Each data segment carries the ratio in an option of 3 bytes with an experimental kind.
 //!
@@ -26,7 +26,7 @@ const KIND: u8 = 253;
 const FIRST: u32 = 2;
 /// Minimum number of ACKs per window (K).
 const ACKS_PER_WINDOW: u64 = 2;
-/// Number of out-of-order segments that get an ACK each.
+/// Number of out-of-order segments that are acknowledged at once.
 const DUPLICATES_AT_ONCE: u32 = 3;
 /// Maximum delay of an ACK (section 4.6).
 const LONGEST: Duration = Duration::from_millis(500);
@@ -86,7 +86,7 @@ impl AckRatio {
 }
 
 impl Sender {
-    /// Minimum and maximum ratio for the current congestion window.
+    /// Returns the minimum and the maximum ratio for the current congestion window.
     fn bounds(&self, view: &SenderView) -> (u32, u32) {
         let (cwnd, mss) = (view.cwnd.get(), view.mss.get().max(1));
         let most = u32::try_from(cwnd.div_ceil(ACKS_PER_WINDOW * mss)).unwrap_or(u32::MAX).max(FIRST).min(self.most);
@@ -123,7 +123,7 @@ impl Sender {
         }
     }
 
-    /// Changes the ratio within its bounds. The peer may use the old one until a window is acknowledged.
+    /// Changes the ratio within its bounds. The peer may use the old ratio until a window of data is acknowledged.
     fn change(&mut self, to: u32, view: &SenderView) {
         let (least, most) = self.bounds(view);
         self.ratio = to.clamp(least.min(most), most);
@@ -229,7 +229,7 @@ mod tests {
     }
 
     fn asks(policy: &mut AckRatio) -> u32 {
-        u32::from(policy.options(NOW, &sender(40, true)).get(KIND).expect("a segment of data tells it")[0])
+        u32::from(policy.options(NOW, &sender(40, true)).get(KIND).expect("a data segment carries the ratio")[0])
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         for _ in 0..20 {
             acked(&mut policy, 2, 40, Ecn::NotEct);
         }
-        assert_eq!(asks(&mut policy), 2, "every ACK came");
+        assert_eq!(asks(&mut policy), 2, "no ACK was lost");
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
         // The peer now sends one ACK for four segments. The ratio allows this, so no ACK counts as lost.
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(asks(&mut policy), 4);
         acked(&mut policy, 8, 40, Ecn::NotEct);
         acked(&mut policy, 8, 40, Ecn::NotEct);
-        assert_eq!(asks(&mut policy), 8, "twice in one window is once");
+        assert_eq!(asks(&mut policy), 8, "two losses in one window double the ratio once");
     }
 
     #[test]
@@ -319,6 +319,6 @@ mod tests {
             duplicates,
             [[true; 3].as_slice(), &[false, false, false, true], &[false, false, false, true]].concat()
         );
-        assert!(on(Arrival::InOrder { closed_gap: false, gaps_left: true }, 1), "what fills a gap is told at once");
+        assert!(on(Arrival::InOrder { closed_gap: false, gaps_left: true }, 1), "a filled gap is acknowledged at once");
     }
 }

@@ -1,6 +1,6 @@
-//! One ACK per quarter of the RTT if at least two segments are unacknowledged: the periodic acknowledgements of TACK
-//! (Li, Zheng, Xu, Lin, Zhu et al., TACK: Improving Wireless Transport Performance by Taming Acknowledgments, SIGCOMM
-//! 2020, section 4).
+//! The periodic acknowledgements of TACK (Li, Zheng, Xu, Lin, Zhu et al., TACK: Improving Wireless Transport
+//! Performance by Taming Acknowledgments, SIGCOMM 2020, section 4): `acks_per_rtt` ACKs per RTT, each for at least
+//! `segments` segments.
 //!
 //! Not modelled: TACK's loss reports and receiver-driven pacing, which a standard sender would ignore.
 
@@ -78,7 +78,7 @@ mod tests {
         Tack::new(&Profile::linux_6_1().ack)
     }
 
-    /// The decision about an arriving segment if `waiting` segments are unacknowledged and the RTT is 100 ms.
+    /// Returns the decision about an arriving segment if `waiting` segments are unacknowledged and the RTT is 100 ms.
     fn on(tack: &mut Tack, now: Time, arrival: Arrival, waiting: u32) -> AckDecision {
         let view =
             AckView { rtt: Some(Duration::from_millis(100)), scheduled: waiting > 1, ..arrivals::waiting(waiting) };

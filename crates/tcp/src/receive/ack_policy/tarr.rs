@@ -1,5 +1,5 @@
 //! The TCP ACK Rate Request option (TARR; Gomez and Crowcroft, draft-ietf-tcpm-ack-rate-request): the data sender
-//! requests an ACK for each R full-sized segments. Both ends need the policy.
+//! requests one ACK for every R full-sized segments. Both ends must use the policy.
 //!
 //! This sender requests `acks_per_rtt` ACKs per congestion window, with at most `max_delack` segments per ACK. Each
 //! data segment repeats a request until a window of data is acknowledged. R = 0 (an immediate ACK) is never sent.
@@ -157,6 +157,6 @@ mod tests {
         let mut foreign = OtherOptions::new();
         foreign.push(KIND, &[0xab, 0xcd, 2 << 1]);
         feedback(&mut policy, &foreign, 0);
-        assert!(!acknowledges(&mut policy, 4), "another experiment's");
+        assert!(!acknowledges(&mut policy, 4), "the option of another experiment is ignored");
     }
 }

@@ -1,4 +1,4 @@
-//! Selects the profile's loss-detection rule, and implements RACK's (RFC 8985 section 6.2 steps 4 and 5).
+//! Selects the profile's loss-detection rule, and implements the rule of RACK (RFC 8985 section 6.2 steps 4 and 5).
 
 use super::mark::mark_lost;
 use super::rack::Newest;
@@ -15,7 +15,7 @@ impl Recovery {
     pub(in crate::recovery) fn detect_loss(&mut self, now: Time, flight: &mut Flight) -> bool {
         if !flight.sack() {
             let threshold = self.duplicate_threshold(flight);
-            // tcp_newreno_mark_lost: losses are also marked in the CWR state. With ECN, a sender is usually in that
+            // tcp_newreno_mark_lost: losses are also marked in the CWR state. A sender with ECN is usually in the CWR
             // state.
             let enough = self.dupacks >= threshold && self.ca_state < CaState::Recovery;
             if enough && !dupack::detect(flight, self.repaired_to) && flight.counts_duplicates() {
@@ -48,8 +48,8 @@ impl Recovery {
     /// Returns RACK's additional wait for reordered segments (RFC 8985 section 6.2 step 4).
     fn reordering_window(&self, flight: &Flight) -> Duration {
         if !self.rack.reordering_seen() {
-            // As long as no reordering has been detected, the window is 0 in recovery and after three SACKed segments,
-            // which then have the effect of three duplicate ACKs.
+            // While no reordering has been detected, the window is 0 in recovery and after three SACKed segments. The
+            // three SACKed segments then have the same effect as three duplicate ACKs.
             let enough = flight.scoreboard.sacked_segments() >= flight.profile.dup_threshold;
             if self.ca_state >= CaState::Recovery || enough {
                 return Duration::ZERO;
@@ -60,7 +60,7 @@ impl Recovery {
     }
 }
 
-/// True for RACK: a timeout spares segments sent within the last RTT (RFC 8985 section 6.3).
+/// True if a timeout does not mark segments that were sent within the last RTT, as with RACK (RFC 8985 section 6.3).
 pub(in crate::recovery) fn spares_recent(flight: &Flight) -> bool {
     flight.sack() && flight.profile.loss_detection == LossDetection::Rack
 }

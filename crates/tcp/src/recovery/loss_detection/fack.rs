@@ -1,10 +1,11 @@
-//! FACK: a hole is lost if enough segments follow it below the highest SACK (Mathis and Mahdavi, SIGCOMM 1996).
+//! FACK: a hole counts as lost if the highest SACKed segment is at least `dup_threshold` segments beyond the hole
+//! (Mathis and Mahdavi, SIGCOMM 1996).
 
 use super::mark::mark_lost;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, LossRule};
 
-/// Marks segments as lost, up to the recovery point `point` during recovery.
+/// Marks holes as lost. During a recovery, only holes below the recovery point `point` are marked.
 pub(super) fn detect(flight: &mut Flight, ca_state: CaState, point: u64) {
     let (threshold, nxt) = (flight.profile.dup_threshold, flight.nxt());
     mark_lost(flight, LossRule::Fack, |flight| match ca_state {

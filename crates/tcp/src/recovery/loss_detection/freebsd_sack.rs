@@ -1,5 +1,5 @@
-//! FreeBSD's SACK recovery: the threshold of duplicate ACKs makes all holes below the highest SACK lost. Data sent
-//! after the recovery began is not retransmitted.
+//! FreeBSD's SACK recovery: after `dup_threshold` duplicate ACKs, all holes below the highest SACK count as lost. Data
+//! sent after the recovery began is not retransmitted.
 
 use super::mark::mark_lost;
 use crate::send::Flight;

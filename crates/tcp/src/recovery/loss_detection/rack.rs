@@ -8,13 +8,13 @@ const STEPS_MAX: u64 = 255;
 /// Number of recoveries for which a widened window stays in force (RFC 8985 section 6.2 step 4).
 const WIDE_FOR: u32 = 16;
 
-/// The state of RACK: the delivered segment that was sent last, and the expected reordering.
+/// The state of RACK: the newest delivered segment, and the expected reordering.
 #[derive(Debug, Default)]
 pub(crate) struct Rack {
     newest: Option<Newest>,
     /// RTT of the newest delivered segment (RACK.rtt).
     rtt: Duration,
-    /// Number of ACKs that reported segments delivered out of order.
+    /// Number of ACKs that reported segments as delivered out of order.
     reordered: u32,
     /// Reordering window in units of 1/4 of the minimum RTT; 0 counts as 1.
     steps: u64,
@@ -37,7 +37,8 @@ impl Rack {
     pub fn on_delivered(&mut self, now: Time, sent: &TxRecord, min_rtt: Option<Duration>) {
         let rtt = now.saturating_since(sent.sent_at);
         if sent.was_ever_retransmitted() && min_rtt.is_some_and(|min| rtt < min) {
-            // The ACK arrived too soon for the retransmission to have caused it, so the original has arrived.
+            // The ACK arrived less than the minimum RTT after the retransmission, so it acknowledges the original
+            // transmission.
             return;
         }
         self.rtt = rtt;
@@ -56,7 +57,8 @@ impl Rack {
         }
     }
 
-    /// Records that a recovery ended without a DSACK. After 16 such recoveries the window returns to its normal size.
+    /// Records that a recovery ended without a DSACK. After 16 such recoveries, the reordering window returns to 1/4 of
+    /// the minimum RTT.
     pub fn narrow(&mut self) {
         self.wide_for = self.wide_for.saturating_sub(1);
         if self.wide_for == 0 {
@@ -64,7 +66,7 @@ impl Rack {
         }
     }
 
-    /// Records an ACK that reports segments delivered out of order.
+    /// Records an ACK that reports segments as delivered out of order.
     pub fn note_reordering(&mut self) {
         self.reordered += 1;
     }
@@ -79,7 +81,7 @@ impl Rack {
         self.reordered > 0
     }
 
-    /// Number of ACKs that reported segments delivered out of order.
+    /// Number of ACKs that reported segments as delivered out of order.
     pub fn reordered(&self) -> u32 {
         self.reordered
     }
@@ -94,7 +96,7 @@ impl Rack {
         self.time_left(now, sent_at, Duration::ZERO).is_some()
     }
 
-    /// Time until a segment sent at `sent_at` counts as lost; `None` if it has passed.
+    /// Returns the time until a segment sent at `sent_at` counts as lost; `None` if this time has passed.
     pub fn time_left(&self, now: Time, sent_at: Time, window: Duration) -> Option<Duration> {
         let allowed = self.rtt + window;
         let waited = now.saturating_since(sent_at);

@@ -4,7 +4,7 @@ use super::mark::mark_lost;
 use crate::send::Flight;
 use lopsided_core::tcp_event::{CaState, LossRule};
 
-/// Marks holes as lost. After enough duplicate ACKs it also marks the first segment.
+/// Marks holes as lost. After enough duplicate ACKs, also marks the first segment as lost.
 pub(super) fn detect(flight: &mut Flight, ca_state: CaState, dupacks: u32) {
     let threshold = flight.profile.dup_threshold;
     mark_lost(flight, LossRule::Rfc6675, |flight| {

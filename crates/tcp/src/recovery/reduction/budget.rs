@@ -1,8 +1,8 @@
 //! The window during a recovery in FreeBSD.
 //!
-//! With SACK, the window limits the bytes sent since the recovery began. It starts with one segment, and a duplicate
-//! ACK adds one, up to the threshold. A partial acknowledgement adds one or two segments to the unacknowledged bytes of
-//! this recovery, so each round trip repairs one hole.
+//! With SACK, the window limits the bytes sent since the recovery began. The window starts with one segment, and each
+//! duplicate ACK adds one segment, up to the slow-start threshold. A partial acknowledgement sets the window to the
+//! unacknowledged bytes of this recovery plus one or two segments. Thus each round trip repairs one hole.
 //!
 //! Without SACK, RFC 6582 section 3.2 applies.
 //!
@@ -22,12 +22,12 @@ pub(in crate::recovery) struct Budget {
     pub new: u64,
 }
 
-/// Maximum window after the recovery, in bytes: one segment more than the outstanding data.
+/// Returns the maximum window after the recovery, in bytes: one segment more than the outstanding data.
 pub(super) fn window_after(outstanding: u64, mss: u64) -> u64 {
     outstanding + mss
 }
 
-/// True for FreeBSD with SACK, in which the window limits the bytes sent in a recovery.
+/// True if the window limits the bytes sent in a recovery, as in FreeBSD with SACK.
 fn has_budget(flight: &Flight) -> bool {
     flight.profile.cwnd_reduction == CwndReduction::PerDuplicate && flight.sack()
 }
@@ -40,7 +40,8 @@ impl Budget {
 }
 
 impl Recovery {
-    /// The bytes sent in a FreeBSD recovery; `None` if no such recovery is under way.
+    /// Returns the unacknowledged bytes that were sent in this FreeBSD recovery; `None` if no such recovery is under
+    /// way.
     #[inline]
     pub(in crate::recovery) fn budget(&self, flight: &Flight) -> Option<Budget> {
         let counts = self.reduction.is_some() && has_budget(flight);
@@ -55,7 +56,7 @@ impl Recovery {
         }
     }
 
-    /// The first window of a FreeBSD recovery with the threshold `target`, in bytes.
+    /// Returns the first window of a FreeBSD recovery with the threshold `target`, in bytes.
     pub(super) fn first_window_per_duplicate(&self, flight: &Flight, target: u64) -> u64 {
         if flight.sack() {
             return flight.mss();
@@ -73,7 +74,7 @@ impl Recovery {
         }
     }
 
-    /// Without SACK: adds one segment to the window per duplicate ACK, and deflates the window after a partial
+    /// Updates the window without SACK: adds one segment per duplicate ACK, and deflates the window after a partial
     /// acknowledgement.
     fn inflate(&mut self, flight: &Flight, outcome: &AckOutcome) {
         let Some(reduction) = &mut self.reduction else { return };
@@ -87,7 +88,7 @@ impl Recovery {
         }
     }
 
-    /// With SACK: sets the window after an ACK, as described at the head of this file.
+    /// Updates the window with SACK, as described at the top of this file.
     fn update_budget(&mut self, flight: &Flight, outcome: &AckOutcome, budget: Budget) {
         let mss = flight.mss();
         let highest = flight.scoreboard.highest_sacked().unwrap_or(flight.una());

@@ -14,7 +14,7 @@ pub(super) fn update(reduction: &mut Reduction, in_flight: u64, mss: u64) {
     reduction.cwnd = reduction.cwnd.min(in_flight + mss);
 }
 
-/// Maximum window after the reduction, in bytes.
+/// Returns the maximum window after the reduction, in bytes.
 pub(super) fn window_after(reduction: &Reduction, mss: u64) -> u64 {
     reduction.cwnd.max(mss)
 }

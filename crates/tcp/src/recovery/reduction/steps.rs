@@ -1,4 +1,4 @@
-//! How a reduction begins, advances with each ACK, and ends.
+//! Begins a window reduction, advances it with each ACK, and ends it.
 
 use super::progress::Reduction;
 use super::{budget, immediate, prr, rate_halving};
@@ -10,7 +10,8 @@ use lopsided_core::tcp_event::{CaReason, CaState, Reduction as Reason, TcpEvent,
 use lopsided_core::{Bytes, Time};
 
 impl Recovery {
-    /// Begins a reduction: the controller sets the target window, and the profile's rule sets the window to start from.
+    /// Begins a reduction. The controller sets the target window; the profile's rule sets the window at the start of
+    /// the reduction.
     pub(in crate::recovery) fn begin_reduction(
         &mut self,
         now: Time,
@@ -46,14 +47,15 @@ impl Recovery {
         self.begin_budget(flight);
     }
 
-    /// Lowers the window to the peer's before the threshold is computed, for stacks that halve the smaller one.
+    /// Reduces the congestion window to the peer's window before the threshold is computed, for stacks that halve the
+    /// smaller of the two windows.
     pub(in crate::recovery) fn heed_peer_window(&self, now: Time, flight: &mut Flight) {
         if flight.profile.threshold_heeds_peer && !flight.controller.owns_recovery() {
             flight.controller.on_idle(now, Bytes::new(flight.peer_window()));
         }
     }
 
-    /// Lowers the target if the controller has lowered its window in the meantime.
+    /// Lowers the target if the controller has reduced its window in the meantime.
     pub fn follow_target(&mut self, flight: &Flight) {
         if let Some(reduction) = self.reduction.as_mut().filter(|reduction| !reduction.undone) {
             reduction.target = reduction.target.min(flight.controller.cwnd().get());
@@ -91,7 +93,7 @@ impl Recovery {
         self.ca_state == CaState::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
     }
 
-    /// Ends the reduction. From now on the controller's window applies, which is at least the target.
+    /// Ends the reduction. The controller's window is then in force.
     pub(in crate::recovery) fn end_reduction(&mut self, now: Time, flight: &mut Flight) {
         let Some(reduction) = self.reduction.take() else { return };
         // If the reduction was undone before it ended, keep the window that PRR has reached.
@@ -115,7 +117,7 @@ impl Recovery {
     }
 }
 
-/// The reason for a reduction, as the trace reports it.
+/// Returns the reason for a reduction, as the trace reports it.
 fn reason(signal: Signal, why: CaReason) -> Reason {
     match signal {
         Signal::EcnEcho => Reason::EcnEcho,
