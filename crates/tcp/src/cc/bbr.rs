@@ -2,11 +2,11 @@
 //! propagation time (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, BBR: Congestion-Based Congestion Control, ACM Queue
 //! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00).
 //!
-//! It includes Linux's later additions: aggregated ACKs, policers (in `policer`), and packet conservation in the first
-//! round of a recovery.
+//! The implementation includes Linux's later additions: aggregated ACKs, policers (in `policer`), and packet
+//! conservation in the first round of a recovery.
 //!
-//! Deviations from Linux: another random generator, and segments are sent one by one. The window still includes Linux's
-//! allowance for offload.
+//! Deviations from Linux: the random numbers are different, and segments are sent one at a time. The window still
+//! includes Linux's allowance for offload.
 
 mod fixed_point;
 mod policer;
@@ -122,7 +122,7 @@ impl Bbr {
 
     // The model of the path.
 
-    /// The model's bandwidth in fixed point: the maximum delivery rate, or a policer's rate.
+    /// Returns the model's bandwidth in fixed point: the maximum delivery rate, or a policer's rate.
     fn bandwidth(&self) -> u64 {
         match self.policer.rate() {
             None => self.bandwidth.max(),
@@ -167,13 +167,13 @@ impl Bbr {
         }
     }
 
-    /// Updates the minimum RTT and enters ProbeRTT once it has expired (bbr_update_min_rtt).
+    /// Updates the minimum RTT, and enters ProbeRTT once the minimum RTT has expired (bbr_update_min_rtt).
     fn update_min_rtt(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let now_ticks = self.ticks.at(now);
         let expired = now_ticks.saturating_since(self.min_rtt_at) > MIN_RTT_WINDOW;
         if let Some(rtt) = ack.newest_rtt {
             let rtt = Duration::from_micros(microseconds(rtt).max(1));
-            // A delayed ACK would replace an expired minimum by an RTT that is too long.
+            // A delayed ACK would replace an expired minimum RTT by an RTT that is too long.
             if (expired && !ack.maybe_delayed) || self.min_rtt.is_none_or(|min| rtt < min) {
                 self.min_rtt = Some(rtt);
                 self.min_rtt_at = now_ticks;
@@ -277,7 +277,7 @@ impl Bbr {
         }
     }
 
-    /// Enters Drain after Startup, and leaves it once the queue is empty (bbr_check_drain).
+    /// Enters Drain after Startup, and leaves Drain once the queue is empty (bbr_check_drain).
     fn check_drain(&mut self, now: Time, ack: &Acked, path: &PathState) {
         let left = self.in_flight_at_departure(now, path.in_flight.get(), ack.next_departure);
         if self.mode == Mode::Startup && self.filled {
@@ -315,13 +315,13 @@ impl Bbr {
 
     // Rate and window.
 
-    /// `gain` times the bandwidth-delay product, in segments, rounded up.
+    /// Returns `gain` times the bandwidth-delay product, in segments, rounded up.
     fn bdp(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return INITIAL_SEGMENTS };
         fixed_point::bdp(bandwidth, min_rtt, gain).min(LARGEST / self.mss)
     }
 
-    /// Target for the bytes in flight at a given gain, including the allowance for offload and delayed ACKs.
+    /// Returns the target of the bytes in flight at a given gain, including the allowance for offload and delayed ACKs.
     fn in_flight_for(&self, bandwidth: u64, gain: u64) -> u64 {
         self.with_budget(self.bdp(bandwidth, gain)) * self.mss
     }
@@ -332,7 +332,7 @@ impl Bbr {
         if self.mode == Mode::ProbeBw && self.cycle == 0 { even + 2 } else { even }
     }
 
-    /// Number of segments that segmentation offload would send at once: 1 ms at the pacing rate.
+    /// Returns the number of segments that segmentation offload would send at once: 1 ms of data at the pacing rate.
     fn burst(&self) -> u64 {
         let least = if self.pacer.rate < 1.2e6 / 8.0 { 1 } else { 2 };
         ((self.pacer.rate / 1024.0).min(65_535.0) as u64 / self.mss).clamp(least, 127)
@@ -449,7 +449,7 @@ impl Controller for Bbr {
         self.check_full(self.is_limited(ack));
         self.check_drain(now, ack, path);
         self.update_min_rtt(now, ack, path);
-        if self.pacer.is_to_guess_anew(path.srtt) {
+        if self.pacer.must_guess_again(path.srtt) {
             self.guess_rate(path);
         }
         self.set_rate(self.pacing_gain());
@@ -508,8 +508,8 @@ impl Controller for Bbr {
     }
 }
 
-/// ACK aggregation: the largest number of acknowledged segments in excess of those that the estimated bandwidth would
-/// have delivered (bbr_update_ack_aggregation).
+/// ACK aggregation: the largest number of acknowledged segments in excess of the number that the estimated bandwidth
+/// would have delivered (bbr_update_ack_aggregation).
 #[derive(Debug, Default)]
 struct Aggregation {
     epoch: AckEpoch,
@@ -538,7 +538,7 @@ impl Aggregation {
         self.extra[0] = self.extra[0].max(extra.min(cwnd));
     }
 
-    /// Number of segments by which aggregated ACKs raise the window above the bandwidth-delay product.
+    /// Returns the number of segments by which aggregated ACKs raise the window above the bandwidth-delay product.
     fn allowance(&self, bandwidth: u64) -> u64 {
         self.extra[0].max(self.extra[1]).min(fixed_point::delivered_in(bandwidth, AGGREGATION_MAX))
     }

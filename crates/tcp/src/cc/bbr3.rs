@@ -6,13 +6,13 @@
 //!
 //! Deviations:
 //!
-//! - An ECN echo makes its round a round with loss (3.5). During a probe, it has the effect of too much loss.
+//! - A round with an ECN echo counts as a round with loss (3.5). During a probe, an ECN echo counts as too much loss.
 //! - The state for undo is saved once per loss episode, at its first loss.
 //! - Samples of ProbeRTT count as app-limited, but the connection itself is not marked as app-limited.
-//! - Segments are sent one by one, but the window includes the allowance for offload.
-//! - Startup ends if six ranges of the stream are lost in a round, counted when they are marked.
+//! - Segments are sent one at a time, but the window includes the allowance for offload.
+//! - Startup ends if six ranges of the stream are lost in a round. A range is counted when it is marked as lost.
 //!
-//! Left out: QUIC's choice of offload budgets.
+//! Not implemented: QUIC's choice of offload budgets.
 
 mod losses;
 mod model;
@@ -107,11 +107,11 @@ impl Bbr3 {
         }
     }
 
-    /// The rate sample of an ACK (section 4.1.2.3). In ProbeRTT it counts as app-limited.
+    /// Returns the rate sample of an ACK (section 4.1.2.3). In ProbeRTT, the sample counts as app-limited.
     fn sample(&self, ack: &Acked, path: &PathState) -> Sample {
         let rate = &ack.rate;
         let exists = rate.delivered > Bytes::ZERO;
-        // tcp_rate_gen: an interval shorter than the minimum RTT gives no valid rate.
+        // tcp_rate_gen: a rate is not valid if the interval is shorter than the minimum RTT.
         let reliable = exists && !rate.interval.is_zero() && path.min_rtt.is_none_or(|min| rate.interval >= min);
         let prior_delivered = exists.then_some(rate.prior_delivered.get());
         Sample {
@@ -155,13 +155,13 @@ impl Bbr3 {
         }
     }
 
-    /// Bandwidth-delay product, in bytes. The initial window takes its place before the first RTT sample.
+    /// Returns the bandwidth-delay product, in bytes. Before the first RTT sample, returns the initial window.
     fn bdp(&self, bw: f64) -> f64 {
         self.propagation.min_rtt.map_or(self.initial_window as f64, |min| bw * min.as_secs_f64())
     }
 
-    /// `gain` times the bandwidth-delay product, in bytes. The initial window takes its place before the first RTT
-    /// sample.
+    /// Returns `gain` times the bandwidth-delay product, in bytes. Before the first RTT sample, returns the initial
+    /// window.
     fn bdp_multiple(&self, gain: f64) -> u64 {
         match self.propagation.min_rtt {
             None => self.initial_window,
@@ -175,23 +175,24 @@ impl Bbr3 {
         inflight.max(least) + if self.state == State::ProbeBwUp { 2 * self.mss } else { 0 }
     }
 
-    /// Target of the bytes in flight for a bandwidth, including the allowance for offload and delayed ACKs.
+    /// Returns the target of the bytes in flight at a bandwidth, including the allowance for offload and delayed ACKs.
     fn inflight_at(&self, bw: f64) -> u64 {
         self.with_budget(self.bdp(bw).min(LARGEST as f64) as u64)
     }
 
-    /// Number of bytes that segmentation offload would send at once (section 5.6.3): 1 ms at the pacing rate.
+    /// Returns the number of bytes that segmentation offload would send at once (section 5.6.3): 1 ms of data at the
+    /// pacing rate.
     fn quantum(&self) -> u64 {
         ((self.pacer.rate * 1e-3) as u64).min(MAX_QUANTUM).max(2 * self.mss)
     }
 
-    /// Maximum window in the current state, before the bounds are applied (section 5.6.4.2).
+    /// Returns the maximum window in the current state, before the bounds are applied (section 5.6.4.2).
     fn max_inflight(&self) -> u64 {
         let gained = self.bdp_multiple(self.state.cwnd_gain());
         self.with_budget(gained.saturating_add(self.extra_acked.max() as u64))
     }
 
-    /// The bytes in flight that the model aims for: one BDP, or the window if that is smaller.
+    /// Returns the target of the bytes in flight: one BDP, or the window if the window is smaller.
     fn target_inflight(&self) -> u64 {
         (self.bdp(self.bw) as u64).min(self.cwnd)
     }
@@ -218,7 +219,7 @@ impl Bbr3 {
         self.cwnd = self.cwnd.clamp(self.mss, LARGEST.max(self.mss));
     }
 
-    /// Limits the window by the bounds (section 5.6.4.7).
+    /// Limits the window to the long-term and short-term bounds (section 5.6.4.7).
     fn bound_window(&mut self) {
         let long_term = match self.state {
             State::ProbeBwDown | State::ProbeBwRefill | State::ProbeBwUp => self.inflight_longterm,
@@ -229,13 +230,13 @@ impl Bbr3 {
         self.cwnd = self.cwnd.min(cap);
     }
 
-    /// Saves the window at the start of a recovery or of ProbeRTT. At the end it is restored (section 5.6.4.4).
+    /// Saves the window at the start of a recovery or of ProbeRTT, to restore it at the end (section 5.6.4.4).
     fn save_window(&mut self) {
         let settled = self.ca_state < CaState::Recovery && self.state != State::ProbeRtt;
         self.prior_cwnd = if settled { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
-    /// Restores the saved window if it is larger.
+    /// Restores the saved window if it is larger than the current window.
     fn restore_window(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
@@ -297,7 +298,7 @@ impl Controller for Bbr3 {
     fn on_ack(&mut self, now: Time, ack: &Acked, path: &PathState) {
         self.see(path);
         self.follow_phase(ack.ca_state);
-        if self.pacer.is_to_guess_anew(path.srtt) {
+        if self.pacer.must_guess_again(path.srtt) {
             self.pacer.guess(self.cwnd, path.srtt, STARTUP_PACING_GAIN);
         }
         let sample = self.sample(ack, path);

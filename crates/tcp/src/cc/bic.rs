@@ -2,11 +2,12 @@
 //! Congestion Control for Fast Long-Distance Networks, INFOCOM 2004), with Linux's constants.
 //!
 //! Below the window of the last loss, the window grows by 1/4 of the distance per RTT, at most by 16 segments. Above
-//! it, the window grows slowly at first and then faster. Windows up to 14 segments grow as in Reno.
+//! the window of the last loss, the window grows slowly at first and then faster. Windows up to 14 segments grow as in
+//! Reno.
 //!
 //! Deviations from the paper, as in Linux: a step is 1/4 of the distance instead of 1/2. Near the maximum, the window
-//! grows by one segment per five round trips. With delayed ACKs BIC grows twice as fast as intended, because both the
-//! segments per ACK and the delivered bytes count.
+//! grows by one segment per five round trips. With delayed ACKs, BIC grows twice as fast as intended: the growth takes
+//! the segments per ACK into account twice.
 
 use super::{Acked, PathState, Setup, Signal, Window, WindowAlgorithm};
 use crate::CaState;
@@ -25,7 +26,7 @@ const SEARCH: u64 = 4;
 const SMOOTH: u64 = 20;
 /// Upper limit of `every` before the first loss.
 const EVERY_AT_FIRST: u64 = 20;
-/// Time after which the growth is recomputed. It is also recomputed when the window has changed.
+/// Time after which the growth is recomputed. The growth is also recomputed when the window has changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 
 #[derive(Debug)]
@@ -132,10 +133,10 @@ mod tests {
         let bic = Bic { last_max: 1000, ..Bic::new(&setup()) };
         let per_rtt = |cwnd: u64| cwnd as f64 / bic.search(cwnd) as f64;
         assert_eq!(per_rtt(800), 16.0, "at most Smax");
-        assert!((per_rtt(960) - 10.0).abs() < 0.1, "a quarter of the 40 that are left");
+        assert!((per_rtt(960) - 10.0).abs() < 0.1, "1/4 of the remaining 40 segments");
         assert_eq!(per_rtt(998), 0.2, "a fifth of a segment at the maximum");
         assert_eq!(per_rtt(1000), 0.2);
-        assert!((per_rtt(1012) - 4.0).abs() < 0.1, "and away from it as it came: a third of the distance");
+        assert!((per_rtt(1012) - 4.0).abs() < 0.1, "1/3 of the distance beyond the maximum");
         assert!((per_rtt(1064) - 16.0).abs() < 0.2);
     }
 

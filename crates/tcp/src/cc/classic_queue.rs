@@ -1,16 +1,16 @@
 //! Detection of a classic ECN queue for TCP Prague (Briscoe and Ahmed, "TCP Prague Fall-back on Detection of a Classic
 //! ECN AQM", arXiv 1911.00710; RFC 9331, section 4.3).
 //!
-//! A classic AQM's queue is longer and varies more. A score therefore rises with the RTT's deviation and the queueing
-//! delay:
+//! The queue of a classic AQM is longer and varies more than the queue of an L4S AQM. A score therefore rises with the
+//! RTT's deviation and the queueing delay:
 //!
 //! ```text
 //! score += 1/2 log2(deviation / 750 us) + 1/2 log2(max(queueing delay / 2 ms, 1))      once per virtual round trip
 //! ```
 //!
-//! The score is limited to 0 to 17. From 9 on, the flow behaves as at a classic queue.
+//! The score is limited to the range from 0 to 17. From 9 on, a mark reduces the window as at a classic queue.
 //!
-//! Left out, as in Linux's module: the correction for application-limited flows.
+//! Not implemented, as in Linux's module: the correction for application-limited flows.
 
 use lopsided_core::Duration;
 
@@ -28,7 +28,7 @@ const FIRST_SHIFT: u32 = 18;
 pub(super) struct References {
     /// Reference value of the RTT's deviation.
     deviation: f64,
-    /// Queueing delay.
+    /// Reference value of the queueing delay.
     depth: f64,
 }
 
@@ -87,13 +87,14 @@ impl ClassicQueue {
         self.score = score.clamp(0.0, LARGEST);
     }
 
-    /// Minimum of alpha for a reduction; 0 at an L4S queue.
+    /// Returns the minimum of alpha for a reduction; 0 at an L4S queue.
     pub fn least_alpha(&self) -> f64 {
         CLASSIC_ALPHA * (self.score - STICKY).clamp(0.0, 1.0)
     }
 }
 
-/// Approximates the binary logarithm with an error below 0.01. Library functions differ between platforms.
+/// Approximates the binary logarithm with an error below 0.01. The results of library functions would differ between
+/// platforms.
 fn log2(value: f64) -> f64 {
     let value = value.max(1.0);
     let exponent = (value as u64).ilog2();

@@ -1,15 +1,15 @@
-//! Compound TCP: a delay-based window that is added to Reno's (Tan, Song, Zhang and Sridharan, A Compound TCP Approach
-//! for High-Speed and Long Distance Networks, INFOCOM 2006, sections III and IV). It was the default of Windows from
-//! 2007 to 2017.
+//! Compound TCP: a delay-based window that is added to Reno's window (Tan, Song, Zhang and Sridharan, A Compound TCP
+//! Approach for High-Speed and Long Distance Networks, INFOCOM 2006, sections III and IV). Compound TCP was the default
+//! of Windows from 2007 to 2017.
 //!
-//! The window is cwnd + dwnd. In congestion avoidance cwnd grows by 1 / (cwnd + dwnd) per ACK. Once per round trip dwnd
-//! grows by alpha win^k - 1 if Vegas's estimate of the queue is below gamma; otherwise it shrinks by zeta times the
-//! queue. A loss multiplies the sum by 1 - beta. The constants are alpha = 1/8, beta = 1/2, k = 3/4, gamma = 30, zeta =
+//! The window win is cwnd + dwnd. In congestion avoidance, cwnd grows by 1 / win per ACK. Once per round trip, dwnd
+//! grows by alpha win^k - 1 if Vegas's estimate of the queue is below gamma; otherwise dwnd shrinks by zeta times the
+//! queue. A loss multiplies win by 1 - beta. The constants are alpha = 1/8, beta = 1/2, k = 3/4, gamma = 30 and zeta =
 //! 1.
 //!
 //! A window below 38 segments follows Reno. Microsoft's unpublished additions are not modelled.
 //!
-//! Left out: the adaptation of gamma to small buffers (Tan, Song and Zhang, TUBE, 2007).
+//! Not implemented: the adaptation of gamma to small buffers (Tan, Song and Zhang, TUBE, 2007).
 
 use super::delay::share;
 use super::round::Round;

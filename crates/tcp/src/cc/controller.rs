@@ -6,7 +6,7 @@ use lopsided_core::tcp_event::CaState;
 use lopsided_core::{BitRate, Bytes, Duration, Time};
 use std::fmt::Debug;
 
-/// One acknowledgement, as a controller receives it.
+/// The properties of one ACK that a controller receives.
 #[derive(Clone, Copy, Debug)]
 pub struct Acked {
     /// Number of bytes that this ACK reports as delivered for the first time, by acknowledgement or SACK.
@@ -26,9 +26,11 @@ pub struct Acked {
     /// RTT of the newest delivered segment; `None` if that segment was retransmitted. This RTT usually excludes the
     /// peer's ACK delay.
     pub newest_rtt: Option<Duration>,
-    /// True if the peer may have delayed the ACK: it covers one short segment, the only outstanding one.
+    /// True if the peer may have delayed the ACK: the ACK covers one short segment, which was the only outstanding
+    /// segment.
     pub maybe_delayed: bool,
-    /// One-way delay to the peer in ms, from timestamps, plus an unknown constant. It includes the peer's ACK delay.
+    /// One-way delay to the peer in ms, from timestamps, plus an unknown constant. The delay includes the peer's ACK
+    /// delay.
     pub forward_ms: Option<u32>,
     /// Bytes in flight before this ACK.
     pub prior_in_flight: Bytes,
@@ -59,7 +61,8 @@ pub struct RateSample {
     pub delivered: Bytes,
     /// The time in which the bytes were delivered.
     pub interval: Duration,
-    /// Bytes that had been delivered when the newest acknowledged segment was sent. Rounds end by this value.
+    /// Bytes that had been delivered when the newest acknowledged segment was sent. This value determines when a round
+    /// ends.
     pub prior_delivered: Bytes,
     /// Bytes that this ACK marked as lost.
     pub lost: Bytes,
@@ -86,7 +89,7 @@ pub struct Lost {
     pub app_limited: bool,
 }
 
-/// The state of the connection, as a controller receives it.
+/// The state of the connection that a controller receives.
 #[derive(Clone, Copy, Debug)]
 pub struct PathState {
     /// The largest payload of a segment.
@@ -133,9 +136,10 @@ pub enum Signal {
 pub enum EcnUse {
     /// ECN as in RFC 3168, if the profile enables it.
     Classic,
-    /// An echo of each mark (RFC 8257 section 3.2), even if the profile does not enable ECN.
+    /// ECN with an echo of each mark (RFC 8257 section 3.2), even if the profile does not enable ECN.
     DctcpEcho,
-    /// Accurate feedback, even if the profile does not enable it. Data is ECT(1) if the peer supports it (RFC 9331).
+    /// ECN with accurate feedback, even if the profile does not enable ECN. Data is sent as ECT(1) if the peer supports
+    /// accurate feedback (RFC 9331).
     Accurate,
 }
 
@@ -191,11 +195,11 @@ pub struct CcState {
 /// assert_eq!(Connection::connect(config).cwnd(), Bytes::new(64_000));
 /// ```
 pub trait Controller: Debug + Send {
-    /// The name of the algorithm, as in a scenario.
+    /// Returns the name of the algorithm, as used in scenarios.
     fn name(&self) -> &str;
-    /// Receives the kind of ECN feedback that the handshake has negotiated. Called before `on_established`.
+    /// Called with the kind of ECN feedback that the handshake has negotiated, before `on_established`.
     fn on_feedback_agreed(&mut self, _feedback: Feedback) {}
-    /// Called when the handshake is complete. The segment size is known, and usually an RTT.
+    /// Called when the handshake is complete. The segment size is then known, and usually one RTT sample.
     fn on_established(&mut self, _now: Time, _path: &PathState) {}
     /// Called when data is sent while nothing is in flight. `idle` is the time since data was last sent.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
@@ -209,7 +213,7 @@ pub trait Controller: Debug + Send {
     fn on_congestion(&mut self, now: Time, signal: Signal, path: &PathState);
     /// Called for each lost segment, before the congestion signal, if [`Controller::needs_losses`] returns true.
     fn on_lost(&mut self, _now: Time, _lost: &Lost, _path: &PathState) {}
-    /// True if the controller needs calls of [`Controller::on_lost`].
+    /// Returns true if the controller needs calls of [`Controller::on_lost`].
     fn needs_losses(&self) -> bool {
         false
     }
@@ -229,43 +233,43 @@ pub trait Controller: Debug + Send {
     fn adopt(&mut self, now: Time, cwnd: Bytes, _ssthresh: Option<Bytes>) {
         self.on_idle(now, cwnd);
     }
-    /// Called after the segment size has changed to `mss`. `cwnd` and `ssthresh`, in bytes, keep their number of
-    /// segments.
+    /// Called after the segment size has changed to `mss`. `cwnd` and `ssthresh` are the new values in bytes. In
+    /// segments, the values are unchanged.
     fn on_segment_size(&mut self, now: Time, _mss: Bytes, cwnd: Bytes, ssthresh: Option<Bytes>) {
         self.adopt(now, cwnd, ssthresh);
     }
-    /// The state for traces and logs. The default reports the phases slow start and congestion avoidance.
+    /// Returns the state for traces and logs. The default reports the phases slow start and congestion avoidance.
     fn state(&self) -> CcState {
         let (cwnd, ssthresh) = (self.cwnd(), self.ssthresh());
         let slow_start = ssthresh.is_none_or(|ssthresh| cwnd < ssthresh);
         let phase = if slow_start { "slow start" } else { "congestion avoidance" };
         CcState { phase, cwnd, ssthresh, pacing_rate: self.pacing_rate() }
     }
-    /// The congestion window in bytes.
+    /// Returns the congestion window in bytes.
     fn cwnd(&self) -> Bytes;
-    /// The slow-start threshold in bytes; `None` before the first congestion signal.
+    /// Returns the slow-start threshold in bytes; `None` before the first congestion signal.
     fn ssthresh(&self) -> Option<Bytes>;
-    /// Pacing rate in bits of payload per second; `None` without pacing. It must be set from the start of the
-    /// connection.
+    /// Returns the pacing rate in bits of payload per second; `None` without pacing. A controller with pacing must
+    /// return a rate from the start of the connection.
     fn pacing_rate(&self) -> Option<BitRate> {
         None
     }
-    /// True if the controller also sets the window during recovery. If false, RFC 6937 applies.
+    /// Returns true if the controller also sets the window during recovery. If false, RFC 6937 applies.
     fn owns_recovery(&self) -> bool {
         false
     }
-    /// The ECN mode that the controller requires.
+    /// Returns the ECN mode that the controller requires.
     fn ecn_use(&self) -> EcnUse {
         EcnUse::Classic
     }
 }
 
-/// The inputs for the creation of a controller.
+/// The inputs from which a controller is created.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// The initial window in bytes.
     pub initial_window: Bytes,
-    /// Slow-start threshold that the host has saved for the destination, in bytes; `None` if it has saved none.
+    /// Slow-start threshold that the host has saved for the destination, in bytes; `None` if no threshold is saved.
     pub remembered_threshold: Option<Bytes>,
     /// How much an ACK adds to the congestion window.
     pub counting: ByteCounting,

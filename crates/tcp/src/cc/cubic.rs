@@ -1,14 +1,14 @@
 //! CUBIC (RFC 9438) as in Linux 6.1: the window is a cubic function of the time since the last reduction.
 //!
 //! All values are integers: time in ticks and 1/1024 s, factors in 1/1024, windows in segments. The growth is expressed
-//! as acknowledged segments per segment of growth, at least two (RFC 9438 section 4.4). Fast convergence (section 4.7)
-//! and the Reno-friendly region (section 4.3) are on.
+//! as the number of acknowledged segments per segment of growth, which is at least two (RFC 9438 section 4.4). Fast
+//! convergence (section 4.7) and the Reno-friendly region (section 4.3) are on.
 //!
 //! Deviations from RFC 9438, as in Linux:
 //!
 //! - While the window is constant, the function is computed at most 32 times per second.
 //! - `alpha_cubic` does not become 1 when the friendly window reaches the window before the reduction.
-//! - An idle period shifts the epoch (section 5.8 recommends ending it).
+//! - An idle period shifts the epoch (section 5.8 recommends ending the epoch).
 //! - Until the first reduction, the window grows by at least one segment per 20 acknowledged segments.
 //! - An undo restores the window and the threshold but not the epoch (unlike section 4.9).
 //! - A timeout resets the epoch and W_max.
@@ -16,7 +16,7 @@
 //! With alternative back-off (RFC 8511 section 3.1), which Linux does not implement, an ECN mark reduces the window to
 //! 85 %.
 //!
-//! Left out: pacing.
+//! Not implemented: pacing.
 
 use super::hystart::{HyStart, Limits, Rounds, Train};
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
@@ -61,8 +61,8 @@ const SCALE: u64 = 1024;
 const C: u64 = 410;
 /// Window after an ECN mark with alternative back-off: 0.85, in units of 1/1024 (RFC 8511 section 3.1).
 const BETA_ECN: u64 = 870;
-/// Time after which Linux recomputes the function, rounded to whole ticks. It also recomputes it when the window has
-/// changed.
+/// Time after which Linux recomputes the function, rounded to whole ticks. Linux also recomputes the function when the
+/// window has changed.
 const STALE_AFTER: Duration = Duration::from_nanos(1_000_000_000 / 32);
 const SECOND: u64 = 1_000_000_000;
 /// Time after a reduction in which RTT samples are ignored, because the queue is draining.
@@ -109,7 +109,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// Creates a variant of CUBIC for a stack whose clock has this tick.
+    /// Creates a variant of CUBIC for a stack whose clock has the tick length `tick`.
     pub fn new(constants: Constants, tick: Duration) -> Cubic {
         let beta = constants.beta;
         let hystart = match constants.exit {
@@ -180,7 +180,7 @@ impl Cubic {
         }
     }
 
-    /// Updates Reno's window (RFC 9438 section 4.3), and lowers `every` if that window is larger.
+    /// Updates Reno's window (RFC 9438 section 4.3), and lowers `every` if Reno's window is larger than `cwnd`.
     fn follow_reno(&mut self, cwnd: u64) {
         let Some(epoch) = &mut self.epoch else { return };
         let every = (cwnd * self.friendly_every / 8).max(1);
@@ -194,12 +194,12 @@ impl Cubic {
     }
 }
 
-/// K of RFC 9438 equation 2 in 1/1024 s, for a window `below` segments smaller than the origin.
+/// Returns K of RFC 9438 equation 2 in 1/1024 s, for a window that is `below` segments smaller than the origin.
 fn inflection(below: u64) -> u64 {
     estimated_root(below.min(1 << 30) * ((1 << 40) / C))
 }
 
-/// A cube root with Linux's precision (cubic_root): a first guess, then one step of Newton's method.
+/// Computes a cube root with Linux's precision (cubic_root): a first guess, then one step of Newton's method.
 fn estimated_root(cube: u64) -> u64 {
     let bits = u64::BITS - cube.leading_zeros();
     if bits < 7 {
@@ -213,7 +213,7 @@ fn estimated_root(cube: u64) -> u64 {
     three_roots * 341 / 1024
 }
 
-/// Linux's first guess of the cube root of a number from 8 to 63, in units of 1/64.
+/// Returns Linux's first guess of the cube root of a number from 8 to 63, in units of 1/64.
 fn root_in_64ths(leading: u64) -> u64 {
     // Linux's first guesses were adjusted by hand: they follow a formula except at these numbers. The exceptions
     // matter, because one unit moves K by up to 4/1024 s, and the window would then grow one ACK earlier or later than
@@ -227,7 +227,7 @@ fn root_in_64ths(leading: u64) -> u64 {
     cube_root(256 * u128::from(1093 * leading - 172)) + 4 + above - below
 }
 
-/// The largest integer whose cube is at most `cube`.
+/// Returns the largest integer whose cube is at most `cube`.
 fn cube_root(cube: u128) -> u64 {
     let mut root = 0u128;
     for bit in (0..42).rev() {
@@ -239,7 +239,7 @@ fn cube_root(cube: u128) -> u64 {
     root as u64
 }
 
-/// W_cubic of RFC 9438 equation 1 in whole segments, at the time `t` in 1/1024 s.
+/// Returns W_cubic of RFC 9438 equation 1 in whole segments, at the time `t` in 1/1024 s.
 fn curve(t: u64, k: u64, origin: u64) -> u64 {
     let offset = u128::from(t.abs_diff(k).min(1 << 36));
     let rise = ((u128::from(C) * offset * offset * offset) >> 40).min(1_000_000_000_000) as u64;

@@ -20,7 +20,7 @@ fn k_is_the_time_to_regain_what_was_lost() {
 #[test]
 fn the_curve_starts_at_the_reduced_window_and_passes_w_max_at_k() {
     let k = inflection(300);
-    assert_eq!(curve(0, k, 1000), 701, "whole segments are cut off the fall");
+    assert_eq!(curve(0, k, 1000), 701, "the fall is rounded down to whole segments");
     assert_eq!(curve(k, k, 1000), 1000);
     assert_eq!(curve(k + 5 * SCALE, k, 1000), 1050);
     assert_eq!(curve(k - 5 * SCALE, k, 1000), 950);
@@ -62,7 +62,7 @@ fn lossy(constants: Constants, cwnd: u64) -> WindowController<Cubic> {
     cubic
 }
 
-/// Sections 4.6 and 4.7.
+/// RFC 9438 sections 4.6 and 4.7.
 #[test]
 fn beta_and_fast_convergence() {
     for (constants, first, second) in [(LINUX, 700, 490), (OLDER, 799, 639)] {

@@ -1,12 +1,12 @@
 //! DCTCP: the window shrinks in proportion to the share of marked bytes (RFC 8257).
 //!
 //! alpha is the smoothed share of marked bytes. It starts at 1 and is updated once per round trip with g = 1/16. A mark
-//! reduces the window by alpha / 2, at most once per round trip; a loss halves it. The connection echoes each mark
-//! (section 3.2), always negotiates ECN, and sends only ECN-capable segments.
+//! reduces the window by alpha / 2, at most once per round trip; a loss halves the window. The receiver echoes each
+//! mark (section 3.2). The connection always negotiates ECN, and sends only ECN-capable segments.
 //!
 //! The arithmetic is Linux's: alpha has 10 fractional bits, and both the decay and the new share are rounded down.
 //!
-//! Left out: the advice for flows with different RTTs (section 5).
+//! Not implemented: the advice for flows with different RTTs (section 5).
 
 use super::round::Round;
 use super::{Acked, EcnUse, PathState, Signal, Window, WindowAlgorithm};
@@ -14,7 +14,7 @@ use lopsided_core::Time;
 
 /// alpha if all bytes are marked (DCTCP_MAX_ALPHA).
 const ONE: u64 = 1 << 10;
-/// g, the weight of the newest sample in alpha, is 2 to the power of minus this (`dctcp_shift_g`).
+/// g, the weight of the newest sample in alpha, is 2^-`GAIN_SHIFT` (`dctcp_shift_g`).
 const GAIN_SHIFT: u32 = 4;
 
 #[derive(Debug)]
@@ -94,8 +94,8 @@ mod tests {
     use crate::cc::{Controller, WindowController};
     use lopsided_core::{Bytes, Duration};
 
-    /// A share of 1/4 adds 16 of 1024 per round. The decay is rounded down, so alpha stops at 271: a sixteenth of 271 is
-    /// 16.
+    /// If 1/4 of the bytes are marked, each round adds 16 to alpha, which is in units of 1/1024. The decay of 1/16 is
+    /// rounded down, so alpha stops at 271.
     #[test]
     fn alpha_is_the_smoothed_share_of_marked_octets_in_whole_1024ths() {
         let mut dctcp = WindowController::new(&setup(), Dctcp::default());

@@ -33,7 +33,7 @@ impl RoundRtt {
         }
     }
 
-    /// Tracks the congestion state. Returns true if it has changed to Open, which begins a round.
+    /// Tracks the congestion state. Returns true if the state has changed to Open, which begins a round.
     pub fn follow(&mut self, ca_state: CaState, path: &PathState) -> bool {
         if self.ca_state.replace(ca_state) == Some(ca_state) {
             return false;
@@ -45,7 +45,7 @@ impl RoundRtt {
         self.open
     }
 
-    /// True if the round has ended: all data that was sent before it began has been acknowledged.
+    /// True if the round has ended: data that was sent after the round began has been acknowledged.
     pub fn is_over(&self, path: &PathState) -> bool {
         self.round.is_passed(path)
     }
@@ -63,7 +63,7 @@ impl RoundRtt {
             RoundRtt { open: true, round: Round::begin(path), ca_state: Some(path.ca_state), ..RoundRtt::default() };
     }
 
-    /// The base RTT and the minimum RTT of this round, in ns; `None` without a sample.
+    /// Returns the base RTT and the minimum RTT of this round, in ns; `None` without a sample.
     pub fn pair(&self) -> Option<(u64, u64)> {
         Some((self.base?.as_nanos(), self.min?.as_nanos()))
     }

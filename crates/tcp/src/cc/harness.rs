@@ -1,5 +1,5 @@
-//! Runs a controller alone, for tests: a line with a queue, and a sender that fills its window and detects losses one
-//! RTT later.
+//! Simulates a single controller for tests: a line with a queue, and a sender that fills its window and detects losses
+//! one RTT later.
 //!
 //! TCP itself is not modelled: each segment is acknowledged separately, a loss is detected and repaired at once, and no
 //! timer expires.
@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// Payload of each segment, in bytes.
 pub const MSS: u64 = 1448;
 
-/// Inputs for a controller with an initial window of 10 segments.
+/// Returns the inputs for a controller with an initial window of 10 segments.
 pub fn setup() -> Setup {
     Setup {
         abe: false,
@@ -25,7 +25,7 @@ pub fn setup() -> Setup {
     }
 }
 
-/// The path state of a new connection.
+/// Returns the path state of a new connection.
 pub fn path_state() -> PathState {
     PathState {
         mss: Bytes::new(MSS),
@@ -42,7 +42,7 @@ pub fn path_state() -> PathState {
     }
 }
 
-/// An ACK that delivers `segments` segments with this RTT, without loss.
+/// Returns an ACK that delivers `segments` segments with the RTT `rtt`, without loss.
 pub fn acked(segments: u64, rtt: Duration) -> Acked {
     Acked {
         delivered: Bytes::new(segments * MSS),
@@ -109,7 +109,7 @@ pub struct Path {
     room: u64,
     /// RTT without a queue.
     rtt: Duration,
-    /// Queue length, in segments, at which arriving segments start to be marked; `None` to mark none.
+    /// Queue length, in segments, from which on arriving segments are marked; `None` disables marks.
     pub mark_from: Option<u64>,
     /// Time at which the line becomes idle.
     free: Time,
@@ -157,7 +157,7 @@ impl Path {
         path
     }
 
-    /// Time that the line needs to send one segment.
+    /// Returns the time that the line needs to send one segment.
     fn serialize(&self) -> Duration {
         Duration::from_nanos(MSS * 1_000_000_000 / self.rate)
     }

@@ -1,12 +1,13 @@
 //! HighSpeed TCP: additive increase and multiplicative decrease that depend on the window (RFC 3649).
 //!
-//! Up to a window of 38 segments it is Reno. A larger window grows by a(w) segments per RTT, and a loss reduces it by
-//! the fraction b(w). Both follow from the response function p = 0.078 / w^1.2 (section 5) and the table of appendix B.
+//! Up to a window of 38 segments, HighSpeed TCP behaves like Reno. A larger window grows by a(w) segments per RTT, and
+//! a loss reduces the window by the fraction b(w). Both functions follow from the response function p = 0.078 / w^1.2
+//! (section 5) and the table of appendix B.
 //!
-//! Deviations, as in Linux: the window grows once per ACK, so delayed ACKs halve its growth. A loss in the first slow
+//! Deviations, as in Linux: the window grows once per ACK, so delayed ACKs halve the growth. A loss in the first slow
 //! start halves the window.
 //!
-//! Left out: limited slow start (RFC 3742), which section 10 recommends and Linux does not implement.
+//! Not implemented: limited slow start (RFC 3742), which section 10 recommends and Linux does not implement.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
@@ -46,13 +47,13 @@ impl HighSpeed {
     }
 }
 
-/// b(w) of section 5 for a table row, rounded to two decimals as in the table.
+/// Returns b(w) of section 5 for a table row, rounded to two decimals as in the table.
 fn decrease(row: usize) -> f64 {
     let exact = decrease_of(WINDOWS[row] as f64);
     libm::round(exact * 100.0) / 100.0
 }
 
-/// b(w) of section 5 for any window.
+/// Returns b(w) of section 5 for any window.
 fn decrease_of(window: f64) -> f64 {
     let way = (libm::log(window) - libm::log(LOW_WINDOW)) / (libm::log(HIGH_WINDOW) - libm::log(LOW_WINDOW));
     (0.5 + (HIGH_DECREASE - 0.5) * way).clamp(0.0, 0.5)
@@ -88,7 +89,7 @@ impl WindowAlgorithm for HighSpeed {
 mod tests {
     use super::*;
 
-    /// a(w) = w^2 p(w) 2 b(w) / (2 - b(w)), with the response function p(w) of section 5.
+    /// Returns a(w) = w^2 p(w) 2 b(w) / (2 - b(w)), with the response function p(w) of section 5.
     fn increase_of(window: f64) -> f64 {
         let (p, b) = (0.078 / libm::pow(window, 1.2), decrease_of(window));
         window * window * p * 2.0 * b / (2.0 - b)

@@ -1,14 +1,15 @@
 //! H-TCP: the increase grows with the time since the last congestion event, and the decrease depends on the queue
 //! (Leith and Shorten, H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06).
 //!
-//! alpha is the increase in segments per RTT: 1 + 10 (d - 1 s) + ((d - 1 s) / 2)^2, from d = 1 s after the last
-//! congestion event. It is scaled to an RTT of 100 ms, by 0.1 to 2, and multiplied by 2 (1 - beta). beta is RTTmin /
-//! RTTmax, from 0.5 to 0.8. It is 0.5 if the throughput has changed by more than 20 % since the last event.
+//! The increase alpha is 1 + 10 (d - 1 s) + ((d - 1 s) / 2)^2 segments per RTT. It starts to grow when the time d since
+//! the last congestion event exceeds 1 s. The result is multiplied by RTT / 100 ms (limited to 0.1 to 2) and by
+//! 2 (1 - beta). The factor beta is RTTmin / RTTmax, limited to 0.5 to 0.8. It is 0.5 if the throughput has changed by
+//! more than 20 % since the last congestion event.
 //!
 //! As in Linux:
 //!
-//! - Times are in ticks of the stack's clock (with 4 ms a short RTT is imprecise), rates in whole segments per second,
-//!   alpha and beta in units of 1/128.
+//! - Times are in ticks of the stack's clock, rates in whole segments per second, alpha and beta in units of 1/128.
+//!   With a tick of 4 ms, short RTTs are imprecise.
 //! - Before the factor of beta is applied, the increase is a whole number of segments and at least one.
 //! - In the Open state an ACK counts for all segments that it covers, in any other state for one segment.
 //! - The first throughput sample covers all time before it, and is therefore 0.
@@ -161,14 +162,14 @@ impl Htcp {
         }
     }
 
-    /// Records a congestion event at the start of its repair.
+    /// Records a congestion event at the start of its recovery.
     fn begin_repair(&mut self, now: Time) {
         self.before = Some(self.last_congestion);
         self.last_congestion = self.ticks(now);
     }
 }
 
-/// Returns alpha without the factor of beta. As in Linux, it is a whole number of segments and at least one.
+/// Returns alpha without the factor of beta. As in Linux, the result is a whole number of segments and at least one.
 fn scaled_increase(since: u64, min_rtt: Option<u64>, hz: u64) -> u64 {
     let beyond = u128::from(since.saturating_sub(hz));
     let hz = u128::from(hz);
@@ -195,7 +196,7 @@ impl WindowAlgorithm for Htcp {
 
     fn on_arrival(&mut self, now: Time, ack: &Acked, _path: &PathState, window: &Window) {
         if ack.ca_state == CaState::Open {
-            // Only in the Open state does Linux count the segments that an ACK covers.
+            // Linux counts the segments that an ACK covers only in the Open state.
             self.segments = u64::from(ack.segments);
         }
         if let Some(rtt) = ack.newest_rtt {
@@ -212,7 +213,7 @@ impl WindowAlgorithm for Htcp {
 
     fn pkts_acked(&mut self, now: Time, ack: &Acked, _path: &PathState, _window: &mut Window) {
         if ack.ca_state == CaState::Open && self.before.take().is_some() {
-            // The time since the last congestion event is measured from the end of its repair.
+            // The time since the last congestion event is measured from the end of its recovery.
             self.last_congestion = self.ticks(now);
         }
     }
@@ -262,7 +263,7 @@ mod tests {
     use super::super::tests::path::{acked, path_state, setup};
     use super::*;
 
-    /// Section 2 of the draft: alpha at several times after a congestion event, at the reference RTT.
+    /// Section 2 of the draft: compares alpha at several times after a congestion event, at the reference RTT.
     #[test]
     fn alpha_grows_from_the_second_second_on() {
         let scaled = |since_ms: u64, rtt_ms: u64| scaled_increase(since_ms / 4, Some(rtt_ms / 4), 250);
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(at(1000), 1);
         assert_eq!(at(2000), 1 + 10);
         assert_eq!(at(5000), 1 + 40 + 4);
-        assert_eq!(scaled(5000, 40), 18, "short paths grow slower an RTT: 45 * 0.4");
+        assert_eq!(scaled(5000, 40), 18, "shorter paths grow more slowly per RTT: 45 * 0.4");
         assert_eq!(scaled(0, 40), 1, "but never slower than Reno");
         assert_eq!(scaled(0, 400), 2);
     }

@@ -6,8 +6,8 @@
 //!
 //! As in Linux, each ACK counts once, and outside of the Open state Hybla behaves like Reno.
 //!
-//! Left out: the other parts of the paper (packet spacing, a bandwidth estimate for the initial threshold, mandatory
-//! SACK).
+//! Not implemented: the other parts of the paper (packet spacing, a bandwidth estimate for the initial threshold,
+//! mandatory SACK).
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use crate::CaState;
@@ -50,13 +50,13 @@ impl Hybla {
     }
 }
 
-/// rho for a smoothed RTT, in steps of 1/8 and at least 1.
+/// Returns rho for a smoothed RTT, in steps of 1/8 and at least 1.
 fn rho(srtt: Duration) -> f64 {
     let eighths = u128::from(srtt.as_nanos()) * 8 / u128::from(REFERENCE.as_nanos());
     eighths.clamp(8, 1 << 20) as f64 / 8.0
 }
 
-/// Growth per ACK, in 1/128 segment.
+/// Returns the growth per ACK, in 1/128 segment.
 fn step(rho: f64, slow_start: bool, cwnd: u64) -> u64 {
     if slow_start {
         ((libm::exp2(rho.min(RHO_MAX)) - 1.0) * PART) as u64

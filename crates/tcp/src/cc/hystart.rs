@@ -4,14 +4,14 @@
 //! in Linux:
 //!
 //! - A train of closely spaced ACKs lasts longer than half of the minimum RTT (section 4.1).
-//! - A round's minimum RTT exceeds the overall minimum by 1/8, within 4 ms to 16 ms (section 4.2).
+//! - The minimum RTT of a round exceeds the overall minimum by more than 1/8, limited to 4 ms to 16 ms (section 4.2).
 //!
-//! The HyStart of ns-3 permits more: a train as long as the minimum RTT, and a rise as large as the minimum RTT, within
-//! 4 ms to 1 s. It compares the minimum of the first eight RTTs of a round.
+//! The HyStart of ns-3 permits a longer train, up to the minimum RTT, and a larger rise, up to the minimum RTT, limited
+//! to 4 ms to 1 s. It compares the minimum of the first eight RTTs of a round.
 //!
 //! HyStart++ (RFC 9406) uses only the delay. Slow start then continues at 1/4 of the speed, until the RTT falls again.
 //!
-//! Left out: HyStart++ for paced senders, which does not limit the growth to eight segments per ACK.
+//! Not implemented: HyStart++ for paced senders, which does not limit the growth to eight segments per ACK.
 
 use super::round::Round;
 use super::{PathState, Window};
@@ -67,7 +67,7 @@ impl HyStart {
         }
     }
 
-    /// Number of bytes by which this ACK may grow the window in slow start.
+    /// Returns the number of bytes by which an ACK of `octets` bytes may grow the window in slow start.
     pub fn growth(&mut self, octets: u64, window: &Window) -> u64 {
         match self {
             HyStart::PlusPlus(rounds) => rounds.growth(octets, window.mss()),
@@ -86,7 +86,7 @@ impl HyStart {
     }
 }
 
-/// The train and the rise of the RTT that HyStart permits.
+/// The limits of the ACK train and of the rise of the RTT. Slow start ends if one of them is exceeded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Limits {
     Linux,
@@ -166,14 +166,14 @@ impl Train {
     }
 }
 
-/// Duration of the sender's own burst, at a rate of two windows per RTT.
+/// Returns the duration of the sender's own burst, at a rate of two windows per RTT.
 fn burst_time(path: &PathState, window: &Window) -> Duration {
     let Some(srtt) = path.srtt else { return BURST_MAX };
     let nanos = u128::from(BURST_OCTETS) * u128::from(srtt.as_nanos()) / u128::from(2 * window.octets());
     Duration::from_nanos(nanos.min(u128::from(BURST_MAX.as_nanos())) as u64)
 }
 
-/// Minimum rise of the RTT that counts as an indication.
+/// Returns the minimum rise of the RTT that counts as an indication.
 fn rise(min_rtt: Duration) -> Duration {
     (min_rtt / RISE_DIVISOR).clamp(RISE_MIN, RISE_MAX)
 }
@@ -187,7 +187,7 @@ pub(super) struct Rounds {
     /// Minimum RTT of the last round.
     last: Option<Duration>,
     samples: u32,
-    /// Baseline RTT and number of rounds in conservative slow start; `None` outside of it.
+    /// Baseline RTT and number of rounds in conservative slow start; `None` outside of conservative slow start.
     conservative: Option<(Duration, u32)>,
     /// True once HyStart++ has stopped monitoring.
     over: bool,
@@ -226,7 +226,7 @@ impl Rounds {
         false
     }
 
-    /// Number of bytes by which an ACK of `octets` bytes may grow the window.
+    /// Returns the number of bytes by which an ACK of `octets` bytes may grow the window.
     fn growth(&mut self, octets: u64, mss: u64) -> u64 {
         if self.over {
             return octets;
@@ -241,13 +241,14 @@ mod tests {
     use super::super::tests::path::{MSS, path_state, setup};
     use super::*;
 
-    /// Simulates a round of `samples` ACKs with this RTT. Returns true if slow start should end.
+    /// Simulates a round of `samples` ACKs with an RTT of `rtt_ms`. Returns true if slow start must end.
     fn round(rounds: &mut Rounds, number: u64, rtt_ms: u64, samples: u32) -> bool {
         let path = PathState { una: number * 1000 + 1, nxt: (number + 1) * 1000, ..path_state() };
         (0..samples).any(|_| rounds.watch(Duration::from_millis(rtt_ms), &path))
     }
 
-    /// RFC 9406 section 4.2: if a round's RTT exceeds the last one by 1/8, the window grows at 1/4 of the speed.
+    /// RFC 9406 section 4.2: if the RTT of a round exceeds the RTT of the last round by 1/8, the window grows at 1/4 of
+    /// the speed.
     #[test]
     fn a_rise_of_the_rtt_makes_slow_start_conservative() {
         let mut rounds = Rounds::default();
@@ -258,7 +259,7 @@ mod tests {
         let path = PathState { una: 1001, nxt: 2000, ..path_state() };
         rounds.watch(Duration::from_millis(113), &path);
         assert_eq!(rounds.growth(2 * MSS, MSS), MSS / 2);
-        assert_eq!(rounds.growth(20 * MSS, MSS), 2 * MSS, "at most eight segments an ACK count");
+        assert_eq!(rounds.growth(20 * MSS, MSS), 2 * MSS, "at most 8 segments per ACK");
     }
 
     #[test]
@@ -274,8 +275,8 @@ mod tests {
         assert_eq!(ended, [false, false, false, false, true]);
         let mut rounds = enter(150);
         round(&mut rounds, 2, 149, 10);
-        assert_eq!(rounds.growth(MSS, MSS), MSS, "the rise was a passing one");
-        assert_eq!(enter(112).growth(MSS, MSS), MSS, "less than an eighth is no rise");
+        assert_eq!(rounds.growth(MSS, MSS), MSS, "the rise was temporary");
+        assert_eq!(enter(112).growth(MSS, MSS), MSS, "a rise of less than 1/8 is ignored");
     }
 
     /// The RTT is 40 ms, and ACKs are 1 ms apart. Linux ends slow start after half of the RTT and half of the sender's

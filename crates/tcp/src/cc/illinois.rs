@@ -25,7 +25,8 @@ const BETA_MAX: u64 = (1 << BETA_SHIFT) / 2;
 const SMALL_WINDOW: u64 = 15;
 /// Number of round trips without a queue after which the increase returns to its maximum.
 const THETA: u32 = 5;
-/// Maximum RTT in microseconds; longer RTTs count as this value. Its product with ALPHA_MAX fits in 32 bits.
+/// Maximum RTT in microseconds; longer RTTs count as this value. The product of this value and ALPHA_MAX fits in 32
+/// bits.
 const RTT_MAX_US: u64 = u32::MAX as u64 / ALPHA_MAX;
 
 #[derive(Debug)]
@@ -113,14 +114,14 @@ impl Illinois {
     }
 }
 
-/// The increase for queueing delays longer than D/100 (equation 3): ALPHA_MAX at D/100, ALPHA_MIN at D.
+/// Returns the increase for queueing delays longer than D/100 (equation 3): ALPHA_MAX at D/100, ALPHA_MIN at D.
 fn alpha(delay: u64, largest: u64) -> u64 {
     let least = largest / 100;
     let (range, beyond) = (largest - least, delay - least);
     range * ALPHA_MAX / (range + beyond * (ALPHA_MAX - ALPHA_MIN) / ALPHA_MIN)
 }
 
-/// The decrease (equation 4).
+/// Returns the decrease (equation 4).
 fn beta(delay: u64, largest: u64) -> u64 {
     let (low, high) = (largest / 10, 8 * largest / 10);
     if delay <= low {
@@ -198,7 +199,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000;
 
-    /// The end points of the curves in figure 1 and one point in between. Units: 1/128 (increase), 1/64 (decrease).
+    /// Compares with the end points of the curves in figure 1 and one point in between. The increase is in units of
+    /// 1/128, the decrease in units of 1/64.
     #[test]
     fn increase_and_decrease_follow_the_delay() {
         assert_eq!(alpha(SECOND / 100, SECOND), ALPHA_MAX);

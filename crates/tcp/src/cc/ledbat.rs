@@ -6,7 +6,7 @@
 //!
 //! As in the RFC, there is no slow start, except after a timeout.
 //!
-//! Left out: the correction of clock skew (appendix A.2).
+//! Not implemented: the correction of clock skew (appendix A.2).
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::{Duration, Time};
@@ -28,7 +28,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub struct Ledbat {
-    /// The first sample. Later samples are stored relative to it, as signed numbers, because the clock wraps.
+    /// The first sample. Later samples are stored as signed differences to the first sample, because the clock wraps.
     origin: Option<u32>,
     /// The last samples, in ms.
     current: [i64; CURRENT],
@@ -62,14 +62,14 @@ impl Ledbat {
         }
     }
 
-    /// The queueing delay in ms; `None` before the first sample.
+    /// Returns the queueing delay in ms; `None` before the first sample.
     fn queueing(&self) -> Option<f64> {
         let smallest = |delays: &[i64]| delays.iter().copied().min().filter(|delay| *delay != i64::MAX);
         Some((smallest(&self.current)? - smallest(&self.base)?) as f64)
     }
 }
 
-/// Section 2.4.2: 1 without a queue, 0 at the target, negative beyond it.
+/// Returns off_target of section 2.4.2: 1 without a queue, 0 at the target delay, and negative above the target delay.
 fn off_target(queueing_ms: f64) -> f64 {
     ((TARGET_MS - queueing_ms) / TARGET_MS).max(-1.0)
 }
@@ -131,8 +131,8 @@ mod tests {
             while ledbat.cwnd().get() < 100 * MSS {
                 ledbat.on_ack(Time::ZERO, &ack, &path_state());
             }
-            // Fill the filter with samples of the new delay. The window does not grow meanwhile, because it does not
-            // limit the sender.
+            // Fill the filter with samples of the new delay. During this time the window does not grow, because it
+            // does not limit the sender.
             ack.forward_ms = Some(20 + queue_ms);
             let unlimited = Acked { cwnd_limited: false, ..ack };
             (0..4).for_each(|_| ledbat.on_ack(Time::ZERO, &unlimited, &path_state()));

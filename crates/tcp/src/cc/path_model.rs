@@ -54,7 +54,7 @@ impl<const N: usize> MaxOf<N> {
         self.max
     }
 
-    /// Adds a value of the round `round`, which must not be lower than that of the last call.
+    /// Adds a value of the round `round`. The round must not be lower than in the last call.
     pub fn add(&mut self, round: u64, value: f64) {
         let place = &mut self.maxima[(round % N as u64) as usize];
         if place.0 == round {
@@ -76,11 +76,11 @@ impl<const N: usize> MaxOf<N> {
     }
 }
 
-/// The data sent with ProbeRTT's small window. Its delivery rate is not the path's (MarkConnectionAppLimited in section
-/// 5.3.4.3).
+/// The data that was sent with ProbeRTT's small window. The delivery rate of this data is lower than the bandwidth of
+/// the path (MarkConnectionAppLimited in section 5.3.4.3).
 #[derive(Debug, Default)]
 pub(super) struct HeldBack {
-    /// The delivered counts when the first segment was sent and after the last one was delivered.
+    /// The delivered counts when the first segment was sent, and after the last segment was delivered.
     octets: Option<(u64, u64)>,
 }
 
@@ -91,14 +91,14 @@ impl HeldBack {
         self.octets = Some((first, delivered.saturating_add(in_flight)));
     }
 
-    /// True if a segment belongs to this data. `prior_delivered` is the delivered count when it was sent.
+    /// True if a segment belongs to this data. `prior_delivered` is the delivered count when the segment was sent.
     pub fn covers(&self, prior_delivered: u64) -> bool {
         self.octets.is_some_and(|(first, last)| (first..=last).contains(&prior_delivered))
     }
 }
 
-/// ACK aggregation: acknowledged bytes in excess of the bandwidth (section 5.5.9). A shared medium may deliver ACKs
-/// together.
+/// ACK aggregation: the number of acknowledged bytes that exceeds the bandwidth (section 5.5.9). A shared medium, for
+/// example, may deliver several ACKs at once.
 #[derive(Debug, Default)]
 pub(super) struct AckEpoch {
     begun: Time,
@@ -114,8 +114,8 @@ impl AckEpoch {
     }
 
     /// Adds `delivered` bytes or segments. Returns the excess over the expected total of this epoch. `expected` returns
-    /// the amount that the bandwidth delivers in a given time. An epoch ends when the total falls behind or reaches
-    /// `limit`.
+    /// the amount that the bandwidth delivers in a given time. An epoch ends when the total falls to the expected total
+    /// or reaches `limit`.
     pub fn extra(&mut self, now: Time, delivered: u64, expected: impl FnOnce(Duration) -> u64, limit: u64) -> u64 {
         let mut expected = expected(now.saturating_since(self.begun));
         if self.acked <= expected || self.acked.saturating_add(delivered) >= limit {
@@ -150,7 +150,7 @@ impl Pacer {
     }
 
     /// True if the rate was set without an RTT sample and a sample exists now.
-    pub fn is_to_guess_anew(&self, srtt: Option<Duration>) -> bool {
+    pub fn must_guess_again(&self, srtt: Option<Duration>) -> bool {
         !self.seen_rtt && srtt.is_some()
     }
 
@@ -184,10 +184,10 @@ mod tests {
         max.add(11, 40.0);
         assert_eq!(max.max(), 50.0);
         max.add(25, 10.0);
-        assert_eq!(max.max(), 10.0, "rounds without a sample age too");
+        assert_eq!(max.max(), 10.0, "rounds without a sample count too");
     }
 
-    /// At 1,000 bytes per second, 500 bytes arrive early. Then none arrive until the bandwidth has caught up.
+    /// At 1,000 bytes per second, 500 bytes arrive early. Then no bytes arrive until the bandwidth has caught up.
     #[test]
     fn an_epoch_counts_what_comes_early_and_ends_when_acks_fall_behind() {
         let mut epoch = AckEpoch::default();

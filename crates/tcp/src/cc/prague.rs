@@ -3,17 +3,19 @@
 //!
 //! - **alpha** is the smoothed share of marked bytes. It is updated once per virtual RTT (the smoothed RTT, at least 25
 //!   ms), with a gain of 1/16. It starts at 1 with the first mark.
-//! - **A mark** reduces the window by alpha / 2, at most once per virtual RTT. **A loss** halves it, together with a
-//!   mark in the same virtual RTT.
+//! - **A mark** reduces the window by alpha / 2, at most once per virtual RTT. **A loss** halves the window. If a mark
+//!   has reduced the window in the same virtual RTT, both reductions together halve it.
 //! - **Growth** is one segment per round trip. Marked bytes do not grow the window. From the 500th round trip on,
 //!   growth is (RTT / virtual RTT)^2 segments, which makes the rate independent of short RTTs.
 //! - **Pacing** is at window / RTT, and at twice that rate in slow start, which the first mark ends.
 //! - **ECT(1)** and accurate feedback (RFC 9768) are always requested. If the peer does not support them, the flow
 //!   sends ECT(0) and behaves like Reno (RFC 9331 section 4.1).
 //!
-//! Deviation: the virtual RTT is checked only when a real round trip ends. Left out: windows below two segments, ECT(1)
-//! on ACKs and retransmissions, CUBIC after a loss, and bursts of segmentation offload. [`Prague::with_fallback`]
-//! detects classic queues (section 2.4.6).
+//! Deviation: the virtual RTT is checked only when a real round trip ends. [`Prague::with_fallback`] detects classic
+//! queues (section 2.4.6).
+//!
+//! Not implemented: windows below two segments, ECT(1) on ACKs and retransmissions, CUBIC after a loss, and bursts of
+//! segmentation offload.
 
 use super::classic_queue::{ClassicQueue, References};
 use super::round::Round;
@@ -83,7 +85,7 @@ impl Prague {
         }
     }
 
-    /// Enables the detection of classic queues. At such a queue, the window is reduced as in Reno.
+    /// Enables the detection of classic queues. At a classic queue, the window is reduced as in Reno.
     pub(super) fn with_fallback(mut self, name: &'static str, references: References) -> Prague {
         self.name = name;
         self.classic = Some(ClassicQueue::new(references));
@@ -152,7 +154,7 @@ impl Prague {
         }
     }
 
-    /// Growth of the window, in segments per round trip.
+    /// Returns the growth of the window, in segments per round trip.
     fn pace_of_growth(&self) -> f64 {
         if !self.accurate || self.rounds < INDEPENDENT_AFTER {
             return 1.0;
@@ -175,8 +177,8 @@ impl Prague {
         self.reduce_to(self.cwnd * (1.0 - alpha / 2.0));
     }
 
-    // A loss halves the window. If a mark has reduced it in the same virtual round trip, the loss halves the window
-    // from before that reduction.
+    // A loss halves the window. If a mark has reduced the window in the same virtual round trip, the loss halves the
+    // window that was in force before the mark.
     fn on_loss(&mut self, now: Time) {
         let virtual_rtt = self.virtual_rtt();
         let since_mark = self.reduced.take().filter(|(at, _)| now.saturating_since(*at) < virtual_rtt);

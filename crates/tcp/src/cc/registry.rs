@@ -113,12 +113,12 @@ const fn names() -> [&'static str; TABLE.len()] {
     names
 }
 
-/// Description and source of an algorithm; `None` if no algorithm has this name.
+/// Returns the description and the source of an algorithm; `None` if no algorithm has this name.
 pub fn text(name: &str) -> Option<&'static str> {
     TABLE.iter().find(|(known, _, _)| *known == name).map(|(_, text, _)| *text)
 }
 
-/// Creates the controller with this name; `None` if no controller has it.
+/// Creates the controller with this name; `None` if no controller has this name.
 pub fn build(name: &str, setup: &Setup) -> Option<Box<dyn Controller>> {
     maker(name).map(|build| build(setup))
 }
@@ -127,14 +127,14 @@ pub(crate) fn maker(name: &str) -> Option<Build> {
     TABLE.iter().find(|(known, _, _)| *known == name).map(|(_, _, build)| *build)
 }
 
-/// Creates a controller for a connection. For equal setups it must create equal controllers; otherwise runs are not
-/// repeatable.
+/// Creates a controller for a connection. Two calls with equal setups must create equal controllers; otherwise runs
+/// are not repeatable.
 pub type ControllerFactory = Arc<dyn Fn(&Setup) -> Box<dyn Controller> + Send + Sync>;
 
 /// The congestion controls that a run may use: the built-in controllers, and controllers that its caller adds.
 ///
-/// They belong to the run, not to the process, so a factory may own state of the run, and two runs may use different
-/// code under one name.
+/// Added controllers belong to the run, not to the process. A factory may therefore own state of the run, and two
+/// runs may use different controllers with the same name.
 ///
 /// # Examples
 ///
@@ -169,12 +169,12 @@ impl RunControllers {
         Ok(())
     }
 
-    /// The names of the added controllers, in the order in which they were added.
+    /// Returns the names of the added controllers, in the order in which they were added.
     pub fn names(&self) -> Vec<&str> {
         self.own.iter().map(|(name, _)| name.as_str()).collect()
     }
 
-    /// The factory of a built-in or added controller; `None` if no controller has this name.
+    /// Returns the factory of a built-in or added controller; `None` if no controller has this name.
     pub fn get(&self, name: &str) -> Option<ControllerFactory> {
         let own = self.own.iter().find(|(own, _)| own == name).map(|(_, make)| Arc::clone(make));
         own.or_else(|| maker(name).map(|make| Arc::new(make) as ControllerFactory))

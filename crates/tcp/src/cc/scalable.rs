@@ -2,7 +2,7 @@
 //! TCP: Improving Performance in Highspeed Wide Area Networks, CCR 33(2), 2003, section 3).
 //!
 //! Each acknowledged segment adds 1/100 segment, and a loss reduces the window by 1/8. As in Linux, a window below 100
-//! segments grows as in Reno, but a loss does not halve it.
+//! segments grows as in Reno, but a loss reduces it by 1/8 too.
 
 use super::{Acked, PathState, Signal, Window, WindowAlgorithm};
 use lopsided_core::Time;
@@ -23,7 +23,7 @@ impl WindowAlgorithm for Scalable {
     fn cong_avoid(&mut self, _now: Time, ack: &Acked, _path: &PathState, window: &mut Window) {
         let octets = window.slow_start(window.acked_bytes_for_growth(ack));
         if octets > 0 {
-            // Below 100 segments, `every` equals the window, which gives Reno's growth.
+            // Below 100 segments, the window grows by one segment per window, as in Reno.
             window.add_one_per(window.segments().min(EVERY), octets);
         }
     }

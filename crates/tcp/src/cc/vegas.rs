@@ -24,13 +24,13 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// Changes the window at the end of a round. `base` is the base RTT and `rtt` the round's minimum, in ns.
+    /// Changes the window at the end of a round. `base` is the base RTT and `rtt` the minimum RTT of the round, in ns.
     fn adjust(window: &mut Window, octets: u64, base: u64, rtt: u64) {
         let cwnd = window.segments();
         let queued = share(cwnd, rtt - base, base);
         if window.in_slow_start() {
             if queued > GAMMA {
-                // The window that suffices at the base RTT, plus one segment.
+                // Set the window to the BDP at the base RTT, plus one segment.
                 window.set_segments(cwnd.min(share(cwnd, base, rtt) + 1));
                 window.end_slow_start_at_window();
             } else {
@@ -102,7 +102,7 @@ mod tests {
     use super::super::tests::path::{MSS, Path, acked, controller, path_state, setup};
     use super::*;
 
-    /// The window grows if fewer than alpha segments are queued, and shrinks if more than beta are.
+    /// The window grows if fewer than alpha segments are queued, and shrinks if more than beta segments are queued.
     #[test]
     fn the_window_moves_by_one_outside_alpha_and_beta() {
         // With a window of 100 segments and a base RTT of 100 ms, 1 ms of queueing delay is one segment.

@@ -2,8 +2,9 @@
 //! Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control, CCR 34(2), 2004,
 //! section 2).
 //!
-//! A bandwidth sample is taken once per RTT, but at most every 50 ms, and smoothed twice with a weight of 1/8. After
-//! fast recovery, window and threshold are bandwidth times RTTmin; after a timeout, only the threshold is.
+//! A bandwidth sample is taken once per RTT, but at most every 50 ms, and smoothed twice with a weight of 1/8. After a
+//! fast recovery, the window and the threshold are set to bandwidth times RTTmin. After a timeout, only the threshold
+//! is set to this value.
 //!
 //! As in Linux:
 //!
@@ -30,7 +31,7 @@ pub struct Westwood {
     begun: Time,
     /// Number of bytes acknowledged in the current sample.
     count: u64,
-    /// Number of bytes that duplicate ACKs have counted. They are subtracted when a cumulative ACK covers them.
+    /// Number of bytes that duplicate ACKs have counted. These bytes are subtracted when a cumulative ACK covers them.
     accounted: u64,
     /// True once an ACK has arrived.
     heard: bool,
@@ -94,7 +95,7 @@ impl Westwood {
         if self.tick.is_zero() { value } else { libm::floor(value) }
     }
 
-    /// Number of bytes that an ACK counts for (Linux's westwood_acked_count).
+    /// Returns the number of bytes that an ACK counts for (Linux's westwood_acked_count).
     fn acked_octets(&mut self, ack: &Acked, mss: u64) -> u64 {
         let covered = if self.heard { ack.cumulative.get() } else { 0 };
         self.heard = true;
@@ -116,7 +117,7 @@ impl Westwood {
         covered - std::mem::take(&mut self.accounted)
     }
 
-    /// Bandwidth times RTTmin, in segments.
+    /// Returns bandwidth times RTTmin, in segments.
     fn window(&self, mss: u64) -> u64 {
         let min_rtt = self.units(self.min_rtt.unwrap_or(Duration::ZERO));
         (self.twice * min_rtt / mss as f64) as u64
@@ -199,12 +200,12 @@ mod tests {
             let ack = Acked { cumulative: Bytes::new(segments * MSS), predicted, ..acked(1, Duration::ZERO) };
             westwood.acked_octets(&ack, MSS) / MSS
         };
-        assert_eq!(counts(2, true), 0, "the first counts nothing");
+        assert_eq!(counts(2, true), 0, "the first ACK counts for no bytes");
         assert_eq!(counts(2, true), 2);
         assert_eq!([counts(0, false), counts(0, false), counts(0, false)], [1, 1, 1]);
-        assert_eq!(counts(1, false), 1, "one segment alone is not one of them");
-        assert_eq!(counts(2, false), 1, "two of the three");
-        assert_eq!(counts(4, false), 3, "the third");
+        assert_eq!(counts(1, false), 1, "an ACK of one segment counts in full");
+        assert_eq!(counts(2, false), 1, "two of the three duplicates are subtracted");
+        assert_eq!(counts(4, false), 3, "the third duplicate is subtracted");
         assert_eq!(counts(4, false), 4);
     }
 

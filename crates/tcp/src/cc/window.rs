@@ -51,7 +51,7 @@ impl Window {
         self.set_octets(segments.saturating_mul(self.mss));
     }
 
-    /// Sets the window in bytes. It becomes at least one segment and at most the maximum TCP window.
+    /// Sets the window in bytes, limited to at least one segment and at most the maximum TCP window.
     pub fn set_octets(&mut self, octets: u64) {
         self.cwnd = octets.clamp(self.mss, LARGEST.max(self.mss));
     }
@@ -66,12 +66,12 @@ impl Window {
         self.ssthresh = Some(segments.max(LEAST_THRESHOLD).saturating_mul(self.mss).min(LARGEST));
     }
 
-    /// Ends slow start: the threshold becomes the window.
+    /// Ends slow start by setting the threshold to the window.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = Some(self.cwnd);
     }
 
-    /// Lowers the threshold to the window if the threshold is higher.
+    /// Lowers the threshold to the window if the threshold is higher than the window.
     pub fn end_slow_start_at_window(&mut self) {
         self.ssthresh = Some(self.ssthresh.map_or(self.cwnd, |ssthresh| ssthresh.min(self.cwnd)));
     }
@@ -81,7 +81,7 @@ impl Window {
         self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(self.three_quarters()));
     }
 
-    /// 3/4 of the window in whole segments. As in Linux, each of the two terms is rounded down.
+    /// Returns 3/4 of the window, in bytes of whole segments. As in Linux, each of the two terms is rounded down.
     fn three_quarters(&self) -> u64 {
         (self.segments() / 2 + self.segments() / 4) * self.mss
     }
@@ -106,7 +106,8 @@ impl Window {
         self.counting
     }
 
-    /// Number of bytes that an ACK counts for, by the profile's rule: one segment, or the delivered bytes.
+    /// Returns the number of bytes that an ACK counts for the growth of the window. The profile's rule determines
+    /// whether this is one segment or the number of delivered bytes.
     pub fn acked_bytes_for_growth(&self, ack: &Acked) -> u64 {
         let delivered = ack.delivered.get();
         match self.counting {
@@ -120,7 +121,8 @@ impl Window {
         }
     }
 
-    /// Grows the window by `octets` bytes, at most to the threshold (RFC 5681 equation 2). Returns the rest.
+    /// Grows the window by `octets` bytes, at most to the threshold (RFC 5681 equation 2). Returns the number of bytes
+    /// that were not used.
     #[inline]
     pub fn slow_start(&mut self, octets: u64) -> u64 {
         if !self.in_slow_start() {
@@ -132,7 +134,8 @@ impl Window {
         octets - step
     }
 
-    /// Adds one segment for each `every` acknowledged segments (RFC 3465 section 2.1).
+    /// Grows the window by one segment per `every` acknowledged segments (RFC 3465 section 2.1). `octets` is the number
+    /// of newly acknowledged bytes.
     #[inline]
     pub fn add_one_per(&mut self, every: u64, octets: u64) {
         let step = every.max(1).saturating_mul(self.mss);
@@ -166,7 +169,7 @@ impl Window {
         }
     }
 
-    /// Half of the window in segments, Reno's threshold after a loss.
+    /// Returns half of the window in segments, which is Reno's threshold after a loss.
     pub fn reno_ssthresh(&self) -> u64 {
         self.segments() / 2
     }
@@ -209,7 +212,8 @@ impl Window {
     }
 }
 
-/// The growth of a window and its reduction after a congestion signal. All values are in segments.
+/// An algorithm that defines how the window grows, and how a congestion signal reduces the window. All values are in
+/// segments.
 ///
 /// # Examples
 ///
@@ -244,17 +248,18 @@ impl Window {
 pub trait WindowAlgorithm: Debug + Send {
     /// The name of the algorithm, as in a scenario.
     fn name(&self) -> &str;
-    /// Called when the handshake is complete. The segment size is known, and usually an RTT.
+    /// Called when the handshake is complete. The segment size is then known, and usually one RTT sample.
     fn on_established(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Called when data is sent while nothing is in flight. `idle` is the time since data was last sent.
     fn on_transmit_start(&mut self, _now: Time, _idle: Duration, _path: &PathState) {}
     /// Called for an arriving ACK before it changes the congestion state, the window or the threshold.
     #[inline]
     fn on_arrival(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &Window) {}
-    /// Called for each ACK that reports newly delivered data, after it has changed the congestion state.
+    /// Called for each ACK that reports newly delivered data, after the ACK has changed the congestion state.
     #[inline]
     fn pkts_acked(&mut self, _now: Time, _ack: &Acked, _path: &PathState, _window: &mut Window) {}
-    /// Called for an ACK that may raise the window: new data, no recovery, and the window limited the sender.
+    /// Called for an ACK that may grow the window: the ACK acknowledges new data, no recovery is under way, and the
+    /// window limited the sender.
     fn cong_avoid(&mut self, now: Time, ack: &Acked, path: &PathState, window: &mut Window);
     /// Returns the threshold after a congestion signal, in segments. A result below 2 counts as 2.
     fn ssthresh(&mut self, now: Time, signal: Signal, path: &PathState, window: &Window) -> u64;
@@ -264,11 +269,11 @@ pub trait WindowAlgorithm: Debug + Send {
     fn on_recovered(&mut self, _now: Time, _path: &PathState, _window: &mut Window) {}
     /// Called if the last congestion signal was spurious, after the window and the threshold have been restored.
     fn on_undo(&mut self, _now: Time) {}
-    /// True if `cong_avoid` must also be called while the window does not limit the sender.
+    /// Returns true if `cong_avoid` must also be called while the window does not limit the sender.
     fn increase_when_app_limited(&self) -> bool {
         false
     }
-    /// The ECN mode that the algorithm requires.
+    /// Returns the ECN mode that the algorithm requires.
     fn ecn_use(&self) -> EcnUse {
         EcnUse::Classic
     }

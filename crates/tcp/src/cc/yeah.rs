@@ -3,8 +3,8 @@
 //!
 //! The mode is slow if more than 80 segments are queued or the queueing delay exceeds 1/8 of the base RTT; otherwise it
 //! is fast, and the window grows as in Scalable. Early decongestion removes a queue of more than 80 segments if the
-//! window exceeds Reno's. A loss reduces the window by the queue length, within 1/8 and 1/2 of the window. After 16
-//! round trips in slow mode, a loss halves it.
+//! window exceeds Reno's window. A loss reduces the window by the queue length, limited to 1/8 to 1/2 of the window.
+//! After 16 round trips in slow mode, a loss halves the window.
 //!
 //! The constants are Linux's.
 

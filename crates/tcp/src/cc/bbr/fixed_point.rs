@@ -13,12 +13,12 @@ const MICROSECONDS: u64 = 1_000_000;
 /// Pacing rate as a percentage of the bandwidth.
 const PACING_PERCENT: u64 = 99;
 
-/// The bandwidth at which `octets` bytes are delivered in `interval`, in fixed point.
+/// Returns the bandwidth at which `octets` bytes are delivered in `interval`, in fixed point.
 pub(super) fn bandwidth(octets: Bytes, mss: u64, interval: Duration) -> u64 {
     octets.get() / mss * BW_UNIT / microseconds(interval).max(1)
 }
 
-/// The number of whole segments that a bandwidth delivers in a time.
+/// Returns the number of whole segments that the bandwidth delivers in the given time.
 pub(super) fn delivered_in(bandwidth: u64, time: Duration) -> u64 {
     (u128::from(bandwidth) * u128::from(microseconds(time)) / u128::from(BW_UNIT)) as u64
 }
@@ -28,20 +28,20 @@ pub(super) fn from_octets_per_second(rate: f64, mss: u64) -> u64 {
     (rate / mss as f64 / MICROSECONDS as f64 * BW_UNIT as f64) as u64
 }
 
-/// The pacing rate for a bandwidth and a gain, in bytes per second.
+/// Returns the pacing rate for a bandwidth and a gain, in bytes per second.
 pub(super) fn pacing_rate(bandwidth: u64, mss: u64, gain: u64) -> u64 {
     let gained = (u128::from(bandwidth) * u128::from(mss) * u128::from(gain)) >> 8;
     let rate = (gained * u128::from(MICROSECONDS / 100 * PACING_PERCENT)) >> 24;
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// `gain` times the bandwidth-delay product, in segments, rounded up.
+/// Returns `gain` times the bandwidth-delay product, in segments, rounded up.
 pub(super) fn bdp(bandwidth: u64, min_rtt: Duration, gain: u64) -> u64 {
     let product = (u128::from(bandwidth) * u128::from(microseconds(min_rtt)) * u128::from(gain)) >> 8;
     u64::try_from(product.div_ceil(u128::from(BW_UNIT))).unwrap_or(u64::MAX)
 }
 
-/// The duration in whole microseconds.
+/// Converts a duration to whole microseconds.
 pub(super) fn microseconds(duration: Duration) -> u64 {
     duration.as_nanos() / 1000
 }
@@ -88,7 +88,7 @@ impl RunningMax {
         }
         let age = round - first.0;
         if age > window {
-            // The best value is too old, and possibly the next one too.
+            // The best value is too old, and the second value may be too old as well.
             (*first, *second, *third) = (*second, *third, new);
             if round - first.0 > window {
                 (*first, *second) = (*second, *third);
@@ -131,6 +131,6 @@ mod tests {
         max.add(10, 12, 40);
         assert_eq!(max.max(), 50);
         max.add(10, 30, 10);
-        assert_eq!(max.max(), 10, "rounds without a sample age too");
+        assert_eq!(max.max(), 10, "rounds without a sample count too");
     }
 }

@@ -1,6 +1,6 @@
-//! Policer detection as in Linux's BBR (bbr_lt_bw_sampling). An interval lasts from one loss to another. Two
-//! consecutive intervals with 20 % loss and similar rates indicate a policer. BBR then sends at their mean rate for 48
-//! rounds.
+//! Policer detection as in Linux's BBR (bbr_lt_bw_sampling). A measurement interval begins and ends with a loss. Two
+//! consecutive intervals with 20 % loss and similar rates indicate a policer. BBR then sends at the mean of the two
+//! rates for 48 rounds.
 
 use crate::PathState;
 use lopsided_core::{Duration, Time};
@@ -17,7 +17,7 @@ const SAME_SHARE: f64 = 1.0 / 8.0;
 const SAME_RATE: f64 = 4000.0 / 8.0;
 /// Number of rounds for which the policer's rate is used.
 const ROUNDS_OF_USE: u32 = 48;
-/// Shortest interval.
+/// Minimum duration of an interval.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// The result of processing an ACK.
@@ -49,7 +49,7 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    /// The rate of the policer in bytes per second; `None` if no policer is detected.
+    /// Returns the rate of the policer in bytes per second; `None` if no policer is detected.
     pub fn rate(&self) -> Option<f64> {
         self.rate.filter(|_| self.in_use)
     }
@@ -102,7 +102,7 @@ impl Policer {
         self.rounds = 0;
     }
 
-    /// Ends the interval and compares its rate with that of the last interval.
+    /// Ends the interval and compares its rate with the rate of the last interval.
     fn end(&mut self, now: Time, path: &PathState) {
         let delivered = path.delivered.get().saturating_sub(self.delivered);
         let lost = path.lost.get().saturating_sub(self.lost);

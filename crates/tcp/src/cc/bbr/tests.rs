@@ -63,7 +63,7 @@ fn a_recovery_conserves_packets_and_gives_the_window_back() {
     bbr.on_congestion(now, Signal::Loss, &state);
     let ack = |ca_state| Acked { ca_state, ..crate::cc::tests::path::acked(1, Duration::from_millis(60)) };
     bbr.on_ack(now, &ack(CaState::Recovery), &state);
-    assert_eq!(bbr.cwnd().get(), 81 * MSS, "in flight and what arrived");
+    assert_eq!(bbr.cwnd().get(), 81 * MSS, "the bytes in flight plus the delivered bytes");
     bbr.on_ack(now, &ack(CaState::Open), &state);
     assert!(bbr.cwnd() >= before.min(Bytes::new(150 * MSS)), "{:?} of {before:?}", bbr.cwnd());
 }
@@ -80,7 +80,7 @@ fn a_policer_is_recognised() {
         path.lost += Bytes::new(10_000);
         policer.watch(now, true, false, true, true, &path);
     }
-    let rate = policer.rate().expect("two intervals alike");
+    let rate = policer.rate().expect("two similar intervals");
     assert!((rate - 250_000.0).abs() < 20_000.0, "{rate} B/s of 250 000");
     let over = (0..60).position(|_| policer.watch(now, false, false, true, true, &path) == Judgement::Over);
     assert!(over.is_some_and(|rounds| (40..=48).contains(&rounds)), "{over:?}");
@@ -116,7 +116,7 @@ fn phases_are_drawn_from_the_seed() {
     };
     assert_eq!(cycles(1), cycles(1));
     assert_ne!(cycles(1), cycles(2));
-    assert!(!cycles(3).contains(&1), "never into the draining ca_state first");
+    assert!(!cycles(3).contains(&1), "the first phase is never the draining phase");
 }
 
 /// Linux (`is_ack_delayed`): an ACK that may be delayed starts ProbeRTT, but does not replace an expired minimum RTT.

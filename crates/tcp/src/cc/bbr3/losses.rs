@@ -1,4 +1,4 @@
-//! How losses change the model (section 5.5.10). Too much loss in a probe sets the long-term bound. Between probes,
+//! Applies losses to the model (section 5.5.10). Too much loss in a probe sets the long-term bound. Between probes,
 //! each round with a loss lowers the short-term bounds. Spurious losses are undone (section 5.5.11).
 
 use super::Bbr3;
@@ -41,7 +41,7 @@ impl Bbr3 {
 
     // In probes.
 
-    /// True if the share of lost bytes exceeds the threshold. Without SACK, any loss exceeds it.
+    /// True if the share of lost bytes exceeds the threshold. Without SACK, any loss exceeds the threshold.
     pub(super) fn is_too_much(&self, lost: u64, in_flight: u64) -> bool {
         lost as f64 > in_flight as f64 * LOSS_THRESHOLD || (lost > 0 && !self.sack)
     }
@@ -96,7 +96,7 @@ impl Bbr3 {
         self.full_pipe.begin(0.0);
         let Undo { saved, return_to, .. } = std::mem::take(&mut self.undo);
         if let Some((short_term, inflight_longterm)) = saved {
-            // Raise a bound but never lower it: it may have risen since the losses.
+            // A bound may have risen since the losses, so never lower it here.
             self.short_term.bw = self.short_term.bw.max(short_term.bw);
             self.short_term.inflight = self.short_term.inflight.max(short_term.inflight);
             self.inflight_longterm = self.inflight_longterm.max(inflight_longterm);

@@ -10,10 +10,10 @@ pub(super) const STARTUP_PACING_GAIN: f64 = 2.77;
 /// Minimum window, in segments.
 pub(super) const MIN_PIPE_WINDOW: u64 = 4;
 
-/// No bound.
+/// The value of a bound that is not set.
 pub(super) const UNBOUNDED: u64 = u64::MAX;
 
-/// ProbeRTT's window as a multiple of the bandwidth-delay product.
+/// The window of ProbeRTT as a multiple of the bandwidth-delay product.
 pub(super) const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 
 /// Time between two ProbeRTT phases (section 5.3.4).
@@ -127,7 +127,7 @@ impl DeliveryOfRound {
         }
     }
 
-    /// Begins a new round if this ACK ended the last one.
+    /// Begins a new round if this ACK ended the last round.
     pub fn advance(&mut self, sample: &Sample) {
         if self.round_start {
             self.bw = sample.rate;
@@ -232,7 +232,7 @@ pub(super) struct PropagationTime {
     pub recent_at: Time,
     /// True if a ProbeRTT is due.
     pub expired: bool,
-    /// Earliest end of the current ProbeRTT; `None` until the bytes in flight have fallen to its window.
+    /// Earliest end of the current ProbeRTT; `None` until the bytes in flight have fallen to the window of ProbeRTT.
     pub until: Option<Time>,
     /// True if a round has passed since `until` was set.
     pub round_done: bool,
@@ -257,7 +257,7 @@ impl PropagationTime {
                 self.recent_at = now;
             }
         }
-        // The longer filter takes its value from the shorter one, which ProbeRTT keeps up to date.
+        // The 10 s filter takes its value from the 5 s filter, which ProbeRTT keeps up to date.
         let old = now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(recent) = self.recent {
             if old || self.min_rtt.is_none_or(|min| recent < min) {

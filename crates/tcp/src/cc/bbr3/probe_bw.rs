@@ -1,5 +1,5 @@
 //! ProbeBW (section 5.3.3): Down empties the queue, Cruise keeps the rate, Refill fills the pipe, and Up probes for
-//! more bandwidth. A cycle takes a few seconds, or fewer rounds if Reno would recover from a loss sooner.
+//! more bandwidth. The time between two probes is 2 to 3 s, or less if Reno would recover from a loss in less time.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, Sample, ShortTerm, State, UNBOUNDED};
@@ -92,8 +92,8 @@ impl Bbr3 {
     fn go_down_if_due(&mut self, now: Time, sample: &Sample, in_flight: u64) {
         let precautionary = self.probe.too_high && in_flight >= self.inflight_longterm;
         if !precautionary && sample.cwnd_full && self.cwnd >= self.inflight_longterm {
-            // Here the rate is limited by the long-term bound, and not by the path. A constant rate therefore does not
-            // indicate a full pipe.
+            // The long-term bound, and not the path, limits the rate. A constant rate therefore does not indicate a
+            // full pipe.
             self.full_pipe.begin(sample.rate);
         } else if precautionary || self.full_pipe.now {
             self.probe.precautionary |= precautionary;
@@ -102,7 +102,7 @@ impl Bbr3 {
         }
     }
 
-    /// The long-term bound minus the headroom for other flows.
+    /// Returns the long-term bound minus the headroom for other flows.
     pub(super) fn inflight_with_headroom(&self) -> u64 {
         if self.inflight_longterm == UNBOUNDED {
             return UNBOUNDED;

@@ -1,4 +1,5 @@
-//! ProbeRTT (section 5.3.4): every 5 s the queue is emptied to measure the RTT, unless an idle period has emptied it.
+//! ProbeRTT (section 5.3.4): empties the queue every 5 s to measure the RTT. An idle period, which also empties the
+//! queue, replaces ProbeRTT.
 
 use super::Bbr3;
 use super::model::{AckPhase, MIN_PIPE_WINDOW, PROBE_RTT_CWND_GAIN, Sample, ShortTerm, State};
@@ -57,7 +58,7 @@ impl Bbr3 {
         self.restore_window();
         self.short_term = ShortTerm::NONE;
         if self.full_pipe.reached {
-            // The queue is already empty, so Down serves only to start the time until the next probe.
+            // The queue is already empty, so Down only starts the time until the next probe.
             self.start_down(now);
             self.start_cruise();
         } else {
@@ -65,7 +66,7 @@ impl Bbr3 {
         }
     }
 
-    /// ProbeRTT's window in bytes.
+    /// Returns the window of ProbeRTT in bytes.
     pub(super) fn probe_rtt_window(&self) -> u64 {
         self.bdp_multiple(PROBE_RTT_CWND_GAIN).max(MIN_PIPE_WINDOW * self.mss)
     }

@@ -10,13 +10,14 @@ fn bbr3() -> Bbr3 {
     bbr3
 }
 
-/// A controller on a network with chosen deliveries. Each step is one round trip at a given rate.
+/// A controller on a network whose delivery rate each test chooses. Each step is one round trip at a given rate.
 struct Rounds {
     bbr3: Bbr3,
     now: Time,
     state: PathState,
     rtt: Duration,
-    /// Bytes in flight when the ACK arrives and when its segment was sent. `None`: the bytes of a round.
+    /// Bytes in flight when the ACK arrives and when its segment was sent. With `None`, the bytes of one round are in
+    /// flight, at most one window.
     in_flight: Option<u64>,
     app_limited: bool,
     ca_state: CaState,
@@ -70,8 +71,8 @@ impl Rounds {
         self.bbr3.on_ack(self.now, &ack, &self.state);
     }
 
-    /// Simulates the loss of `segments` separate segments before the next ACK. They were sent with `in_flight` bytes in
-    /// flight.
+    /// Simulates the loss of `segments` separate segments before the next ACK. The segments were sent with `in_flight`
+    /// bytes in flight.
     fn lose(&mut self, segments: u64, in_flight: u64) {
         for number in 0..segments {
             self.state.lost += Bytes::new(MSS);
@@ -100,7 +101,7 @@ impl Rounds {
             .unwrap_or_else(|| panic!("{state:?} is never reached from {:?}", self.bbr3.state))
     }
 
-    /// A controller in the Up state.
+    /// Returns a controller in the Up state.
     fn up() -> Rounds {
         let mut rounds = Rounds::probing();
         rounds.step_until(State::ProbeBwUp, 2e6);
@@ -125,7 +126,7 @@ fn gains_are_those_of_the_table() {
     }
 }
 
-// Test cases of the draft. The tests have the titles of the draft.
+// Test cases of the draft. The test names are the titles of the draft.
 
 #[test]
 fn exiting_startup_on_a_bandwidth_plateau() {
@@ -242,7 +243,7 @@ fn up_goes_on_while_the_bandwidth_grows() {
 fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     let mut rounds = Rounds::up();
     rounds.lose(1, 140_000);
-    assert_eq!(rounds.bbr3.state, State::ProbeBwUp, "1 % of what was in flight");
+    assert_eq!(rounds.bbr3.state, State::ProbeBwUp, "1 % of the bytes in flight");
     rounds.lose(2, 140_000);
     assert_eq!(rounds.bbr3.state, State::ProbeBwDown);
     let bound = rounds.bbr3.inflight_longterm;
@@ -255,7 +256,8 @@ fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     assert_eq!(rounds.bbr3.inflight_longterm, (0.7 * rounds.bbr3.target_inflight() as f64) as u64);
 }
 
-/// Section 5.3.3.6: the next probe stops at the level of the loss. If it succeeds, a third one follows at once.
+/// Section 5.3.3.6: the next probe stops at the level of the loss. If the next probe succeeds, a third probe follows at
+/// once.
 #[test]
 fn the_probe_after_a_loss_is_cautious() {
     let mut rounds = Rounds::up();
@@ -388,7 +390,7 @@ fn entering_and_exiting_probe_rtt() {
     let begun = rounds.now;
     rounds.step_until(State::ProbeBwCruise, 1e6);
     assert!((rounds.now - begun).as_secs_f64() >= 0.2);
-    assert!(rounds.bbr3.max_bw.max() > 1.9e6 && rounds.bbr3.cwnd > 150_000, "what was slow says nothing");
+    assert!(rounds.bbr3.max_bw.max() > 1.9e6 && rounds.bbr3.cwnd > 150_000, "rates in ProbeRTT are ignored");
 }
 
 #[test]

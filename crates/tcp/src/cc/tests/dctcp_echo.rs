@@ -34,7 +34,7 @@ fn established() -> (Connection, Connection) {
     (client, server)
 }
 
-/// Returns for each ACK of the server: the segments acknowledged so far, and whether it carries ECE.
+/// Returns, for each ACK of the server, the number of segments acknowledged so far, and true if the ACK carries ECE.
 fn acks(server: &mut Connection, first: &TcpHeader, now: Time) -> Vec<(u32, bool)> {
     std::iter::from_fn(|| server.poll_segment(now))
         .map(|ack| (ack.header.ack.since(first.seq) / MSS, ack.header.flags.has(Flags::ECE)))

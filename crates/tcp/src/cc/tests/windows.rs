@@ -1,7 +1,7 @@
 //! The window of each controller over time, alone on a line, compared with `windows.txt`.
 //!
-//! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records new curves; compare them with the paper. If
-//! `LOPSIDED_PLOTS` names a folder, each curve is also written there as `NAME.svg`.
+//! `UPDATE_EXPECT=1 cargo test -p lopsided-tcp windows` records new curves. Compare the new curves with the papers that
+//! describe the controllers. If `LOPSIDED_PLOTS` names a folder, each curve is also written to it as `NAME.svg`.
 
 use super::path::{Path, controller};
 use crate::cc::CONTROLLERS;
