@@ -74,7 +74,7 @@ fn the_sender_tells_the_receiver_how_seldom_to_acknowledge() {
         let sent: Vec<Segment> = std::iter::from_fn(|| client.poll_segment(now)).collect();
         let mut acks = Vec::new();
         for Segment { header, payload, .. } in &sent {
-            assert!(header.len() + payload.len() <= 1480, "the option comes off the data");
+            assert!(header.len() + payload.len() <= 1480, "the option reduces the payload");
             data += u64::from(!payload.is_empty());
             late_data += u64::from(data > 1000);
             server.handle_segment(now, header, payload, Ecn::NotEct);

@@ -54,7 +54,7 @@ pub fn faults() -> impl Strategy<Value = Faults> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    // The client sends at least one byte: a client that closes before the handshake is complete, and has no data, never
+    // The client sends at least one byte. A client without data that closes before the handshake is complete never
     // opens a connection.
     #[test]
     fn all_octets_arrive_once_and_in_order(

@@ -1,5 +1,5 @@
-//! Whatever segments arrive, a connection does not panic, its counters stay consistent, and it never exceeds its
-//! windows.
+//! Property tests with arbitrary arriving segments: a connection does not panic, its counters stay consistent, and it
+//! never exceeds its windows.
 
 use super::pair::connection_config;
 use crate::{Connection, EcnRule, LossDetection, Profile, State};
@@ -7,7 +7,8 @@ use lopsided_core::packet::{Flags, SackBlock, SackBlocks, TcpHeader, TcpOptions,
 use lopsided_core::{Duration, Ecn, Payload, Seq, Time};
 use proptest::prelude::*;
 
-/// A segment that a peer or an attacker might forge. Its numbers are relative to the correct ones.
+/// A segment that a peer or an attacker might forge. Its sequence and acknowledgement numbers are relative to the
+/// correct numbers.
 #[derive(Debug, Clone)]
 struct Forged {
     seq: i64,

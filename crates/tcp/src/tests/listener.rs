@@ -1,4 +1,4 @@
-//! A listening socket: its two queues, their behaviour when they are full, and refused segments.
+//! Tests of a listening socket: its two queues, the behaviour if a queue is full, and refused segments.
 
 use super::pair::connection_config;
 use crate::{ConnEvent, Connection, Endpoint, Listener, Profile, Segment, State, refuse};
@@ -17,7 +17,7 @@ fn listener(backlog: usize) -> Listener {
     })
 }
 
-/// Creates the client with this number, which also determines its port.
+/// Creates client number `number`. The number determines the client's port.
 fn client(number: u16) -> Connection {
     let mut config = connection_config(Profile::linux_6_1(), true);
     config.local.port = 40_000 + number;
@@ -121,7 +121,7 @@ fn no_more_handshakes_are_under_way_than_the_backlog_has_room_for() {
     }
     assert_eq!((listener.half_open(), listener.drops(), listener.overflows()), (2, 1, 0));
     while listener.poll_segment(Time::ZERO).is_some() {}
-    // No peer answers, so the handshakes fail. They must leave no state behind.
+    // No peer answers, so the handshakes fail. Failed handshakes must leave no state behind.
     while let Some(due) = listener.poll_timeout() {
         listener.handle_timeout(due);
         while listener.poll_segment(due).is_some() {}

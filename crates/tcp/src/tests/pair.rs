@@ -44,13 +44,13 @@ pub struct Pair {
     pub received_by_client: Vec<u8>,
     /// If true, applications write synthetic data instead of bytes.
     pub synthetic: bool,
-    /// If true, the applications do not close. A transfer then ends without timers and segments.
+    /// If true, the applications do not close. A transfer then ends when no timer is armed and no segment is under way.
     pub stays_open: bool,
-    /// If true, the driver uses the announcements of a connection, as the simulator's hosts do.
+    /// If true, the driver uses the announcement of the next segment ([`Next`](crate::Next)), as the simulator does.
     pub relies_on_next: bool,
     /// Number of full segments that were written without a check.
     pub announced: u64,
-    /// All sent segments: time, whether to the server, header, payload length in bytes.
+    /// All sent segments: time, true if sent to the server, header, payload length in bytes.
     pub sent: Vec<(Time, bool, TcpHeader, u32)>,
 }
 

@@ -1,5 +1,5 @@
-//! With and without shortcuts, two connections send the same segments at the same times. The shortcuts are header
-//! prediction and the announcement of the next segment.
+//! Tests that header prediction and the announcement of the next segment change no result: with and without these
+//! optimizations, two connections send the same segments at the same times.
 
 use super::delivery::{LIMIT, faults, profiles};
 use super::pair::{Faults, Pair};

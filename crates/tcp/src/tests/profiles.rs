@@ -1,4 +1,4 @@
-//! Any two profiles transfer data to each other, even with loss and reordering.
+//! Tests that any two profiles can transfer data to each other, even with loss and reordering.
 
 use super::pair::{Faults, Pair};
 use crate::{PROFILES, Profile};

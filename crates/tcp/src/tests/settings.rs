@@ -1,10 +1,10 @@
-//! Every key by which a scenario can change a profile has an effect.
+//! Tests that every key with which a scenario can change a profile has an effect.
 
 use crate::{DelayedAck, PROFILES, Profile, StackConfig, Switch};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::{Amount, KeyInfo, Value, ValueType};
 
-/// Returns two values of the key's type, so at least one of them changes the profile.
+/// Returns two values of the key's type, at least one of which changes the profile.
 fn two_values(key: &KeyInfo) -> [Value; 2] {
     match key.value_type {
         ValueType::Flag => [Value::Flag(true), Value::Flag(false)],

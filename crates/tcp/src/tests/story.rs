@@ -1,11 +1,11 @@
-//! The events of a connection with a loss, and of a connection without enabled events.
+//! Tests of the trace events of a connection with a loss, and of a connection without enabled events.
 
 use super::pair::connection_config;
 use crate::{Connection, Profile, Segment};
 use lopsided_core::tcp_event::{CaReason, CaState, LossRule, Reduction, TcpEvent, TcpEventMask};
 use lopsided_core::{Duration, Ecn, Payload, Time};
 
-/// Returns the client's events of these kinds at an RTT of 20 ms. The twelfth data segment is lost.
+/// Returns the client's events of the kinds in `mask`. The RTT is 20 ms, and the twelfth data segment is lost.
 fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
     let mut client = Connection::connect(connection_config(Profile::linux_6_1(), true));
     let mut server = Connection::listen(connection_config(Profile::linux_6_1(), false));

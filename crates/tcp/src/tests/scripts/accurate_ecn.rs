@@ -1,4 +1,4 @@
-//! Accurate ECN feedback (RFC 9768), with Linux 7.0's choices.
+//! Accurate ECN feedback (RFC 9768), as implemented in Linux 7.0.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, linux};
 use crate::{CaState, EcnRule, Profile};
@@ -8,7 +8,8 @@ fn accurate() -> Profile {
     Profile { ecn: EcnRule::Accurate, ..linux() }
 }
 
-/// An active open. The SYN-ACK has the ACE field `answer`, the peer's first segment `first`.
+/// Returns a script after an active open. The ACE field of the SYN-ACK is `answer`, and the ACE field of the peer's
+/// first segment is `first`.
 fn opened(answer: u8, first: u8) -> Script {
     opened_by(accurate(), PEER, &format!("ace {answer}"), first)
 }
@@ -28,12 +29,13 @@ fn opened_by(profile: Profile, peer: Peer, answer: &str, first: u8) -> Script {
     t
 }
 
-/// An active open with a peer that sends the option. All segments of this end then carry it too.
+/// Returns a script after an active open with a peer that sends the option. All segments of this end then also carry
+/// the option.
 fn opened_with_option(peer: Peer) -> Script {
     opened_by(accurate(), peer, "ace 2 octets0 1,0,1", 5)
 }
 
-/// A passive open up to the SYN-ACK, with the accurate-ECN option.
+/// Returns a script of a passive open up to the SYN-ACK, which carries the accurate-ECN option.
 fn listening(profile: Profile) -> Script {
     let mut t = Script::listen(profile, PEER);
     t.inject(0, &format!("{} AWE", t.peer_syn("S")));
@@ -41,7 +43,7 @@ fn listening(profile: Profile) -> Script {
     t
 }
 
-/// Ten ECN-capable segments were sent at 100 ms, with the initial packet count of five.
+/// Returns a script that sent ten ECN-capable segments at 100 ms, with the initial packet count of five.
 fn ten_out() -> Script {
     let mut t = opened(2, 5);
     t.write(100, 60_000);
@@ -51,7 +53,7 @@ fn ten_out() -> Script {
     t
 }
 
-/// Number of packets that the peer has reported as marked.
+/// Returns the number of packets that the peer has reported as marked.
 fn delivered_ce(t: &Script) -> u64 {
     t.info().accurate_ecn.expect("accurate ECN").delivered_ce
 }
@@ -60,8 +62,8 @@ fn delivered_ce(t: &Script) -> u64 {
 
 #[test]
 fn both_ends_know_it() {
-    // Section 3.1.1: a SYN with all three bits requests accurate ECN. The SYN-ACK reports the ECN field of the SYN as
-    // it arrived, and the ACK reports that of the SYN-ACK. In this test both are not-ECT: 0b010.
+    // Section 3.1.1: a SYN with all three bits requests accurate ECN. The SYN-ACK reports the ECN field with which the
+    // SYN arrived, and the ACK reports the ECN field of the SYN-ACK. In this test both fields are not-ECT: 0b010.
     let mut t = listening(accurate());
     t.inject(100, "ack 1 ace 2");
     t.write(100, 1000);
@@ -122,7 +124,7 @@ fn the_third_syn_ack_does_without() {
     t.expect(3000, "S. 0:0 ack 1");
     t.inject(3100, "ack 1 ace 2");
     t.write(3100, 1000);
-    // This end still gives feedback, but sends no ECN-capable segments, because the peer may give no feedback.
+    // This end still sends feedback, but no ECN-capable segments, because the peer may send no feedback.
     t.expect(3100, "1:1001 . ace 5");
     // After one timeout, ECN stays in use.
     let mut t = listening(accurate());
@@ -134,7 +136,8 @@ fn the_third_syn_ack_does_without() {
 
 #[test]
 fn older_peers_get_what_they_know() {
-    // Section 3.1.2: this end opens a connection to a classic server, and then accepts one from a classic client.
+    // Section 3.1.2: this end opens a connection to a server with classic ECN, and then accepts a connection from a
+    // client with classic ECN.
     let mut t = Script::connect(accurate(), PEER);
     t.expect(0, "SAWE 0:0");
     t.inject(100, &format!("{} E", t.peer_syn("S. ack 1")));
@@ -169,7 +172,7 @@ fn older_peers_get_what_they_know() {
 #[test]
 fn what_is_unknown_is_taken_for_its_successor() {
     // Section 3.1.3: in a SYN, any combination of bits except 0b000 (no ECN) and 0b011 (classic ECN) requests accurate
-    // ECN. In a SYN-ACK, 0b101 accepts it.
+    // ECN. In a SYN-ACK, 0b101 accepts accurate ECN.
     for asked in [1, 2, 4, 5, 6] {
         let mut t = Script::listen(accurate(), PEER);
         t.inject(0, &format!("{} ace {asked}", t.peer_syn("S")));
@@ -229,7 +232,8 @@ fn a_marked_syn_ack_is_counted_at_both_ends() {
     t.write(100, 1000);
     t.expect(100, "1:1001 . ace 6 ect0");
     // The last ACK of the handshake reports the marked SYN-ACK to the server. The client's next count includes the same
-    // mark, so it reports no new one. The SYN-ACK was sent as not-ECT; without fallback this does not matter.
+    // mark, so this count reports no new mark. The SYN-ACK was sent as not-ECT, so the mark shows that the path changes
+    // the ECN field. Without fallback, this end ignores the change.
     for (ecn_fallback, capable) in [(false, "ect0"), (true, "")] {
         let mut t = listening(Profile { ecn_fallback, ..accurate() });
         t.inject(100, "ack 1 ace 6");
@@ -290,8 +294,8 @@ fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
     t.expect(102, "ack 2001 ace 6 octets1 1,1000,1001 ect0");
     t.inject(103, "2001:2501 ce");
     t.expect(103, "ack 2501 ace 7 octets1 1,1500,1001 ect0");
-    // In RFC 9768 the receiver does not repeat an echo, so CWR has no meaning. Linux's first ACKs are quick ACKs, one
-    // for each segment.
+    // In RFC 9768 the receiver does not repeat an echo, so CWR has no meaning. The first ACKs of Linux are quick ACKs:
+    // each segment is acknowledged separately.
     t.inject(104, "2501:3501 ect1");
     t.expect(104, "ack 3501 ace 7 octets1 1001,1500,1001 ect0");
     // Data that this end sends also carries the packet count.
@@ -342,7 +346,7 @@ fn counters_go_before_the_third_sack_block() {
     t.expect(120, "ack 1 ace 5 sack 3001:4001,1001:2001 octets1 2001,0 ect0");
     t.inject(130, "5001:6001 ce");
     t.expect(130, "ack 1 ace 6 sack 5001:6001,3001:4001 octets1 2001,1000 ect0");
-    // Nothing changed since the last option, so three blocks are reported.
+    // No counter has changed since the last option, so the ACK carries three SACK blocks.
     t.inject(140, "7001:8001");
     t.expect(140, "ack 1 ace 6 sack 7001:8001,5001:6001,3001:4001 ect0");
 }
@@ -373,7 +377,8 @@ fn a_change_is_acknowledged_at_once_and_acks_are_not() {
     t.expect_nothing_until(146);
     t.inject(146, "30501:31001 ce");
     t.expect(146, "ack 31001 ace 6 ect0");
-    // Marked segments without data are counted. They are not acknowledged, but the next data is acknowledged at once.
+    // Marked segments without data are counted. These segments are not acknowledged, but the next data is acknowledged
+    // at once.
     for n in 1..8 {
         t.inject(146 + n, "ack 1 ace 5 ce");
     }
@@ -388,7 +393,7 @@ fn a_change_is_acknowledged_at_once_and_acks_are_not() {
 fn a_count_that_rose_halves_the_window_once_a_round_trip() {
     let mut t = ten_out();
     t.inject(200, "ack 1001 ace 6 octets0 1,1000,1");
-    // The segment does not carry CWR: that bit is a part of the packet count.
+    // The segment does not carry CWR, because the CWR bit is a part of the packet count.
     t.expect(200, "10001:10989 . ace 5 octets1 1,0,1 ect0");
     t.expect_ca_state(CaState::Cwr);
     t.expect_ssthresh(5);
@@ -406,7 +411,7 @@ fn an_old_ack_is_no_count() {
     let mut t = ten_out();
     t.inject(200, "ack 2001 ace 6");
     t.expect(200, "10001:11001 . ace 5 ect0");
-    // An ACK that was sent before the last one arrives after it. Its packet count of five must not be interpreted as a
+    // An ACK arrives after an ACK that was sent later. The older packet count of five must not be interpreted as a
     // count that has wrapped.
     t.inject(201, "ack 1001 ace 5");
     t.inject(202, "ack 3001 ace 6");
@@ -416,7 +421,7 @@ fn an_old_ack_is_no_count() {
 
 #[test]
 fn an_ack_with_a_newer_timestamp_is_a_count() {
-    // FLAG_TS_PROGRESS: the ACK acknowledges nothing new, but a newer timestamp shows that it is not old.
+    // FLAG_TS_PROGRESS: the ACK acknowledges no new data, but a newer timestamp shows that the ACK is not old.
     for (stamp, marks) in [(100, 0), (101, 1)] {
         let mut t = opened_by(accurate(), TIMESTAMPS, "ace 2", 5);
         t.write(101, 1000);

@@ -1,11 +1,13 @@
-//! When a receiver sends ACKs, their SACK blocks (RFC 5681 section 4.2, RFC 2018, RFC 2883), and their windows.
+//! The ACKs of a receiver: when they are sent, their SACK blocks and their windows (RFC 5681 section 4.2, RFC 2018, RFC
+//! 2883).
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
 use crate::receive::SegmentSizes;
 use crate::{AckSettings, BufferRule, Profile, TimerGrain, WindowUpdate};
 use lopsided_core::{Bytes, Duration};
 
-/// A connection that acknowledged each of 16 segments separately between 100 and 115 ms. Its window does not grow.
+/// Returns a connection that acknowledged each of 16 segments separately between 100 and 115 ms. Its window does not
+/// grow.
 fn after_quick_acks() -> Script {
     after_quick_acks_to(PEER)
 }
@@ -63,8 +65,8 @@ fn linux_waits_no_longer_than_two_hundred_milliseconds() {
 fn while_its_window_opens_linux_acknowledges_every_segment() {
     let mut t = Script::established(linux(), PEER);
     let (mut singles, mut window) = (0, 0);
-    // 40 segments arrive per RTT of 100 ms. That is more than twice the initial assumption of ten segments, so the
-    // window grows.
+    // 40 segments arrive per RTT of 100 ms. This number is more than twice the initial assumption of ten segments, so
+    // the window grows.
     for n in 0..120u64 {
         t.inject(200.0 + n as f64 * 2.5, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
         if let Some((ack, offered)) = t.take() {
@@ -153,8 +155,8 @@ fn freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_millisecon
 #[test]
 fn a_window_that_the_header_cannot_say_calls_for_no_update() {
     // FreeBSD without window scaling: the header can express only 65,535 of the buffer's 66,000 bytes. After two of
-    // three segments the ACK advertises 65,000 bytes. The read of the third segment could open the window by only 1,535
-    // bytes, which is less than two segments.
+    // three segments, the ACK advertises 65,000 bytes. When the third segment is read, the window could grow by only
+    // 1,535 bytes, which is less than two segments.
     let mut t = Script::established(Profile { window_scaling: false, timestamps: false, ..freebsd() }, PEER);
     for n in 0..3 {
         let (at, start) = (100 + n * 30, n * 2000);
@@ -220,11 +222,11 @@ fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
     t.expect(212, "ack 5001");
 }
 
-/// Returns FreeBSD's window after a round trip of `segments` + 2 segments, which ends with the echo `echoed`. If
-/// `missing` is true, one segment arrives late.
+/// Returns FreeBSD's window after a round trip of `segments` + 2 segments, which ends with the echo of the timestamp
+/// `echoed`. If `missing` is true, one segment arrives late.
 fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
     let mut t = Script::established(freebsd(), TIMESTAMPS);
-    // The ACK that completed the handshake began the round trip, so these two segments count towards it.
+    // The ACK that completed the handshake began the round trip, so these two segments are counted.
     t.inject(100, "1:1001 ts 100:100");
     t.inject(101, "1001:2001 ts 101:100");
     t.drain();
@@ -251,9 +253,9 @@ fn the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eig
     // The buffer grows if the segments arrive in order, no segment is missing, and the echo took less than 1 s.
     let (whole, step) = (66_000, 16_384);
     assert_eq!(window_after_a_round_of(57, false, 300), whole + step);
-    assert_eq!(window_after_a_round_of(57, true, 300), whole, "what a filled gap releases does not count");
-    assert_eq!(window_after_a_round_of(50, false, 300), whole, "less than seven eighths");
-    assert_eq!(window_after_a_round_of(57, false, 1200), whole, "a second and more");
+    assert_eq!(window_after_a_round_of(57, true, 300), whole, "data behind a filled gap does not count");
+    assert_eq!(window_after_a_round_of(50, false, 300), whole, "less than 7/8 of the buffer");
+    assert_eq!(window_after_a_round_of(57, false, 1200), whole, "the echo took 1 s or more");
 }
 
 #[test]
@@ -280,9 +282,9 @@ fn what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd() {
         t.drain_until(600);
         t.info().rcv_wnd.get()
     };
-    assert_eq!(round(57, false), 66_000, "of no more than seven eighths");
-    assert_eq!(round(58, false), 66_000 + 16_384, "the first of them came between two round trips");
-    assert_eq!(round(58, true), 66_000, "what is missing begins the count anew");
+    assert_eq!(round(57, false), 66_000, "at most 7/8 of the buffer");
+    assert_eq!(round(58, false), 66_000 + 16_384, "the first segment arrived between two round trips");
+    assert_eq!(round(58, true), 66_000, "missing data restarts the count");
 }
 
 #[test]
@@ -348,8 +350,8 @@ fn of_five_blocks_the_oldest_is_forgotten_even_where_a_segment_touches_it() {
 
 #[test]
 fn duplicates_are_reported_once_by_dsack() {
-    // RFC 2883 section 4.1.1: a duplicate below the acknowledgement number. Section 4.1.3: a duplicate above it,
-    // followed by the block that contains the duplicate.
+    // RFC 2883 section 4.1.1: a duplicate below the acknowledgement number. Section 4.1.3: a duplicate above the
+    // acknowledgement number, followed by the block that contains the duplicate.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
@@ -375,8 +377,8 @@ fn freebsd_7_reports_no_duplicates_and_acknowledges_them_at_once() {
 
 #[test]
 fn a_block_that_ends_with_the_fin_includes_it() {
-    // The FIN has a sequence number. If the block did not include it, the sender could not detect that its last segment
-    // has arrived.
+    // The FIN has a sequence number. If the block did not include this number, the sender could not detect that its
+    // last segment has arrived.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "F 1001:2001");
     t.expect(100, "ack 1 sack 1001:2002");
@@ -384,7 +386,7 @@ fn a_block_that_ends_with_the_fin_includes_it() {
     t.expect(101, "ack 2002");
 }
 
-/// A capture of 6.1: the block triggers a retransmission, which would otherwise wait for a timeout.
+/// As in a capture of 6.1, the block triggers a retransmission, which would otherwise wait for a timeout.
 #[test]
 fn a_fin_without_data_behind_a_gap_is_a_block_of_its_own() {
     let mut t = Script::established(linux(), PEER);
@@ -415,8 +417,8 @@ fn linux_compresses_duplicate_acks_after_the_third() {
     t.expect(117.1, "ack 16001 sack 17001:22001");
 }
 
-/// A capture of 6.1: the ACK of a filled gap is sent at once, and does not count as one of the three uncompressed
-/// duplicates (`__tcp_ack_snd_check`).
+/// As in a capture of 6.1, the ACK of a filled gap is sent at once, and does not count as one of the three uncompressed
+/// duplicate ACKs (`__tcp_ack_snd_check`).
 #[test]
 fn an_ack_of_what_a_filled_gap_leads_up_to_is_none_of_the_duplicates_before_compression() {
     let mut t = after_quick_acks();
@@ -457,7 +459,7 @@ fn block(n: u32) -> String {
 
 #[test]
 fn the_timer_of_a_delayed_ack_takes_a_compressed_one_along() {
-    // In Linux the delayed-ACK timer keeps running after its ACK was sent.
+    // In Linux, the delayed-ACK timer keeps running after the delayed ACK was sent.
     let mut t = after_quick_acks();
     t.inject(116, "16001:17001");
     t.inject(117, "17001:18001");
@@ -546,7 +548,7 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it_by_no_less_than_a_segmen
 #[test]
 fn the_right_edge_of_a_scaled_window_does_not_move_back() {
     // RFC 9293 section 3.8.6 discourages receivers from shrinking the window. RFC 7323 section 2.4 explains how
-    // rounding can shrink it.
+    // rounding can shrink the window.
     let mut t = Script::established(receive_buffer(linux(), 1_000_000), PEER);
     t.reads = false;
     let mut edge = 0;
@@ -575,23 +577,23 @@ fn the_receive_window_grows_to_twice_what_a_round_trip_brings() {
             window = t.take().map_or(window, |(_, offered)| offered);
             start += 1000;
         }
-        // With an odd number of segments, wait for the delayed ACK of the last one.
+        // With an odd number of segments, wait for the delayed ACK of the last segment.
         t.drain_until(at as u32 + 50);
     }
-    // Linux's formula: 2 * 40 + 16 segments for the largest round, multiplied by 3 because that round was twice as
-    // large as the one before.
+    // Linux's formula: 2 * 40 + 16 segments for the largest round, multiplied by 3 because this round was twice as
+    // large as the previous round.
     assert!((200_000..400_000).contains(&window), "{window}");
 }
 
-/// The timestamps of a segment that arrives at `at` and echoes the time one RTT earlier.
+/// Returns the timestamps of a segment that arrives at `at` and echoes the time one RTT earlier.
 fn stamp(at: u64) -> String {
     format!(" ts {at}:{}", at - 100)
 }
 
 #[test]
 fn without_timestamps_the_first_window_that_was_filled_gives_the_round_trip() {
-    // Without timestamps Linux measures the receiver's RTT only as the time in which a window fills. The handshake
-    // gives the receiver no sample. In a kernel capture (1264/128 kbit/s, 193 ms, both ends without SACK and
+    // Without timestamps, Linux measures the receiver's RTT only as the time in which a window fills. The handshake
+    // provides no sample for the receiver. In a kernel capture (1264/128 kbit/s, 193 ms, both ends without SACK and
     // timestamps) a window of 501 * 2^7 is advertised until 64,240 bytes have arrived, 0.70 s after the SYN.
     let mut t = Script::established(linux(), PEER);
     let mut at = 200;
@@ -632,7 +634,7 @@ fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_f
     t.drain_until(249);
     t.inject(250, &format!("1:1001{}", stamp(250)));
     t.drain_until(300);
-    assert_eq!(t.info().rcv_space, Bytes::new(10_000), "the round that ends here brought one segment");
+    assert_eq!(t.info().rcv_space, Bytes::new(10_000), "the round that ends here delivered one segment");
     t.inject(360, &format!("30001:31001{}", stamp(360)));
     t.drain_until(400);
     assert_eq!(t.info().rcv_space, Bytes::new(30_000));
@@ -669,7 +671,8 @@ fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
 
 #[test]
 fn data_in_order_that_covers_what_is_held_is_reported_by_dsack() {
-    // Linux's tcp_ofo_queue. RFC 2883 section 4: the duplicate is the first block, below the acknowledgement number.
+    // Linux's tcp_ofo_queue; RFC 2883 section 4: the first block reports the duplicate, below the acknowledgement
+    // number.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1001:2001");
     t.expect(100, "ack 1 sack 1001:2001");
@@ -681,7 +684,7 @@ fn data_in_order_that_covers_what_is_held_is_reported_by_dsack() {
     t.expect(103, "ack 5001 sack 3001:4001");
 }
 
-/// A connection that has used up its quick ACKs. This end takes part in a request-response protocol.
+/// Returns a connection that has used up its quick ACKs. This end takes part in a request-response protocol.
 fn past_quick_acks() -> Script {
     let mut t = after_quick_acks();
     t.reads = true;
@@ -746,8 +749,8 @@ fn the_timeout_of_a_delayed_ack_is_kept_in_whole_ticks() {
         segment(&mut t, at);
         t.drain();
     }
-    // At each arrival the timeout becomes half of its value, rounded down to whole ticks, plus five: 20, 15, 12, 11,
-    // 10, and then 10 again. Without rounding it would remain longer.
+    // At each arrival, the timeout becomes half of its value, rounded down to whole ticks, plus five ticks: 20, 15, 12,
+    // 11, 10, and then 10 again. Without rounding, the timeout would remain above 10 ticks.
     segment(&mut t, 560);
     t.expect(604, ". ack 48001");
 }
@@ -768,8 +771,8 @@ fn an_ack_that_would_wait_a_little_longer_only_goes_with_the_next_short_segment(
     t.expect(432, ". ack 20801");
 }
 
-/// RFC 7323 section 4.3: the ACK echoes the retransmission's own timestamp, because that segment begins at
-/// Last.ACK.sent.
+/// RFC 7323 section 4.3: the ACK echoes the timestamp of the retransmission, because the retransmission does not begin
+/// beyond Last.ACK.sent.
 #[test]
 fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
     for (profile, dsack) in [(linux(), true), (freebsd(), false)] {
@@ -787,7 +790,7 @@ fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
     }
 }
 
-/// A connection that has used all quick ACKs at 115 ms. Its buffer has `octets` bytes of Linux memory, and its
+/// Returns a connection that has used all quick ACKs at 115 ms. Its buffer has `octets` bytes of Linux memory, and its
 /// application has stopped reading.
 fn unread_after_quick_acks(octets: u64) -> Script {
     let buffer = BufferRule::Fixed(Bytes::new(octets));
@@ -864,7 +867,7 @@ fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
     // In units of 1/8 us, the mean is 160,000, then 161,000, 161,875 and 162,641. With exact eighths the last value
     // would be smaller by one. After ten samples the difference is 5/8 us.
     assert_eq!(t.connection.recv.rtt(), Some(Duration::from_micros(20_737)));
-    // If an ACK without data has already carried the same echo, a data segment with this echo gives no sample.
+    // If an ACK without data has already carried the same echo, a data segment with this echo provides no sample.
     t.inject(360, "ack 1 ts 360:350");
     t.inject(361, "11001:12001 ts 361:350");
     t.drain();
@@ -915,7 +918,7 @@ fn windows_grow_by_the_segments_that_were_offered_to_be_taken() {
     assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012);
     t.inject(110, "1:1001");
     t.drain();
-    assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012, "it is as large as it may be");
+    assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012, "the window has reached its maximum");
 }
 
 /// skb_page_frag_refill: a page of 32 KiB ends before a segment that would exceed it by 24 bytes. The next 17 segments
@@ -936,7 +939,7 @@ fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
     assert_eq!(window, (128_000 - 17_000 - 768) / 2 / 1000 * 1000);
 }
 
-/// Linux records echoes only once the connection is established, so the first data gives an RTT sample. In a kernel
+/// Linux records echoes only after the connection is established, so the first data provides an RTT sample. In a kernel
 /// capture (3000/1000 kbit/s) the window is 501 * 2^7 until 36,200 bytes have arrived.
 #[test]
 fn the_first_data_tells_a_round_trip_with_the_echo_of_the_handshake() {

@@ -1,11 +1,11 @@
-//! The end of a connection (RFC 9293 section 3.6), on every path through its states, and resets.
+//! The end of a connection (RFC 9293 section 3.6) on every path through the states, and resets.
 
 use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
 use crate::{ConnError, ConnEvent, State};
 use lopsided_core::Payload;
 use std::net::Shutdown;
 
-/// An established connection. The script has already taken its first event.
+/// Returns a script with an established connection, after its first event.
 fn established() -> Script {
     let mut t = Script::established(linux(), PEER);
     t.expect_event(ConnEvent::Established);
@@ -110,7 +110,7 @@ fn a_lost_fin_is_sent_again() {
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
-    // The FIN is repeated first as a tail loss probe, then after timeouts.
+    // The FIN is first retransmitted as a tail loss probe, then after timeouts.
     t.expect(400, "F. 1:1 ack 1");
     t.expect(700, "F. 1:1 ack 1");
     t.expect(1300, "F. 1:1 ack 1");
@@ -296,8 +296,8 @@ fn what_a_filled_gap_leads_up_to_is_acknowledged_before_the_application_closes()
 
 #[test]
 fn a_full_window_does_not_hide_the_peers_end() {
-    // After its FIN, the peer's segments have a sequence number one beyond a window of zero. Their acknowledgements are
-    // nevertheless processed.
+    // After the FIN, the sequence numbers of the peer's segments are one beyond a window of zero. The acknowledgements
+    // in these segments are nevertheless processed.
     let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
     t.reads = false;
     t.inject(100, "1:1001");
@@ -357,8 +357,9 @@ fn a_reset_carries_the_timestamp_of_now() {
     t.expect(150, "R. 1001:1001 ack 1 ts 150:100");
 }
 
-/// The last segment is the second that is not acknowledged. If unread data would lower the window, the ACK waits for the
-/// read (`__tcp_ack_snd_check`). Linux's tcp_cleanup_rbuf then sends it, before the application can close.
+/// The last segment is the second segment that is not acknowledged. If unread data would reduce the window, the ACK
+/// waits for the read (`__tcp_ack_snd_check`). Linux's tcp_cleanup_rbuf then sends the ACK before the application can
+/// close.
 #[test]
 fn a_read_is_acknowledged_before_the_application_closes() {
     for buffer in [3 << 20, 60_000] {

@@ -9,7 +9,7 @@ fn ecn() -> Profile {
     Profile { ecn: EcnRule::On, ..linux() }
 }
 
-/// A script that sent ten ECN-capable segments at 100 ms.
+/// Returns a script that sent ten ECN-capable segments at 100 ms.
 fn ten_out() -> Script {
     let mut t = Script::established(ecn(), ECN);
     t.write(100, 60_000);
@@ -21,8 +21,8 @@ fn ten_out() -> Script {
 
 #[test]
 fn both_ends_must_offer_it() {
-    // Section 6.1.1: an ECN-setup SYN has ECE and CWR, and an ECN-setup SYN-ACK has only ECE. Neither of them is
-    // ECN-capable.
+    // Section 6.1.1: an ECN-setup SYN carries ECE and CWR, and an ECN-setup SYN-ACK carries only ECE. Neither segment
+    // is ECN-capable.
     let mut t = Script::connect(ecn(), ECN);
     t.expect(0, "SEW 0:0");
     t.inject(100, &t.peer_syn("S. ack 1"));
@@ -53,7 +53,7 @@ fn linux_gives_it_to_who_asks_and_does_not_ask() {
     t.expect(0, "S 0:0");
 }
 
-/// Linux's tcp_newreno_mark_lost also counts duplicate ACKs in the CWR state. With ECN, a sender is usually in that
+/// Linux's tcp_newreno_mark_lost also counts duplicate ACKs in the CWR state. A sender with ECN is usually in the CWR
 /// state.
 #[test]
 fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
@@ -125,7 +125,7 @@ fn the_receiver_echoes_a_mark_until_the_sender_says_that_it_slowed_down() {
     t.expect(104, ". ack 4001");
 }
 
-/// From captures of 6.1.
+/// The expected ACKs are those in captures of 6.1.
 #[test]
 fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two_at_once() {
     let quick = |repair: &str| {
@@ -136,7 +136,7 @@ fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two
             t.drain();
             t.info().counters.pure_acks_out - before
         };
-        // The initial quick ACKs are used up at the first segment that is not acknowledged alone.
+        // The initial quick ACKs are used up at the first segment that is not acknowledged separately.
         let mut n = 0;
         while arrives(n, "ect0") > 0 {
             n += 1;
@@ -169,7 +169,7 @@ fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
 
 #[test]
 fn a_retransmission_is_not_capable_and_the_next_new_segment_says_that_the_window_came_down() {
-    // Section 6.1.5. Section 6.1.2: a reduction for any reason is announced by CWR.
+    // Section 6.1.5: a retransmission is not ECN-capable. Section 6.1.2: CWR announces a reduction for any reason.
     let mut t = ten_out();
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 . ect0");
@@ -182,8 +182,8 @@ fn a_retransmission_is_not_capable_and_the_next_new_segment_says_that_the_window
     t.expect(204, "12001:13001 .W ect0");
 }
 
-/// RFC 8257 section 3.5, and Linux for controls with TCP_CONG_NEEDS_ECN: the handshake, pure ACKs and retransmissions are
-/// ECN-capable.
+/// RFC 8257 section 3.5, and Linux for congestion controls with TCP_CONG_NEEDS_ECN: SYNs, pure ACKs and retransmissions
+/// are ECN-capable.
 #[test]
 fn every_segment_of_dctcp_is_ecn_capable() {
     let mut t = Script::connect_with(linux(), ECN, "dctcp");
@@ -198,7 +198,8 @@ fn every_segment_of_dctcp_is_ecn_capable() {
     t.expect(200, "1:1001 . ect0");
 }
 
-/// Linux's tcp_ecn_create_request: an ECN-capable SYN is DCTCP's, and a listener with another control declines ECN.
+/// Linux's tcp_ecn_create_request: an ECN-capable SYN comes from a peer with DCTCP, so a listener with another
+/// congestion control declines ECN.
 #[test]
 fn a_listener_without_dctcp_declines_an_ecn_capable_syn() {
     let mut t = Script::listen(ecn(), ECN);

@@ -1,10 +1,11 @@
 //! FreeBSD's recovery: duplicate ACKs are counted, retransmissions and new data share one window, and ssthresh is half
-//! of the smaller of both windows. Captures of FreeBSD's own TCP agree.
+//! of the smaller of the congestion window and the peer's window. The expected segments agree with captures of
+//! FreeBSD's own TCP.
 
 use super::script::{NO_SACK, PEER, Peer, Script, freebsd};
 use crate::{CaState, Profile};
 
-/// A script that sent ten segments at 100 ms and has more data to send.
+/// Returns a script that sent ten segments at 100 ms and has more data to send.
 fn ten_out() -> Script {
     ten_out_to(PEER)
 }
@@ -79,7 +80,8 @@ fn holes_at_the_front_are_repaired_one_a_round_trip() {
     t.expect_ca_state(CaState::Open);
 }
 
-/// The first of twelve segments was retransmitted at 200 ms. A partial acknowledgement up to `ack` arrives at 300 ms.
+/// Returns a script in which the first of twelve segments was retransmitted at 200 ms. A partial acknowledgement up to
+/// `ack` arrives at 300 ms.
 fn with_only_a_tail_left(ack: u64) -> Script {
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
@@ -107,7 +109,7 @@ fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
 
 #[test]
 fn a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segment() {
-    // TF_ACKNOW in tcp_sack_partialack: if data may be sent, it carries the ACK.
+    // TF_ACKNOW in tcp_sack_partialack: if data may be sent, the data segment carries the ACK.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
         t.inject(200, &format!("ack 1 sack 1001:{end}"));
@@ -178,8 +180,8 @@ fn the_threshold_is_half_of_the_peers_window_where_that_is_less() {
 
 #[test]
 fn at_each_timeout_the_threshold_is_half_of_what_the_window_is_then() {
-    // 4.4BSD halves the window in force at each timeout. By RFC 5681 section 3.1, the threshold would not change if the
-    // same segment times out again. The slop is not doubled.
+    // 4.4BSD halves the window in force at each timeout. According to RFC 5681 section 3.1, the threshold does not
+    // change if the same segment times out again. The slop is not doubled.
     let mut t = ten_out();
     t.expect(600, "1:1001 .");
     t.expect_ssthresh(5);
@@ -209,8 +211,8 @@ fn after_a_timeout_three_duplicates_begin_a_recovery() {
 #[test]
 fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
     // In a capture, a segment is retransmitted at 130.083 s, and a duplicate ACK with SACK permits another
-    // retransmission at 130.248 s. Two ACKs later no segment is sent, because the data after it was SACKed and still
-    // fills the window.
+    // retransmission at 130.248 s. Two ACKs later no segment is sent: the data after the second retransmission was
+    // SACKed, but still fills the window.
     let mut t = ten_out();
     t.inject(200, "ack 4001");
     t.drain();
@@ -270,8 +272,8 @@ fn in_its_fast_path_a_window_beyond_the_peers_does_not_grow() {
     t.expect_cwnd(12);
 }
 
-/// Without SACK, segments 1 and 5 of ten are lost. Two duplicates release new segments, and the third triggers the
-/// retransmission. Twelve segments are outstanding at 202 ms.
+/// Returns a script without SACK in which segments 1 and 5 of ten are lost. Two duplicate ACKs release new segments,
+/// and the third triggers the retransmission. Twelve segments are outstanding at 202 ms.
 fn without_sack_after_the_first_repair() -> Script {
     let mut t = ten_out_to(NO_SACK);
     t.inject(200, "ack 1");
@@ -356,7 +358,8 @@ fn a_timeout_taken_back_gives_back_the_window_of_the_recovery_that_it_broke_off(
     let rto = t.info().rto.as_millis_f64();
     t.expect(200.0 + rto, "1:1001 .");
     t.expect_ca_state(CaState::Loss);
-    // An ACK that arrives within half of an RTT must be caused by the first retransmission, not by the second.
+    // An ACK that arrives within half an RTT after the second retransmission must be caused by the first
+    // retransmission.
     t.inject(205.0 + rto, "ack 1001 sack 1001:4001");
     t.drain();
     t.expect_ca_state(CaState::Recovery);

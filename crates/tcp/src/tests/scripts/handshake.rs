@@ -1,4 +1,4 @@
-//! The exchange of SYNs (RFC 9293 section 3.5), the options that it negotiates, and its retransmission.
+//! The handshake (RFC 9293 section 3.5): the negotiated options, and retransmissions of the SYN and the SYN-ACK.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, linux, receive_buffer};
 use crate::{ConnError, ConnEvent, State};
@@ -35,7 +35,7 @@ fn passive_open_answers_with_what_both_offer() {
     assert_eq!(t.info().srtt.map(|srtt| srtt.as_micros()), Some(100_000));
 }
 
-/// In captures of 6.1 the SYN-ACK advertises 65,160 bytes, which are 45 segments of 1,448 bytes.
+/// In captures of 6.1, the SYN-ACK advertises 65,160 bytes, which is 45 segments of 1,448 bytes.
 #[test]
 fn the_answer_to_a_syn_offers_whole_segments() {
     let mut t = Script::listen(linux(), TIMESTAMPS);
@@ -116,13 +116,13 @@ fn a_lost_syn_ack_is_sent_again_by_timer_and_for_a_repeated_syn() {
     t.expect(1500, "S. 0:0 ack 1");
     t.inject(1600, "ack 1");
     t.expect_state(State::Established);
-    // Karn's rule: the ACK may answer any of the SYN-ACKs, so it gives no RTT sample.
+    // Karn's rule: the ACK may answer any of the SYN-ACKs, so it provides no RTT sample.
     assert_eq!(t.info().srtt, None);
 }
 
 #[test]
 fn after_a_retransmitted_syn_the_timeout_starts_from_three_seconds() {
-    // RFC 6298 rule 5.7: the SYN-ACK may answer any of the SYNs, so it gives no RTT sample.
+    // RFC 6298 rule 5.7: the SYN-ACK may answer any of the SYNs, so it provides no RTT sample.
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
     t.expect(1000, "S 0:0");
@@ -151,8 +151,8 @@ fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_round_trip() {
 
 #[test]
 fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
-    // RFC 5681 section 3.1. Because its initial RTO is only 1 s, Linux since 3.0 reduces the window only from the
-    // second loss on.
+    // RFC 5681 section 3.1. Linux 3.0 and later reduce the window only if the SYN was lost at least twice, because the
+    // initial RTO is only 1 s.
     for (lost, segments) in [(1, 10), (2, 1)] {
         let mut t = Script::connect(linux(), PEER);
         let starts = &[0, 1000, 3000][..=lost];
@@ -166,7 +166,8 @@ fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
     }
 }
 
-/// Linux's tcp_try_undo_spurious_syn: if the SYN-ACK answers the first SYN, the SYN-ACK was late and no SYN was lost.
+/// Linux's tcp_try_undo_spurious_syn: if the SYN-ACK answers the first SYN, the SYN-ACK was late and no SYN counts as
+/// lost.
 #[test]
 fn an_answer_to_the_first_of_three_syns_leaves_the_initial_window() {
     for (echo, segments) in [(0, 10), (1000, 1), (3000, 1)] {

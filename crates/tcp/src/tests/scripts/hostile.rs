@@ -1,4 +1,4 @@
-//! A peer or an attacker that violates the protocol (RFC 5961, RFC 7323 section 5, Savage et al. 1999).
+//! Segments of a peer or an attacker that violates the protocol (RFC 5961, RFC 7323 section 5, Savage et al. 1999).
 
 use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
 use crate::State;
@@ -101,8 +101,8 @@ fn old_timestamps_are_refused_and_answered() {
 
 #[test]
 fn only_a_segment_at_the_left_edge_sets_the_timestamp_to_echo() {
-    // RFC 7323 section 4.3: the ACK echoes the timestamp of the earliest segment that it answers, so that the sender's
-    // RTT sample includes the delay caused by delayed ACKs and holes.
+    // RFC 7323 section 4.3: the ACK echoes the timestamp of the earliest segment that the ACK covers, so that the
+    // sender's RTT sample includes the delay caused by delayed ACKs and holes.
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.inject(200, "1:1001 ts 200:100");
     t.expect(200, "ack 1001 ts 200:200");

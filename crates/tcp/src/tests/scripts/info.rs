@@ -87,7 +87,7 @@ fn probes_and_unsent_data_are_counted() {
     t.expect(500, "0:0 ack 1");
     assert_eq!(t.info().probes, 1);
     t.inject(600, "ack 1 win 0");
-    assert_eq!(t.info().probes, 0, "the peer is there");
+    assert_eq!(t.info().probes, 0, "the peer has answered");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_was_sent_again_and_the_receivers_window_are_told() {
     assert_eq!(t.connection.write(&Payload::EMPTY), Ok(0));
 }
 
-/// tcp_ack_update_rtt: if an ACK acknowledges a segment and also SACKs another one, the SACKed segment is newer.
+/// tcp_ack_update_rtt: if an ACK acknowledges one segment and SACKs another segment, the SACKed segment is newer.
 #[test]
 fn the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked() {
     let mut t = Script::established(linux(), PEER);
@@ -145,8 +145,8 @@ fn a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one() {
         t.inject(350_250, &format!("ack {}", octets + 501));
         assert_eq!(t.info().min_rtt, Some(MS(50)));
     }
-    // The first short segment was acknowledged while the second one was outstanding, so the ACK of the second one was
-    // not delayed.
+    // The first short segment was acknowledged while the second segment was outstanding, so the ACK of the second
+    // segment was not delayed.
     let mut t = Script::established(linux(), PEER);
     t.connection.set_nodelay(true);
     t.write(350_000, 300);

@@ -1,4 +1,4 @@
-//! The application's ways to end a connection: shutdown of either direction, close, and unread data (RFC 1122 section
+//! An application ends a connection: shutdown of either direction, close, and close with unread data (RFC 1122 section
 //! 4.2.2.13, RFC 2525 section 2.17).
 
 use super::script::{PEER, Script, linux};

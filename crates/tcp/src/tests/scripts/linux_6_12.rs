@@ -26,7 +26,7 @@ fn four_timeouts_of_a_syn_do_not_double_the_next() {
     }
     t.expect_nothing_until(130_999);
     t.expect_no_event();
-    // The timeouts of a SYN-ACK double from the first one on, as before.
+    // The timeouts of a SYN-ACK double from the first timeout on, as in 6.1.
     let mut t = Script::listen(linux_6_12(), PEER);
     t.inject(0, &t.peer_syn("S"));
     for at in [0, 1000, 3000, 7000] {
@@ -61,7 +61,8 @@ fn the_segment_with_the_fin_waits_for_the_congestion_window() {
     t.expect(230, "F. 1001:1513 ack 1");
 }
 
-/// RTT 400 ms. Four segments have arrived, 1 s apart, and each doubled the delayed-ACK timeout.
+/// Returns a script with an RTT of 400 ms. Segments have arrived 1 s apart, and each segment has doubled the
+/// delayed-ACK timeout.
 fn slow_peer(profile: Profile) -> Script {
     let grain = TimerGrain::Wheel(Duration::from_millis(4));
     let ack = AckSettings { quick_acks: 0, grain, ..profile.ack };
@@ -88,14 +89,14 @@ fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
     assert_eq!(t.info().ato, Duration::from_millis(200));
     t.inject(4000, "3001:4001");
     t.expect(4200, "ack 4001");
-    // `min_rto` changes this maximum.
+    // `min_rto` changes the maximum delay of an ACK.
     let mut t = slow_peer(Profile { rto: linux().rto.with_min(Duration::from_millis(100)), ..linux_6_12() });
     t.inject(4000, "3001:4001");
     t.expect(4100, "ack 4001");
 }
 
-/// tcp_measure_rcv_mss: 1,000 bytes have an overhead of 832 bytes, so 139/256 of the buffer is usable. In 6.1 it is
-/// half.
+/// tcp_measure_rcv_mss: a segment of 1,000 bytes has an overhead of 832 bytes, so the window is 139/256 of the buffer.
+/// In 6.1, the window is half of the buffer.
 #[test]
 fn the_window_follows_from_the_memory_of_a_measured_segment() {
     for (profile, most) in [(linux(), 65_536 - 1012), (linux_6_12(), 70_173)] {
@@ -108,7 +109,7 @@ fn the_window_follows_from_the_memory_of_a_measured_segment() {
     }
 }
 
-/// tcp_select_initial_window has no limit of 65,535 bytes here, so a large buffer is advertised at once.
+/// tcp_select_initial_window has no limit of 65,535 bytes in 6.12, so a large buffer is advertised at once.
 #[test]
 fn a_large_buffer_is_offered_at_once() {
     let receive_buffer = BufferRule::Fixed(Bytes::new(200_000));

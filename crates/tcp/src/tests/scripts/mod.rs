@@ -1,8 +1,7 @@
 //! Scripted exchanges of segments, one file per topic. The script plays the peer, and checks the connection's segments
-//! and their times.
+//! and their send times.
 //!
-//! The expected values come from the RFC that a test names, or from the documented behaviour of the stack that it
-//! names.
+//! The expected values come from the RFC or from the documented behaviour of the stack that the test names.
 
 mod accurate_ecn;
 mod acking;

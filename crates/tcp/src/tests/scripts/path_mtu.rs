@@ -3,7 +3,8 @@
 use super::script::{PEER, Script, linux};
 use crate::CaState;
 
-/// Ten segments were sent at 100 ms. At 110 ms a router reports a limit of 800 bytes.
+/// Returns a script in which ten segments were sent at 100 ms. At 110 ms, a router reports a path MTU that permits
+/// segments of 800 bytes.
 fn told(octets: u32) -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, octets);
@@ -25,7 +26,7 @@ fn what_was_out_goes_again_at_once_in_pieces_that_count_as_segments() {
     assert_eq!((t.info().pmtu.get(), t.info().snd_mss.get()), (840, 800));
     // The loss is not a congestion signal: the window is unchanged, and slow start continues.
     assert_eq!(t.info().snd_ssthresh, None);
-    // Further messages about the other segments change nothing.
+    // Messages about the other segments change nothing.
     for start in [1001, 2001, 9001] {
         t.too_big(110, start, 840);
     }

@@ -2,7 +2,7 @@
 
 use super::script::{PEER, Script, linux, receive_buffer};
 
-/// A connection that used up its 16 quick ACKs between 100 and 115 ms. Its window does not grow.
+/// Returns a connection that used up its 16 quick ACKs between 100 and 115 ms. Its window does not grow.
 fn past_quick_acks() -> Script {
     let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
     for n in 0..16 {
@@ -12,8 +12,8 @@ fn past_quick_acks() -> Script {
     t
 }
 
-/// Sends full segments from byte 16001 on, 1 ms apart. The first `acks` segments are acknowledged separately, the next
-/// one is not.
+/// Sends full segments from byte 16001 on, 1 ms apart. Checks that the first `acks` segments are acknowledged
+/// separately, and that the next segment is not.
 #[track_caller]
 fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     for n in 0..acks {
@@ -27,7 +27,8 @@ fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
     t.drain_until(at + 100);
 }
 
-/// tcp_send_dupack: old data outside of the window grants new quick ACKs, and uses none itself.
+/// tcp_send_dupack: old data outside of the window grants new quick ACKs. The ACK of the old data does not use up a
+/// quick ACK.
 #[test]
 fn old_data_outside_the_window_begin_sixteen_quick_acks() {
     let mut t = past_quick_acks();

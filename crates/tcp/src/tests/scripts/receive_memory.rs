@@ -1,10 +1,10 @@
-//! Linux's receive buffer in bytes of memory: how segments open the window, and how the buffer grows.
+//! Linux's receive buffer, counted in bytes of memory: the opening of the window, and the growth of the buffer.
 
 use super::script::{PEER, Script, linux};
 use crate::{AckSettings, BufferRule, Profile};
 use lopsided_core::Bytes;
 
-/// A connection whose window is `initial` bytes and may grow to `max` bytes.
+/// Returns a connection whose window is `initial` bytes and may grow to `max` bytes.
 fn with_buffer(initial: u64, max: u64) -> Script {
     let receive_buffer = BufferRule::Auto { initial: Bytes::new(initial), max: Bytes::new(max) };
     Script::established(Profile { receive_buffer, ..linux() }, PEER)
@@ -21,7 +21,8 @@ fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
 }
 
 /// tcp_data_queue_ofo calls tcp_grow_window for segments of any size, and counts their full memory. If less than half
-/// of it is payload, the window opens by two measured segments (536 bytes each) instead of two of 1,012 bytes.
+/// of the memory is payload, the window opens by two measured segments (536 bytes each) instead of two segments of
+/// 1,012 bytes.
 #[test]
 fn small_segments_out_of_order_open_the_window_too() {
     for (max, segment, opened) in [
@@ -44,7 +45,7 @@ fn small_segments_out_of_order_open_the_window_too() {
 }
 
 /// __tcp_ack_snd_check compares the window in header units with the SYN-ACK's window in bytes. An ACK that would
-/// advertise less waits for a read.
+/// advertise a smaller window waits for a read.
 #[test]
 fn an_ack_that_would_offer_less_than_the_syn_ack_is_delayed() {
     for (initial, max, offered, answered) in [

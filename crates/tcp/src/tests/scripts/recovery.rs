@@ -5,7 +5,7 @@ use super::script::{MSS, NO_SACK, PEER, Peer, Script, TIMESTAMPS, linux};
 use crate::{CaState, CwndReduction, FastRecovery, LossDetection, Profile};
 use lopsided_core::Bytes;
 
-/// Ten segments were sent at 100 ms, none is acknowledged, and more data waits.
+/// Returns a script in which ten segments were sent at 100 ms. No segment is acknowledged, and more data waits.
 fn ten_out(profile: Profile, no_sack: bool) -> Script {
     let mut t = Script::established(profile, if no_sack { NO_SACK } else { PEER });
     t.write(100, 60_000);
@@ -13,8 +13,8 @@ fn ten_out(profile: Profile, no_sack: bool) -> Script {
     t
 }
 
-/// SACK recovery at 202 ms: the first segment is lost. Two SACKs release new data (RFC 3042), and the third triggers
-/// the retransmission.
+/// Returns a script in SACK recovery at 202 ms. The first segment is lost. Two SACKs release new data (RFC 3042), and
+/// the third SACK triggers the retransmission.
 fn in_sack_recovery(profile: Profile) -> Script {
     let mut t = ten_out(profile, false);
     t.inject(200, "ack 1 sack 1001:2001");
@@ -90,7 +90,7 @@ fn without_prr_the_window_is_down_at_once() {
     // RFC 6675 section 5: nothing is sent until the data in flight is below the new window.
     let mut t = in_sack_recovery(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() });
     t.expect_cwnd(5);
-    // Including the retransmission, nine segments are in flight. After the eighth SACK, five are in flight.
+    // Including the retransmission, nine segments are in flight. After the eighth SACK, five segments are in flight.
     for (at, end) in [(203, 5001), (204, 6001), (205, 7001), (206, 8001)] {
         t.inject(at, &format!("ack 1 sack 1001:{end}"));
     }
@@ -140,7 +140,7 @@ fn all_holes_below_the_highest_sack_are_lost() {
     t.inject(200, "ack 1 sack 6001:8001");
     t.expect(200, "11001:12001 .");
     // Twelve segments are outstanding: three are SACKed, six are lost, and three are in flight. The window has space
-    // for two more.
+    // for two more segments.
     t.inject(200, "ack 1 sack 6001:9001");
     t.expect_train(200, 1, 2001);
 }
@@ -151,7 +151,8 @@ fn linux_2_6_recovery() -> Profile {
 
 #[test]
 fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
-    // One SACK suffices: of the seven segments below it, the lower five have at least three segments above them.
+    // One SACK suffices: of the seven segments below the SACKed segment, the lower five have at least three segments
+    // above them.
     let mut t = ten_out(linux_2_6_recovery(), false);
     t.inject(200, "ack 1 sack 7001:8001");
     t.expect(200, "1:1001 .");
@@ -207,7 +208,8 @@ fn fack_finds_a_lost_retransmission_by_new_data_sent_after_it() {
 
 #[test]
 fn counting_takes_a_hole_for_lost_with_three_segments_above_it() {
-    // RFC 6675 section 4, IsLost: three segments above the first hole are SACKed, but only one above the second.
+    // RFC 6675 section 4, IsLost: three segments above the first hole are SACKed, but only one segment above the second
+    // hole.
     let mut t = ten_out(
         Profile { loss_detection: LossDetection::Rfc6675, cwnd_reduction: CwndReduction::Immediate, ..linux() },
         false,
@@ -240,8 +242,8 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
     t.expect_ca_state(CaState::Recovery);
 }
 
-/// RFC 8985 section 6.2 step 2 (Linux's tcp_skb_spurious_retrans): the original caused the ACK, so segments sent before
-/// the retransmission are not lost.
+/// RFC 8985 section 6.2 step 2 (Linux's tcp_skb_spurious_retrans): the original transmission caused the ACK, so
+/// segments that were sent before the retransmission do not count as lost.
 #[test]
 fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -257,7 +259,7 @@ fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     // arrives late.
     t.inject(310, "ack 4001 ts 310:100");
     t.drain();
-    assert_eq!(t.connection.send.flight.counters.retransmits, repaired, "nothing else goes again");
+    assert_eq!(t.connection.send.flight.counters.retransmits, repaired, "no other segment is retransmitted");
 }
 
 /// `prior_fack`: only segments below the highest offset SACKed before this ACK are out of order.
@@ -269,7 +271,7 @@ fn the_blocks_of_one_ack_are_no_reordering_of_each_other() {
     assert_eq!(t.info().reord_seen, 0);
     t.inject(201, "ack 1 sack 5001:6001,2001:4001,1001:2001");
     t.drain();
-    assert_eq!(t.info().reord_seen, 1, "below what was reported before");
+    assert_eq!(t.info().reord_seen, 1, "below the highest offset SACKed before");
 }
 
 #[test]
@@ -300,7 +302,7 @@ fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
         t.drain();
         t.inject(201, "ack 2001 sack 3001:6001");
         t.drain_until(339);
-        assert_eq!(t.info().counters.retransmits, 1, "it came late, and once more");
+        assert_eq!(t.info().counters.retransmits, 1, "the original was late, and one retransmission was sent");
         let sent = t.connection.send.flight.nxt() + 1;
         t.inject(340, &format!("ack {sent}"));
         t.drain();
@@ -328,15 +330,15 @@ fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
     assert_eq!(t.info().delivered, Bytes::new(5000));
     t.drain();
     t.inject(211, "ack 4001 sack 1:1001");
-    assert_eq!(t.info().delivered, Bytes::new(5000), "the network doubled an ACK: nothing else went again");
+    assert_eq!(t.info().delivered, Bytes::new(5000), "the DSACK does not match a retransmission");
     t.drain();
 }
 
 #[test]
 fn newreno_repairs_one_hole_a_round_trip() {
     // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicate ACKs inflate the window. A partial acknowledgement
-    // deflates it by the acknowledged bytes minus one segment, which leaves space for the next retransmission and one
-    // new segment.
+    // deflates the window by the acknowledged bytes minus one segment. This leaves space for the next retransmission
+    // and one new segment.
     let mut t = ten_out(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() }, true);
     t.inject(200, "ack 1");
     t.expect(200, "10001:11001 .");
@@ -391,9 +393,9 @@ fn prr_without_sack_counts_a_segment_for_each_duplicate() {
 
 #[test]
 fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
-    // Ten segments are outstanding and the peer's window is full. The first one is missing, so at most nine can cause
-    // duplicate ACKs. After a tenth duplicate ACK, Linux therefore concludes that the path reorders. From then on it
-    // waits for as many duplicates as there were outstanding segments.
+    // Ten segments are outstanding and the peer's window is full. The first segment is missing, so at most nine
+    // segments can cause duplicate ACKs. After a tenth duplicate ACK, Linux therefore assumes that the path reorders,
+    // and sets the threshold of duplicate ACKs to the number of outstanding segments.
     let mut t = ten_out(linux(), true);
     t.inject(200, "ack 1 win 10240");
     for _ in 0..12 {
@@ -500,8 +502,8 @@ fn reno(fast_recovery: FastRecovery) -> Profile {
     Profile { cwnd_reduction: CwndReduction::Immediate, fast_recovery, limited_transmit: false, ..linux() }
 }
 
-/// Segments 1 and 5 of ten are lost. The first ACK of new data ends the recovery. Nine segments are outstanding at 302
-/// ms, and the first of them is the next hole.
+/// Returns a script in which segments 1 and 5 of ten are lost. The first ACK of new data ends the recovery. Nine
+/// segments are outstanding at 302 ms, the first of which is the next hole.
 fn after_renos_first_repair(fast_recovery: FastRecovery) -> Script {
     let mut t = ten_out(reno(fast_recovery), true);
     for at in [200, 201] {
@@ -548,7 +550,7 @@ fn careful_reno_leaves_the_next_hole_to_the_timeout() {
     let rto = t.info().rto.as_millis_f64();
     t.expect(302.0 + rto, "4001:5001 .");
     t.expect_ca_state(CaState::Loss);
-    // The timeout halves the window of five again, and so does each later timeout.
+    // This timeout and each later timeout halve the window of five segments again.
     t.expect_ssthresh(2);
 }
 
@@ -582,7 +584,7 @@ fn an_ack_that_a_filter_marked_repairs_at_once() {
 }
 
 /// Linux's tcp_try_undo_partial: the new threshold of duplicate ACKs is the number of segments by which the original
-/// was late.
+/// transmission was late.
 #[test]
 fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -596,8 +598,8 @@ fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
     assert_eq!((t.info().reordering, t.info().reord_seen), (7, 1));
 }
 
-/// Linux notifies the congestion control of an ACK before that ACK ends the recovery (`tcp_clean_rtx_queue`), so the
-/// ACK adds nothing to H-TCP's window (captures of 6.1).
+/// Linux notifies the congestion control of an ACK before the ACK ends the recovery (`tcp_clean_rtx_queue`), so the ACK
+/// does not grow H-TCP's window (captures of 6.1).
 #[test]
 fn the_ack_that_ends_a_repair_comes_in_the_repair() {
     let mut t = Script::established_with(linux(), PEER, "htcp");

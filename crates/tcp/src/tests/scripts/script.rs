@@ -1,7 +1,7 @@
 //! Plays the peer of a [`Connection`] on a virtual clock, step by step.
 //!
-//! The script must expect each segment of the connection, in order and at the exact nanosecond. Otherwise the test
-//! fails and prints the whole exchange.
+//! The script must expect each segment of the connection, in order and at the exact nanosecond. If a segment differs,
+//! the test fails and prints the whole exchange.
 
 use super::spec::Spec;
 use crate::{
@@ -30,7 +30,7 @@ pub struct Peer {
     pub timestamps: bool,
     pub ecn: bool,
     pub wscale: u8,
-    /// Window in the peer's segments, in bytes, unless a step sets another one.
+    /// Window in the peer's segments, in bytes, unless a step sets a different window.
     pub window: u64,
 }
 
@@ -39,7 +39,7 @@ pub const PEER: Peer = Peer { sack: true, timestamps: false, ecn: false, wscale:
 pub const NO_SACK: Peer = Peer { sack: false, ..PEER };
 pub const TIMESTAMPS: Peer = Peer { timestamps: true, ..PEER };
 
-/// Linux with exact timers, so that a script tests the rule and not the timer wheel.
+/// Returns the profile of Linux with exact timers, so that a script tests the rule and not the timer wheel.
 pub fn linux() -> Profile {
     let linux = Profile::linux_6_1();
     let send_buffer = BufferRule::Auto { initial: Bytes::new(1 << 17), max: Bytes::new(4 << 20) };
@@ -52,18 +52,18 @@ pub fn linux() -> Profile {
     }
 }
 
-/// FreeBSD with exact timers.
+/// Returns the profile of FreeBSD with exact timers.
 pub fn freebsd() -> Profile {
     Profile { grain: TimerGrain::Exact, ..Profile::freebsd_7() }
 }
 
-/// A profile whose receive buffer has a fixed size. The whole buffer is advertised as window.
+/// Returns the profile with a receive buffer of `octets` bytes. The whole buffer is advertised as the window.
 pub fn receive_buffer(profile: Profile, octets: u64) -> Profile {
     let receive_buffer = BufferRule::Fixed(Bytes::new(octets));
     Profile { receive_buffer, receive_window: ReceiveWindow::Room, ..profile }
 }
 
-/// A profile with a send buffer of a fixed size, in bytes.
+/// Returns the profile with a send buffer of `octets` bytes.
 pub fn send_buffer(profile: Profile, octets: u64) -> Profile {
     Profile { send_buffer: BufferRule::Fixed(Bytes::new(octets)), ..profile }
 }
@@ -88,9 +88,9 @@ pub struct Script {
     pub interface_full: bool,
     now: Time,
     emitted: VecDeque<Emitted>,
-    /// Sequence number of the peer's next segment, unless a step sets one.
+    /// Sequence number of the peer's next segment, unless a step sets a different number.
     peer_seq: i64,
-    /// Acknowledgement number of the peer's next segment, unless a step sets one.
+    /// Acknowledgement number of the peer's next segment, unless a step sets a different number.
     peer_ack: i64,
     handshake_done: bool,
     log: String,
@@ -102,23 +102,23 @@ impl Script {
         Script::connect_with(profile, peer, "reno")
     }
 
-    /// Like [`Script::connect`], but with another congestion control than Reno.
+    /// Like [`Script::connect`], but with the congestion control `controller` instead of Reno.
     pub fn connect_with(profile: Profile, peer: Peer, controller: &str) -> Script {
         Script::new(Connection::connect(config(profile, controller)), peer)
     }
 
-    /// A passive open.
+    /// Starts a script with a passive open at 0 ms.
     pub fn listen(profile: Profile, peer: Peer) -> Script {
         Script::new(Connection::listen(config(profile, "reno")), peer)
     }
 
-    /// An active open whose SYN is answered after 100 ms. The script continues at 100 ms.
+    /// Starts a script with an active open whose SYN is answered after 100 ms. The script continues at 100 ms.
     #[track_caller]
     pub fn established(profile: Profile, peer: Peer) -> Script {
         Script::established_with(profile, peer, "reno")
     }
 
-    /// Like [`Script::established`], but with another congestion control than Reno.
+    /// Like [`Script::established`], but with the congestion control `controller` instead of Reno.
     #[track_caller]
     pub fn established_with(profile: Profile, peer: Peer, controller: &str) -> Script {
         let mut script = Script::new(Connection::connect(config(profile, controller)), peer);
@@ -152,7 +152,7 @@ impl Script {
         script
     }
 
-    /// The peer's SYN with all options that the peer offers.
+    /// Returns the text of the peer's SYN with all options that the peer offers.
     pub fn peer_syn(&self, start: &str) -> String {
         let mss = MSS + if self.peer.timestamps { 12 } else { 0 };
         let mut syn = format!("{start} 0:0 win 65535 mss {mss} wscale {}", self.peer.wscale);
@@ -170,7 +170,7 @@ impl Script {
 
     // Actions of the peer.
 
-    /// Passes a segment of the peer to the connection. Omitted values continue from the last segment.
+    /// Passes a segment of the peer to the connection. Values that the text omits continue from the last segment.
     #[track_caller]
     pub fn inject(&mut self, at_ms: impl Into<f64>, text: &str) {
         self.advance(at_ms);
@@ -182,7 +182,7 @@ impl Script {
         self.after_step();
     }
 
-    /// Passes a segment that has only the given flags, without the implicit ACK.
+    /// Passes a segment with only the given flags to the connection, without the implicit ACK.
     #[track_caller]
     pub fn inject_bare(&mut self, at_ms: impl Into<f64>, text: &str) {
         self.advance(at_ms);
@@ -244,7 +244,7 @@ impl Script {
         (header, Payload::virtual_len(spec.len()))
     }
 
-    /// A router reports that the segment at `start` is too long for the path MTU `mtu`.
+    /// Simulates a router that reports that the segment at `start` is too long for the path MTU `mtu`.
     #[track_caller]
     pub fn too_big(&mut self, at_ms: impl Into<f64>, start: i64, mtu: u64) {
         self.advance(at_ms);
@@ -272,11 +272,11 @@ impl Script {
         self.assert_all_expected();
         self.note(&format!("read {octets}"));
         let read = self.connection.read(self.now, octets).unwrap_or(Payload::EMPTY);
-        assert_eq!(u64::from(read.len()), octets, "that much has not arrived");
+        assert_eq!(u64::from(read.len()), octets, "fewer bytes have arrived");
         self.collect();
     }
 
-    /// The application closes its direction.
+    /// Closes the sending direction, as the application does with shutdown(2).
     #[track_caller]
     pub fn close(&mut self, at_ms: impl Into<f64>) {
         self.shutdown(at_ms, Shutdown::Write);
@@ -310,7 +310,7 @@ impl Script {
         self.after_step();
     }
 
-    /// Collects the segments that the connection sends now. Needed after a test has called the connection directly.
+    /// Collects the segments that the connection sends now. Call it after a direct call of the connection.
     pub fn pump(&mut self) {
         self.collect();
     }
@@ -354,7 +354,7 @@ impl Script {
         self.emitted.clear();
     }
 
-    /// Accepts all segments that were sent so far. Returns the end offsets of those with PSH.
+    /// Accepts all segments that were sent so far. Returns the end offsets of the segments with PSH.
     pub fn drain_pushed(&mut self) -> Vec<i64> {
         let pushed = self.emitted.iter().filter(|sent| sent.header.flags.has(Flags::PSH));
         let ends = pushed.filter_map(|sent| Some(self.spec_of(sent).range?.1)).collect();
@@ -362,13 +362,13 @@ impl Script {
         ends
     }
 
-    /// Accepts all segments that are sent up to and including this time.
+    /// Accepts all segments that are sent up to and including the time `at_ms`.
     pub fn drain_until(&mut self, at_ms: impl Into<f64>) {
         self.run_until(instant(at_ms));
         self.drain();
     }
 
-    /// Checks that no segment is sent up to and including this time.
+    /// Checks that no segment is sent up to and including the time `at_ms`.
     #[track_caller]
     pub fn expect_nothing_until(&mut self, at_ms: impl Into<f64>) {
         self.run_until(instant(at_ms));
@@ -540,7 +540,7 @@ impl Script {
         text
     }
 
-    /// The exchange so far, in the form that a failing test prints.
+    /// Returns the exchange so far, as a failing test prints it.
     pub fn story(&self) -> &str {
         &self.log
     }

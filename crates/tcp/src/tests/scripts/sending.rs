@@ -1,5 +1,4 @@
-//! The segments that the windows and the rules for small segments permit: slow start, Nagle, silly windows, zero
-//! windows, idle periods.
+//! The windows and the rules for small segments: slow start, Nagle, silly windows, zero windows, idle periods.
 
 use super::script::{MSS, NO_SACK, PEER, Peer, Script, freebsd, linux, send_buffer};
 use crate::cc::{Setup, build};
@@ -50,8 +49,8 @@ fn a_window_that_the_application_does_not_use_does_not_grow() {
     t.expect_cwnd(16);
 }
 
-/// At 400 ms no data is outstanding and the window is 40 segments. The last segment was sent at 300 ms; the RTO is 300
-/// ms.
+/// Returns a script at 400 ms: no data is outstanding, and the window is 40 segments. The last segment was sent at 300
+/// ms; the RTO is 300 ms.
 fn after_a_transfer(profile: Profile) -> Script {
     let mut t = Script::established(profile, PEER);
     t.write(100, 40_000);
@@ -78,7 +77,8 @@ fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
     }
 }
 
-/// Four of 40 segments are lost, and five segments follow. Without SACK the recovery takes four round trips.
+/// Returns a script without SACK in which four of 40 segments are lost, and five segments follow. The recovery takes
+/// four round trips.
 fn repaired_for_longer_than_the_timeout(profile: Profile) -> Script {
     let mut t = Script::established(profile, NO_SACK);
     t.write(100, 75_000);
@@ -274,7 +274,7 @@ fn a_window_that_shrinks_stops_new_data_and_nothing_else() {
     t.expect_train(100, 1, 10_001);
     t.inject(200, "ack 2001 win 2048");
     t.expect(500, "2001:3001 .");
-    // Only the oldest lost segment is retransmitted, because all others are beyond the window.
+    // Only the oldest lost segment is retransmitted, because all other segments are beyond the window.
     t.expect(1100, "2001:3001 .");
     t.expect_nothing_until(1500);
     t.inject(1600, "ack 10001 win 65536");
@@ -315,8 +315,8 @@ fn a_burst_ends_after_its_segments_and_the_next_waits_for_its_share_of_the_round
     t.expect_train(201, 14_001, 16_001);
 }
 
-/// The windows, in segments, of a connection that sends one segment every 100 ms until `until_ms`: the first one, and
-/// each change.
+/// Simulates a connection that sends one segment every 100 ms until `until_ms`. Returns the first window and each
+/// changed window, in segments.
 fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> {
     let mut t = Script::established(profile, PEER);
     t.write(100, 10_000);
@@ -399,7 +399,7 @@ fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold(
     assert_eq!((reno.cwnd(), reno.ssthresh()), (segments(25), Some(segments(30))));
 }
 
-/// A capture of 6.1 shows where the first write of a bulk sender ends.
+/// The first write of a bulk sender ends at the same offset in a capture of 6.1.
 #[test]
 fn linux_has_room_for_two_initial_windows_from_the_start() {
     let room = |segments: u32| {
@@ -413,7 +413,7 @@ fn linux_has_room_for_two_initial_windows_from_the_start() {
     assert_eq!(Script::established_with(hybla, PEER, "hybla").connection.writable(), 27_000);
 }
 
-/// From captures of 6.1.
+/// The expected PSH flags are those in captures of 6.1.
 #[test]
 fn linux_pushes_the_end_of_a_write_and_beyond_each_half_window() {
     let mut t = Script::established(linux(), Peer { window: 65_536, ..PEER });
@@ -473,8 +473,8 @@ fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
     assert!((200..500).contains(&(last - first)), "for {} ms", last - first);
 }
 
-/// Linux (`bbr_packets_in_net_at_edt`): Drain ends at one BDP plus its allowance, here 14 segments. The line delivers a
-/// segment every 10 ms.
+/// Linux (`bbr_packets_in_net_at_edt`): Drain ends at one BDP plus the allowance for offload, which is 14 segments in
+/// this test. The line delivers one segment every 10 ms.
 #[test]
 fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
     let mut t = Script::established_with(linux(), PEER, "bbr");
@@ -513,7 +513,7 @@ fn freebsds_buffers_hold_whole_segments() {
     t.drain_until(300);
     assert_eq!(t.info().rcv_wnd, Bytes::new(9000));
     t.connection.set_send_buffer(Bytes::new(8192));
-    assert_eq!(t.connection.writable(), 8192, "set later it stays as it is");
+    assert_eq!(t.connection.writable(), 8192, "a size set later is not rounded");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Socket options that an application changes during a connection.
+//! Tests of socket options that an application changes during a connection.
 
 use super::script::{MSS, PEER, Script, instant, linux, receive_buffer};
 use crate::cc::{Setup, build};
@@ -38,7 +38,7 @@ fn cork_keeps_a_short_segment_until_it_is_full_or_uncorked_or_an_rto_has_passed(
     t.write(100, 1300);
     t.expect(100, "1:1001 .");
     t.inject(200, "ack 1001");
-    // tcp(7) states a limit of 200 ms. In fact the probe timer sets the limit, which is one RTO.
+    // tcp(7) states a limit of 200 ms. The actual limit is one RTO, which the probe timer sets.
     let rto = t.info().rto.as_millis_f64();
     t.expect(200.0 + rto, "1001:1301 .");
     t.write(600, 400);

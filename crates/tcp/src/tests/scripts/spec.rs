@@ -39,7 +39,7 @@ impl Spec {
     ///
     /// # Panics
     ///
-    /// If a word is unknown.
+    /// Panics if a word is unknown.
     #[track_caller]
     pub fn parse(text: &str) -> Spec {
         let mut spec = Spec::default();

@@ -1,5 +1,6 @@
-//! The sender's timers: retransmission timeout (RFC 6298) and tail loss probe (RFC 8985 section 7), and their undo:
-//! F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708), 4.4BSD's early-ACK rule.
+//! The sender's timers: retransmission timeout (RFC 6298) and tail loss probe (RFC 8985 section 7). Also the undo of
+//! spurious timeouts and retransmissions: F-RTO (RFC 5682), Eifel (RFC 3522, 4015), DSACK (RFC 3708) and 4.4BSD's
+//! early-ACK rule.
 
 use super::script::{NO_SACK, PEER, Peer, Script, TIMESTAMPS, freebsd, instant, linux};
 use crate::{CaState, Profile, TimerGrain};
@@ -35,8 +36,8 @@ fn each_timeout_doubles_the_next_and_sends_one_segment() {
 
 #[test]
 fn a_segment_that_the_interface_refuses_is_tried_every_500_ms() {
-    // Linux's tcp_send_probe0: the first attempt follows after the RTO, later ones after TCP_RESOURCE_PROBE_INTERVAL
-    // without backoff.
+    // Linux's tcp_send_probe0: the first attempt follows after the RTO, later attempts after
+    // TCP_RESOURCE_PROBE_INTERVAL without backoff.
     let mut t = Script::established(linux(), PEER);
     t.interface_full = true;
     t.write(100, 1000);
@@ -76,11 +77,11 @@ fn a_stack_that_counts_ticks_times_one_segment_of_a_window() {
     t.expect_train(100, 1, 4001);
     t.inject(200, "ack 1001");
     t.drain();
-    assert_eq!(t.info().rto, Duration::from_millis(300), "100 ms are one tick, and the variation is half of it");
+    assert_eq!(t.info().rto, Duration::from_millis(300), "an RTT of one tick, and a deviation of half a tick");
     for (at, ack) in [(490, 2001), (780, 3001), (1070, 4001)] {
         t.inject(at, &format!("ack {ack}"));
         t.drain();
-        assert_eq!(t.info().rto, Duration::from_millis(300), "not timed, however long it took");
+        assert_eq!(t.info().rto, Duration::from_millis(300), "the RTT of this segment is not measured");
     }
 }
 
@@ -104,8 +105,8 @@ fn a_sack_of_what_was_sent_before_the_repair_sets_the_timeout_anew() {
         t.inject(at, &format!("ack 1 sack 1001:{end}"));
         t.drain();
     }
-    // The segment that was retransmitted at 202 ms was sent later than the segment that the last SACK reports, so its
-    // ACK may still arrive.
+    // The retransmission of 202 ms was sent later than the segment that the last SACK reports, so the ACK of the
+    // retransmission may still arrive.
     let rto = t.info().rto.as_millis_f64();
     t.expect(250.0 + rto, "1:1001 .");
 }
@@ -165,7 +166,7 @@ fn freebsd_sends_again_all_that_was_out() {
 #[test]
 fn freebsd_without_timestamps_times_one_segment_of_each_window() {
     // 4.4BSD's t_rtttime. The handshake took 100 ms. Only the first of four segments is measured: its RTT of 200 ms
-    // gives an SRTT of 112.5 ms. The other three are acknowledged later and give no sample.
+    // leads to an SRTT of 112.5 ms. The other three segments are acknowledged later and provide no sample.
     let mut t = Script::established(freebsd(), PEER);
     let before = t.info().srtt.expect("of the handshake");
     t.write(100, 4000);
@@ -227,7 +228,7 @@ fn a_probe_for_a_single_segment_allows_for_a_delayed_ack_but_not_beyond_the_time
     t.expect_ca_state(CaState::Loss);
 }
 
-/// The last of three segments was sent again at 500 ms, as a tail loss probe.
+/// Returns a script in which the last of three segments was retransmitted at 500 ms, as a tail loss probe.
 fn probed() -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 3000);
@@ -254,7 +255,7 @@ fn a_loss_that_the_probe_repaired_halves_the_window() {
 
 #[test]
 fn a_probe_that_was_not_needed_costs_nothing() {
-    // A DSACK reports that the original has also arrived.
+    // A DSACK reports that the original transmission has also arrived.
     let mut t = probed();
     t.inject(590, "ack 3001");
     t.inject(600, "ack 3001 sack 2001:3001");
@@ -266,8 +267,8 @@ fn a_probe_that_was_not_needed_costs_nothing() {
 
 #[test]
 fn a_probe_brings_out_the_sack_that_starts_recovery() {
-    // Two segments before the last one are lost. Once one RTT has passed, a single SACK above the holes suffices to
-    // detect this.
+    // Two segments before the last segment are lost. After one RTT, a single SACK above the holes suffices to detect
+    // these losses.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
@@ -300,7 +301,8 @@ fn without_sack_what_a_timeout_sent_again_is_not_sent_again_at_each_partial_ackn
 
 // Spurious retransmissions.
 
-/// Ten segments were sent at 100 ms and more data waits. The first one was retransmitted by the RTO at 400 ms.
+/// Returns a script in which ten segments were sent at 100 ms and more data waits. The RTO caused the retransmission of
+/// the first segment at 400 ms.
 fn timed_out(peer: Peer) -> Script {
     let mut t = Script::established(no_probe(), peer);
     t.write(100, 60_000);
@@ -408,7 +410,8 @@ fn eifel_takes_a_timeout_back_when_the_ack_echoes_the_original() {
     t.expect_train(450, 10_001, 12_001);
 }
 
-/// The first segment was late and was retransmitted unnecessarily at 202 ms, after two new ones.
+/// Returns a script in which the first segment was late and was retransmitted unnecessarily at 202 ms, after two new
+/// segments.
 fn fast_retransmitted(peer: super::script::Peer, stamp: &str) -> Script {
     let mut t = Script::established(linux(), peer);
     t.write(100, 60_000);
@@ -434,7 +437,7 @@ fn eifel_takes_a_fast_retransmit_back() {
     t.expect_train(210, 12_001, 27_001);
 }
 
-/// Linux's tcp_try_to_open clears `retrans_stamp` after a recovery, so that the next timeout records a new one.
+/// Linux's tcp_try_to_open clears `retrans_stamp` after a recovery, so that the next timeout records a new timestamp.
 #[test]
 fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_recovery() {
     let mut t = Script::established(no_probe(), TIMESTAMPS);
@@ -450,8 +453,8 @@ fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_reco
     t.expect_ca_state(CaState::Open);
     t.drain_until(650);
     t.expect_ca_state(CaState::Loss);
-    // The ACK echoes the original, which was sent at 302 ms. This is after the recovery's retransmission, but before
-    // the timeout's.
+    // The ACK echoes the timestamp of the original transmission at 302 ms, which was sent after the retransmission of
+    // the recovery, but before the retransmission of the timeout.
     t.inject(650, "ack 13001 ts 650:302");
     t.drain();
     t.expect_ca_state(CaState::Open);

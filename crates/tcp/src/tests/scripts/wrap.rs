@@ -1,4 +1,4 @@
-//! A connection that transfers more than 2^32 bytes, so that sequence numbers wrap but stream offsets do not.
+//! A transfer of more than 2^32 bytes: sequence numbers wrap, but stream offsets do not.
 
 use super::script::linux;
 use crate::{BufferRule, ConnConfig, Connection, Endpoint, Profile, Segment, State};
