@@ -1,5 +1,5 @@
 //! The accounting of a run: for each node, the packets that it originated, delivered, changed and dropped, and their
-//! digest. It also owns the memory for new packets.
+//! digest. The accounting also owns the memory for new packets.
 
 use crate::packet::{AroundTcp, Fields, Ledger, NewPacket, TcpHeader};
 use crate::{Bytes, DropReason, Event, EventMask, MarkReason, NodeId, Observer, Packet, Time, Transport};
@@ -24,7 +24,7 @@ impl Digest {
         self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
     }
 
-    /// The hash of all words mixed in so far.
+    /// Returns the hash of all words that have been mixed in.
     pub fn value(self) -> u64 {
         self.0 ^ (self.0 >> 32)
     }
@@ -43,7 +43,7 @@ impl Count {
     /// No packets.
     pub const ZERO: Count = Count { packets: 0, bytes: Bytes::ZERO };
 
-    /// Adds a packet of this size.
+    /// Adds a packet of `size` bytes.
     #[inline]
     pub fn record(&mut self, size: Bytes) {
         self.packets += 1;
@@ -51,7 +51,7 @@ impl Count {
     }
 
     #[inline]
-    /// Removes one packet of this size.
+    /// Removes one packet of `size` bytes.
     pub fn remove(&mut self, size: Bytes) {
         self.packets -= 1;
         self.bytes -= size;
@@ -106,7 +106,7 @@ pub struct NodeCounters {
 /// Counters that few nodes need.
 #[derive(Clone, Debug, Default)]
 struct Rare {
-    /// Packets that a stage at this node merged into others, and bytes that stages added and removed.
+    /// Packets that a stage at this node merged into other packets, and bytes that stages added and removed.
     absorbed: Count,
     bytes_added: Bytes,
     bytes_removed: Bytes,
@@ -115,23 +115,23 @@ struct Rare {
 }
 
 impl NodeCounters {
-    /// Packets dropped for this reason.
+    /// Returns the packets that were dropped for this reason.
     pub fn dropped(&self, why: DropReason) -> Count {
         self.rare.as_ref().map_or(Count::ZERO, |rare| rare.dropped[why as usize])
     }
 
-    /// Packets dropped for any reason.
+    /// Returns the packets that were dropped for any reason.
     pub fn dropped_total(&self) -> Count {
         self.rare.iter().flat_map(|rare| rare.dropped).sum()
     }
 
-    /// Packets that the node's queue marked as CE for this reason. Includes packets that were already marked when they
-    /// arrived.
+    /// Returns the packets that the node's queue marked as CE for this reason, including packets that were already
+    /// marked when they arrived.
     pub fn marked(&self, why: MarkReason) -> Count {
         self.rare.as_ref().map_or(Count::ZERO, |rare| rare.marked[why as usize])
     }
 
-    /// Packets marked for any reason.
+    /// Returns the packets that were marked for any reason.
     pub fn marked_total(&self) -> Count {
         self.rare.iter().flat_map(|rare| rare.marked).sum()
     }
@@ -175,7 +175,7 @@ impl fmt::Debug for Accounting {
 }
 
 impl Accounting {
-    /// Creates the accounting of a network with this number of nodes.
+    /// Creates the accounting of a network with `nodes` nodes.
     pub fn new(nodes: usize) -> Accounting {
         Accounting { nodes: vec![NodeCounters::default(); nodes], ..Accounting::default() }
     }
@@ -192,8 +192,8 @@ impl Accounting {
         std::mem::swap(self.node_mut(node), other.node_mut(node));
     }
 
-    /// Divides the unused packet memory equally between this accounting and another one, so that threads need not
-    /// allocate.
+    /// Divides the unused packet memory equally between this accounting and `other`, so that threads need not allocate
+    /// memory.
     #[doc(hidden)]
     pub fn share_boxes(&mut self, other: &mut Accounting) {
         let half = (self.free.len() + other.free.len()) / 2;
@@ -210,8 +210,8 @@ impl Accounting {
         self.unseen_until = Time::ZERO;
     }
 
-    /// Limits the events that observers receive to `kinds`. Without events of links, the links may count departures
-    /// late: make them count before you enable these events again.
+    /// Limits the events that observers receive to `kinds`. If this excludes events of links, the links may count
+    /// departures late: make the links count all departures before you enable these events again.
     #[doc(hidden)]
     pub fn hear(&mut self, kinds: EventMask) {
         let wanted = self.observers.iter().fold(EventMask::NONE, |all, observer| all | observer.mask());
@@ -233,22 +233,23 @@ impl Accounting {
         self.unseen_until
     }
 
-    /// The counters of one node.
+    /// Returns the counters of one node.
     pub fn node(&self, node: NodeId) -> &NodeCounters {
         &self.nodes[node.index()]
     }
 
-    /// The counters of all nodes, by node number.
+    /// Returns the counters of all nodes, by node number.
     pub fn nodes(&self) -> &[NodeCounters] {
         &self.nodes
     }
 
-    /// The kinds of events that at least one observer needs.
+    /// Returns the kinds of events that at least one observer needs.
     pub fn mask(&self) -> EventMask {
         self.mask
     }
 
-    /// True if a node has requested an interrupt since the last call of this function, see [`crate::Cx::interrupt`].
+    /// Returns true if a node has requested an interrupt since the last call of this function, see
+    /// [`crate::Cx::interrupt`].
     #[inline]
     #[doc(hidden)]
     pub fn take_interrupt(&mut self) -> bool {
@@ -260,7 +261,7 @@ impl Accounting {
         self.interrupted = true;
     }
 
-    /// A digest of the digests of all nodes.
+    /// Returns a digest of the digests of all nodes.
     pub fn digest(&self) -> u64 {
         let mut all = Digest::default();
         // Mix the nodes in the order of their numbers, so that the digest depends neither on the order of events at
@@ -271,14 +272,14 @@ impl Accounting {
         all.value()
     }
 
-    /// The sums over all nodes. `held` is the number of packets that are still in the nodes.
+    /// Returns the sums over all nodes. `held` is the number of packets that are still in the nodes.
     pub fn conservation(&self, held: Count) -> Conservation {
         let mut sum = Conservation { held, ..Conservation::default() };
         for counters in &self.nodes {
             sum.originated += counters.originated;
             sum.delivered += counters.delivered;
             sum.dropped += counters.dropped_total();
-            // Skip the rare counters that most nodes lack because they never drop, mark or change a packet.
+            // Most nodes have no rare counters, because they never drop, mark or change a packet. Skip them.
             let Some(rare) = &counters.rare else { continue };
             sum.absorbed += rare.absorbed;
             sum.bytes_added += rare.bytes_added;
@@ -390,7 +391,7 @@ impl Accounting {
         let rare = counters.rare();
         rare.bytes_added += packet.size().saturating_sub(before);
         rare.bytes_removed += before.saturating_sub(packet.size());
-        // Include the new size, so that two different changes of the same packet give different digests.
+        // Include the new size, so that two different changes of the same packet result in different digests.
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ packet.size().get() << 48);
         if self.mask.has(EventMask::STAGES) {
             self.publish(at, node, &Event::Rewritten { packet, before });
@@ -400,7 +401,7 @@ impl Accounting {
     pub(crate) fn absorbed(&mut self, at: Time, node: NodeId, packet: Packet) {
         let counters = self.node_mut(node);
         counters.rare().absorbed.record(packet.size());
-        // The constant distinguishes an absorbed packet from a delivered or a marked one.
+        // The constant distinguishes an absorbed packet from a delivered or marked packet.
         counters.digest.mix(at.as_nanos() ^ packet.id().rotate_left(20) ^ u64::MAX >> 1);
         if self.mask.has(EventMask::STAGES) {
             self.publish(at, node, &Event::Absorbed { packet: &packet });
@@ -411,7 +412,7 @@ impl Accounting {
     #[inline(always)]
     pub(crate) fn recycle(&mut self, packet: Packet) {
         let mut place = packet.0;
-        // Free the large fields now. The next packet overwrites the small ones.
+        // Free the large fields now. The next packet overwrites the small fields.
         place.clear();
         if self.free.len() == self.free.capacity() {
             self.make_room();
@@ -419,14 +420,15 @@ impl Accounting {
         self.free.push(place);
     }
 
-    /// Grows the list of free boxes by 25 % instead of doubling it: a large network has a million packets.
+    /// Grows the list of free boxes by 25 % instead of doubling it, because a large network has a million packets.
     #[cold]
     fn make_room(&mut self) {
         self.free.reserve_exact((self.free.len() / 4).max(64));
     }
 }
 
-/// Totals of a run: packets and bytes by what happened to them.
+/// Totals of a run: the packets and bytes that were created, delivered, dropped, absorbed, changed, or are still in
+/// the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Conservation {
     /// Packets that a host or stage created.
@@ -435,7 +437,7 @@ pub struct Conservation {
     pub delivered: Count,
     /// Packets that were dropped.
     pub dropped: Count,
-    /// Packets that a stage merged into others.
+    /// Packets that a stage merged into other packets.
     pub absorbed: Count,
     /// Bytes that rewriting added to packets.
     pub bytes_added: Bytes,

@@ -34,12 +34,12 @@ impl Checksum {
         }
     }
 
-    /// The value for the header's checksum field. That field must be zero in the data that was added.
+    /// Returns the value for the header's checksum field. The field must be zero in the data that was added.
     pub fn value(self) -> u16 {
         !self.folded()
     }
 
-    /// True if the data is intact. The data that was added must include the checksum field as received.
+    /// Returns true if the data is intact. The data that was added must include the checksum field as received.
     pub fn is_intact(self) -> bool {
         self.folded() == 0xffff
     }
@@ -49,7 +49,7 @@ impl Checksum {
     }
 }
 
-/// A shorter piece is added in 16-bit words, because splitting it would take longer.
+/// Pieces shorter than this number of bytes are added in 16-bit words, because splitting them would take longer.
 const LONG: usize = 64;
 
 /// Adds the carries to the low 16 bits (one's complement addition).

@@ -1,7 +1,7 @@
 //! The types that all crates of lopsided share: time, units, packets, the interface of nodes, random streams and the
 //! accounting.
 //!
-//! It has no clock, no I/O and no global state: each call of a state machine receives the time and a [`Cx`].
+//! The crate has no clock, no I/O and no global state: each call of a state machine receives the time and a [`Cx`].
 
 #![deny(missing_docs)]
 
@@ -41,7 +41,7 @@ impl Dir {
     /// Both directions, `Down` first.
     pub const BOTH: [Dir; 2] = [Dir::Down, Dir::Up];
 
-    /// The direction's name in scenarios and tables: `down` or `up`.
+    /// Returns the direction's name in scenarios and tables: `down` or `up`.
     pub fn name(self) -> &'static str {
         match self {
             Dir::Down => "down",
@@ -49,7 +49,7 @@ impl Dir {
         }
     }
 
-    /// The other direction.
+    /// Returns the other direction.
     pub fn reverse(self) -> Dir {
         match self {
             Dir::Down => Dir::Up,

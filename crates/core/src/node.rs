@@ -43,7 +43,7 @@ pub struct Port(pub u16);
 /// }
 /// ```
 pub trait Node: Debug + Send {
-    /// A packet arrives at a port.
+    /// Handles a packet that arrives at `port`.
     fn handle_packet(&mut self, port: Port, packet: Packet, cx: &mut Cx<'_>);
     /// Handles a timer. Called at the time that `poll_timeout` returned; an earlier call has no effect.
     fn handle_timeout(&mut self, cx: &mut Cx<'_>);
@@ -53,10 +53,10 @@ pub trait Node: Debug + Send {
     fn has_given_all(&self) -> bool {
         false
     }
-    /// Time at which the network must call `handle_timeout` next. The network reads it again after each call of the
-    /// node.
+    /// Returns the time at which the network must call `handle_timeout` next. The network reads this time again after
+    /// each call of the node.
     fn poll_timeout(&self) -> Option<Time>;
-    /// Number and size of the packets in the node, for the conservation check.
+    /// Returns the number and the size of the packets in the node, for the conservation check.
     fn held(&self) -> Count {
         Count::ZERO
     }
@@ -113,7 +113,7 @@ impl<'a> Cx<'a> {
         self.node
     }
 
-    /// Returns the same context with another time, for departures that are counted late.
+    /// Returns the same context with the time `now`, for departures that are counted late.
     #[inline]
     pub fn at(&mut self, now: Time) -> Cx<'_> {
         Cx { now, node: self.node, accounting: self.accounting }
@@ -126,8 +126,8 @@ impl<'a> Cx<'a> {
         self.accounting.originate(self.now, self.node, new)
     }
 
-    /// Creates a TCP packet like [`Cx::originate`]. `write` must set every field of the header, which has old values.
-    /// If `write` returns `None`, no packet is created.
+    /// Creates a TCP packet like [`Cx::originate`]. `write` must set every field of the header, because the header
+    /// still contains the values of an earlier packet. If `write` returns `None`, no packet is created.
     #[inline(always)]
     pub fn originate_tcp(&mut self, write: impl FnOnce(&mut TcpHeader) -> Option<AroundTcp>) -> Option<Packet> {
         self.accounting.originate_tcp(self.now, self.node, write)
@@ -144,7 +144,7 @@ impl<'a> Cx<'a> {
         Delivered(packet)
     }
 
-    /// Takes back the memory of a delivered packet for reuse. Without this call the memory is freed.
+    /// Keeps the memory of a delivered packet for reuse. Without this call the memory is freed.
     #[inline]
     #[doc(hidden)]
     pub fn recycle(&mut self, delivered: Delivered) {
@@ -156,7 +156,7 @@ impl<'a> Cx<'a> {
         self.accounting.dropped(self.now, self.node, packet, why);
     }
 
-    /// Ends a packet whose contents are merged into another packet. [`Cx::rewrite`] makes that packet larger.
+    /// Ends a packet whose contents are merged into another packet. Use [`Cx::rewrite`] to enlarge the other packet.
     pub fn absorb(&mut self, packet: Packet) {
         self.accounting.absorbed(self.now, self.node, packet);
     }
@@ -206,7 +206,8 @@ impl<'a> Cx<'a> {
         self.accounting.mask().has(kinds)
     }
 
-    /// Time before which no observer reads the nodes' counters. [`Time::ZERO`]: they may be read at any time.
+    /// Returns the time before which no observer reads the nodes' counters. [`Time::ZERO`] means that the counters may
+    /// be read at any time.
     #[inline]
     pub fn unseen_until(&self) -> Time {
         self.accounting.unseen_until()
@@ -218,7 +219,7 @@ impl<'a> Cx<'a> {
         if self.accounting.mask().has(kind) {
             let event = event();
             // An event of another kind would be delivered to the wrong observers.
-            debug_assert!(kind.has(event.kind()), "{event:?} is not of the kind it was announced as");
+            debug_assert!(kind.has(event.kind()), "{event:?} is not of the announced kind");
             self.accounting.publish(self.now, self.node, &event);
         }
     }
@@ -234,7 +235,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Calls `act` for one class of this node's queue. `packets` and `bytes` wait in its other classes.
+    /// Calls `act` for one class of this node's queue. `packets` and `bytes` are the backlog of the queue's other
+    /// classes.
     pub fn within_class<T>(&mut self, packets: u32, bytes: Bytes, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         // Restore the old value afterwards, because classes may be nested.
         let outer = *self.accounting.backlog_beside();
@@ -244,7 +246,7 @@ impl<'a> Cx<'a> {
         done
     }
 
-    /// This node's counters so far.
+    /// Returns the current values of this node's counters.
     pub fn counters(&self) -> &NodeCounters {
         self.accounting.node(self.node)
     }

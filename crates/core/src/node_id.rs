@@ -5,7 +5,7 @@
 pub struct NodeId(pub u32);
 
 impl NodeId {
-    /// The node's index in lists of nodes.
+    /// Returns the node's index in lists of nodes.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -35,7 +35,7 @@ impl Rng {
         Rng(Pcg64Mcg::new((u128::from(high) << 64) | u128::from(low)))
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0.next_u64()
     }

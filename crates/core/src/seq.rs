@@ -24,7 +24,7 @@ impl Seq {
         Seq(number)
     }
 
-    /// The value.
+    /// Returns the 32-bit value.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -45,17 +45,17 @@ impl Seq {
         !other.before(self)
     }
 
-    /// The later of the two numbers.
+    /// Returns the later of the two numbers.
     pub const fn later_of(self, other: Seq) -> Seq {
         if self.before(other) { other } else { self }
     }
 
-    /// The earlier of the two numbers.
+    /// Returns the earlier of the two numbers.
     pub const fn earlier_of(self, other: Seq) -> Seq {
         if self.before(other) { self } else { other }
     }
 
-    /// Number of bytes from `earlier` to this number. `earlier` must not be after this number.
+    /// Returns the number of bytes from `earlier` to this number. `earlier` must not be after this number.
     pub const fn since(self, earlier: Seq) -> u32 {
         self.0.wrapping_sub(earlier.0)
     }

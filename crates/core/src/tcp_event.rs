@@ -33,7 +33,7 @@ pub enum State {
 }
 
 impl State {
-    /// The state's name in lower case.
+    /// Returns the state's name in lower case.
     pub fn name(self) -> &'static str {
         match self {
             State::Listen => "listen",
@@ -58,7 +58,8 @@ pub enum CaState {
     Open,
     /// Duplicate ACKs or SACKs have arrived, but too few to indicate a loss.
     Disorder,
-    /// The window is being reduced without lost data to repair: by ECN, or after a probe repaired a tail loss.
+    /// The window is being reduced, but there is no lost data to repair: after an ECN echo, after a tail loss probe
+    /// repaired a loss, or because the host's own interface was full.
     Cwr,
     /// Fast recovery.
     Recovery,
@@ -67,7 +68,7 @@ pub enum CaState {
 }
 
 impl CaState {
-    /// The state's name in lower case.
+    /// Returns the state's name in lower case.
     pub fn name(self) -> &'static str {
         match self {
             CaState::Open => "open",
@@ -89,7 +90,7 @@ macro_rules! named {
         }
 
         impl $type {
-            /// The value in words.
+            /// Returns the value in words.
             pub fn name(self) -> &'static str {
                 match self {
                     $($type::$value => $name,)+
@@ -100,7 +101,7 @@ macro_rules! named {
 }
 
 named! {
-    /// Why the congestion state of a sender changed.
+    /// The reason why the congestion state of a sender changed.
     CaReason {
         /// Duplicate ACKs or SACKs arrived.
         Reordering = "duplicate or selective ACKs",
@@ -118,7 +119,7 @@ named! {
         Completed = "all that was out is acknowledged",
         /// The reduction was undone, because it was not needed.
         Undone = "undo",
-        /// No segment is missing any more.
+        /// No segment is missing.
         NothingMissing = "nothing is missing",
         /// A router reported that a segment was too large for the next link.
         PathMtu = "the path takes smaller segments",
@@ -128,23 +129,24 @@ named! {
 named! {
     /// The rule that marked a segment as lost.
     LossRule {
-        /// By time (RFC 8985).
+        /// RACK (RFC 8985): a segment that was sent later has been delivered, and the time for reordering is over.
         Rack = "RACK",
-        /// By distance to the highest SACK (forward acknowledgement).
+        /// Forward acknowledgement (FACK): the distance from the segment to the highest SACK reached a threshold.
         Fack = "FACK",
-        /// By the number of SACKed segments above the lost segment (RFC 6675).
+        /// The number of SACKed segments above this segment reached a threshold (RFC 6675).
         Rfc6675 = "RFC 6675",
         /// FreeBSD: the segment is a hole below the highest SACK.
         FreeBsdSack = "below the highest SACK",
-        /// By the threshold of duplicate ACKs (RFC 5681).
+        /// The number of duplicate ACKs reached the threshold (RFC 5681).
         DuplicateAcks = "duplicate ACKs",
         /// An ACK arrived that a filter in the network had marked.
         MarkedAck = "a marked ACK",
         /// A partial acknowledgement arrived (RFC 6582).
         PartialAck = "partial ACK",
-        /// RFC 9002 (QUIC): a packet sent at least 3 packets later, or 9/8 of a round trip earlier, was acknowledged.
+        /// RFC 9002 (QUIC): a packet that was sent at least 3 packets later was acknowledged. Or a packet that was sent
+        /// later was acknowledged, and the lost packet was sent at least 9/8 of a round trip ago.
         Rfc9002 = "RFC 9002",
-        /// The retransmission timer.
+        /// The retransmission timer expired.
         Timeout = "timeout",
         /// The receiver discarded data that it had SACKed.
         Reneged = "SACK reneging",
@@ -154,7 +156,7 @@ named! {
 }
 
 named! {
-    /// Why a window was reduced.
+    /// The reason why a window was reduced.
     Reduction {
         /// A segment was lost.
         Loss = "loss",
@@ -172,7 +174,7 @@ named! {
 named! {
     /// The rule that detected that a reduction was spurious.
     UndoRule {
-        /// An ACK echoed a timestamp older than the retransmission (RFC 3522).
+        /// An ACK echoed a timestamp that is older than the retransmission (RFC 3522).
         Eifel = "Eifel",
         /// DSACKs reported every retransmission as a duplicate (RFC 3708).
         Dsack = "DSACK",
@@ -190,7 +192,7 @@ named! {
         Retransmission = "retransmission",
         /// Tail loss probe (RFC 8985, section 7).
         TailProbe = "tail loss probe",
-        /// RACK's wait for reordered segments (RFC 8985, section 6.2).
+        /// The time for which RACK waits for reordered segments (RFC 8985, section 6.2).
         Reordering = "reordering",
         /// Probes of a zero window (RFC 9293, section 3.8.6.1).
         Persist = "persist",
@@ -208,19 +210,19 @@ named! {
 }
 
 named! {
-    /// Why an ACK without data was sent.
+    /// The reason why an ACK without data was sent.
     AckReason {
         /// The policy acknowledges each segment.
         EverySegment = "every segment",
-        /// As many segments or bytes have arrived as one ACK may cover.
+        /// The number of segments or bytes that one ACK may cover has arrived.
         Count = "enough segments",
         /// The delayed-ACK timer expired.
         Delay = "delay",
-        /// Linux's quick ACKs.
+        /// A quick ACK of Linux.
         Quick = "quick ACK",
         /// Data arrived out of order.
         OutOfOrder = "out of order",
-        /// A segment filled a gap or a part of one.
+        /// A segment filled a gap or part of a gap.
         GapFilled = "gap filled",
         /// The data had been received before.
         Duplicate = "duplicate data",
@@ -238,7 +240,7 @@ named! {
         Ecn = "ECN",
         /// The segment probes a closed window.
         WindowProbe = "window probe",
-        /// The ACK policy's own schedule.
+        /// The ACK was due according to the ACK policy's own schedule.
         Paced = "schedule",
         /// FreeBSD: a partial acknowledgement arrived and released no segment.
         Partial = "partial acknowledgement",
@@ -277,16 +279,16 @@ named! {
 pub enum TcpEvent {
     /// The connection's state changed.
     StateChanged {
-        /// The state before.
+        /// The state before the change.
         from: State,
-        /// The state after.
+        /// The state after the change.
         to: State,
     },
     /// The congestion state changed.
     CaState {
-        /// The state before.
+        /// The state before the change.
         from: CaState,
-        /// The state after.
+        /// The state after the change.
         to: CaState,
         /// The reason.
         why: CaReason,
@@ -304,9 +306,9 @@ pub enum TcpEvent {
     CwndReduced {
         /// The congestion signal.
         signal: Reduction,
-        /// The window before.
+        /// The window before the reduction.
         from: Bytes,
-        /// The window after.
+        /// The window after the reduction.
         to: Bytes,
     },
     /// A reduction was undone.
@@ -328,7 +330,7 @@ pub enum TcpEvent {
         /// The reason of the ACK.
         why: AckReason,
     },
-    /// The limit of the sender changed.
+    /// The limit that prevents the sender from sending more changed.
     Limited {
         /// The new limit.
         by: Limit,
@@ -342,17 +344,17 @@ pub enum TcpEvent {
         /// True if the retransmission is a tail loss probe.
         probe: bool,
     },
-    /// The congestion control changed to another phase.
+    /// The congestion control changed to a different phase.
     CcPhase {
-        /// The phase before.
+        /// The phase before the change.
         from: &'static str,
-        /// The phase after.
+        /// The phase after the change.
         to: &'static str,
     },
 }
 
 impl TcpEvent {
-    /// The kind of the event, as a mask with one bit.
+    /// Returns the kind of the event, as a mask with one bit.
     pub fn kind(&self) -> TcpEventMask {
         match self {
             TcpEvent::StateChanged { .. } => TcpEventMask::STATE,
@@ -366,7 +368,7 @@ impl TcpEvent {
         }
     }
 
-    /// The event's name in tables.
+    /// Returns the event's name in tables.
     pub fn name(&self) -> &'static str {
         match self {
             TcpEvent::StateChanged { .. } => "state",
@@ -435,7 +437,7 @@ impl TcpEventMask {
     /// All events.
     pub const ALL: TcpEventMask = TcpEventMask(u16::MAX);
 
-    /// True if both sets contain a common kind.
+    /// Returns true if the two sets have a kind in common.
     #[inline]
     pub const fn has(self, kinds: TcpEventMask) -> bool {
         self.0 & kinds.0 != 0

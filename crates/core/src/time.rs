@@ -43,12 +43,12 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// The time since `earlier`; zero if `earlier` is later.
+    /// Returns the time since `earlier`; zero if `earlier` is later than this instant.
     pub const fn saturating_since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 
-    /// Rounds this instant up to a multiple of `grain`. Returns it unchanged if `grain` is zero.
+    /// Rounds this instant up to a multiple of `grain`. Returns the instant unchanged if `grain` is zero.
     pub const fn ceil_to(self, grain: Duration) -> Time {
         // A multiple of 0 or 1 ns needs no rounding, and 0 must not be a divisor.
         if grain.0 <= 1 { self } else { Time(self.0.div_ceil(grain.0) * grain.0) }
@@ -58,7 +58,7 @@ impl Time {
 impl Duration {
     /// No time.
     pub const ZERO: Duration = Duration(0);
-    /// The longest span.
+    /// The longest duration.
     pub const MAX: Duration = Duration(u64::MAX);
 
     /// Creates a duration of `nanos` nanoseconds.
@@ -106,17 +106,17 @@ impl Duration {
         self.0 == 0
     }
 
-    /// This duration minus `other`; zero if `other` is longer.
+    /// Returns this duration minus `other`; zero if `other` is longer.
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
 
-    /// This duration multiplied by `by`. Saturates at the longest duration.
+    /// Returns this duration multiplied by `by`. Saturates at the longest duration.
     pub const fn saturating_mul(self, by: u64) -> Duration {
         Duration(self.0.saturating_mul(by))
     }
 
-    /// Rounds this duration up to a multiple of `grain`. Returns it unchanged if `grain` is zero.
+    /// Rounds this duration up to a multiple of `grain`. Returns the duration unchanged if `grain` is zero.
     pub const fn ceil_to(self, grain: Duration) -> Duration {
         if grain.0 <= 1 { self } else { Duration(self.0.div_ceil(grain.0) * grain.0) }
     }
@@ -146,7 +146,7 @@ impl Sub<Duration> for Time {
 impl Sub<Time> for Time {
     type Output = Duration;
     /// # Panics
-    /// In debug builds, if `earlier` is later. Time never goes back.
+    /// Panics in debug builds if `earlier` is later than this instant, because time never goes back.
     fn sub(self, earlier: Time) -> Duration {
         // A negative duration is a bug in the caller; release builds return zero.
         debug_assert!(self.0 >= earlier.0, "{self:?} is before {earlier:?}");

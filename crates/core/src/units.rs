@@ -27,7 +27,7 @@ pub struct BitRate(u64);
 impl Bytes {
     /// No bytes.
     pub const ZERO: Bytes = Bytes(0);
-    /// The largest size.
+    /// The largest number of bytes.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
     /// Creates a number of bytes.
@@ -45,7 +45,7 @@ impl Bytes {
         self.0 * 8
     }
 
-    /// This number minus `other`; zero if `other` is larger.
+    /// Returns this number minus `other`; zero if `other` is larger.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }

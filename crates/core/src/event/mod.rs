@@ -1,4 +1,4 @@
-//! The events of a run for observers: packets at hosts, changes of queues, and changed or dropped packets.
+//! The events of a run, for observers: packets at hosts, changes of queues, and changed or dropped packets.
 
 mod reason;
 
@@ -76,14 +76,14 @@ pub enum Event<'a> {
 pub struct TcpEndpoint {
     /// The flow of the endpoint.
     pub flow: FlowId,
-    /// Port of the end that opened the connection. Together with the flow, it identifies the connection at both ends.
+    /// Port of the end that opened the connection. Flow and port together identify the connection at both ends.
     pub opener_port: u16,
-    /// True at the end that sends the flow's data.
+    /// True for the end that sends the flow's data.
     pub sends: bool,
 }
 
 impl Event<'_> {
-    /// The kind of the event, as a mask with one bit.
+    /// Returns the kind of the event, as a mask with one bit.
     pub fn kind(&self) -> EventMask {
         match self {
             Event::Sent(_) | Event::Received(_) => EventMask::HOSTS,
@@ -95,7 +95,7 @@ impl Event<'_> {
     }
 }
 
-/// A set of event kinds. Observers select kinds, so that a run spends no time on the others.
+/// A set of event kinds. Observers select kinds, so that a run spends no time on other events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct EventMask(u32);
 
@@ -119,7 +119,7 @@ impl EventMask {
     /// All events.
     pub const ALL: EventMask = EventMask(u32::MAX);
 
-    /// True if both sets contain a common kind.
+    /// Returns true if the two sets have a kind in common.
     #[inline]
     pub const fn has(self, kinds: EventMask) -> bool {
         self.0 & kinds.0 != 0
@@ -169,7 +169,7 @@ impl BitOrAssign for EventMask {
 /// }
 /// ```
 pub trait Observer: Send {
-    /// The kinds of events that the observer needs.
+    /// Returns the kinds of events that the observer needs.
     fn mask(&self) -> EventMask;
     /// Handles an event. For one node, `at` never decreases; events of different nodes are not in order.
     fn record(&mut self, at: Time, node: NodeId, event: &Event<'_>);

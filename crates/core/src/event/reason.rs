@@ -14,12 +14,12 @@ macro_rules! reasons {
             /// The number of reasons.
             pub const COUNT: usize = $name::ALL.len();
 
-            /// The reason's name in the tables of results.
+            /// Returns the reason's name in the tables of results.
             pub fn name(self) -> &'static str {
                 match self { $( $name::$reason => $text, )+ }
             }
 
-            /// The reason's meaning, as a sentence without the final full stop.
+            /// Returns the reason's meaning, as a sentence without the final full stop.
             pub fn meaning(self) -> &'static str {
                 match self { $( $name::$reason => $doc, )+ }
             }
@@ -28,7 +28,8 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why a packet was dropped. A reason's number is part of a run's digest, so add new reasons at the end.
+    /// The reason why a packet was dropped. The number of a reason is part of a run's digest, so add new reasons at the
+    /// end.
     DropReason {
         QueueFull = "queue_full", "the queue was full, and the arriving packet was rejected";
         HeadDrop = "head_drop", "the queue was full, and this packet at its head was dropped to make room for the arriving packet";
@@ -50,7 +51,7 @@ reasons! {
 }
 
 reasons! {
-    /// Why a packet was marked as CE, congestion experienced (RFC 3168).
+    /// The reason why a packet was marked as CE, congestion experienced (RFC 3168).
     MarkReason {
         Threshold = "threshold", "the queue was longer than a fixed threshold";
         Early = "early", "the packet was selected at random, with a probability that depends on the queue";

@@ -3,13 +3,14 @@
 use super::{OtherOptions, TcpOptions};
 use crate::Duration;
 
-/// The kind of the option that carries the prefix: a reserved one, because it is removed at the end of the line.
+/// The kind of the option that carries the prefix: a reserved kind, because the option is removed at the end of the
+/// line.
 const KIND: u8 = 252;
 /// Unit of the spacing on the wire.
 const TICK: Duration = Duration::from_micros(100);
 
 /// Describes the ACKs that a filter removed in favour of the ACK with the prefix (RFC 3449, section 5.3.2). The RFC
-/// gives no format: here it is a TCP option of 8 bytes with its padding.
+/// specifies no format. Here the prefix is a TCP option of 8 bytes, including padding.
 ///
 /// # Examples
 ///
@@ -26,14 +27,14 @@ const TICK: Duration = Duration::from_micros(100);
 pub struct AckPrefix {
     /// Number of removed ACKs.
     pub removed: u8,
-    /// Mean number of bytes between two acknowledgement numbers, from the first removed ACK to this one.
+    /// Mean number of bytes between two acknowledgement numbers, from the first removed ACK to the ACK with the prefix.
     pub octets: u16,
-    /// Mean time between the arrivals of these ACKs, in whole units of 100 µs. `None` without spacing.
+    /// Mean time between the arrivals of these ACKs, in whole units of 100 µs. `None` if the prefix has no spacing.
     pub spacing: Option<Duration>,
 }
 
 impl AckPrefix {
-    /// Returns the prefix in these options. `None` if they have no prefix.
+    /// Returns the prefix in `options`; `None` if they contain no prefix.
     pub fn of(options: &TcpOptions) -> Option<AckPrefix> {
         let (spacing, [removed, high, low]) = match *options.other().get(KIND)? {
             [removed, high, low] => (None, [removed, high, low]),
@@ -45,7 +46,7 @@ impl AckPrefix {
         Some(AckPrefix { removed, octets: u16::from_be_bytes([high, low]), spacing })
     }
 
-    /// Adds the prefix to options that contain nothing but timestamps. A spacing above 6.5 s is written as 6.5 s.
+    /// Adds the prefix to options that contain only timestamps or are empty. A spacing above 6.5 s is written as 6.5 s.
     pub fn write(&self, options: &mut TcpOptions) {
         let mut data = vec![self.removed];
         data.extend(self.octets.to_be_bytes());

@@ -7,8 +7,8 @@ use std::sync::Arc;
 #[cfg(debug_assertions)]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Records whether the accounting still exists, because packets may be freed after it. The check ends when the first
-/// clone is freed.
+/// Records whether the accounting still exists, because packets may be freed after the accounting. The check ends when
+/// the first clone is freed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     #[cfg(debug_assertions)]
@@ -28,8 +28,8 @@ impl Ledger {
     pub fn book(&self, id: u64) -> Booking {
         Booking {
             #[cfg(debug_assertions)]
-            // Shared with the accounting, so that the packet's destructor can check whether the accounting still
-            // exists.
+            // The accounting and the packet share this value, so that the packet's destructor can check whether the
+            // accounting still exists.
             open: Some((id, self.closed.clone())),
         }
     }

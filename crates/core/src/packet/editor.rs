@@ -46,7 +46,7 @@ impl PacketEditor<'_> {
         }
     }
 
-    /// Sets the source and destination addresses. Returns false and changes nothing if the packet has another IP
+    /// Sets the source and destination addresses. Returns false and changes nothing if the packet has a different IP
     /// version.
     #[must_use]
     pub fn set_addresses(&mut self, addresses: Addresses) -> bool {
@@ -61,8 +61,8 @@ impl PacketEditor<'_> {
         true
     }
 
-    /// Changes the TCP header. Returns false and changes nothing without a TCP header, or without space for the new
-    /// options.
+    /// Changes the TCP header. Returns false and changes nothing if the packet has no TCP header, or if the new options
+    /// do not fit.
     #[must_use]
     pub fn tcp(&mut self, change: impl FnOnce(&mut TcpHeader)) -> bool {
         let (payload_len, ip_header) = (self.0.payload_len(), self.0.addresses().header_len());

@@ -1,7 +1,7 @@
 //! The IP header, version 4 or 6, as fields (RFC 791, RFC 8200), with DSCP (RFC 2474) and ECN (RFC 3168).
 //!
-//! Left out: identification, fragments, options, extension headers and the flow label. A foreign packet keeps them in
-//! its raw headers.
+//! Not represented: identification, fragments, options, extension headers and the flow label. A foreign packet keeps
+//! these fields in its raw headers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -87,7 +87,7 @@ impl Addresses {
         }
     }
 
-    /// Length in bytes of an IP header with these addresses, without options or extension headers.
+    /// Returns the length in bytes of an IP header with these addresses, without options or extension headers.
     #[inline]
     pub fn header_len(&self) -> u32 {
         match self {
@@ -130,7 +130,7 @@ impl IpHeader {
 
     #[inline]
     #[must_use]
-    /// Returns the same header with another ECN field.
+    /// Returns the same header with the ECN field `ecn`.
     pub fn with_ecn(self, ecn: Ecn) -> IpHeader {
         IpHeader { ecn, ..self }
     }

@@ -1,5 +1,5 @@
-//! Packets: the fields of the IP and transport headers, and a payload of bytes or only of a length. A foreign packet,
-//! created outside of lopsided, also keeps its original headers.
+//! Packets: the fields of the IP and transport headers, and a payload that consists of bytes or only of a length. A
+//! foreign packet, which was created outside of lopsided, also keeps its original headers.
 //!
 //! A [`Packet`] is a handle of 8 bytes to a box. The [`crate::Accounting`] reuses the boxes.
 //!
@@ -41,12 +41,13 @@ use tcp_options::reads_options;
 /// An IP packet in flight, without `Clone`. It ends in [`crate::Cx::deliver`], [`crate::Cx::drop`] or
 /// [`crate::Cx::absorb`].
 ///
-/// If it is dropped in any other way, a debug build panics; a release build reports it at the end of the run.
+/// If a packet is freed in any other way, a debug build panics. A release build reports the packet at the end of the
+/// run.
 #[must_use = "a packet ends by Cx::deliver, Cx::drop or Cx::absorb"]
 #[derive(Debug)]
 pub struct Packet(pub(crate) Box<Fields>);
 
-/// The fields of a packet. Rare ones are in `apart`, because 10,000 flows can have a million packets in flight.
+/// The fields of a packet. Rare fields are in `apart`, because 10,000 flows can have a million packets in flight.
 #[derive(Debug)]
 pub(crate) struct Fields {
     /// Number of the packet, unique within a run, see [`Packet::id`].
@@ -71,7 +72,7 @@ pub(crate) struct Fields {
     pub booking: Booking,
 }
 
-/// Fields that few packets have.
+/// Fields that few packets need.
 #[derive(Debug, Default)]
 pub(crate) struct Apart {
     /// Source and destination address of IPv6.
@@ -91,7 +92,7 @@ impl Fields {
         let (payload_len, bytes) = payload.into_parts();
         let IpHeader { ecn, dscp, ttl, .. } = ip;
         let size = size.get() as u32;
-        // Set the rare fields afterwards: they allocate memory only if at least one of them is present.
+        // Set the rare fields afterwards: memory is allocated only if the packet has at least one rare field.
         let mut fields =
             Fields { id, sent_at, size, flow, src, dst, payload_len, ecn, dscp, ttl, transport, apart: None, booking };
         fields.set_apart(v6, bytes, raw);
@@ -157,7 +158,7 @@ impl Fields {
         raw: Option<Box<RawHeaders>>,
     ) {
         // A typical packet (IPv4, virtual payload, own host) has no rare fields and skips this branch, unless the box
-        // still has those of an earlier packet.
+        // still contains the rare fields of an earlier packet.
         if v6.is_some() || bytes.is_some() || raw.is_some() || self.apart.is_some() {
             self.renew_apart(Apart { v6, bytes, raw });
         }
@@ -173,7 +174,7 @@ impl Fields {
         }
     }
 
-    /// The fields of an empty box, which belong to no packet.
+    /// Returns the fields of an empty box, which belong to no packet.
     pub fn blank() -> Fields {
         let ip = IpHeader::v4(Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED);
         let transport = Transport::Udp(UdpHeader { src_port: 0, dst_port: 0 });
@@ -199,7 +200,7 @@ impl Fields {
         }
     }
 
-    /// Sets the addresses. They must have the packet's IP version.
+    /// Sets the addresses. The addresses must have the packet's IP version.
     pub fn set_addresses(&mut self, addresses: Addresses) {
         let (src, dst, v6) = parts(addresses);
         (self.src, self.dst) = (src, dst);
@@ -256,7 +257,7 @@ impl Packet {
         Packet(Box::new(Fields::new(id, sent_at, size, new, Booking::default())))
     }
 
-    /// Copies the contents of this packet, for the creation of another packet.
+    /// Copies the contents of this packet, to create another packet from them.
     pub fn to_new(&self) -> NewPacket {
         let raw = self.0.apart.as_ref().and_then(|apart| apart.raw.clone());
         NewPacket {
@@ -268,7 +269,8 @@ impl Packet {
         }
     }
 
-    /// The packet's number, unique within a run: the number of its node, and a count of that node's packets.
+    /// Returns the packet's number, which is unique within a run. It combines the number of the node that created the
+    /// packet with a count of this node's packets.
     #[inline]
     pub fn id(&self) -> u64 {
         self.0.id
@@ -286,7 +288,7 @@ impl Packet {
         self.0.flow
     }
 
-    /// Size of the IP packet, including its headers.
+    /// Returns the size of the IP packet, including its headers.
     #[inline]
     pub fn size(&self) -> Bytes {
         Bytes::new(u64::from(self.0.size))
@@ -384,8 +386,8 @@ impl Packet {
         self.0.raw().is_some_and(|raw| raw.may_be_fragmented())
     }
 
-    /// The identification of IPv4: the original value of a foreign packet, otherwise the low 16 bits of the packet's
-    /// number.
+    /// Returns the identification of IPv4: the original value of a foreign packet, otherwise the low 16 bits of the
+    /// packet's number.
     pub fn identification(&self) -> u16 {
         // RFC 6864: an atomic datagram (with DF set) may have any identification. The packet's number makes the
         // packet easy to find in a capture.
@@ -412,7 +414,7 @@ impl Packet {
         self.lower_ttl_by(1)
     }
 
-    /// Decrements the TTL once per router. Returns false and changes nothing if it would reach 0.
+    /// Decrements the TTL once per router. Returns false and changes nothing if the TTL would reach 0.
     #[inline]
     pub fn lower_ttl_by(&mut self, routers: u8) -> bool {
         // RFC 1812, section 5.3.1: a router drops a packet whose TTL reaches 0.

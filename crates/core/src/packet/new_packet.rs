@@ -38,7 +38,7 @@ impl NewPacket {
         NewPacket { flow, ip, transport, payload, raw: None }
     }
 
-    /// Returns the same packet as part of another flow.
+    /// Returns the same packet as part of the flow `flow`.
     #[must_use]
     pub fn with_flow(self, flow: FlowId) -> NewPacket {
         NewPacket { flow, ..self }
@@ -64,7 +64,7 @@ impl NewPacket {
         &self.payload
     }
 
-    /// Size of the IP packet, including its headers.
+    /// Returns the size of the IP packet, including its headers.
     #[inline]
     pub fn size(&self) -> Bytes {
         let headers = match &self.raw {
@@ -75,7 +75,7 @@ impl NewPacket {
     }
 }
 
-/// All parts of a TCP packet except the TCP header. The closure of [`crate::Cx::originate_tcp`] returns it.
+/// All parts of a TCP packet except the TCP header. The closure of [`crate::Cx::originate_tcp`] returns this value.
 #[derive(Debug)]
 pub struct AroundTcp {
     /// The flow that the packet belongs to.

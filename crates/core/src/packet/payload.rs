@@ -30,7 +30,7 @@ impl Payload {
         Payload { len, bytes }
     }
 
-    /// Splits the payload into its length and its bytes; `None` if it has only a length.
+    /// Splits the payload into its length and its bytes. The bytes are `None` if the payload consists only of a length.
     #[inline]
     pub(super) fn into_parts(self) -> (u32, Option<Arc<Vec<u8>>>) {
         (self.len, self.bytes)
@@ -46,7 +46,7 @@ impl Payload {
         self.len == 0
     }
 
-    /// The bytes; `None` if the payload consists only of a length.
+    /// Returns the bytes; `None` if the payload consists only of a length.
     pub fn bytes(&self) -> Option<&[u8]> {
         self.bytes.as_ref().map(|bytes| bytes.as_slice())
     }

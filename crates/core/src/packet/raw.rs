@@ -1,7 +1,7 @@
 //! The headers of a foreign packet, byte by byte, and the code that patches changed fields into them.
 //!
-//! Checksums are updated incrementally (RFC 1624, equation 3), so a wrong checksum stays wrong. Left out: checksums of
-//! transports other than TCP and UDP.
+//! Checksums are updated incrementally (RFC 1624, equation 3), so a wrong checksum stays wrong. Not implemented:
+//! updates of the checksums of transports other than TCP and UDP.
 
 use super::ip::{Addresses, Ecn, IpHeader};
 use super::payload::Payload;
@@ -57,7 +57,7 @@ impl RawHeaders {
         self.transport_at == ip.addresses.header_len() as usize
     }
 
-    /// The TCP options of a packet with a TCP header.
+    /// Returns the TCP options of a packet with a TCP header.
     pub fn tcp_options(&self) -> Option<&[u8]> {
         self.octets.get(self.transport_at + TCP_HEADER as usize..)
     }
@@ -67,7 +67,7 @@ impl RawHeaders {
         self.is_v4() && self.octets[6] & DO_NOT_FRAGMENT == 0
     }
 
-    /// The identification field of IPv4. IPv6 has no such field.
+    /// Returns the identification field of IPv4. IPv6 has no such field.
     pub fn identification(&self) -> u16 {
         u16::from_be_bytes([self.octets[4], self.octets[5]])
     }
@@ -109,7 +109,7 @@ impl RawHeaders {
         }
     }
 
-    /// Sets the addresses. They must have the packet's IP version.
+    /// Sets the addresses. The addresses must have the packet's IP version.
     pub fn set_addresses(&mut self, addresses: &Addresses, transport: RawTransport) {
         let (at, new) = match addresses {
             Addresses::V4 { src, dst } => (12, [&src.octets()[..], &dst.octets()[..]].concat()),
@@ -232,7 +232,7 @@ impl RawHeaders {
         // If nothing changed, the formula would turn a checksum of 0xffff into 0.
         if before != after {
             let field = u16::from_be_bytes([self.octets[at], self.octets[at + 1]]);
-            // RFC 1624, section 3: the older formula of RFC 1141 gives a wrong result for some values.
+            // RFC 1624, section 3: the older formula of RFC 1141 returns a wrong result for some values.
             let words = [!field, !before, after].map(u16::to_be_bytes).concat();
             self.octets[at..at + 2].copy_from_slice(&(!sum(&words)).to_be_bytes());
         }

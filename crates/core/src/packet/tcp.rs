@@ -1,6 +1,6 @@
 //! The TCP header and its options as fields (RFC 9293, 7323, 2018, 9768).
 //!
-//! Left out: the urgent pointer, which a foreign packet keeps in its raw headers.
+//! Not represented: the urgent pointer, which a foreign packet keeps in its raw headers.
 
 use crate::Seq;
 use std::fmt;
@@ -30,7 +30,7 @@ pub struct TcpHeader {
 }
 
 impl TcpHeader {
-    /// Length of the header with its options, in bytes.
+    /// Returns the length of the header with its options, in bytes.
     pub fn len(&self) -> u32 {
         TCP_HEADER + self.options.len()
     }
@@ -64,8 +64,8 @@ impl Flags {
     pub const CWR: Flags = Flags(0x80);
     /// Accurate ECN (RFC 9768).
     pub const AE: Flags = Flags(0x100);
-    /// On an ACK: a filter has found that the next segment is lost (balakrishnan1999, section 6.3). The bit is a
-    /// reserved one.
+    /// On an ACK: a filter has found that the next segment is lost (balakrishnan1999, section 6.3). The flag uses a
+    /// reserved bit.
     pub const FAST_RETRANSMIT: Flags = Flags(0x200);
 
     /// True if the flag is set.
@@ -74,7 +74,7 @@ impl Flags {
     }
 
     #[must_use]
-    /// Returns these flags and one more.
+    /// Returns the union of these flags and `flag`.
     pub const fn with(self, flag: Flags) -> Flags {
         Flags(self.0 | flag.0)
     }
@@ -114,11 +114,11 @@ impl fmt::Debug for Flags {
 pub struct TcpOptions {
     /// Timestamps (RFC 7323).
     pub timestamps: Option<Timestamps>,
-    /// All options except timestamps; `None` if there are none.
+    /// All options except timestamps; `None` if the segment has no other options.
     apart: Option<Box<OptionsApart>>,
 }
 
-/// Options that few segments have.
+/// Options that few segments carry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct OptionsApart {
     mss: Option<u16>,
@@ -130,13 +130,13 @@ struct OptionsApart {
 }
 
 impl TcpOptions {
-    /// Length on the wire in bytes, at most 40 (see [`TcpOptions::sack_room`]). With padding:
+    /// Returns the length on the wire in bytes, at most 40 (see [`TcpOptions::sack_room`]). Lengths with padding:
     ///
     /// - timestamps: 12
     /// - SACK: 4, and 8 per block
     /// - MSS: 4
     /// - window scale: 4
-    /// - SACK-permitted: 4, or 0 if timestamps are present, because it then replaces their padding
+    /// - SACK-permitted: 4, or 0 if timestamps are present, because the option then replaces their padding
     /// - accurate ECN: 2, and 3 per counter, rounded up to whole words
     #[inline]
     pub fn len(&self) -> u32 {
@@ -150,14 +150,14 @@ impl TcpOptions {
         self.apart.is_none()
     }
 
-    /// The MSS option of a SYN; `None` if the segment has none.
+    /// Returns the MSS option of a SYN; `None` if the segment has no such option.
     #[inline]
     pub fn mss(&self) -> Option<u16> {
         self.apart.as_ref()?.mss
     }
 
     #[inline]
-    /// The shift of a SYN's window-scale option; `None` if the segment has none.
+    /// Returns the shift of a SYN's window-scale option; `None` if the segment has no such option.
     pub fn window_scale(&self) -> Option<u8> {
         self.apart.as_ref()?.window_scale
     }
@@ -309,20 +309,21 @@ impl TcpOptions {
         self.len_of_handshake() + self.accurate_ecn().map_or(0, AccEcnOption::padded_len)
     }
 
-    /// The options of other kinds, if they all fit into the header; otherwise an empty list.
+    /// Returns the options of other kinds if they all fit into the header, and an empty list otherwise.
     pub fn other_on_wire(&self) -> &OtherOptions {
         // The data offset field limits the options to 40 bytes. SACK blocks use only the space that is left.
         let fits = self.len_of_known() + self.other().padded_len() <= MAX_TCP_OPTIONS;
         if fits { self.other() } else { OtherOptions::NONE }
     }
 
-    /// Number of SACK blocks that fit into the header together with the other options: 3 with timestamps, 4 without.
+    /// Returns the number of SACK blocks that fit into the header together with the other options: 3 with timestamps, 4
+    /// without timestamps.
     pub fn sack_room(&self) -> usize {
-        // RFC 2018, section 3: kind and length take 2 bytes, padding 2 more, and each block 8.
+        // RFC 2018, section 3: kind and length take 2 bytes, the padding takes 2 bytes, and each block takes 8 bytes.
         (MAX_TCP_OPTIONS.saturating_sub(4 + self.len_without_sack())) as usize / 8
     }
 
-    /// The SACK blocks that fit into the header: the first ones, which are the newest.
+    /// Returns the SACK blocks that fit into the header: the first blocks, which are the newest.
     pub fn sack_on_wire(&self) -> &[SackBlock] {
         let blocks = self.sack().as_slice();
         &blocks[..blocks.len().min(self.sack_room())]
@@ -364,8 +365,8 @@ impl OtherOption {
     }
 }
 
-/// The options without a field in [`TcpOptions`], in their order: experimental ones (kinds 253 and 254, RFC 6994), or
-/// those of a foreign packet. Padding precedes them on the wire.
+/// The options without a field in [`TcpOptions`], in their order: experimental options (kinds 253 and 254, RFC 6994),
+/// or options of a foreign packet. Padding precedes these options on the wire.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
     clippy::box_collection,
@@ -391,7 +392,7 @@ impl OtherOptions {
         self.0.as_ref().map_or(&[], |options| options.as_slice())
     }
 
-    /// The data of the first option of this kind; `None` if there is none.
+    /// Returns the data of the first option of this kind; `None` if there is no such option.
     pub fn get(&self, kind: u8) -> Option<&[u8]> {
         self.as_slice().iter().find(|option| option.kind == kind).map(|option| option.data.as_slice())
     }
@@ -411,7 +412,7 @@ impl OtherOptions {
     }
 }
 
-/// The timestamps option (RFC 7323 section 3): the value of the sender's clock, and the echo of the peer's.
+/// The timestamps option (RFC 7323 section 3): the value of the sender's clock, and the echo of the peer's clock value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timestamps {
     /// The sender's clock.
@@ -426,12 +427,12 @@ pub struct Timestamps {
 pub struct AccEcnOption {
     /// The order of the counters.
     pub order: AccEcnOrder,
-    /// The counters that are present, in the order of the option. The second is that of CE.
+    /// The counters that are present, in the order of the option. The second counter counts CE.
     counters: [u32; 3],
     count: u8,
 }
 
-/// The order of the counters. The second counter is always that of CE.
+/// The order of the counters. The second counter always counts CE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccEcnOrder {
     /// ECT(0), CE, ECT(1): the option of kind 172.
@@ -475,7 +476,7 @@ impl AccEcnOption {
         self.counters().get(if self.order == AccEcnOrder::Ect1First { 0 } else { 2 }).copied()
     }
 
-    /// Length in bytes of the option with this number of counters, padded to whole words.
+    /// Returns the length in bytes of an option with this number of counters, padded to whole words.
     pub fn padded_len_of(counters: u32) -> u32 {
         (2 + 3 * counters).next_multiple_of(4)
     }

@@ -1,5 +1,5 @@
-//! The TCP options as bytes (RFC 7323, RFC 2018, RFC 9768): how they are written, parsed, and changed in the header of
-//! a foreign packet.
+//! Writes and parses the TCP options as bytes (RFC 7323, RFC 2018, RFC 9768), and changes them in the header of a
+//! foreign packet.
 //!
 //! The order is that of Linux and the BSDs: MSS, SACK-permitted, timestamps, window scale, accurate ECN, SACK.
 //! SACK-permitted replaces the padding of timestamps. No-operations before each option pad it to whole 32-bit words.
@@ -84,8 +84,9 @@ fn is_known(kind: u8) -> bool {
     )
 }
 
-/// Changes the options of a foreign segment from `before` to `after`. `old` has the original bytes, of which unchanged
-/// and unknown options keep their places. Returns `None` if the result does not fit, or if `old` cannot be parsed.
+/// Changes the options of a foreign segment from `before` to `after`. `old` contains the original bytes. Unchanged
+/// options and unknown options keep their positions. Returns `None` if the result does not fit, or if `old` cannot be
+/// parsed.
 pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOptions) -> Option<Vec<u8>> {
     let mut changed = [MSS, SACK_PERMITTED, TIMESTAMPS, WINDOW_SCALE, ACCURATE_ECN_0, SACK]
         .map(|kind| (kind, only(kind, before) != only(kind, after)))
@@ -101,7 +102,7 @@ pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
                 let len = usize::from(*tail.first()?);
                 let piece = rest.get(..len).filter(|_| len >= 2)?;
                 rest = &rest[len..];
-                // If any unknown option has changed, all of them are written again below.
+                // If any unknown option has changed, all unknown options are written again below.
                 if !is_known(kind) && before.other() != after.other() {
                     continue;
                 }
@@ -109,7 +110,7 @@ pub(super) fn rewrite_options(old: &[u8], before: &TcpOptions, after: &TcpOption
                 let group = if kind == ACCURATE_ECN_1 { ACCURATE_ECN_0 } else { kind };
                 match changed.iter_mut().find(|(changed, _)| *changed == group) {
                     None => pieces.push(piece.to_vec()),
-                    // Replace the first option of this kind, and remove repeated ones.
+                    // Replace the first option of this kind, and remove repeated options.
                     Some((_, due)) => {
                         if std::mem::take(due) {
                             pieces.push(alone(group, after));
@@ -147,7 +148,7 @@ fn lay_out(pieces: &[Vec<u8>], aligned: bool) -> Vec<u8> {
     out
 }
 
-/// A copy of the options that contains only options of this kind.
+/// Returns a copy of the options that contains only options of this kind.
 fn only(kind: u8, options: &TcpOptions) -> TcpOptions {
     let mut one = TcpOptions::default();
     match kind {
@@ -166,7 +167,7 @@ fn only(kind: u8, options: &TcpOptions) -> TcpOptions {
     one
 }
 
-/// The bytes of one option without padding; empty if the options do not contain it.
+/// Returns the bytes of one option without padding; empty if the options do not contain this option.
 fn alone(kind: u8, options: &TcpOptions) -> Vec<u8> {
     let mut octets = Vec::new();
     encode_options(&only(kind, options), &mut octets);
@@ -175,8 +176,8 @@ fn alone(kind: u8, options: &TcpOptions) -> Vec<u8> {
     octets.split_off(padding)
 }
 
-/// Parses the options. An impossible length ends the parsing, as in Linux (`tcp_parse_options`); the options before it
-/// remain valid.
+/// Parses the options. An impossible length ends the parsing, as in Linux (`tcp_parse_options`), but the options before
+/// this length remain valid.
 pub(crate) fn parse_options(mut rest: &[u8]) -> TcpOptions {
     let mut options = TcpOptions::default();
     let mut other = OtherOptions::new();

@@ -1,4 +1,5 @@
-//! A foreign packet passes through a network unchanged. A changed field changes only its own bytes.
+//! Tests that a foreign packet passes through a network unchanged, and that a change of a field changes only the bytes
+//! of this field and the checksums.
 
 use super::*;
 use crate::{Accounting, Cx, DropReason, NodeId, Seq, wire};
@@ -167,7 +168,7 @@ fn checksum(pieces: &[&[u8]]) -> u16 {
     sum.value()
 }
 
-/// The packet as it enters the network.
+/// Returns the packet as it enters the network.
 fn enter(octets: &[u8], accounting: &mut Accounting) -> Packet {
     let new = wire::read_foreign(FlowId(0), octets).expect("a whole packet");
     Cx::new(Time::ZERO, NodeId(0), accounting).originate(new)
@@ -223,7 +224,7 @@ proptest! {
             packet.set_ecn(Ecn::from_bits(class));
             packet.set_ttl(ttl);
             assert!(packet.set_addresses(new_addresses(made.is_v4(), addresses)));
-            assert!(!packet.set_addresses(new_addresses(!made.is_v4(), addresses)), "of the other version");
+            assert!(!packet.set_addresses(new_addresses(!made.is_v4(), addresses)), "other IP version");
         });
         let mut expected = made.clone();
         if made.is_v4() {
@@ -275,14 +276,14 @@ proptest! {
         let octets = wire::encode(&packet);
         prop_assert_eq!(octets.len() as u64, packet.size().get());
         if !done {
-            prop_assert!(stamps.is_some(), "less must fit");
+            prop_assert!(stamps.is_some(), "fewer options must fit");
             prop_assert_eq!(octets, &made.octets[..]);
         } else {
             let options = packet.tcp().expect("it is TCP").options.clone();
             let again = Made { octets: octets.clone(), ..made.clone() };
             let mut summed = again.clone();
             summed.write_checksums();
-            prop_assert_eq!(&summed.octets, &again.octets, "the checksums are those of the whole packet");
+            prop_assert_eq!(&summed.octets, &again.octets, "the checksums must be correct");
             let read = wire::read_foreign(FlowId(0), &octets).expect("a whole packet");
             let Transport::Tcp(read) = read.transport else { panic!("still TCP") };
             // The oldest blocks do not fit and are not written.
@@ -351,7 +352,7 @@ fn new_addresses(v4: bool, octets: [u8; 32]) -> Addresses {
     }
 }
 
-/// The TCP options of unknown kinds.
+/// Returns the TCP options of unknown kinds.
 fn unknown_options(header: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = &header[20..usize::from(header[12] >> 4) * 4];
     let mut unknown = Vec::new();
@@ -428,11 +429,12 @@ fn what_outlives_its_accounting_is_no_loss() {
     std::mem::drop(packet);
 }
 
-/// With 10,000 flows of 40 packets, every byte costs 400 kB. The allocator rounds 88 bytes up to 96, and 97 to 112.
+/// With 10,000 flows of 40 packets each, every byte costs 400 kB. The allocator rounds 88 bytes up to 96, and 97 up to
+/// 112.
 #[test]
 fn a_packet_takes_88_octets() {
     let watched = size_of::<Booking>();
     assert_eq!(size_of::<Fields>() - watched, 88);
-    assert_eq!(size_of::<Transport>(), 40, "TCP's header, with a kind where the timestamps have room for it");
+    assert_eq!(size_of::<Transport>(), 40, "the kind must be stored in unused space of the TCP header");
     assert_eq!(size_of::<Packet>(), 8);
 }

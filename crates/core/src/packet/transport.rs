@@ -1,4 +1,5 @@
-//! The header after the IP header: TCP, UDP, or that of another protocol, which is forwarded without being parsed.
+//! The header after the IP header: TCP, UDP, or the header of another protocol, which is forwarded without being
+//! parsed.
 
 use super::tcp::TcpHeader;
 
@@ -12,7 +13,8 @@ pub enum Transport {
     Tcp(TcpHeader),
     /// A UDP header.
     Udp(UdpHeader),
-    /// Another protocol, or a fragment. It is forwarded without being parsed: its header counts as part of the payload.
+    /// Another protocol, or a fragment. The packet is forwarded without being parsed, so its transport header counts as
+    /// part of the payload.
     Other {
         /// The protocol number in the IP header.
         protocol: u8,
@@ -21,7 +23,7 @@ pub enum Transport {
 
 impl Transport {
     #[inline]
-    /// Length of the header in bytes.
+    /// Returns the length of the header in bytes.
     pub fn header_len(&self) -> u32 {
         match self {
             Transport::Tcp(header) => header.len(),
@@ -31,7 +33,7 @@ impl Transport {
     }
 }
 
-/// The ports of a UDP datagram (RFC 768). Its length and checksum are computed from the packet.
+/// The ports of a UDP datagram (RFC 768). Length and checksum are computed from the packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UdpHeader {
     /// Source port.

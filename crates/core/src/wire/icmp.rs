@@ -1,7 +1,7 @@
 //! The ICMP message that a packet is too large: "fragmentation needed" (RFC 792, with the MTU field of RFC 1191,
 //! section 4) and ICMPv6 "packet too big" (RFC 4443, section 3.2).
 //!
-//! Left out: all other ICMP messages, and the old form of this message without an MTU.
+//! Not implemented: all other ICMP messages, and the old form of this message without an MTU.
 
 use super::protocol::{PROTOCOL_ICMP, PROTOCOL_ICMPV6};
 use super::{encode, ip, parse_captured};
@@ -65,7 +65,7 @@ pub fn packet_too_big(packet: &Packet, mtu: u16, router: (Ipv4Addr, Ipv6Addr)) -
     }
 }
 
-/// The message without its checksum. It quotes as much of the packet as fits into `most` bytes.
+/// Returns the message without its checksum. The message quotes as much of the packet as fits into `most` bytes.
 fn message(kind: u8, code: u8, mtu: [u8; 4], original: &[u8], most: u32) -> Vec<u8> {
     // RFC 1812, section 4.3.2.3: quote as much of the packet as fits.
     let kept = original.len().min((most - HEADER) as usize);

@@ -40,7 +40,7 @@ fn encode_v4(packet: &Packet, class: u8, ttl: u8, src: Ipv4Addr, dst: Ipv4Addr, 
     // Version 4, and a header length of 5 words, which means no options.
     out.extend_from_slice(&[0x45, class]);
     out.extend_from_slice(&total.to_be_bytes());
-    // Use the low bits of the packet's number, so that a packet of one capture can be found in another.
+    // Use the low bits of the packet's number, so that a packet of one capture can be found in another capture.
     out.extend_from_slice(&(packet.id() as u16).to_be_bytes());
     out.extend_from_slice(&DO_NOT_FRAGMENT.to_be_bytes());
     out.extend_from_slice(&[ttl, protocol(packet.transport()), 0, 0]);
@@ -59,7 +59,7 @@ fn protocol(transport: &Transport) -> u8 {
     }
 }
 
-/// Checksum over the pseudo-header (RFC 9293, section 3.1, RFC 8200, section 8.1).
+/// Returns the checksum over the pseudo-header (RFC 9293, section 3.1; RFC 8200, section 8.1).
 pub(super) fn pseudo_header(addresses: &Addresses, protocol: u8, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
     match addresses {
@@ -174,7 +174,7 @@ impl Header {
         self.total_len - self.header_len
     }
 
-    /// Verifies the header checksum. IPv6 has none.
+    /// Verifies the header checksum. IPv6 has no header checksum.
     pub fn verify(&self, octets: &[u8]) -> Result<(), Malformed> {
         if matches!(self.ip.addresses, Addresses::V6 { .. }) {
             return Ok(());

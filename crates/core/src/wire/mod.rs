@@ -1,6 +1,7 @@
 //! Packets as bytes on the wire: IPv4 and IPv6, TCP with its options, UDP, and the ICMP message "packet too big".
 //!
-//! A virtual payload is written as zeros, which do not change a checksum. A foreign packet is written as it was read.
+//! A virtual payload is written as zeros, which do not change a checksum. The headers of a foreign packet are written
+//! as they were read, with the changes that were made since.
 //!
 //! Not parsed into fields: IP options, IPv6 extension headers, fragments, the urgent pointer, and TCP options other
 //! than those of [`TcpOptions`](crate::packet::TcpOptions).
@@ -25,7 +26,7 @@ use crate::{FlowId, Packet, Payload, Time, Transport};
 /// Writes the whole packet.
 ///
 /// # Panics
-/// If the packet is longer than the IP length field can express: 65,535 bytes, excluding the header for IPv6.
+/// Panics if the packet is longer than the IP length field can express: 65,535 bytes, which exclude the header in IPv6.
 ///
 /// # Examples
 ///
@@ -64,7 +65,7 @@ pub fn encode_headers(packet: &Packet) -> Vec<u8> {
 }
 
 fn headers_into(packet: &Packet, octets: &mut Vec<u8>) {
-    // A foreign packet is written as it was read; its checksums may be wrong on purpose.
+    // Write the stored headers of a foreign packet. Its checksums may be wrong on purpose.
     if let Some(raw) = packet.0.raw() {
         octets.extend_from_slice(raw.octets());
         return;

@@ -37,7 +37,7 @@ fn checksum(packet: &Packet, header: &[u8]) -> Checksum {
     sum
 }
 
-/// Parses the header. Returns it with its length in bytes.
+/// Parses the header. Returns the header and its length in bytes.
 pub(super) fn parse(body: &[u8]) -> Result<(TcpHeader, usize), Malformed> {
     let fixed: &[u8; HEADER] = body.first_chunk().ok_or(Malformed::Truncated)?;
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);

@@ -19,7 +19,7 @@ fn sums_the_example_of_rfc_1071() {
 }
 
 proptest! {
-    /// The checksum of a long piece equals that of its separate words.
+    /// The checksum of a long piece equals the checksum of its separate words.
     #[test]
     fn sums_words_of_any_number(octets in prop::collection::vec(any::<u8>(), 0..3000)) {
         let (mut whole, mut words) = (Checksum::default(), Checksum::default());
@@ -65,7 +65,7 @@ fn three_sack_blocks_fit_beside_timestamps_and_four_alone() {
     assert_eq!(options_of(0b0000, 4).sack_on_wire().len(), 4);
 }
 
-/// RFC 9768 figure 4: kind 172 begins with ECT(0), kind 174 with ECT(1). CE is second.
+/// RFC 9768 figure 4: kind 172 begins with ECT(0), kind 174 with ECT(1). CE is the second counter of both kinds.
 #[test]
 fn accurate_ecn_octet_for_octet() {
     for (order, kind) in [(AccEcnOrder::Ect0First, 172), (AccEcnOrder::Ect1First, 174)] {
@@ -191,7 +191,8 @@ proptest! {
     }
 }
 
-/// A packet of Linux 6.18 on the loopback device, where the checksum is unset. This one is tshark's.
+/// A packet of Linux 6.18 on the loopback device, where Linux leaves the checksum unset. The checksum in these bytes
+/// was computed by tshark.
 #[rustfmt::skip]
 const LINUX_SYN: [u8; 60] = [
     0x45, 0x00, 0x00, 0x3c, 0xd5, 0xbd, 0x40, 0x00, 0x40, 0x06, 0x66, 0xfc, 0x7f, 0x00, 0x00, 0x01, 0x7f, 0x00, 0x00, 0x01,

@@ -20,19 +20,19 @@ pub(super) fn encode(header: UdpHeader, packet: &Packet, out: &mut Vec<u8>) {
     let mut sum = ip::pseudo_header(&packet.ip().addresses, PROTOCOL_UDP, len);
     sum.add(&out[start..]);
     sum.add(packet.payload().bytes().unwrap_or_default());
-    // RFC 768: a checksum of zero means that there is none, so a computed zero is sent as 0xffff.
+    // RFC 768: a checksum of zero means that the sender computed no checksum, so a computed zero is sent as 0xffff.
     let checksum = if sum.value() == 0 { 0xffff } else { sum.value() };
     out[start + 6..start + 8].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Parses the header. Returns it with the length of header and payload in bytes.
+/// Parses the header. Returns the header, and the length of header and payload in bytes.
 pub(super) fn parse(body: &[u8]) -> Result<(UdpHeader, usize), Malformed> {
     let fixed: &[u8; HEADER] = body.first_chunk().ok_or(Malformed::Truncated)?;
     let word = |at: usize| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
     Ok((UdpHeader { src_port: word(0), dst_port: word(2) }, usize::from(word(4))))
 }
 
-/// True if the sender computed no checksum.
+/// Returns true if the sender computed no checksum.
 pub(super) fn is_unchecked(body: &[u8]) -> bool {
     body.get(6..8) == Some(&[0, 0])
 }
