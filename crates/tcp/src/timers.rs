@@ -55,8 +55,8 @@ fn wheel_deadline(now: Time, after: Duration, tick: Duration) -> Time {
     Time::from_nanos(slot * tick)
 }
 
-/// Margin added to timers that are computed from the RTT, so that ticks do not let them expire early (Linux's
-/// TCP_TIMEOUT_MIN, 2 ms).
+/// Margin that is added to timers that are computed from the RTT (Linux's TCP_TIMEOUT_MIN, 2 ms). Without the margin,
+/// the granularity of the clock could cause a timer to expire early.
 pub(crate) const TIMER_MARGIN: Duration = Duration::from_millis(2);
 
 /// All timers of a connection. As in Linux, the four loss timers share one slot: arming one cancels the others.

@@ -1,4 +1,5 @@
-//! The reasons for which packets are dropped and marked: name in the tables of results, and meaning.
+//! The reasons for which packets are dropped and marked. Each reason has a name for the tables of results, and a
+//! meaning.
 
 macro_rules! reasons {
     ($(#[$about:meta])* $name:ident { $( $reason:ident = $text:literal, $doc:literal; )+ }) => {

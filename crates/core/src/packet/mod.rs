@@ -66,7 +66,7 @@ pub(crate) struct Fields {
     pub dscp: u8,
     pub ttl: u8,
     pub transport: Transport,
-    /// Rare fields; `None` if the packet has none of them.
+    /// Rare fields; `None` if the packet has no rare fields.
     pub apart: Option<Box<Apart>>,
     /// In debug builds, checks that the packet is delivered, dropped or absorbed before its memory is freed.
     pub booking: Booking,

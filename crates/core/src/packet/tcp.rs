@@ -397,7 +397,7 @@ impl OtherOptions {
         self.as_slice().iter().find(|option| option.kind == kind).map(|option| option.data.as_slice())
     }
 
-    /// True if there are none.
+    /// True if there are no options.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -521,7 +521,7 @@ impl SackBlocks {
     }
 
     #[inline]
-    /// True if there are none.
+    /// True if there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

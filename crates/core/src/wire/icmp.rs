@@ -1,5 +1,5 @@
-//! The ICMP message that a packet is too large: "fragmentation needed" (RFC 792, with the MTU field of RFC 1191,
-//! section 4) and ICMPv6 "packet too big" (RFC 4443, section 3.2).
+//! The ICMP message that reports that a packet is too large: "fragmentation needed" (RFC 792, with the MTU field of
+//! RFC 1191, section 4) and ICMPv6 "packet too big" (RFC 4443, section 3.2).
 //!
 //! Not implemented: all other ICMP messages, and the old form of this message without an MTU.
 

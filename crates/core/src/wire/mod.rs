@@ -170,7 +170,7 @@ fn read_body(header: &ip::Header, body: &[u8]) -> Result<Packet, Malformed> {
 fn verify_transport(header: &ip::Header, body: &[u8]) -> Result<(), Malformed> {
     let covered = match header.protocol {
         PROTOCOL_TCP => body,
-        // RFC 768: a checksum of zero means that the sender did not compute one.
+        // RFC 768: a checksum of zero means that the sender computed no checksum.
         PROTOCOL_UDP if udp::is_unchecked(body) => return Ok(()),
         PROTOCOL_UDP => {
             // The checksum covers the UDP length, which may be shorter than the IP length.

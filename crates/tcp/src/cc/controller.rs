@@ -150,7 +150,7 @@ pub struct CcState {
     pub phase: &'static str,
     /// The congestion window.
     pub cwnd: Bytes,
-    /// The slow-start threshold; `None` if there is none.
+    /// The slow-start threshold; `None` if no threshold is set.
     pub ssthresh: Option<Bytes>,
     /// The pacing rate; `None` without pacing.
     pub pacing_rate: Option<BitRate>,

@@ -110,8 +110,8 @@ impl WindowAlgorithm for Hybla {
 mod tests {
     use super::*;
 
-    /// Section 3: at the reference RTT Hybla is Reno. At four times that RTT, the window grows 16 times as much per
-    /// ACK.
+    /// Section 3: at the reference RTT Hybla is equal to Reno. At four times the reference RTT, the window grows by 16
+    /// times as many bytes per ACK as with Reno.
     #[test]
     fn the_increase_is_that_of_the_reference_path() {
         assert_eq!(rho(Duration::from_millis(10)), 1.0);

@@ -69,7 +69,7 @@ impl<const N: usize> MaxOf<N> {
         self.max = recent.fold(0.0, |max, (_, value)| max.max(*value));
     }
 
-    /// Discards all stored values and adds this one.
+    /// Discards all stored values and adds `value` for the round `round`.
     pub fn reset(&mut self, round: u64, value: f64) {
         *self = MaxOf::default();
         self.add(round, value);

@@ -89,7 +89,7 @@ pub struct Connection {
     limits: SegmentLimits,
     ecn: EcnState,
     handshake: Handshake,
-    /// Segments to send before any data; `None` if there are none.
+    /// Segments to send before any data; `None` if no such segment is due.
     urgent: Option<Box<Urgent>>,
     /// An ACK that became due before the application read the received data. Used only with stacks that acknowledge
     /// data before the application reads it.
@@ -395,7 +395,8 @@ impl Connection {
             self.on_keepalive_timeout(now);
         }
         if self.take_due(TimerKind::TimeWait, now) {
-            // In FIN-WAIT-2 the timer limits the wait for the peer's FIN. When it expires, the connection ends.
+            // In FIN-WAIT-2 the timer limits the wait for the peer's FIN. When the timer expires, the connection
+            // ends.
             let given_up = self.state == State::FinWait2;
             self.finish(given_up.then_some(ConnEvent::Closed));
         }

@@ -109,7 +109,7 @@ impl AccEcnReceiver {
         }
         if let Some(place) = place_of(ecn).filter(|_| len > 0) {
             self.octets[place] = self.octets[place].wrapping_add(len);
-            // The option has the counters in the order ECT(1), CE, ECT(0).
+            // The option carries the counters in the order ECT(1), CE, ECT(0).
             self.least_counters = self.least_counters.max([3, 1, 2][place]);
         }
         let changed = std::mem::replace(&mut self.last, ecn) != ecn;

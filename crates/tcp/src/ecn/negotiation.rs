@@ -126,8 +126,8 @@ impl EcnState {
         }
     }
 
-    /// Returns the ECN bits of a SYN-ACK (Linux's tcp_ecn_make_synack). With accurate ECN, the third SYN-ACK and later
-    /// ones carry no ECN bits (RFC 9768 section 3.1.4.2). `timeouts` excludes the timeout that caused this SYN-ACK.
+    /// Returns the ECN bits of a SYN-ACK (Linux's tcp_ecn_make_synack). With accurate ECN, the third and later
+    /// SYN-ACKs carry no ECN bits (RFC 9768 section 3.1.4.2). `timeouts` excludes the timeout that caused this SYN-ACK.
     pub fn syn_ack_flags(&self, timeouts: u32) -> Flags {
         match (self.feedback, &self.accurate) {
             (Feedback::None, _) => Flags::NONE,

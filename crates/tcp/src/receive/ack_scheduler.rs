@@ -1,5 +1,5 @@
-//! Schedules acknowledgements: counts the data that no ACK covers yet, stores why an ACK is due, and arms the
-//! delayed-ACK timer.
+//! Schedules acknowledgements: counts the data that no ACK covers yet, stores the reason why an ACK is due, and arms
+//! the delayed-ACK timer.
 
 use super::ack_policy::{AckDecision, AckPolicy, AckView, Arrival, ArrivedData, PeerFeedback, SenderView};
 use super::answer_window::AnswerWindow;
@@ -16,7 +16,7 @@ pub(crate) struct AckScheduler {
     view: AckView,
     /// Estimated size of the peer's full segments.
     size: SegmentSize,
-    /// Reason for an ACK that must be sent now; `None` if none is due.
+    /// Reason for an ACK that must be sent now; `None` if no ACK is due.
     due: Option<AckReason>,
     /// Reason to send the next scheduled ACK at once (Linux's ICSK_ACK_NOW); `None` if the ACK may be delayed.
     hurry: Option<AckReason>,
@@ -87,7 +87,7 @@ impl AckScheduler {
         self.view.unacked_bytes > 0
     }
 
-    /// Reason for an ACK that must be sent now; `None` if none is due.
+    /// Reason for an ACK that must be sent now; `None` if no ACK is due.
     #[inline]
     pub fn due(&self) -> Option<AckReason> {
         self.due

@@ -147,7 +147,7 @@ impl Memory {
         let (room, mss) = (self.share.window_of(self.size), filling.own());
         // tcp_init_buffer_space: keep space for one segment in reserve.
         self.bound = if room > 2 * mss { (room - mss).max(2 * mss) } else { room };
-        // tcp_select_initial_window: no more than the header field can express.
+        // tcp_select_initial_window: limit the window to the largest value that the header field can express.
         self.bound = self.bound.min(LARGEST_UNSCALED << filling.scale);
         self.threshold = filling.offered.min(self.bound);
         // A round trip that delivers only the initial window must not grow the buffer.

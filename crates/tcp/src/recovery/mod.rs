@@ -44,7 +44,7 @@ pub(crate) struct Recovery {
     frto: bool,
     /// True if F-RTO must send new data before any further retransmission (RFC 5682 section 3.1 step 2b).
     defer_retransmits: bool,
-    /// The outstanding tail loss probe; `None` if there is none.
+    /// The outstanding tail loss probe; `None` if no probe is outstanding.
     tlp: Option<TailProbe>,
     /// True if a tail loss probe must be sent.
     tlp_due: bool,

@@ -11,7 +11,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, LossRule};
 use lopsided_core::{Bytes, Time};
 
 impl Recovery {
-    /// Changes the segment size. The window in segments does not change, so the window in bytes does.
+    /// Changes the segment size. The window keeps its size in segments, so its size in bytes changes.
     pub fn on_segment_size(&mut self, now: Time, flight: &mut Flight, mss: u32) {
         let from = flight.mss();
         let scale = |octets: u64| octets / from * u64::from(mss);

@@ -11,7 +11,7 @@ use lopsided_core::tcp_event::{CaReason, CaState, TcpEvent, TcpEventMask, UndoRu
 use lopsided_core::{Bytes, Duration, Time};
 
 impl Recovery {
-    /// Returns the evidence that the reduction was spurious; `None` if there is none.
+    /// Returns the evidence that the reduction was spurious; `None` if there is no such evidence.
     pub(super) fn undo_evidence(&self, flight: &Flight, echo: Option<u32>) -> Option<UndoRule> {
         let rules = flight.profile.undo;
         if !self.undo.can_undo() {

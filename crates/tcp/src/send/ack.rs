@@ -160,8 +160,8 @@ impl Sender {
             let size = self.window.size();
             // The window now fits the waiting data, so no probe is needed.
             if size > 0 && size >= wanted.min(self.window.largest() / 2) {
-                // Reset the backoff, because window probes caused it. The wait for an open window says nothing about
-                // the RTT of data that is sent now.
+                // Reset the backoff, because window probes caused it. The wait for an open window is
+                // unrelated to the RTT of data that is sent now.
                 self.flight.timers.stop(TimerKind::Persist);
                 self.flight.rtt.forget_backoff();
             }

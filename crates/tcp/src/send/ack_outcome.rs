@@ -56,7 +56,8 @@ pub(crate) struct AckOutcome {
     pub segments: u32,
     /// True if the ACK delivered a segment that was sent only once.
     pub original_delivered: bool,
-    /// Start of the lowest segment that was sent only once and delivered out of order; `None` if there is none.
+    /// Start of the lowest segment that was sent only once and delivered out of order; `None` if there is no such
+    /// segment.
     pub reordered_from: Option<u64>,
     /// True if the ACK carries a DSACK block that was accepted.
     pub dsack: bool,

@@ -87,7 +87,7 @@ impl SendBufferLimit {
 
     /// Cheap check: true if the application waits for free space, and too little is free to notify it. Then
     /// [`SendBufferLimit::room`] returns 0. `len` is the number of bytes in the buffer, `mss` the segment size, and
-    /// `joined` the number of segments that are merged into others.
+    /// `joined` the number of segments that are merged into other segments.
     #[inline]
     pub fn keeps_waiting(&self, len: u64, joined: u64, mss: u64) -> bool {
         let SendBufferAccounting::Memory { per_segment } = self.room else { return false };

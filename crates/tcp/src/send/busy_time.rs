@@ -29,7 +29,7 @@ pub(super) struct BusyTime {
 /// Accumulated times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
-    /// Total time with unsent or outstanding data. It includes the two times below.
+    /// Total time with unsent or outstanding data. The total includes the two times below.
     pub busy: Duration,
     /// Time during which the peer's window limited the sender.
     pub receiver_limited: Duration,

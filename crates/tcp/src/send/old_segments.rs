@@ -34,7 +34,8 @@ impl OldSegments {
 mod tests {
     use super::*;
 
-    /// The ends of the recorded segments: whole segments of `size`, and a last one if it is longer than `full`.
+    /// Returns the ends of the recorded segments: whole segments of `size` bytes, and the remaining segment if it is
+    /// longer than `full`.
     fn cut(nxt: u64, end: u64, size: u64, full: u64) -> Vec<u64> {
         let whole = (end - nxt) / size;
         let mut ends: Vec<u64> = (1..=whole).map(|number| nxt + number * size).collect();

@@ -66,7 +66,8 @@ impl PushMarks {
         self.mark(write.to);
     }
 
-    /// Bytes that are missing from the last segment to make it full; 0 if that segment has been sent.
+    /// Returns the number of bytes by which the last segment is shorter than a full segment; 0 if the last segment has
+    /// been sent.
     pub fn unfilled(&self, nxt: u64, data_end: u64, mss: u64) -> u64 {
         if nxt < data_end { mss.saturating_sub(data_end - self.tail.max(nxt)) } else { 0 }
     }

@@ -273,7 +273,7 @@ impl Scoreboard {
         self.pending.len() as u32
     }
 
-    /// Start of the first lost segment that must be retransmitted; `None` if there is none.
+    /// Start of the first lost segment that must be retransmitted; `None` if there is no such segment.
     pub fn first_pending(&self) -> Option<u64> {
         self.next_to_retransmit().map(|number| self.get(number).start())
     }
@@ -553,7 +553,8 @@ impl Scoreboard {
         sent.set_state((before.state() & (EVER_RETRANS | APP_LIMITED)) | SACKED);
     }
 
-    /// Number of the first segment that is marked lost and was not retransmitted since; `None` if there is none.
+    /// Number of the first segment that is marked lost and was not retransmitted since; `None` if there is no such
+    /// segment.
     pub fn next_to_retransmit(&self) -> Option<u64> {
         self.pending.first()
     }

@@ -256,8 +256,8 @@ fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
     assert_eq!(rounds.bbr3.inflight_longterm, (0.7 * rounds.bbr3.target_inflight() as f64) as u64);
 }
 
-/// Section 5.3.3.6: the next probe stops at the level of the loss. If the next probe succeeds, a third probe follows at
-/// once.
+/// Section 5.3.3.6: the next probe stops at the upper bound that the loss has set. If this probe causes no loss,
+/// another probe follows without a cruise phase.
 #[test]
 fn the_probe_after_a_loss_is_cautious() {
     let mut rounds = Rounds::up();

@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// A controller depends only on its inputs, so equal histories give equal windows.
+/// A controller depends only on its inputs, so equal histories result in equal windows.
 #[test]
 fn controllers_are_deterministic() {
     for name in CONTROLLERS {

@@ -197,7 +197,7 @@ pub trait AckPolicy: Debug + Send {
         true
     }
     /// Returns true if the policy delays a duplicate ACK. The connection sends the delayed ACK before a new SACK block
-    /// displaces an unreported one.
+    /// displaces an unreported block.
     fn holds_duplicate(&self) -> bool {
         false
     }

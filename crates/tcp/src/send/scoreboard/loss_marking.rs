@@ -136,7 +136,7 @@ impl Scoreboard {
         self.mark_holes_before(last.first.min(self.locate(upto)));
     }
 
-    /// Marks all holes below the highest SACKed byte as lost, including retransmitted ones.
+    /// Marks all holes below the highest SACKed byte as lost, including retransmitted holes.
     pub fn mark_holes_lost_again(&mut self) {
         let Some(last) = self.sack_ranges.last().copied() else { return };
         for number in self.base..last.first {

@@ -8,7 +8,7 @@ use super::{Scoreboard, TxRecord};
 use std::collections::VecDeque;
 
 impl Scoreboard {
-    /// Splits every record longer than `full` bytes, except SACKed ones.
+    /// Splits every record that is longer than `full` bytes, except SACKed records.
     pub fn cut_to(&mut self, full: u64) {
         let mut ring = VecDeque::with_capacity(2 * self.ring.len());
         // The new record number for each old record number, and for the end.

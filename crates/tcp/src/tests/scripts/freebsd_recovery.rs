@@ -157,7 +157,7 @@ fn nothing_sent_since_a_recovery_began_is_sent_again_in_it() {
     }
     let out = t.info().unacked;
     assert!(out > 13, "new segments went: {out}");
-    // The first of the new segments is lost, and the following ones arrive.
+    // The first new segment is lost, and the following segments arrive.
     for end in [14_001, 15_001] {
         t.inject(300, &format!("ack 1 sack 13001:{end},1001:12001"));
         t.drain();

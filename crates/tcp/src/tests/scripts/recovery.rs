@@ -255,7 +255,7 @@ fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
     }
     t.expect_ca_state(CaState::Recovery);
     let repaired = t.connection.send.flight.counters.retransmits;
-    // The segments after the SACKed ones are still in the network. The original transmission of the first segment
+    // The segments after the SACKed segments are still in the network. The original transmission of the first segment
     // arrives late.
     t.inject(310, "ack 4001 ts 310:100");
     t.drain();
@@ -540,8 +540,8 @@ fn reno_ends_with_the_first_ack_that_advances_and_halves_again_for_the_next_hole
 #[test]
 fn careful_reno_leaves_the_next_hole_to_the_timeout() {
     // RFC 6582 section 3.2 step 2, without the rules for partial acknowledgements. In ns-2, duplicate ACKs for data
-    // that was outstanding at the start of the recovery do not enlarge the window either, so none of them releases a
-    // segment.
+    // that was outstanding at the start of the recovery do not enlarge the window either, so these duplicate ACKs
+    // release no segment.
     let mut t = after_renos_first_repair(FastRecovery::CarefulReno);
     for at in [303, 304, 305, 306, 307] {
         t.inject(at, "ack 4001");

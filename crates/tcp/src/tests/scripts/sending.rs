@@ -22,8 +22,8 @@ fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
 
 #[test]
 fn freebsd_begins_with_four_segments_and_grows_by_one_an_ack() {
-    // RFC 3390 equation 1. RFC 5681 equation 2 without byte counting: an ACK that covers three segments counts as if it
-    // covered one.
+    // RFC 3390 equation 1. RFC 5681 equation 2 without byte counting: an ACK that covers three segments adds as much
+    // as an ACK that covers one segment.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 20_000);
     t.expect_train(100, 1, 4001);
