@@ -75,7 +75,8 @@ pub enum Report {
     Fetching(Step),
 }
 
-/// One end of a flow, as a state machine: the host calls it on events, and it acts through `io`. No method blocks.
+/// One end of a flow, as a state machine. The host calls its methods on events, and the application acts through `io`.
+/// No method blocks.
 ///
 /// # Examples
 ///
@@ -164,8 +165,8 @@ pub trait Sockets {
         None
     }
 
-    /// Appends the part of the payload that fits into the send buffer, and returns its length in bytes: 0 if the socket
-    /// is closed or unknown.
+    /// Appends the part of the payload that fits into the send buffer, and returns the length of this part in bytes.
+    /// Returns 0 if the socket is closed or unknown.
     fn write(&mut self, socket: SocketId, payload: &Payload) -> u64;
 
     /// Returns the number of bytes that [`Sockets::write`] would accept.
@@ -174,8 +175,8 @@ pub trait Sockets {
     /// Removes all readable data from the receive buffer and returns it.
     fn read(&mut self, socket: SocketId) -> Payload;
 
-    /// Returns the ranges that were read as zeros since the last call but never arrived. Always empty without the
-    /// stack's setting `placeholders`.
+    /// Returns the byte ranges that never arrived and were read as zeros since the last call. Always empty unless the
+    /// stack's setting `placeholders` is on.
     fn placeholders(&mut self, socket: SocketId) -> Vec<Range<u64>> {
         let _ = socket;
         Vec::new()
@@ -210,7 +211,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The opposite end.
+    /// Returns the opposite end.
     pub fn other(self) -> Side {
         match self {
             Side::From => Side::To,

@@ -1,7 +1,7 @@
 //! One-way transfers that use one connection at a time: continuous, repeated with a fixed size, or in bursts. The
 //! receiver reads all data immediately.
 //!
-//! Left out: a slow reader, and data with contents.
+//! Left out: receivers that read slowly, and data with contents.
 
 mod asker;
 mod config;
@@ -234,7 +234,7 @@ impl Application for Sender {
         }
     }
 
-    /// A sender of a fixed size is also called after its last byte, to close the connection.
+    /// A sender with a fixed size must also be called after its last byte, because it then closes the connection.
     fn on_ready(&self) -> OnReady {
         if self.transfer.size().is_some() { OnReady::Acts } else { OnReady::Writes }
     }

@@ -7,11 +7,11 @@ use lopsided_spec::{AnyPart, Chosen, Key, Part, key};
 use std::fmt;
 use std::sync::Arc;
 
-/// Settings of an application, declared as a [`Part`], from which the two ends of a flow are built.
+/// Settings of an application, declared as a [`Part`]. The applications at the two ends of a flow are built from them.
 ///
 /// # Examples
 ///
-/// An upload of 1 MB, by the settings of a built-in application:
+/// An upload of 1 MB, with the settings of a built-in application:
 ///
 /// ```
 /// use lopsided_app::{AppConfig, AppError, AppPair, AppSettings, FlowContext, RunApplications, TransferConfig};
@@ -93,10 +93,10 @@ impl AppConfig {
         (self.0.build)(&*self.0.part, flow, own)
     }
 
-    /// Returns the side that listens for the connection; [`Side::To`] for an application of the run's caller.
+    /// Returns the side that listens for the connection. For a custom application, returns [`Side::To`].
     pub fn listener(&self, opening: Opening) -> Side {
-        // Build the pair only to read its `listener` field. A built-in application chooses the listener independently
-        // of the flow.
+        // Build the pair only to read its `listener` field. The listener of a built-in application depends only on
+        // `opening`.
         let nowhere = FlowContext { name: String::new(), start: Time::ZERO, stop: Time::ZERO, opening };
         self.build(&nowhere, &RunApplications::default()).map_or(Side::To, |pair| pair.listener)
     }
@@ -138,11 +138,11 @@ pub struct FlowContext {
     pub start: Time,
     /// Time at which the flow stops; never later than the end of the run.
     pub stop: Time,
-    /// Which end of the flow opens connections.
+    /// The end of the flow that opens connections.
     pub opening: Opening,
 }
 
-/// Which end opens the connection of a one-way transfer. The flow's transport determines it.
+/// The end that opens the connection of a one-way transfer. The flow's transport determines this end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Opening {
     /// The sender of data opens the connection and then sends, as in the simulator's TCP flows.
@@ -163,7 +163,9 @@ pub enum AppError {
 impl fmt::Display for AppError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AppError::Unknown(name) => write!(f, "there is no application {name:?}: none was given under this name"),
+            AppError::Unknown(name) => {
+                write!(f, "there is no application {name:?}: the caller of the run did not supply it")
+            }
         }
     }
 }
@@ -183,7 +185,7 @@ pub(crate) fn pair(
 /// A function that builds the two applications of a flow.
 pub type AppFactory = Arc<dyn Fn(&FlowContext) -> AppPair + Send + Sync>;
 
-/// Applications that the caller of one run supplies, by name. Their factories may hold data of that run.
+/// Applications that the caller of one run supplies, by name. The factories may capture data of that run.
 ///
 /// Use [`crate::register`] for a kind that every scenario of the process may choose.
 ///
@@ -213,13 +215,13 @@ pub struct RunApplications {
 }
 
 impl RunApplications {
-    /// Adds an application, or replaces the one of the same name.
+    /// Adds an application. Replaces an application with the same name.
     pub fn add(&mut self, name: &str, factory: AppFactory) {
         self.named.retain(|(known, _)| known != name);
         self.named.push((name.to_owned(), factory));
     }
 
-    /// Returns the factory of this name; `None` if there is none.
+    /// Returns the factory with this name; `None` if no application has this name.
     pub fn get(&self, name: &str) -> Option<&AppFactory> {
         self.named.iter().find(|(known, _)| known == name).map(|(_, factory)| factory)
     }

@@ -27,7 +27,8 @@ impl Part for DatagramConfig {
     const NAME: &'static str = "udp";
     const TEXT: &'static str = "UDP datagrams at a constant rate.";
     const KEYS: &'static [Key<DatagramConfig>] = &[
-        key("rate", |udp: &mut Self| &mut udp.rate, "Rate, IP headers included.").required("\"64 kbit/s\""),
+        key("rate", |udp: &mut Self| &mut udp.rate, "Bit rate, including the IP and UDP headers.")
+            .required("\"64 kbit/s\""),
         key("size", |udp| &mut udp.size, "Size of the IP packets."),
     ];
 
@@ -35,7 +36,10 @@ impl Part for DatagramConfig {
         // RFC 768 and RFC 791: a datagram without data is valid, so the headers alone are the minimum.
         let least = u64::from(IPV4_HEADER + UDP_HEADER);
         if !(least..=u64::from(u16::MAX)).contains(&self.size.get()) {
-            return Err(Fault::new("size", "a UDP packet has 28 B to 65535 B, its headers counted"));
+            return Err(Fault::new(
+                "size",
+                "the size of a UDP packet, including its headers, must be from 28 B to 65535 B",
+            ));
         }
         Ok(())
     }
@@ -55,7 +59,8 @@ pub struct DatagramSender {
     size: Bytes,
     stop: Time,
     next: Option<Time>,
-    /// Remainder of the interval, in 1 / rate nanoseconds. Carrying it over keeps the rate exact.
+    /// Remainder of the last interval, in units of 1 / rate nanoseconds. The next interval includes it, so the rate is
+    /// exact.
     carry: u64,
 }
 
@@ -72,7 +77,7 @@ impl DatagramSender {
             self.next = Some(next + interval.max(Duration::from_nanos(1)));
             self.carry = carry;
             let headers = IPV4_HEADER + UDP_HEADER;
-            // `size` is that of the IP packet, so subtract the headers.
+            // `size` is the size of the IP packet, so subtract the headers.
             io.send_datagram(Payload::virtual_len((self.size.get() as u32).saturating_sub(headers)));
         }
     }

@@ -1,6 +1,6 @@
 //! The registry of applications that a scenario can select by kind: those of this crate, and those that users register.
 //!
-//! Each application is complete in its own file.
+//! All code of an application is in its own file or folder.
 
 use crate::config::{BuildApp, build_as};
 use crate::*;
@@ -34,8 +34,8 @@ fn entry<A: AppSettings>() -> Kind<BuildApp> {
     Kind::of::<A>(build_as::<A>)
 }
 
-/// Registers an application for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part).
-/// Replaces an earlier registered application of the same name.
+/// Registers an application for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part). An
+/// application that was registered earlier under the same name is replaced.
 ///
 /// # Errors
 /// Returns [`NameTaken`] if a built-in application already has this name.

@@ -1,5 +1,5 @@
-//! The contract between a host and a transport other than the host's own TCP, for example QUIC: one end of a flow as a
-//! state machine.
+//! The interface between a host and a transport other than the host's own TCP, for example QUIC. A transport is one end
+//! of a flow as a state machine.
 //!
 //! A host passes arriving packets, timeouts and the application's calls to the [`Transport`], and takes packets and
 //! events from it. The host keeps time, owns the addresses and accounts for packets.
@@ -11,7 +11,7 @@
 //! 3. [`Transport::poll_transmit`] until it returns `None`,
 //! 4. [`Transport::poll_timeout`].
 //!
-//! The simulator's own TCP does not use this contract: its host drives [`lopsided_tcp::Connection`] directly.
+//! The simulator's own TCP does not use this interface: the host calls [`lopsided_tcp::Connection`] directly.
 
 use crate::{AppConfig, Opening, SocketEvent, SocketId};
 use lopsided_core::tcp_event::{TcpEventMask, TimedTcpEvent};
@@ -22,11 +22,11 @@ use lopsided_tcp::{Counters, StackConfig};
 use std::fmt::Debug;
 use std::net::{IpAddr, SocketAddr};
 
-/// The settings of a transport that a scenario can choose, with their own keys.
+/// The settings of a transport that a scenario can choose, including its keys.
 ///
 /// # Examples
 ///
-/// Settings without keys that choose the host's own TCP, opened by the receiver of the data:
+/// Settings without keys, which choose the host's own TCP. The receiver of data opens the connection:
 ///
 /// ```
 /// use lopsided_app::{Opening, Transport, TransportEnd, TransportSettings};
@@ -57,11 +57,11 @@ pub trait TransportSettings: Part {
     /// Builds one end of a flow. Returns `None` for the host's own TCP.
     ///
     /// # Errors
-    /// Returns an error if this build does not contain the transport, or the settings permit no endpoint. The error is
-    /// a sentence for the author of the scenario.
+    /// Returns an error if this build does not contain the transport, or if no endpoint can be built with these
+    /// settings. The error is a sentence for the author of the scenario.
     fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String>;
 
-    /// Returns which end of a one-way transfer opens the connection.
+    /// Returns the end that opens the connection of a one-way transfer.
     fn opening(&self) -> Opening {
         Opening::Sender
     }
@@ -84,7 +84,8 @@ pub trait TransportSettings: Part {
         stack.mtu()
     }
 
-    /// Returns the size of the packet with which the receiver of data opens a connection, if larger than an ACK.
+    /// Returns the size of the packet with which the receiver of data opens a connection; `None` if it is no larger
+    /// than an ACK.
     fn opening_packet(&self) -> Option<Bytes> {
         None
     }
@@ -165,7 +166,8 @@ pub struct TransportInfo {
     pub counters: Counters,
 }
 
-/// One end of a flow over a transport other than the host's own TCP. It chooses the sockets' numbers, below 2^31.
+/// One end of a flow over a transport other than the host's own TCP. The transport chooses the numbers of its sockets,
+/// which must be below 2^31.
 ///
 /// # Examples
 ///

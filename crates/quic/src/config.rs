@@ -23,7 +23,7 @@ pub enum CcSource {
     /// Lopsided's congestion control, which TCP flows use under the same name.
     #[default]
     Lopsided,
-    /// quinn's own.
+    /// quinn's congestion control.
     Quinn,
 }
 
@@ -53,7 +53,7 @@ pub struct QuicConfig {
     pub ack_packets: u32,
     /// For this number of packets at the start of a connection, the receiver acknowledges every second packet.
     pub ack_start: u32,
-    /// One ACK may cover this fraction of the most packets in one RTT, if that exceeds `ack_packets`.
+    /// One ACK may cover this fraction of the largest number of packets per RTT, if the result exceeds `ack_packets`.
     pub ack_window_share: f64,
     /// Upper bound of the packets per ACK that result from `ack_window_share`.
     pub ack_packets_most: u32,
@@ -61,8 +61,8 @@ pub struct QuicConfig {
     pub max_ack_delay: Duration,
     /// Maximum delay of an ACK as a fraction of the RTT; 0 for no such limit.
     pub ack_delay_rtts: f64,
-    /// Reordering threshold for immediate ACKs: 0 for none, 1 for every packet out of order, n > 1 for a gap that makes
-    /// the sender declare a packet lost.
+    /// Reordering threshold for immediate ACKs. 0: no immediate ACKs. 1: an immediate ACK for every packet out of
+    /// order. n > 1: an immediate ACK only for a gap that makes the sender declare a packet lost.
     pub reordering_threshold: u32,
     /// True if the sender requests the ACK settings with ACK_FREQUENCY frames.
     pub ack_frequency: bool,
@@ -95,8 +95,8 @@ pub struct QuicConfig {
 }
 
 impl QuicConfig {
-    /// quinn 0.11: one ACK per 2 packets, ECN, 10 packets per send call, path MTU discovery up to 1,452 bytes, windows
-    /// for 100 Mbit/s at 100 ms.
+    /// The settings of quinn 0.11: one ACK per 2 packets, ECN, 10 packets per send call, path MTU discovery up to 1,452
+    /// bytes, windows for 100 Mbit/s at 100 ms.
     const QUINN: QuicConfig = QuicConfig {
         ack_packets: 2,
         ack_start: 0,
@@ -268,7 +268,7 @@ impl Part for QuicConfig {
         key(
             "send_window",
             |quic: &mut Self| &mut quic.send_window,
-            "Largest number of unacknowledged octets of a sender, over all streams.",
+            "Maximum amount of unacknowledged data of a sender, over all streams.",
         ),
         key(
             "idle_timeout",
@@ -294,14 +294,13 @@ impl Part for QuicConfig {
             return Err(Fault::new("ack_packets", format!("this must be from 1 to {MOST_ACK_PACKETS}")));
         }
         if self.max_ack_delay < Duration::from_millis(1) {
-            let fault = Fault::new("max_ack_delay", "an ACK delay is at least 1 ms, the grain of quinn's timers");
+            let fault = Fault::new("max_ack_delay", "this must be at least 1 ms, the resolution of quinn's timers");
             return Err(fault.help("for an ACK for each packet write ack_packets = 1"));
         }
-        // RFC 9002, section 6.2.1: the sender's probe timeout includes max_ack_delay, so the sender must itself request
-        // a longer delay than the default.
+        // RFC 9002, section 6.2.1: the sender's probe timeout includes `max_ack_delay`. A delay longer than the default
+        // is allowed only if the sender requests it.
         if self.max_ack_delay > USUAL_MAX_ACK_DELAY && !self.ack_frequency {
-            let fault =
-                Fault::new("max_ack_delay", "a receiver that waits for longer than 25 ms must have been asked to");
+            let fault = Fault::new("max_ack_delay", "a delay above 25 ms is allowed only if the sender requests it");
             return Err(fault.help("add ack_frequency = true"));
         }
         let adapts = [
@@ -310,7 +309,8 @@ impl Part for QuicConfig {
             ("ack_delay_rtts", self.ack_delay_rtts > 0.0),
         ];
         if let Some((key, _)) = adapts.into_iter().find(|(_, given)| self.ack_frequency && *given) {
-            let fault = Fault::new(key, "quinn's sender asks for one ACK threshold and one delay during a connection");
+            let fault =
+                Fault::new(key, "with ack_frequency, quinn's sender requests a constant ACK threshold and delay");
             return Err(fault.help("leave it out, or write ack_frequency = false"));
         }
         if self.ack_packets_most < self.ack_packets && self.ack_window_share > 0.0 {
@@ -327,11 +327,11 @@ impl Part for QuicConfig {
         }
         for (key, window) in [("stream_window", self.stream_window), ("send_window", self.send_window)] {
             if window.get() == 0 {
-                return Err(Fault::new(key, "a window of nothing lets nothing be sent"));
+                return Err(Fault::new(key, "this must be at least 1 B"));
             }
         }
         if self.connection_window == Some(Bytes::ZERO) {
-            return Err(Fault::new("connection_window", "a window of nothing lets nothing be sent"));
+            return Err(Fault::new("connection_window", "this must be at least 1 B"));
         }
         if self.server_flight.get() > 100_000 {
             return Err(Fault::new("server_flight", "this must be at most 100 kB"));
@@ -380,7 +380,7 @@ impl TransportSettings for QuicConfig {
             let fault = match cc {
                 "bbr" => Fault::new(
                     "cc",
-                    "quinn's BBR draws from a generator that cannot be seeded, and its sending is not paced by its own rate",
+                    "quinn's BBR uses a random generator that cannot be seeded, and quinn does not pace packets at BBR's rate",
                 ),
                 _ => Fault::new("cc", format!("quinn has no congestion control \"{cc}\"")),
             };
@@ -415,11 +415,11 @@ impl TransportSettings for QuicConfig {
 fn refused(cc: &str) -> Option<&'static str> {
     match cc {
         "dctcp" | "prague" | "prague-fallback" | "prague-fallback-5.15" => {
-            Some("quinn reports to a control that packets were marked, without their number")
+            Some("quinn reports that packets were marked, but not the number of marked packets")
         }
         // BBR needs a stack that paces packets at the control's rate, as only noq-proto does.
         "bbr" | "bbr3" if cfg!(feature = "noq") => None,
-        "bbr" | "bbr3" => Some("quinn paces by the window and the round-trip time, without a rate of the control"),
+        "bbr" | "bbr3" => Some("quinn paces packets by the window and the round-trip time, not at the control's rate"),
         "ledbat" => Some("it measures one-way delays, which QUIC's acknowledgements do not carry"),
         _ => None,
     }

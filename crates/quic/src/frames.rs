@@ -22,7 +22,8 @@ pub const CID_LEN: usize = 8;
 /// Length of the AEAD tag at the end of each packet, in bytes.
 pub const TAG_LEN: usize = 16;
 
-/// Removes a variable-length integer (RFC 9000, section 16) from the front of `octets`. `None` if bytes are missing.
+/// Removes a variable-length integer (RFC 9000, section 16) from the front of `octets`. Returns `None` if bytes are
+/// missing.
 fn varint(octets: &mut &[u8]) -> Option<u64> {
     let first = *octets.first()?;
     let len = 1usize << (first >> 6);
@@ -55,7 +56,7 @@ pub enum PacketKind {
 }
 
 impl PacketKind {
-    /// Name of the type in qlog (draft-ietf-quic-qlog-quic-events, PacketType).
+    /// Returns the name of the type in qlog (draft-ietf-quic-qlog-quic-events, PacketType).
     pub fn name(self) -> &'static str {
         match self {
             PacketKind::Initial => "initial",
@@ -84,7 +85,7 @@ pub struct PacketView<'a> {
 }
 
 impl PacketView<'_> {
-    /// The full packet number, given the largest one received before (RFC 9000, appendix A.3).
+    /// Returns the full packet number, given the largest packet number received before (RFC 9000, appendix A.3).
     pub fn number(&self, largest: Option<u64>) -> u64 {
         let expected = largest.map_or(0, |largest| largest + 1);
         // RFC 9000, appendix A.3: of all numbers with these low bytes, the one closest to the expected number.
@@ -99,13 +100,13 @@ impl PacketView<'_> {
         }
     }
 
-    /// The frames of the packet.
+    /// Returns the frames of the packet.
     pub fn frames(&self) -> Frames<'_> {
         Frames { octets: self.payload }
     }
 }
 
-/// The packets of a datagram, in order.
+/// Returns the packets of a datagram, in order.
 pub fn packets(datagram: &[u8]) -> Packets<'_> {
     Packets { octets: datagram }
 }
@@ -450,7 +451,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
     })
 }
 
-/// Length of a variable-length integer in bytes.
+/// Returns the length of a variable-length integer in bytes.
 pub fn varint_len(value: u64) -> usize {
     match value {
         0..=0x3f => 1,

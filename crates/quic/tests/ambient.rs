@@ -43,7 +43,7 @@ mod replaced {
     }
 }
 
-/// The number of calls for the time and for random bytes during `work`.
+/// Returns the number of calls for the time and for random bytes during `work`.
 fn calls(work: impl FnOnce()) -> (u32, u32) {
     // Draw the keys of this thread's hash maps first, so that this call is not counted.
     std::hint::black_box(RandomState::new());

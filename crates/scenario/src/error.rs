@@ -131,12 +131,12 @@ impl<'a> Report<'a> {
         Report { file, text, overrides, lines, found: Vec::new() }
     }
 
-    /// The folder that contains the scenario file. Empty for the current folder.
+    /// Returns the folder that contains the scenario file, with its trailing separator; empty for the current folder.
     pub(crate) fn folder(&self) -> &'a str {
         self.file.rfind(['/', '\\']).map_or("", |end| &self.file[..=end])
     }
 
-    /// Adds an error, unless the same one was added before: settings are read once for each flow that uses them.
+    /// Adds an error. An error with the same position and message as an earlier error is ignored.
     pub(crate) fn problem(&mut self, place: Place, key: &str, message: impl Into<String>, help: Option<String>) {
         let message = message.into();
         // A file with this many errors is probably not a scenario file.
@@ -166,7 +166,7 @@ impl<'a> Report<'a> {
         self.found.push((place, problem));
     }
 
-    /// True if the report stores no further errors.
+    /// Returns true if the report stores no further errors.
     pub(crate) fn is_full(&self) -> bool {
         self.found.len() >= KEPT
     }
@@ -182,7 +182,7 @@ impl<'a> Report<'a> {
         if problems.is_empty() { None } else { Some(Errors { problems }) }
     }
 
-    /// Returns file name, line number, text of the line, and byte offset of the line's start.
+    /// Returns the file name, the line number, the text of the line, and the byte offset of the line's start.
     fn line_of(&self, place: Place) -> (String, usize, &str, usize) {
         if let Some(text) = place.source.checked_sub(1).and_then(|index| self.overrides.get(index)) {
             return (OVERRIDE.to_owned(), 1, text, 0);
@@ -216,7 +216,7 @@ pub(crate) fn quote(text: &str) -> String {
     out
 }
 
-/// Returns the known name that is most similar to `word`, if it is similar enough.
+/// Returns the known name that is most similar to `word`; `None` if no name is similar enough.
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     // No key is longer than 64 characters, and the comparison takes time proportional to the length.
     if word.len() > 64 {
@@ -225,7 +225,7 @@ pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) 
     // Treat `Start-Jitter` and `start_jitter` as the same word.
     let spelling = |text: &str| text.to_lowercase().replace('-', "_");
     let word = spelling(word);
-    // Jaro-Winkler similarity favours a common prefix. Most misspelled keys have the first letters right.
+    // Jaro-Winkler similarity favours a common prefix. The first letters of most misspelled keys are correct.
     let scored = known.into_iter().map(|name| (likeness(&word, &spelling(name)), name));
     let best = scored.max_by(|one, other| one.0.total_cmp(&other.0))?;
     // Below 0.8 the suggestion would often be wrong.
@@ -239,7 +239,7 @@ fn likeness(word: &str, name: &str) -> f64 {
     if slip { common.max(0.85 + common / 10.0) } else { common }
 }
 
-/// Returns "did you mean `x`?", or the list of known names if none is similar.
+/// Returns "did you mean `x`?", or the list of known names if no known name is similar.
 pub(crate) fn did_you_mean<'k>(word: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> String {
     match nearest(word, known.clone()) {
         Some(name) => format!("did you mean `{name}`?"),
@@ -281,13 +281,13 @@ fn excerpt(line: &str, first: usize, length: usize) -> (String, (usize, usize)) 
     (shown, (first_shown, length.clamp(1, room)))
 }
 
-/// True for characters that move the cursor or reverse the direction of text on a terminal.
+/// Returns true if the character moves the cursor or reverses the direction of text on a terminal.
 fn is_hazardous(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// The largest character boundary at or before `at`.
+/// Returns the largest character boundary that is at most `at`.
 fn floor_boundary(text: &str, mut at: usize) -> usize {
     at = at.min(text.len());
     while !text.is_char_boundary(at) {

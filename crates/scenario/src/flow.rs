@@ -54,14 +54,14 @@ impl Part for FlowPart {
             "With [link], down is from server to client. With a dumbbell, down is from left to right, and each flow uses the next \
              pair of hosts. Use either this, or `from` and `to`.",
         ),
-        key("start", |flow| &mut flow.start, "When the flow starts."),
-        key("start_jitter", |flow| &mut flow.start_jitter, "A random time from 0 to this value is added to the start."),
+        key("start", |flow| &mut flow.start, "Start time of the flow."),
+        key("start_jitter", |flow| &mut flow.start_jitter, "A random time from 0 to this value is added to the start time."),
         key(
             "start_spacing",
             |flow| &mut flow.start_spacing,
-            "With `count`: time between the starts of two copies.",
+            "With `count`: time between the starts of two successive copies.",
         ),
-        key("stop", |flow| &mut flow.stop, "When the application stops. Default: the end of the run."),
+        key("stop", |flow| &mut flow.stop, "Time at which the application stops. Default: the end of the run."),
         key("count", |flow| &mut flow.count, "Number of flows with these settings."),
         key(
             "app",
@@ -83,7 +83,7 @@ impl Part for FlowPart {
 }
 
 impl FlowPart {
-    /// Returns when the last copy of the flow starts, without jitter.
+    /// Returns the time at which the last copy of the flow starts, without jitter.
     pub fn last_start(&self) -> Duration {
         self.start + self.start_spacing * u64::from(self.count).saturating_sub(1)
     }

@@ -1,7 +1,8 @@
 //! The network: hosts, routers and links, and the path of a packet between two hosts.
 //!
-//! Routing is static and depends only on the destination: the path with the fewest links, and among equals the link
-//! that is listed first. Hosts do not forward packets. Left out: link weights, and route changes during a run.
+//! Routing is static and depends only on the destination. A packet takes the path with the fewest links. If several
+//! links start such a path, the packet takes the link that is listed first. Hosts do not forward packets. Left out:
+//! link weights, and route changes during a run.
 
 use lopsided_core::Dir;
 use lopsided_link::{LinkConfig, MediumConfig};
@@ -46,7 +47,7 @@ pub struct Graph {
     pub media: Vec<MediumSpec>,
 }
 
-/// A medium that several stations share. A node is a station of the medium if a link connects the two.
+/// A medium that several stations share. A node is a station of the medium if a link connects the node to the medium.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumSpec {
     /// Index of the medium in [`Graph::routers`].
@@ -55,7 +56,8 @@ pub struct MediumSpec {
     pub medium: MediumConfig,
 }
 
-/// A link between two nodes, with separate settings for each direction. Equal links may share their settings.
+/// A link between two nodes, with separate settings for each direction. Links with equal settings may share one copy of
+/// them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     /// The link's name.
@@ -100,7 +102,7 @@ pub enum NodeRef {
 }
 
 impl NodeRef {
-    /// Index in [`Graph::hosts`]; `None` for a router.
+    /// Returns the index in [`Graph::hosts`]; `None` for a router.
     pub fn host(self) -> Option<usize> {
         match self {
             NodeRef::Host(index) => Some(index),
@@ -125,7 +127,7 @@ impl Hop {
 }
 
 impl Graph {
-    /// The name of a node.
+    /// Returns the name of a node.
     pub fn name(&self, node: NodeRef) -> &str {
         match node {
             NodeRef::Host(index) => &self.hosts[index],
@@ -133,7 +135,7 @@ impl Graph {
         }
     }
 
-    /// Prepares the graph for path searches. Keep the result if you need several paths.
+    /// Prepares the graph for path searches. Reuse the result if you need several paths.
     pub fn routes(&self) -> Routes<'_> {
         Routes::new(self)
     }
@@ -207,7 +209,7 @@ impl<'a> Routes<'a> {
         Some((closer.0, NodeRef::Router(closer.1)))
     }
 
-    /// Returns the number of links from each router to the host; `None` without a path.
+    /// Returns the number of links from each router to the host; `None` for a router without a path to the host.
     fn distances_to(&self, host: usize) -> Vec<Option<u32>> {
         let mut distance = vec![None; self.graph.routers.len()];
         // A breadth-first search backwards from the host assigns each router its shortest distance.

@@ -29,12 +29,8 @@ impl Part for Head {
             .typed(Name)
             .default_text("the file's name without .toml"),
         key("title", |head| &mut head.title, "A title in one line."),
-        key(
-            "duration",
-            |head: &mut Self| &mut head.duration,
-            "How long the run lasts, such as \"240 s\" or \"4 min\".",
-        )
-        .required("\"60 s\""),
+        key("duration", |head: &mut Self| &mut head.duration, "Duration of the run, such as \"240 s\" or \"4 min\".")
+            .required("\"60 s\""),
         key("seed", |head| &mut head.seed, "Seed of all random numbers. Repetition k (from 0) runs with seed + k."),
     ];
 

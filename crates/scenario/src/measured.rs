@@ -65,14 +65,14 @@ impl Part for RecordSpec {
 /// Settings of the fairness metrics. They do not change the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairnessSpec {
-    /// Time after the start of the last flow that is left out of the averages. `None`: the first 33 % of the time in
-    /// which all flows are active.
+    /// Time after the start of the last flow that is excluded from the averages. `None` for the first 33 % of the time
+    /// in which all flows are active.
     pub warmup: Option<Duration>,
     /// Maximum deviation of a converged flow from the fair share, as a fraction of that share.
     pub within: f64,
-    /// Time for which a flow must stay within that deviation to count as converged.
+    /// Time for which a flow must stay within the deviation `within` to count as converged.
     pub hold: Duration,
-    /// True to run each group of flows alone as well. The harm metric compares against these runs.
+    /// True if each group of flows also runs alone. The harm metric compares the results with these runs.
     pub harm: bool,
 }
 
@@ -100,12 +100,12 @@ impl Part for FairnessSpec {
         key(
             "hold",
             |fairness| &mut fairness.hold,
-            "Time for which a flow must stay within this range to count as converged.",
+            "Time for which a flow must stay within the deviation `within` to count as converged.",
         ),
         key(
             "harm",
             |fairness| &mut fairness.harm,
-            "Also run each group of flows without the other groups; this run is the reference for harm.",
+            "Also run each group of flows without the other groups. The harm metric compares the results with these runs.",
         ),
     ];
 }

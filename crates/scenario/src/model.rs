@@ -1,6 +1,6 @@
 //! A resolved scenario: plain data with every default filled in, and a type for every quantity.
 //!
-//! The only exception is [`StackConfig`], which has only the TCP settings that the scenario sets.
+//! The only exception is [`StackConfig`]: it contains only the TCP settings that the scenario sets.
 
 use crate::graph::Graph;
 use crate::measured::{FairnessSpec, RecordSpec};
@@ -37,13 +37,13 @@ use std::collections::BTreeMap;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// A short name. By default the file's name without folder and extension.
+    /// A short name. The default is the file's name without folder and extension.
     pub name: String,
     /// A title for display; `None` if the scenario has no title.
     pub title: Option<String>,
     /// Duration of the run in virtual time.
     pub duration: Duration,
-    /// The seed of the first repetition; repetition `k` (from 0) runs with `seed + k`.
+    /// The seed of the first repetition. Repetition `k` (from 0) runs with `seed + k`.
     pub seed: u64,
     /// The network.
     pub graph: Graph,
@@ -74,7 +74,7 @@ impl Part for InterfaceSpec {
     const TEXT: &'static str = "The network interface of a host, like netem on Linux: packets of the host wait here before they reach the link. If the interface is full, it rejects the packet and notifies TCP, which reduces its window; the packet is not lost.";
     const SHORTHAND: Option<&'static str> = Some("delay");
     const KEYS: &'static [Key<InterfaceSpec>] = &[
-        key("delay", |interface| &mut interface.delay, "How long each packet waits, such as \"100 ms\"."),
+        key("delay", |interface| &mut interface.delay, "Delay of each packet in the interface, such as \"100 ms\"."),
         key(
             "limit",
             |interface: &mut Self| &mut interface.limit,
@@ -105,12 +105,12 @@ pub struct FlowSpec {
     pub to: usize,
     /// The direction in which the path crosses each link; `None` if the path crosses links in both directions.
     pub direction: Option<Dir>,
-    /// Start without jitter. A flow that would start at the end of the run or later does not start.
+    /// Start time without jitter. A flow whose start time is at or after the end of the run does not start.
     pub start: Time,
     /// Upper bound of the random delay that is added to `start`. The delay comes from the random stream
     /// `flow/NAME/start`.
     pub start_jitter: Duration,
-    /// When the application stops; never later than the end of the run.
+    /// Time at which the application stops; at most the end of the run.
     pub stop: Time,
     /// The application.
     pub app: AppConfig,

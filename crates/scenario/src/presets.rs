@@ -153,7 +153,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "geo-100-5",
-        title: "A geostationary satellite: a round trip takes half a second, and a grant of bandwidth takes as long again",
+        title: "A geostationary satellite: the round trip takes 560 ms, and a grant of bandwidth arrives 560 ms after its request",
         source: "ETSI EN 301 545-2 (DVB-RCS2, capacity on request); RFC 2488 (delay); the superframe of 45 ms is our choice",
         link: r#"
             rtt = "560 ms"

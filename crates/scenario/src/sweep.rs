@@ -86,7 +86,8 @@ impl Default for Axes {
 }
 
 impl Axes {
-    /// Reads the `[sweep]` of a scenario file. A file without it has one point. Only errors of the sweep are reported.
+    /// Reads the `[sweep]` of a scenario file. A file without `[sweep]` has one point. Only errors of the sweep are
+    /// reported.
     ///
     /// # Errors
     /// Returns an error if the file is not valid TOML, or if `[sweep]` is invalid.
@@ -98,7 +99,7 @@ impl Axes {
         report.finish().map_or(Ok(axes), Err)
     }
 
-    /// Adds an axis, or replaces the one of this name, so that the command line overrides the file.
+    /// Adds an axis, or replaces the axis with the same name, so that the command line overrides the file.
     pub fn set(&mut self, axis: Axis) {
         match self.axes.iter_mut().find(|other| other.name == axis.name) {
             // The replaced axis keeps its position.

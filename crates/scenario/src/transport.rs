@@ -90,8 +90,8 @@ fn entry<T: TransportSettings>() -> Kind<Methods> {
     Kind::of::<T>(methods_of::<T>)
 }
 
-/// Registers a transport for all scenarios of this process, under the name of its [`Part`]. Replaces an earlier
-/// registered transport of the same name.
+/// Registers a transport for all scenarios of this process, under the name of its [`Part`]. A transport that was
+/// registered earlier under the same name is replaced.
 ///
 /// # Errors
 /// Returns [`NameTaken`] if a built-in transport already has this name.
@@ -136,12 +136,13 @@ impl TransportConfig {
     /// Builds one end of a flow; `None` for the host's own TCP.
     ///
     /// # Errors
-    /// Returns an error if this build does not contain the transport, or if the settings do not fit.
+    /// Returns an error if this build does not contain the transport, or if no endpoint can be built with these
+    /// settings.
     pub fn build(&self, end: &TransportEnd) -> Result<Option<Box<dyn Transport>>, String> {
         self.choice().build(end)
     }
 
-    /// Returns which end of a one-way transfer opens the connection.
+    /// Returns the end that opens the connection of a one-way transfer.
     pub fn opening(&self) -> Opening {
         self.choice().opening()
     }
@@ -154,7 +155,7 @@ impl TransportConfig {
         self.choice().check_flow(app, cc)
     }
 
-    /// Returns the keys of a stack that this transport reads; `None` if it reads all of them.
+    /// Returns the keys of `stack` that this transport reads; `None` if the transport reads all keys.
     pub fn stack_keys(&self) -> Option<&'static [&'static str]> {
         self.choice().stack_keys()
     }

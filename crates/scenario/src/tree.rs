@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 impl Value {
-    /// Returns the type of the value with its article ("a table"), for messages.
+    /// Returns the name of the value's type with its article, such as "a table", for error messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Value::Text(_) => "a string",
@@ -85,7 +85,7 @@ impl Table {
         self.entries.retain(|entry| keep(&entry.key));
     }
 
-    /// Sets a key. If the key exists, it keeps its position in the order.
+    /// Sets a key. An existing key keeps its position in the table.
     pub(crate) fn set(&mut self, key: &str, key_place: Place, node: Node) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => *entry = Entry { key: key.to_owned(), key_place, node },

@@ -62,7 +62,7 @@ pub(crate) fn number(node: &Node) -> Read<f64> {
     }
 }
 
-/// True if the value is the key's word for "none". `false` is accepted for "off".
+/// Returns true if the value is `word`, the key's word for "none". The value `false` also matches the word "off".
 pub(crate) fn is_word(node: &Node, word: &str) -> bool {
     match &node.value {
         Value::Text(text) => text.trim() == word,
@@ -71,7 +71,7 @@ pub(crate) fn is_word(node: &Node, word: &str) -> bool {
     }
 }
 
-/// Reads one of these words. If "on" or "off" is among them, `true` or `false` is accepted for it.
+/// Reads one of these words. `true` stands for "on" and `false` for "off" if that word is in the list.
 pub(crate) fn word(node: &Node, what: &str, words: &[&'static str]) -> Read<&'static str> {
     let switch = match &node.value {
         Value::Bool(true) => words.iter().find(|word| **word == "on"),
@@ -85,7 +85,7 @@ pub(crate) fn word(node: &Node, what: &str, words: &[&'static str]) -> Read<&'st
 pub(crate) fn count(node: &Node) -> Read<u64> {
     let text = match &node.value {
         Value::Number(text) => text,
-        // A user's own queue discipline may declare its limit as a plain integer. Accept "50 packets" for it.
+        // A user's own queue discipline may declare its limit as a plain integer. Accept "50 packets" for such a limit.
         Value::Text(text) if text.trim().strip_suffix(" packets").is_some_and(|count| count.parse::<u64>().is_ok()) => {
             text.trim().trim_end_matches(" packets")
         }
@@ -145,7 +145,7 @@ pub(crate) fn text(node: &Node) -> Read<String> {
     }
 }
 
-/// Reads a name of letters, digits, `-`, `_` and dots, which copies made by `count` contain (`flow.1`).
+/// Reads a name of letters, digits, `-`, `_` and dots. The names of copies made by `count` contain a dot (`flow.1`).
 pub(crate) fn name(node: &Node) -> Read<String> {
     const LONGEST: usize = 64;
     let text = text(node)?;
@@ -165,7 +165,7 @@ pub(crate) fn name(node: &Node) -> Read<String> {
     Ok(text)
 }
 
-/// Reads one of the known names. `what` describes the kind of name in the message.
+/// Reads one of the known names. `what` is the word for this kind of name in the error message.
 pub(crate) fn choice<'k>(node: &Node, what: &str, known: &[&'k str]) -> Read<&'k str> {
     let word = text(node)?;
     match known.iter().find(|name| **name == word) {

@@ -55,7 +55,7 @@ impl Field {
         Field::Missing,
     ];
 
-    /// The field's name in results and in users' settings.
+    /// Returns the field's name in results and in users' settings.
     pub fn name(self) -> &'static str {
         match self {
             Field::Seq => "seq",
@@ -73,7 +73,7 @@ impl Field {
         }
     }
 
-    /// Returns the field of this name; `None` if there is none.
+    /// Returns the field with this name; `None` if no field has this name.
     pub fn of_name(name: &str) -> Option<Field> {
         Field::ALL.into_iter().find(|field| field.name() == name)
     }
@@ -129,7 +129,7 @@ impl Fields {
         self.0 == 0
     }
 
-    /// The fields of the set, in the order of [`Field::ALL`].
+    /// Returns the fields of the set, in the order of [`Field::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Field> {
         Field::ALL.into_iter().filter(move |field| self.has(*field))
     }
@@ -148,18 +148,18 @@ impl fmt::Debug for Fields {
     }
 }
 
-/// Which differences between packets count.
+/// Rules that determine which differences between packets count.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Largest difference between the times of two corresponding packets, since the SYN, that does not count, in
-    /// nanoseconds.
+    /// The times of two corresponding packets, counted from the SYN, may differ by this much without counting as
+    /// different, in nanoseconds.
     pub tolerance: u64,
     /// The fields that are compared.
     pub compared: Fields,
 }
 
 impl Rules {
-    /// The compared fields in which two packets differ.
+    /// Returns the compared fields in which two packets differ.
     pub fn differences(&self, one: &Segment, other: &Segment) -> Fields {
         let control = |segment: &Segment| [Flags::SYN, Flags::FIN, Flags::RST].map(|flag| segment.flags.has(flag));
         let marks =
@@ -219,13 +219,13 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Time of the earlier of the two packets, in nanoseconds since its connection's SYN.
+    /// Returns the time of the earlier of the two packets, in nanoseconds since its connection's SYN.
     pub fn at(&self) -> u64 {
         let times = [self.one, self.other].into_iter().flatten().map(|segment| segment.at);
         times.min().unwrap_or(u64::MAX)
     }
 
-    /// The end that sent the two packets.
+    /// Returns the end that sent the two packets.
     pub fn from(&self) -> Option<End> {
         self.one.or(self.other).map(|segment| segment.from)
     }
@@ -287,7 +287,8 @@ pub struct Alignment<'a> {
     one: &'a Conversation,
 }
 
-/// Times at which the two captures end, in nanoseconds since the SYN. Packets after the end are not missing.
+/// Times at which the two captures end, in nanoseconds since the SYN. A packet does not count as missing from a capture
+/// that ended before the packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Lasted {
     /// End time of the first capture.
@@ -303,24 +304,25 @@ impl<'a> Alignment<'a> {
         Alignment { common, one }
     }
 
-    /// The first difference in any of the compared fields; `None` if there is none.
+    /// Returns the first difference in any of the compared fields; `None` if the captures do not differ.
     pub fn first(&self) -> Option<Divergence> {
         self.earliest(|pair| !pair.differ.is_empty())
     }
 
-    /// The first pair of different packets: data, acknowledgement or control flags differ, or a packet is missing.
+    /// Returns the first pair of different packets: data, acknowledgement or control flags differ, or a packet is
+    /// missing.
     pub fn parted(&self) -> Option<Divergence> {
         self.earliest(|pair| !pair.differ.and(Fields::IDENTITY).is_empty())
     }
 
-    /// The first difference in one field, no later than the first pair of different packets.
+    /// Returns the first difference in one field, if it is no later than the first pair of different packets.
     pub fn first_in(&self, field: Field) -> Option<Divergence> {
         // A later difference may be a consequence of the different packet.
         let until = self.parted().map_or(u64::MAX, |parted| parted.at);
         self.earliest(|pair| pair.differ.has(field)).filter(|found| found.at <= until)
     }
 
-    /// The pairs of both directions by time, up to the first different pair in each direction.
+    /// Returns the pairs of both directions by time, up to the first different pair in each direction.
     pub fn pairs(&self) -> Vec<Pair<'a>> {
         let mut pairs: Vec<Pair<'a>> = self.common.iter().flatten().copied().collect();
         pairs.sort_by_key(|pair| (pair.at(), pair.from(), pair.number));

@@ -1,7 +1,7 @@
 //! An observer that writes the packets at chosen points of a simulated network to a pcapng file.
 //!
-//! Capture one host, or both directions of one link. With both ends of a path every packet appears twice, which trace
-//! tools count as a retransmission.
+//! Capture one host, or both directions of one link. If you capture at both ends of a path, the file contains every
+//! packet twice. Trace tools count the second copy as a retransmission.
 
 use crate::pcapng::{self, Direction, PacketBlock};
 use lopsided_core::{BitRate, Duration, Event, EventMask, NodeId, Observer, Packet, Time, wire};
@@ -58,7 +58,8 @@ impl Tap {
     }
 }
 
-/// Writes a capture during a run. Clones share the file: pass one to the run and call [`Capture::finish`] on another.
+/// Writes a capture during a run. Clones share the file: pass one clone to the run and call [`Capture::finish`] on
+/// another clone.
 ///
 /// # Examples
 ///
@@ -80,7 +81,7 @@ pub struct Capture {
 struct Shared {
     out: Box<dyn Write + Send>,
     taps: Vec<Tap>,
-    /// Packets that are not written yet, by time, then in the order of their reports.
+    /// Packets that are not written yet, sorted by time. Packets with equal times keep the order of their reports.
     pending: VecDeque<Record>,
     /// Longest delay of a report: a tap may report an event this long after other taps have reported later events.
     lateness: Duration,
@@ -122,7 +123,7 @@ impl Capture {
     /// Writes the remaining packets, and returns the number of packets in the file.
     ///
     /// # Errors
-    /// The first error that occurred while writing.
+    /// Returns the first error that occurred while writing.
     pub fn finish(&self) -> io::Result<u64> {
         let mut shared = self.lock();
         shared.write_before(Time::MAX);
@@ -192,7 +193,7 @@ impl Shared {
         self.write_before(self.newest - self.lateness);
     }
 
-    /// Writes the records with times before `until`. No further packet can be reported for that time.
+    /// Writes the records with times before `until`. Later reports must not contain earlier times.
     fn write_before(&mut self, until: Time) {
         while self.pending.front().is_some_and(|record| record.at < until) {
             let Some(record) = self.pending.pop_front() else { break };

@@ -46,8 +46,8 @@ pub struct Segment {
     pub window: u16,
     /// Start and end of each SACK block, in the order of the option.
     pub sack: Vec<(u64, u64)>,
-    /// The timestamps option: the sender's clock and the echoed clock, each since that end's first packet. The echo is
-    /// `None` if it is 0.
+    /// The timestamps option: the sender's timestamp and the echoed timestamp. Each counts from the first timestamp of
+    /// its end. The echo is `None` if the field is 0.
     pub timestamps: Option<(u32, Option<u32>)>,
     /// The MSS option of a SYN, in bytes.
     pub mss: Option<u16>,
@@ -58,14 +58,14 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Sequence number after the packet. SYN and FIN occupy one number each.
+    /// Returns the sequence number after the packet. SYN and FIN occupy one number each.
     pub fn end(&self) -> u64 {
         let control = u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN));
         self.seq + u64::from(self.len) + control
     }
 }
 
-/// How far one end has progressed: its highest sequence numbers so far.
+/// The progress of one end: its highest sequence numbers so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Sequence number after the highest byte sent.
@@ -115,14 +115,14 @@ impl Origin {
 }
 
 impl Conversation {
-    /// Index in `segments` of the n-th packet of an end, counted from 0; `segments.len()` if the end sent fewer
-    /// packets.
+    /// Returns the index in `segments` of the n-th packet of an end, counted from 0. Returns `segments.len()` if the
+    /// end sent fewer packets.
     pub fn place_of(&self, from: End, number: usize) -> usize {
         let of_it = self.segments.iter().enumerate().filter(|(_, segment)| segment.from == from);
         of_it.map(|(place, _)| place).nth(number).unwrap_or(self.segments.len())
     }
 
-    /// Returns the state of `end` after the first `place` packets, as seen at the point of capture.
+    /// Returns the progress of `end` after the first `place` packets, as seen at the point of capture.
     pub fn standing(&self, end: End, place: usize) -> Standing {
         let mut standing = Standing::default();
         for segment in &self.segments[..place] {
@@ -171,7 +171,7 @@ impl Conversation {
         });
     }
 
-    /// True for a SYN that opens another connection between the same ports.
+    /// Returns true if the header is that of a SYN that opens another connection between the same ports.
     fn is_followed_by(&self, header: &TcpHeader) -> bool {
         opens(header) && self.ends[0].initial.is_some_and(|initial| initial != header.seq)
     }
@@ -213,7 +213,7 @@ impl Conversations {
             self.all[*number].take(at, packet, header, End::Opener);
         } else if let Some(number) = self.open.get(&key.reverse()) {
             self.all[*number].take(at, packet, header, End::Answerer);
-        // A connection without its SYN has no reference for its numbers and is ignored.
+        // The SYN of this connection is not in the capture, so its numbers have no reference. Ignore the connection.
         } else if opens(header) {
             self.open.insert(key, self.all.len());
             let mut begun = Conversation { key, begun: at, segments: Vec::new(), ends: <[Origin; 2]>::default() };
@@ -222,12 +222,12 @@ impl Conversations {
         }
     }
 
-    /// The connections, sorted by their first SYN.
+    /// Returns the connections, sorted by their first SYN.
     pub fn all(&self) -> &[Conversation] {
         &self.all
     }
 
-    /// Time of the newest packet of any protocol.
+    /// Returns the time of the newest packet of any protocol.
     pub fn last(&self) -> Time {
         self.last
     }

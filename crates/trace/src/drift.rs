@@ -1,7 +1,8 @@
 //! Measures how two captures of one connection drift apart: common packets, delay of the second capture, and progress
 //! of both ends.
 //!
-//! A packet matches one with the same data and acknowledgement; the n-th transmission matches the n-th.
+//! Two packets match if they have the same sender, sequence number, length, acknowledgement number and control flags.
+//! If a packet was sent several times, the n-th transmissions of both captures match.
 
 use crate::align::{Fields, Rules};
 use crate::conversation::{Conversation, End, Segment};
@@ -26,7 +27,7 @@ pub struct Stretch {
     pub in_time: usize,
     /// Number of matched packets that are equal in all compared fields.
     pub alike: usize,
-    /// Delay of the matched packets; `None` without a match.
+    /// Delay of the matched packets; `None` if no packet matches.
     pub later: Option<Later>,
 }
 
@@ -49,7 +50,8 @@ impl Later {
     }
 }
 
-/// Compares the captures in each of `parts` equal parts of the time from the SYN to `until` nanoseconds.
+/// Divides the time from the SYN to `until` nanoseconds into `parts` equal parts, and compares the captures in each
+/// part.
 pub fn drift(one: &Conversation, other: &Conversation, until: u64, parts: usize, rules: &Rules) -> Vec<Stretch> {
     let parts = parts.max(1);
     // Round up, so that the parts cover the whole duration.
@@ -77,7 +79,7 @@ pub fn drift(one: &Conversation, other: &Conversation, until: u64, parts: usize,
     stretches
 }
 
-/// Counts the packets of one capture in each part, and records how far its ends have progressed.
+/// Counts the packets of one capture in each part, and records the progress of both ends.
 fn advance(stretches: &mut [Stretch], capture: usize, segments: &[Segment]) {
     let mut position = [0; 2];
     let mut next = segments.iter().peekable();

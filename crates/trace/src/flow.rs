@@ -1,11 +1,11 @@
 //! Statistics of the TCP flows in a capture, as seen at the point of capture: retransmissions, RTT, outstanding data
 //! and goodput.
 //!
-//! RTTs are meaningful if the capture was taken at the sender. Each ACK of new data gives one sample, from the newest
-//! segment that it acknowledges (Karn's algorithm).
+//! RTTs are meaningful if the capture was taken at the sender. Each ACK of new data produces one sample, measured from
+//! the newest segment that the ACK covers (Karn's algorithm).
 //!
-//! The results equal those of tcptrace 6.6.7, except that SYN and FIN give no RTT samples, and that the mean of
-//! outstanding data is over time instead of packets.
+//! The results equal those of tcptrace 6.6.7, with two exceptions. SYN and FIN produce no RTT samples, and the mean of
+//! outstanding data is an average over time instead of over packets.
 //!
 //! Left out: selective acknowledgements, and segments that were lost before the point of capture.
 
@@ -81,7 +81,7 @@ pub struct OutstandingSummary {
 }
 
 impl FlowSummary {
-    /// Acknowledged bytes divided by the active time, in bit/s; 0 if the active time is 0.
+    /// Returns the acknowledged bytes divided by the active time, in bit/s; 0 if the active time is 0.
     pub fn goodput_bps(&self) -> f64 {
         if self.active.is_zero() { 0.0 } else { self.acked_bytes as f64 * 8.0 / self.active.as_secs_f64() }
     }
@@ -109,12 +109,12 @@ impl RttSummary {
         self.sum_of_squares_ms2 += rtt.as_millis_f64() * rtt.as_millis_f64();
     }
 
-    /// Mean RTT in milliseconds; 0 without samples.
+    /// Returns the mean RTT in milliseconds; 0 without samples.
     pub fn mean_ms(&self) -> f64 {
         if self.samples == 0 { 0.0 } else { self.sum_ms / self.samples as f64 }
     }
 
-    /// Standard deviation of the RTT in milliseconds; 0 without samples.
+    /// Returns the standard deviation of the RTT in milliseconds; 0 without samples.
     pub fn std_ms(&self) -> f64 {
         if self.samples == 0 {
             return 0.0;
@@ -249,7 +249,7 @@ impl Flow {
         }
     }
 
-    /// Mean receive window that this end advertises, in bytes.
+    /// Returns the mean receive window that this end advertises, in bytes.
     fn window_mean_bytes(&self, other: Option<&Flow>) -> f64 {
         let shift = match (self.scale, other.and_then(|other| other.scale)) {
             // RFC 7323, section 2.2: windows are scaled only if both SYNs have the option; section 2.3 limits the shift

@@ -27,7 +27,8 @@ use std::collections::BTreeMap;
 
 /// An ACK counts as delayed after this time in nanoseconds. Linux's shortest ACK delay is 40 ms.
 const AT_ONCE: u64 = 5_000_000;
-/// A packet counts as a response within this time of another packet's arrival, in nanoseconds.
+/// A packet counts as a response to another packet if it is sent at most this time after that packet arrived, in
+/// nanoseconds.
 const AN_ANSWER: u64 = 100_000;
 /// A pause shorter than this fraction of the RTT is a gap between segments; a timer would have waited longer.
 const TIMER_SHARE: f64 = 0.9;
@@ -87,7 +88,7 @@ struct Sender {
     rtt: Option<u64>,
     /// True if a tail loss probe was sent since the last ACK of new data.
     probed: bool,
-    /// Timestamp of the first retransmission in the current recovery or loss; `None` before it.
+    /// Timestamp of the first retransmission in the current recovery or loss; `None` before the first retransmission.
     first_repair: Option<u32>,
 }
 
@@ -127,7 +128,7 @@ impl Sender {
 
     fn sends_again(&mut self, segment: &Segment) {
         let silence = segment.at - self.quiet_since;
-        // Without an RTT sample a timer cannot be recognized, so the retransmission then counts as fast recovery.
+        // Without an RTT sample a timer cannot be recognized. The retransmission then counts as fast recovery.
         let by_timer = self.rtt.is_some_and(|rtt| silence as f64 >= TIMER_SHARE * rtt as f64);
         // RFC 8985, section 7.3: a tail loss probe retransmits the last segment, once per flight.
         let probe = by_timer && segment.end() >= self.next && !self.probed && self.state < CaState::Recovery;
@@ -197,7 +198,7 @@ impl Sender {
         echo.zip(self.first_repair).is_some_and(|(echo, repair)| (echo.wrapping_sub(repair) as i32) < 0)
     }
 
-    /// Enters disorder or recovery again if a gap remains: recovery if its segment was already retransmitted.
+    /// If a gap remains, enters recovery if the missing segment was already retransmitted, and disorder otherwise.
     fn looks_for_gaps(&mut self, at: u64, ack: u64, sacked: u64) {
         if sacked <= ack {
             return;
@@ -214,7 +215,7 @@ impl Sender {
         }
     }
 
-    /// Takes an RTT sample from an ACK of new data, measured from the newest segment that it covers.
+    /// Takes an RTT sample from an ACK of new data, measured from the newest segment that the ACK covers.
     fn measures(&mut self, at: u64, ack: u64) {
         let still_out = self.in_flight.split_off(&(ack + 1));
         let covered = std::mem::replace(&mut self.in_flight, still_out);
@@ -341,7 +342,7 @@ impl Receiver {
         }
         // RFC 5681, section 4.2: a receiver should acknowledge at least every second full-sized segment.
         let is_enough = ack - self.acked > u64::from(self.largest);
-        // If another gap remains above, the ACK counts as a normal ACK for two segments.
+        // If another gap remains at higher sequence numbers, the ACK counts as a normal ACK for two segments.
         if arrived.kind == AckReason::GapFilled && is_enough && !self.held.is_empty() {
             return AckReason::Count;
         }

@@ -4,8 +4,8 @@ use crate::flow::{FlowSummary, FlowTable};
 use lopsided_core::{Event, EventMask, NodeId, Observer, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// An observer that computes flow statistics at hosts. Clones share the statistics: pass one to the run and read
-/// another.
+/// An observer that computes flow statistics at hosts. Clones share the statistics: pass one clone to the run and read
+/// the results from another clone.
 ///
 /// # Examples
 ///

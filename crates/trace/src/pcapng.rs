@@ -69,7 +69,7 @@ pub(crate) struct PacketBlock<'a> {
 pub(crate) fn write_packet(out: &mut dyn Write, packet: &PacketBlock<'_>) -> io::Result<()> {
     let mut body = Vec::with_capacity(packet.octets.len() + 64);
     let nanos = packet.at.as_nanos();
-    // The timestamp has two words, of which the high one comes first.
+    // The timestamp consists of two words of 32 bits, the high word first.
     for word in [packet.interface, (nanos >> 32) as u32, nanos as u32, packet.octets.len() as u32, packet.original_len]
     {
         body.extend_from_slice(&word.to_le_bytes());

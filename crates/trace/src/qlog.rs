@@ -16,7 +16,8 @@ const RECORD_SEPARATOR: char = '\u{1e}';
 /// RFC 9000, section 18.2: ACK delays are in units of 2^3 µs unless a transport parameter changes the unit.
 const ACK_DELAY_UNIT_MS: f64 = 0.008;
 
-/// Writes a qlog file during a run. Clones share the file: pass one to the run and call [`Qlog::finish`] on another.
+/// Writes a qlog file during a run. Clones share the file: pass one clone to the run and call [`Qlog::finish`] on
+/// another clone.
 ///
 /// # Examples
 ///
@@ -73,7 +74,7 @@ impl Qlog {
     /// Writes the buffered data.
     ///
     /// # Errors
-    /// The first error that occurred while writing.
+    /// Returns the first error that occurred while writing.
     pub fn finish(&self) -> io::Result<()> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         match shared.failed.take() {
@@ -155,7 +156,7 @@ impl Shared {
     }
 }
 
-/// qlog's name for a sender's limit; `None` if qlog has no name for it.
+/// Returns qlog's name for a sender's limit; `None` if qlog has no name for it.
 fn reason(limit: Limit) -> Option<&'static str> {
     match limit {
         Limit::Congestion => Some("congestion_control"),
@@ -168,7 +169,7 @@ fn reason(limit: Limit) -> Option<&'static str> {
     }
 }
 
-/// qlog's name for the state of a connection.
+/// Returns qlog's name for the state of a connection.
 fn state(name: &str) -> &str {
     match name {
         "syn-sent" | "syn-received" => "attempted",
@@ -177,7 +178,7 @@ fn state(name: &str) -> &str {
     }
 }
 
-/// Index of the packet number space (RFC 9000, section 12.3).
+/// Returns the index of the packet number space (RFC 9000, section 12.3).
 fn space(kind: PacketKind) -> usize {
     match kind {
         PacketKind::Initial | PacketKind::Retry | PacketKind::VersionNegotiation => 0,

@@ -1,7 +1,7 @@
 //! Reads the packets of captures in the formats pcap and pcapng, written by this crate or by other tools.
 //!
 //! Supported link types are raw IP, IPv4, and Ethernet with VLAN tags. Fragments and packets other than IP are counted
-//! and skipped. BIG TCP's packets exceed IP's length field, so their length comes from the record.
+//! and skipped. The length of a BIG TCP packet does not fit into IP's length field, so it is taken from the record.
 
 use lopsided_capture::{Frame, frames};
 use lopsided_core::{Packet, Time, wire};

@@ -1,7 +1,7 @@
 //! RTT samples of TCP data from a capture taken at the sender.
 //!
-//! Each ACK of new data gives one sample, from the newest segment that it acknowledges (Karn's algorithm, RFC 6298,
-//! section 3).
+//! Each ACK of new data produces one sample, measured from the newest segment that the ACK covers (Karn's algorithm,
+//! RFC 6298, section 3).
 
 use lopsided_capture::Flight;
 use lopsided_core::packet::Flags;

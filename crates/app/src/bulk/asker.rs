@@ -7,7 +7,8 @@ use lopsided_core::{Payload, Time};
 /// Size of a request in bytes, similar to a compressed HTTP request.
 const REQUEST: u32 = 100;
 
-/// Opens a connection, sends a request, and reads all data immediately. May repeat this after a pause.
+/// Opens a connection, sends a request, and reads all data immediately. Can repeat the transfer after a pause, on a new
+/// connection.
 #[derive(Debug)]
 pub struct Asker {
     transfer: Transfer,

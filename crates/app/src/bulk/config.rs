@@ -49,9 +49,9 @@ impl Part for BulkConfig {
         key(
             "wait",
             |bulk: &mut Self| &mut bulk.wait,
-            "Time from the start of the flow, when the connection is opened, to the first octet of data.",
+            "Time from the start of the flow, when the connection is opened, to the first byte of data.",
         ),
-        key("wait_jitter", |bulk| &mut bulk.wait_jitter, "A random time from 0 to this value is added to the wait."),
+        key("wait_jitter", |bulk| &mut bulk.wait_jitter, "A random time from 0 to this value is added to `wait`."),
     ];
 }
 
@@ -59,14 +59,18 @@ impl Part for TransferConfig {
     const NAME: &'static str = "transfer";
     const TEXT: &'static str = "One or more transfers of a fixed size, each on a new connection.";
     const KEYS: &'static [Key<TransferConfig>] = &[
-        key("size", |transfer: &mut Self| &mut transfer.size, "Octets of one transfer.").required("\"100 kB\""),
+        key("size", |transfer: &mut Self| &mut transfer.size, "Size of one transfer.").required("\"100 kB\""),
         key("repeat", |transfer: &mut Self| &mut transfer.repeat, "Number of transfers.").none_word("forever"),
-        key("pause", |transfer| &mut transfer.pause, "Time from the end of a transfer to the start of the next."),
+        key(
+            "pause",
+            |transfer| &mut transfer.pause,
+            "Time from the end of a transfer to the start of the next transfer.",
+        ),
     ];
 
     fn check(&self) -> Result<(), Fault> {
         if self.size == Bytes::ZERO {
-            return Err(Fault::new("size", "a transfer of nothing"));
+            return Err(Fault::new("size", "the size must be at least 1 B"));
         }
         if self.repeat == Some(0) {
             return Err(Fault::new("repeat", "this must be at least 1"));
@@ -86,7 +90,7 @@ impl Part for OnOffConfig {
     fn check(&self) -> Result<(), Fault> {
         for (key, time) in [("on", self.on), ("off", self.off)] {
             if time.is_zero() {
-                return Err(Fault::new(key, "this must be longer than nothing"));
+                return Err(Fault::new(key, "this must be longer than 0 s"));
             }
         }
         Ok(())

@@ -8,8 +8,8 @@ use lopsided_core::{Duration, Time};
 /// Time from the failure of a session to the next session.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The client of an FTP session for several files. If the session fails, it opens another one and transfers the
-/// incomplete file again.
+/// The client of an FTP session for several files. If the session fails, the client opens a new session and transfers
+/// the incomplete file again.
 #[derive(Debug)]
 pub struct FtpClient {
     config: FtpConfig,
@@ -50,7 +50,7 @@ impl FtpClient {
         self.next = self.control.is_none().then(|| io.now() + RETRY);
     }
 
-    /// Aborts the session after a failure, and opens another one after a pause.
+    /// Aborts the session after a failure, and opens a new session after a pause.
     fn begin_anew(&mut self, io: &mut dyn Sockets) {
         self.leave(io);
         self.next = Some(io.now() + RETRY);
@@ -63,7 +63,7 @@ impl FtpClient {
         self.next = None;
     }
 
-    /// Handles the server's replies: sends the command that follows each of them.
+    /// Handles the server's replies: sends the next command after each reply.
     fn converse(&mut self, io: &mut dyn Sockets) {
         loop {
             let Some(control) = &mut self.control else { return };
@@ -81,7 +81,8 @@ impl FtpClient {
                     let file = Outgoing { socket, left: self.config.size.get() };
                     self.data = Some(Data { file, wanted: false, read: 0, moved: false, confirmed: false });
                 }
-                // STOR was accepted. For RETR there is nothing to do, because the data arrives on the data connection.
+                // STOR was accepted. After RETR the client sends nothing, because the data arrives on the data
+                // connection.
                 "150" if self.config.store => {
                     io.report(Report::Begun);
                     if let Some(data) = &mut self.data {

@@ -26,19 +26,19 @@ impl Part for FtpConfig {
     const NAME: &'static str = "ftp";
     const TEXT: &'static str = "Transfers files by FTP, with a control connection for the login and the commands, and a data connection for each file.";
     const KEYS: &'static [Key<FtpConfig>] = &[
-        key("size", |ftp: &mut Self| &mut ftp.size, "Octets of a file.").required("\"100 kB\""),
+        key("size", |ftp: &mut Self| &mut ftp.size, "Size of each file.").required("\"100 kB\""),
         key(
             "store",
             |ftp| &mut ftp.store,
-            "The client sends the file (STOR). Otherwise the client retrieves it (RETR).",
+            "If true, the client sends the files (STOR). If false, the client retrieves the files (RETR).",
         ),
         key("repeat", |ftp: &mut Self| &mut ftp.repeat, "Number of files in the session.").none_word("forever"),
-        key("pause", |ftp| &mut ftp.pause, "Time from the end of a file to the command for the next."),
+        key("pause", |ftp| &mut ftp.pause, "Time from the end of a file to the command for the next file."),
     ];
 
     fn check(&self) -> Result<(), Fault> {
         if self.size == Bytes::ZERO {
-            return Err(Fault::new("size", "a file of nothing"));
+            return Err(Fault::new("size", "the size must be at least 1 B"));
         }
         if self.repeat == Some(0) {
             return Err(Fault::new("repeat", "this must be at least 1"));

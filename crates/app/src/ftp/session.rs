@@ -3,7 +3,8 @@
 use crate::{SocketId, Sockets};
 use lopsided_core::Payload;
 
-/// The dialogue before the first file: a reply of the server, and the client's next command.
+/// The dialogue before the first file: each reply of the server, and the command that the client sends after this
+/// reply.
 pub(super) const DIALOGUE: [(&str, &str); 4] =
     [("220", "USER anonymous\r\n"), ("331", "PASS guest@\r\n"), ("230", "CWD pub\r\n"), ("250", "TYPE I\r\n")];
 

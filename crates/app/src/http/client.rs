@@ -92,7 +92,7 @@ impl HttpClient {
         self.ask(io);
     }
 
-    /// Sends all requests that can be sent now, on idle connections and on new ones.
+    /// Sends all requests that can be sent now, on idle connections and on new connections.
     fn ask(&mut self, io: &mut dyn Sockets) {
         let config = self.config;
         let Some(page) = &mut self.page else { return };
@@ -192,8 +192,8 @@ impl Page {
         self.connections.iter().map(|connection| connection.socket).chain(self.carrier)
     }
 
-    /// Returns `Some(true)` if the next request is for the index, `Some(false)` for an object, `None` if none can be
-    /// sent.
+    /// Returns `Some(true)` if the next request is for the index, and `Some(false)` if it is for an object. Returns
+    /// `None` if no request can be sent now.
     fn next_to_ask(&self) -> Option<bool> {
         if !self.index_asked {
             return Some(true);
@@ -284,7 +284,7 @@ impl Connection {
     }
 
     fn wait_for_head(&self) -> Result<Step, ()> {
-        // Reject a longer header, so that a faulty server cannot fill the memory.
+        // Reject a header longer than `MAX_HEADER`, so that a faulty server cannot fill the memory.
         if self.inbox.len() > MAX_HEADER { Err(()) } else { Ok(Step::NotWhole) }
     }
 

@@ -10,9 +10,9 @@ pub struct HttpConfig {
     pub objects: u32,
     /// Size of each object.
     pub object_size: Bytes,
-    /// Size of the index; 0 for a page without one. Objects are requested after the index is complete.
+    /// Size of the index; 0 for a page without an index. Objects are requested after the index is complete.
     pub index_size: Bytes,
-    /// Size of each request. The actual size is at least that of the request's text.
+    /// Size of each request. A request is never smaller than its text.
     pub request_size: Bytes,
     /// Maximum number of parallel connections.
     pub connections: u32,
@@ -20,7 +20,7 @@ pub struct HttpConfig {
     pub multiplexed: bool,
     /// Number of pages; `None` to continue until the flow stops.
     pub pages: Option<u32>,
-    /// Time between the end of a page and the start of the next. Each page opens new connections.
+    /// Time between the end of a page and the start of the next page. Each page opens new connections.
     pub pause: Duration,
 }
 
@@ -42,7 +42,8 @@ impl Default for HttpConfig {
 
 impl Part for HttpConfig {
     const NAME: &'static str = "http";
-    const TEXT: &'static str = "Web pages: the receiver of data requests the objects of one page after another.";
+    const TEXT: &'static str =
+        "Web pages. The receiver of data loads one page after the other and requests the objects of each page.";
     const KEYS: &'static [Key<HttpConfig>] = &[
         key("objects", |http| &mut http.objects, "Number of objects of a page, in addition to the index."),
         key("object_size", |http| &mut http.object_size, "Size of each object."),
@@ -57,13 +58,13 @@ impl Part for HttpConfig {
             |http| &mut http.request_size,
             "Size of a request. A request is never smaller than its text.",
         ),
-        key("connections", |http| &mut http.connections, "Largest number of connections that are open at once."),
+        key("connections", |http| &mut http.connections, "Maximum number of parallel connections."),
         key("multiplexed", |http| &mut http.multiplexed, "All requests share one connection as streams, as in HTTP/2."),
         key("pages", |http: &mut Self| &mut http.pages, "Number of pages.").none_word("forever"),
         key(
             "pause",
             |http| &mut http.pause,
-            "Time from the end of a page to the start of the next, which uses new connections.",
+            "Time from the end of a page to the start of the next page. Each page uses new connections.",
         ),
     ];
 
@@ -76,7 +77,7 @@ impl Part for HttpConfig {
         }
         // An empty page would complete immediately, and the pages would follow one another in an endless loop.
         if self.page_size() == Bytes::ZERO {
-            return Err(Fault::new("objects", "a page of nothing"));
+            return Err(Fault::new("objects", "a page must contain at least 1 B"));
         }
         Ok(())
     }

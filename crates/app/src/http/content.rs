@@ -32,7 +32,7 @@ pub(crate) fn content(from: u64, len: u64) -> Vec<u8> {
     octets
 }
 
-/// True if the bytes are those of an object at position `from`.
+/// Returns true if `octets` are the contents of an object from position `from` on.
 pub(crate) fn is_content(from: u64, octets: &[u8]) -> bool {
     let places = (from..).step_by(PERIOD);
     octets.chunks(PERIOD).zip(places).all(|(part, place)| part == piece(place, part.len()))

@@ -36,8 +36,8 @@ impl Frame {
         [a, b, c, kind, flags, s0, s1, s2, s3]
     }
 
-    /// Parses a frame header. Returns `Ok(None)` if it is incomplete, and the frame's type as an error if it is not
-    /// supported.
+    /// Parses a frame header. Returns `Ok(None)` if the header is incomplete. Returns the frame's type as an error if
+    /// the type is not supported.
     pub fn decode(input: &[u8]) -> Result<Option<Frame>, u8> {
         let Some(&[a, b, c, kind, flags, s0, s1, s2, s3]) = input.first_chunk::<HEADER>() else { return Ok(None) };
         let kind = match kind {

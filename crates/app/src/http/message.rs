@@ -33,7 +33,7 @@ impl Request {
         text.into_bytes()
     }
 
-    /// Parses a request. Returns it with its length, or `Ok(None)` if it is incomplete.
+    /// Parses a request. Returns the request with its length in bytes, or `Ok(None)` if the request is incomplete.
     pub fn parse(input: &[u8]) -> Result<Option<(Request, usize)>, BadMessage> {
         let mut fields = [httparse::EMPTY_HEADER; 32];
         let mut parsed = httparse::Request::new(&mut fields);
@@ -117,7 +117,7 @@ fn field<'a>(fields: &[httparse::Header<'a>], name: &str) -> Option<&'a str> {
     std::str::from_utf8(found.value).ok().map(str::trim)
 }
 
-/// The input is not a valid message.
+/// Error: the input is not a valid message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadMessage;
 

@@ -16,7 +16,7 @@ pub struct HttpServer {
     peers: Vec<Peer>,
 }
 
-/// One connection.
+/// A connection to one client.
 #[derive(Debug)]
 struct Peer {
     socket: SocketId,
@@ -150,7 +150,8 @@ impl Peer {
         }
     }
 
-    /// Moves more data into the outbox: object by object, or from all objects in turn with multiplexing.
+    /// Moves more data into the outbox: without multiplexing from the first response, with multiplexing from all
+    /// responses in turn.
     fn make(&mut self, multiplexed: bool, room: u64) {
         let Some(mut response) = self.responses.pop_front() else { return };
         if !response.head.is_empty() {

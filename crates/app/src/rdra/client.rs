@@ -23,7 +23,7 @@ pub struct RdraClient {
     ended: bool,
 }
 
-/// One of the parallel connections. If a connection fails, another one replaces it in the same slot.
+/// One of the parallel connections. If a connection fails, a new connection replaces it in the same slot.
 #[derive(Debug, Default)]
 struct Stream {
     socket: Option<SocketId>,

@@ -21,7 +21,7 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct RdraConfig {
     /// Size of the object.
     pub size: Bytes,
-    /// Size of each request. The actual size is at least that of the request's text.
+    /// Size of each request. A request is never smaller than its text.
     pub request_size: Bytes,
     /// Rule that determines the amount of data to request.
     pub mode: Mode,
@@ -40,7 +40,7 @@ pub struct RdraConfig {
 }
 
 impl Default for RdraConfig {
-    /// Returns a fetch of 10 GB over 8 streams, as in the paper.
+    /// Returns a fetch of 10 GB over 8 streams, as in Havey 2015.
     fn default() -> RdraConfig {
         // The controller's own crate defines its defaults.
         let Settings { mode, streams, window, detection, min_chunk, stall_timeout } = Settings::default();
@@ -69,9 +69,13 @@ impl Part for RdraConfig {
         key(
             "mode",
             |rdra| &mut rdra.mode,
-            "Amount that the client requests at once. `fair`: as much as one TCP sender would have outstanding. `greedy`: as much as all senders send, as plain parallel TCP does. `single`: the whole object, over one connection.",
+            "Amount of data that the client requests at once. `fair`: as much as one TCP sender would have outstanding. `greedy`: as much as all senders can send, like plain parallel TCP. `single`: the whole object, over one connection.",
         ),
-        key("streams", |rdra| &mut rdra.streams, "Number of parallel connections; `single` has one."),
+        key(
+            "streams",
+            |rdra| &mut rdra.streams,
+            "Number of parallel connections. The mode `single` uses one connection.",
+        ),
         key(
             "window",
             |rdra| &mut rdra.window,
@@ -80,9 +84,13 @@ impl Part for RdraConfig {
         key(
             "detection",
             |rdra| &mut rdra.detection,
-            "Losses that count as congestion: those that coincide with a standing queue or occur on several streams at once (queued), or every loss, as in the paper (every).",
+            "Losses that count as congestion. `queued`: losses that coincide with a standing queue or occur on several streams at once. `every`: all losses, as in Havey 2015.",
         ),
-        key("min_chunk", |rdra| &mut rdra.min_chunk, "Smallest request, except for the last."),
+        key(
+            "min_chunk",
+            |rdra| &mut rdra.min_chunk,
+            "Minimum size of a request. Only the last request may be smaller.",
+        ),
         key(
             "stall_timeout",
             |rdra| &mut rdra.stall_timeout,
@@ -102,16 +110,16 @@ impl Part for RdraConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.size == Bytes::ZERO {
-            return Err(Fault::new("size", "an object of nothing"));
+            return Err(Fault::new("size", "the size must be at least 1 B"));
         }
         if !(1..=MAX_STREAMS).contains(&self.streams) {
             return Err(Fault::new("streams", format!("this must be from 1 to {MAX_STREAMS}")));
         }
         if self.min_chunk == Bytes::ZERO {
-            return Err(Fault::new("min_chunk", "a request for nothing"));
+            return Err(Fault::new("min_chunk", "this must be at least 1 B"));
         }
         if self.stall_timeout.is_zero() {
-            return Err(Fault::new("stall_timeout", "this must be longer than nothing"));
+            return Err(Fault::new("stall_timeout", "this must be longer than 0 s"));
         }
         Ok(())
     }

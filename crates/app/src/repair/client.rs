@@ -1,4 +1,5 @@
-//! The client of a repaired object: a connection for the object, one for repairs, and a list of missing ranges.
+//! The client that fetches and repairs an object. It has a connection for the object, a connection for repairs, and a
+//! list of missing ranges.
 
 use super::config::RepairConfig;
 use crate::http::content::{MAX_HEADER, is_content};
@@ -28,7 +29,7 @@ pub struct RepairClient {
     ended: bool,
 }
 
-/// One of the two connections. If a connection fails, another one replaces it in the same slot.
+/// One of the two connections. If a connection fails, a new connection replaces it in the same slot.
 #[derive(Debug, Default)]
 struct Line {
     socket: Option<SocketId>,
@@ -52,7 +53,7 @@ struct Line {
     heard: Time,
 }
 
-/// Bytes of a response from which a missing header aborts the connection.
+/// A connection is aborted if a response longer than this, in bytes, has no header.
 const LONG: u64 = 64 << 10;
 
 /// Reason to abort a connection.
@@ -65,7 +66,7 @@ enum Trouble {
 }
 use Trouble::{NoHead, Nonsense};
 
-/// Progress of a connection while it processes its inbox.
+/// A result of processing the inbox of a connection.
 #[derive(Debug, PartialEq, Eq)]
 enum Learned {
     /// This number of bytes arrived and was verified.
@@ -279,9 +280,8 @@ impl Line {
             self.skip(at);
             return Ok(true);
         }
-        // If the header of the last response is missing, there is no later header to find, and the connection would
-        // stall until its timeout. During that time a long response would waste much bandwidth, so abort the connection
-        // immediately.
+        // If the header of the last response is missing, no later header arrives, and the connection would stall until
+        // its timeout. Meanwhile a long response would waste much bandwidth, so abort the connection immediately.
         let is_long = self.asked.front().is_some_and(|(asked, _)| asked.end - asked.start > LONG);
         if is_long { Err(NoHead) } else { Ok(false) }
     }

@@ -8,14 +8,14 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct RepairConfig {
     /// Size of the object.
     pub size: Bytes,
-    /// Size of each request. The actual size is at least that of the request's text.
+    /// Size of each request. A request is never smaller than its text.
     pub request_size: Bytes,
     /// A connection on which nothing arrives for this time is replaced.
     pub stall_timeout: Duration,
 }
 
 impl Default for RepairConfig {
-    /// An object of 10 MB with requests of 100 bytes, like curl's.
+    /// Returns a fetch of 10 MB with requests of 100 bytes, like those of curl.
     fn default() -> RepairConfig {
         RepairConfig {
             size: Bytes::new(10_000_000),
@@ -27,7 +27,7 @@ impl Default for RepairConfig {
 
 impl Part for RepairConfig {
     const NAME: &'static str = "repair";
-    const TEXT: &'static str = "One object. Octets that TCP replaced with placeholders are fetched again with range requests (Fast Wireless Protocol, Havey 2015).";
+    const TEXT: &'static str = "Fetches one object. Byte ranges that TCP replaced with placeholders are requested again (Fast Wireless Protocol, Havey 2015).";
     const KEYS: &'static [Key<RepairConfig>] = &[
         key("size", |repair| &mut repair.size, "Size of the object."),
         key(
@@ -44,10 +44,10 @@ impl Part for RepairConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.size == Bytes::ZERO {
-            return Err(Fault::new("size", "an object of nothing"));
+            return Err(Fault::new("size", "the size must be at least 1 B"));
         }
         if self.stall_timeout.is_zero() {
-            return Err(Fault::new("stall_timeout", "this must be longer than nothing"));
+            return Err(Fault::new("stall_timeout", "this must be longer than 0 s"));
         }
         Ok(())
     }

@@ -1,15 +1,17 @@
-//! Repair of an object that arrives over a TCP that hides losses: the session level of the Fast Wireless Protocol
+//! Repairs an object that arrives over a TCP that hides losses. This is the session level of the Fast Wireless Protocol
 //! (Havey 2015, section 3.3.4).
 //!
-//! The receiver requests the whole object on one connection, and ranges with placeholders (`placeholders` of its stack)
-//! on a second one (RFC 9110, section 14). The object is complete when every byte has arrived once.
+//! The receiver requests the whole object on one connection. On a second connection, it requests the ranges that its
+//! TCP replaced with placeholders (setting `placeholders`; RFC 9110, section 14). The object is complete when every
+//! byte has arrived once.
 //!
 //! Choices made here:
 //!
-//! - The dissertation finds placeholders by searching for their marker, which data can resemble. Here TCP reports them.
+//! - The dissertation finds placeholders by searching for their marker, but data can contain the same bytes. Here TCP
+//!   reports the placeholders.
 //! - The dissertation runs one `curl` per range. Here all requests share a connection that stays open.
-//! - If the head of a response is missing, the client searches for the next head and requests everything before it
-//!   again.
+//! - If the header of a response is missing, the client searches for the next header. It requests all ranges before
+//!   that header again.
 //!
 //! Left out: TLS, and use of the object before it is complete.
 

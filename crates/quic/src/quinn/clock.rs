@@ -4,7 +4,7 @@ use lopsided_core::{Duration, Time};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-/// Locks a mutex even if it is poisoned: the run ends anyway.
+/// Locks a mutex. Ignores poisoning, because a panic ends the run anyway.
 pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -16,7 +16,7 @@ pub struct Clock {
 }
 
 impl Default for Clock {
-    /// A clock whose base is the same for the whole process. The base is read once.
+    /// Returns a clock whose base is the same for the whole process. The base is read once.
     #[expect(clippy::disallowed_methods, reason = "only this call creates an Instant; the code uses only differences")]
     fn default() -> Clock {
         static BASE: OnceLock<Instant> = OnceLock::new();
@@ -25,7 +25,7 @@ impl Default for Clock {
 }
 
 impl Clock {
-    /// A clock whose base is later by `offset`.
+    /// Returns a clock whose base is later by `offset`.
     #[must_use]
     pub fn shifted(self, offset: Duration) -> Clock {
         Clock { base: self.base + to_std(offset) }

@@ -1,8 +1,9 @@
 //! Congestion controls for quinn: an adapter that lets quinn call lopsided's controls, and a wrapper that observes
 //! lopsided's or quinn's controls.
 //!
-//! quinn reports size and send time of each acknowledged packet, and losses and marks. This is enough for controls that
-//! only set a window. Recovery periods follow RFC 9002: one reduction for all packets sent before the period began.
+//! quinn reports the size and the send time of each acknowledged packet, and reports losses and marks. These reports
+//! are sufficient for controls that only set a window. Recovery periods follow RFC 9002: one reduction for all packets
+//! sent before the period began.
 
 use super::clock::{Clock, lock};
 use super::stack::congestion::{Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig};
@@ -95,12 +96,12 @@ impl WatchingFactory {
         WatchingFactory { clock, source, initial_window, latest: Mutex::default(), listened: AtomicBool::new(false) }
     }
 
-    /// From now on, new connections record events.
+    /// Records the events of all connections that are created from now on.
     pub fn listen(&self) {
         self.listened.store(true, Ordering::Relaxed);
     }
 
-    /// The state of the newest connection.
+    /// Returns the state of the newest connection.
     pub fn latest(&self) -> Arc<Mutex<Watched>> {
         Arc::clone(&lock(&self.latest))
     }
@@ -458,7 +459,7 @@ impl Ours {
         ours
     }
 
-    /// The control, without locking: `&mut self` guarantees exclusive access.
+    /// Returns the control without locking: `&mut self` guarantees exclusive access.
     fn control(&mut self) -> &mut dyn cc::Controller {
         &mut **self.control.get_mut().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,8 +12,8 @@ pub(super) struct PacketCounts {
     counters: LinkCounters,
     /// Retransmissions that the endpoint has not fetched yet.
     events: Vec<TcpEvent>,
-    /// Packet number and stream bytes of each unacknowledged 1-RTT packet, in order. Lost packets stay, because their
-    /// ACK may be late.
+    /// Packet number and stream bytes of each unacknowledged 1-RTT packet, in order. Lost packets stay in the list,
+    /// because they may be acknowledged late.
     sent: VecDeque<(u64, u32)>,
     /// Largest 1-RTT packet number sent.
     largest_sent: Option<u64>,
@@ -33,9 +33,10 @@ pub(super) struct LinkCounters {
     pub bytes_before: u64,
 }
 
-/// Bytes up to which the anti-amplification limit is counted; it applies only during the handshake.
+/// Maximum of the two byte counters. They are needed only for the anti-amplification limit, which ends with the
+/// handshake.
 const HANDSHAKE_OCTETS: u64 = 1 << 20;
-/// A packet whose number is this much below an acknowledged one will not be acknowledged any more.
+/// A packet is expected to stay unacknowledged if its number is this far below an acknowledged number.
 const OLD: u64 = 1 << 16;
 /// Maximum number of events kept for the endpoint.
 const MOST_EVENTS: usize = 1 << 12;
@@ -87,7 +88,7 @@ impl PacketCounts {
         }
     }
 
-    /// Records that a range of a stream is sent. Returns the number of its bytes that had been sent before.
+    /// Records that a range of a stream is sent. Returns the number of bytes in the range that were sent before.
     fn advance(&mut self, id: u64, offset: u64, len: u64) -> u64 {
         let at = self.edges.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
             // Keep only the 64 newest streams. Older streams are assumed to have ended.
@@ -156,7 +157,8 @@ mod tests {
     use crate::frames::put_varint;
     use crate::quinn::forged_packet;
 
-    /// A packet with 100 bytes of a stream, and an ACK of it and all earlier packets but the first.
+    /// Returns a packet with 100 bytes of a stream, and an ACK of this packet and of all earlier packets except the
+    /// first.
     fn data_and_ack(number: u32) -> (Vec<u8>, Vec<u8>) {
         let mut data = vec![0x0e, 0];
         put_varint(&mut data, 100 * u64::from(number));

@@ -47,14 +47,14 @@ impl HeaderKey for PlainHeader {
     }
 }
 
-/// The ACK behaviour of a receiver whose peer sends no ACK_FREQUENCY frames. quinn has no setting for it, so the
-/// session inserts such a frame in a received packet (draft-ietf-quic-ack-frequency).
+/// The ACK behaviour of a receiver whose peer sends no ACK_FREQUENCY frames. quinn has no setting for this behaviour,
+/// so the session inserts an ACK_FREQUENCY frame into a received packet (draft-ietf-quic-ack-frequency).
 #[derive(Debug, Default)]
 pub(super) struct LocalAcks {
     /// 1-RTT packets received.
     pub received: u64,
     frame: Vec<u8>,
-    /// Number of received packets that still get the frame, because quinn may discard some as duplicates.
+    /// Number of received packets into which the frame is still inserted. quinn may discard some of them as duplicates.
     left: u8,
     sequence: u64,
 }
@@ -105,7 +105,7 @@ impl PlainKey {
     }
 }
 
-/// A checksum that detects changed packets, 16 bytes per step in four independent lanes.
+/// Returns a checksum that detects changed packets. Each of the four independent lanes processes 16 bytes per step.
 fn checksum(header: &[u8], payload: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let word = |octets: &[u8; 8]| u64::from_le_bytes(*octets);
@@ -114,7 +114,7 @@ fn checksum(header: &[u8], payload: &[u8]) -> u64 {
         (product as u64) ^ ((product >> 64) as u64)
     };
     // If the first word of a step equals the sum, the product is 0 and the second word has no effect. Therefore the
-    // sums start from digits of pi: packets rarely contain these words, but often small numbers.
+    // sums start from digits of pi: packets rarely contain these words, but often contain small numbers.
     let mut lanes = [
         0x243f_6a88_85a3_08d3 ^ payload.len() as u64,
         0x1319_8a2e_0370_7344,
@@ -189,12 +189,12 @@ const INITIAL: u64 = 0;
 const HANDSHAKE: u64 = 1;
 const APPLICATION: u64 = 2;
 
-/// The number of a key.
+/// Returns the number of a key.
 fn key_number(space: u64, phase: u64, client: bool) -> u64 {
     space << 56 | phase << 8 | u64::from(!client) | 0x51 << 48
 }
 
-/// A packet with a valid tag and any contents, as a hostile peer could send it. For fuzzing and tests.
+/// Returns a packet with a valid tag and any contents, as a hostile peer could send it. For fuzzing and tests.
 ///
 /// `dcid` is a connection ID of the receiver, `number` the packet number, `frames` the contents. Initial packets of a
 /// client are padded to 1,200 bytes.
@@ -429,7 +429,7 @@ impl PlainConfig {
         PlainConfig { sizes, latest: Mutex::default() }
     }
 
-    /// The ACK behaviour of the newest connection.
+    /// Returns the ACK behaviour of the newest connection.
     pub fn latest(&self) -> Arc<Mutex<LocalAcks>> {
         Arc::clone(&lock(&self.latest))
     }

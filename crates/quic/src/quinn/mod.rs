@@ -146,9 +146,9 @@ struct LocalAck {
 }
 
 impl LocalAck {
-    /// True if the difference is too small to matter: a delay derived from the RTT varies with every sample.
+    /// Returns true if the two behaviours differ by at most 20 %. A delay derived from the RTT varies with every
+    /// sample.
     fn is_near(self, other: LocalAck) -> bool {
-        // Within 20 %.
         let near = |a: u64, b: u64| a.abs_diff(b) * 5 <= b;
         near(self.packets, other.packets) && near(self.delay_us, other.delay_us) && self.reordering == other.reordering
     }
@@ -548,7 +548,7 @@ impl QuicEndpoint {
         false
     }
 
-    /// The reason why the connection sends no more packets now; `None` if no limit applies.
+    /// Returns the reason why the connection sends no more packets now; `None` if no limit applies.
     fn limit_of(&self, place: usize, now: Time) -> Option<Limit> {
         let link = self.connections.get(place)?.as_deref()?;
         let counters = link.counts.counters();

@@ -51,7 +51,7 @@ pub(super) fn transport_config(
     transport
 }
 
-/// Size of the IP and UDP headers in bytes.
+/// Returns the size of the IP and UDP headers in bytes.
 fn headers(address: IpAddr) -> u64 {
     if address.is_ipv4() { HEADERS } else { HEADERS + 20 }
 }

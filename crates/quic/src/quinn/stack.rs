@@ -1,7 +1,7 @@
 //! The QUIC stack behind the adapter: quinn-proto, or its fork noq-proto with the feature `noq`.
 //!
-//! The functions here hide the differences. Only noq-proto uses a control's pacing rate, and reports the number of each
-//! packet to the control.
+//! The functions here hide the differences between the two stacks. Only noq-proto uses a control's pacing rate, and
+//! reports the number of each packet to the control.
 
 use bytes::{Bytes, BytesMut};
 use std::net::SocketAddr;
@@ -59,7 +59,7 @@ pub(super) fn rtt(connection: &Connection) -> Duration {
     connection.rtt(PathId::ZERO).unwrap_or_default()
 }
 
-/// Returns the number of bytes and of whole chunks that the stream took.
+/// Returns the number of bytes and of whole chunks that the stream accepted.
 #[cfg(feature = "noq")]
 pub(super) fn write(stream: &mut SendStream<'_>, mut chunks: &mut [Bytes]) -> Result<(usize, usize), WriteError> {
     let before = chunks.len();
@@ -112,7 +112,7 @@ pub(super) fn rtt(connection: &Connection) -> Duration {
     connection.rtt()
 }
 
-/// Returns the number of bytes and of whole chunks that the stream took.
+/// Returns the number of bytes and of whole chunks that the stream accepted.
 #[cfg(not(feature = "noq"))]
 pub(super) fn write(stream: &mut SendStream<'_>, chunks: &mut [Bytes]) -> Result<(usize, usize), WriteError> {
     stream.write_chunks(chunks).map(|written| (written.bytes, written.chunks))
@@ -123,7 +123,7 @@ pub(super) fn violation(reason: &str) -> TransportError {
     TransportError { code: TransportErrorCode::PROTOCOL_VIOLATION, frame: None, reason: reason.to_owned() }
 }
 
-/// How the stack passes connection IDs to a session.
+/// The type in which the stack passes connection IDs to a session.
 #[cfg(feature = "noq")]
 pub(super) type Id<'a> = ConnectionId;
 #[cfg(not(feature = "noq"))]

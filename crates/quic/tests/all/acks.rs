@@ -1,4 +1,4 @@
-//! The sizes of ACK packets, exact to the byte.
+//! The size of each ACK packet equals the computed size, to the byte.
 
 use crate::pair::{Pair, pattern};
 use lopsided_core::{Duration, Time};
@@ -18,8 +18,8 @@ fn transfer(config: &QuicConfig, loss_every: u64) -> Pair {
     pair
 }
 
-/// RFC 9000, sections 17.3.1 and 19.3: one byte, connection ID and packet number; type, largest number, delay, number
-/// of ranges, ranges, and three ECN counts; the tag.
+/// An ACK packet (RFC 9000, sections 17.3.1 and 19.3) consists of the first byte, connection ID and packet number; the
+/// frame's type, largest number, delay, number of ranges, ranges and three ECN counts; and the tag.
 #[test]
 fn acks_have_the_size_of_the_arithmetic() {
     for (loss_every, ecn) in [(0, true), (0, false), (17, true)] {

@@ -7,7 +7,8 @@ use lopsided_quic::{Clock, QuicConfig, QuicEndpoint};
 use lopsided_tcp::{RunControllers, StackConfig};
 use std::net::SocketAddr;
 
-/// Decides the fate of a packet on the link: the delay of each copy that arrives, in nanoseconds.
+/// Decides what happens to a packet on the link. Returns the delay of each copy that arrives, in nanoseconds; empty if
+/// the packet is lost.
 pub type Fate = Box<dyn FnMut(&Seen) -> Vec<u64>>;
 
 /// A packet on the link.
@@ -56,7 +57,7 @@ pub fn endpoint(config: &QuicConfig, opens: bool, seed: u64, clock: Clock) -> Qu
     QuicEndpoint::new(config, &end, clock).expect("a window-based control")
 }
 
-/// The packet in the form in which a host passes it to an endpoint.
+/// Returns the packet in the form in which a host passes it to an endpoint.
 pub fn packet(seen: &Seen) -> Packet {
     let addresses = Addresses::new(addr(seen.up).ip(), addr(!seen.up).ip()).expect("IPv4");
     let header = UdpHeader { src_port: addr(seen.up).port(), dst_port: addr(!seen.up).port() };

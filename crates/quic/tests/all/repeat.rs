@@ -4,7 +4,7 @@ use crate::pair::{Pair, pattern};
 use lopsided_core::{Duration, Rng, Time};
 use lopsided_quic::{Clock, QuicConfig};
 
-/// The time, direction and contents of every packet.
+/// Returns the time, direction and contents of every packet.
 fn packets(clock: Clock, seed: u64) -> Vec<(Time, bool, Vec<u8>)> {
     let mut rng = Rng::for_role(7, "line");
     let fate = Box::new(move |_: &_| if rng.chance(0.05) { vec![] } else { vec![15_000_000 + rng.below(5_000_000)] });

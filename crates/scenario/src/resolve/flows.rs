@@ -20,8 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of flows. A larger number is assumed to be a typing error.
 const MOST_FLOWS: usize = 100_000;
 
-/// The flows of a scenario, as lists in the same order: settings, position of the table in the file, and links of the
-/// data's path.
+/// The flows of a scenario, as three parallel lists: the settings of each flow, the position of its table in the file,
+/// and the links on the path of its data.
 #[derive(Debug, Default)]
 pub(super) struct Flows {
     pub specs: Vec<FlowSpec>,
@@ -91,7 +91,7 @@ impl<'t> Common<'_, 't> {
         let stop = self.resolve_times(flow, &part, report);
         let (senders, receivers) = self.resolve_ends(flow, &part, report);
         if senders.is_empty() || receivers.is_empty() {
-            // These stacks are used by no flow. They are read only to report errors in them.
+            // No flow uses these stacks. They are read only to report errors in them.
             for key in ["stack", "sender_stack", "receiver_stack"] {
                 let _ = resolve_stack(&flow.below(key), self.controllers, report);
             }
@@ -158,7 +158,7 @@ impl<'t> Common<'_, 't> {
         }
     }
 
-    /// Returns when the flow's application stops. Reports an error if the flow would never start.
+    /// Returns the time at which the flow's application stops. Reports an error if the flow would never start.
     fn resolve_times(&self, flow: &Layers<'_>, part: &FlowPart, report: &mut Report<'_>) -> Duration {
         let (start, last) = (part.start, part.last_start());
         // No application runs longer than the scenario.
@@ -279,7 +279,8 @@ impl<'t> Common<'_, 't> {
         path.clone()
     }
 
-    /// Reads the TCP settings of one end: from this end of the flow, the flow, the host, and `[stack]`.
+    /// Reads the TCP settings of one end from four tables. The most specific table comes first: this end of the flow,
+    /// both ends of the flow, the host, `[stack]`.
     fn stack(&self, flow: &Layers<'t>, host: usize, sends: bool, report: &mut Report<'_>) -> StackConfig {
         let own_host = match self.file.get("host") {
             Some((Node { value: tree::Value::Table(hosts), .. }, _)) => {

@@ -10,7 +10,7 @@ use lopsided_core::{BitRate, Dir, Duration};
 use lopsided_link::LinkConfig;
 use lopsided_queue::QueueConfig;
 
-/// Defaults of a link that depend on the link's place in the network.
+/// Defaults of a link that depend on the link's position in the network.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defaults {
     /// Limit of a queue, in packets.
@@ -100,7 +100,7 @@ fn resolve_direction(
     let shaped = layers.has("shaper");
     let line = Line { rate: assumed, shaped, base_rtt, queue_packets: Some(defaults.queue_packets) };
     let direction: LinkConfig = read_part(layers, line, report);
-    // The default limit depends on the place of the link.
+    // The default limit depends on the position of the link in the network.
     let queue = if layers.has("queue") { direction.queue } else { QueueConfig::packets(defaults.queue_packets) };
     LinkConfig { rate, delay, queue, ..direction }
 }

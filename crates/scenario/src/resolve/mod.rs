@@ -72,7 +72,7 @@ fn resolve_head(table: &Layers<'_>, report: &mut Report<'_>) -> Head {
     read_part(table, Line::default(), report)
 }
 
-/// Checks the tables [host.NAME], and returns the hosts' interfaces.
+/// Checks the tables `[host.NAME]`, and returns the interfaces of the hosts.
 fn resolve_hosts(
     file: &Layers<'_>,
     network: &Network,
@@ -124,7 +124,7 @@ fn check_rows(
             None => file.below("scenario").place_of("duration"),
         };
         let millions = rows / 1_000_000;
-        let message = format!("samples at this interval would make {millions} million rows of flows and queues");
+        let message = format!("samples at this interval would produce {millions} million rows of flows and queues");
         let help = format!(
             "at most {} million are allowed: increase record.interval or shorten the run",
             MOST_ROWS / 1_000_000

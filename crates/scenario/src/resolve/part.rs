@@ -1,5 +1,5 @@
-//! Reads the parts of a scenario, such as queues and applications. The most specific table that sets a key has
-//! precedence.
+//! Reads the parts of a scenario, such as queues and applications. If several tables set a key, the most specific table
+//! takes precedence.
 
 use super::read::{Layers, require};
 use crate::error::Report;
@@ -15,7 +15,8 @@ use lopsided_spec::{Amount, AnyPart, Family, Given, KeyInfo, Member, Part, PartI
 pub(super) struct Line {
     /// Rate of the link; `None` if the rate is unlimited.
     pub rate: Option<BitRate>,
-    /// True if a token bucket or a scheduler dequeues from this queue, and thus never while it is empty.
+    /// True if a token bucket or a scheduler dequeues from this queue. Both dequeue only while the queue contains
+    /// packets.
     pub shaped: bool,
     /// The round-trip time for limits in BDP; `None` if the network has no single base RTT.
     pub base_rtt: Option<Duration>,
@@ -40,7 +41,7 @@ pub(super) fn read_family(
 ) -> Box<dyn AnyPart> {
     let kinds = family.kinds();
     let chosen = super::read::read(layers, "kind", |node| value::choice(node, family.name, &kinds), report);
-    // The keys may identify the kind: only RED has the key `min`.
+    // The keys may identify the kind. For example, only RED has the key `min`.
     let kind = chosen.unwrap_or_else(|| kind_by_keys(family, layers));
     // `choice` and `kind_by_keys` return names of members only.
     let member = (family.members)().into_iter().find(|member| member.info.name == kind);

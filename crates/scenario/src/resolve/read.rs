@@ -18,7 +18,7 @@ impl<'t> Layers<'t> {
         Layers { tables: vec![(table, path.to_owned())], place }
     }
 
-    /// An empty list of tables: every key has its default.
+    /// Returns an empty list of tables. Every key then has its default.
     pub(super) fn none(place: Place) -> Layers<'t> {
         Layers { tables: Vec::new(), place }
     }
@@ -50,14 +50,14 @@ impl<'t> Layers<'t> {
         Layers { tables: found.into_iter().map(|(table, path, _)| (table, path)).collect(), place }
     }
 
-    /// Returns only the most specific table that has one of the keys, for keys that exclude each other.
+    /// Returns the most specific table that has one of the keys. For keys that exclude each other.
     pub(super) fn deciding(&self, keys: &[&str]) -> Layers<'t> {
         let found = self.tables.iter().find(|(table, _)| keys.iter().any(|key| table.get(key).is_some()));
         Layers { tables: found.cloned().into_iter().collect(), place: self.place }
     }
 
-    /// Returns the tables from the most specific one down to the first that sets the key. Other tables may assume
-    /// another value of the key.
+    /// Returns the tables from the most specific one down to the first that sets the key. The remaining tables may
+    /// assume another value of the key.
     pub(super) fn down_to(&self, key: &str) -> Layers<'t> {
         let last = self.tables.iter().position(|(table, _)| table.get(key).is_some());
         let tables = &self.tables[..last.map_or(self.tables.len(), |last| last + 1)];
@@ -68,18 +68,18 @@ impl<'t> Layers<'t> {
         self.tables.is_empty()
     }
 
-    /// The path of the most specific table.
+    /// Returns the path of the most specific table.
     pub(super) fn path(&self) -> &str {
         self.tables.first().map_or("", |(_, path)| path)
     }
 
-    /// The position of a key, or of the table if the key is missing.
+    /// Returns the position of a key, or the position of the table if the key is missing.
     pub(super) fn place_of(&self, key: &str) -> Place {
         self.get(key).map_or(self.place, |(node, _)| node.place)
     }
 }
 
-/// Reads a key. Returns `None` if the key is missing or, with an error, invalid.
+/// Reads a key. Returns `None` if the key is missing. If the value is invalid, reports an error and returns `None`.
 pub(super) fn read<T>(
     layers: &Layers<'_>,
     key: &str,
@@ -90,7 +90,7 @@ pub(super) fn read<T>(
     parse(node).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
-/// Reports a missing mandatory key. An invalid value was reported when the key was read.
+/// Reports an error if a mandatory key is missing. `read` reports invalid values.
 pub(super) fn require(layers: &Layers<'_>, key: &str, example: &str, report: &mut Report<'_>) {
     if !layers.has(key) {
         let home = layers.path();

@@ -38,7 +38,8 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
     stack
 }
 
-/// Returns the value of a key. Returns `None` if the key is missing or, with an error, invalid.
+/// Returns the value of a key; `None` if the key is missing. If the value is invalid, reports an error and returns
+/// `None`.
 fn resolve_setting(key: &KeyInfo, layers: &Layers<'_>, report: &mut Report<'_>) -> Option<Value> {
     // `delayed_ack` is a table with its own rule of precedence.
     if key.name == "delayed_ack" {
@@ -79,7 +80,7 @@ fn refuse_abc_beside_half(layers: &Layers<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Reports `abe` unless the congestion control is Reno or CUBIC (RFC 8511).
+/// Reports an error if `abe` is on and the congestion control is neither Reno nor CUBIC (RFC 8511).
 fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     // `cubic` and its variants.
     let known = cc.starts_with("cubic") || ["reno", "newreno"].contains(&cc);
@@ -91,7 +92,7 @@ fn refuse_abe(layers: &Layers<'_>, cc: &str, report: &mut Report<'_>) {
     }
 }
 
-/// Rejects `cc = "newreno"` unless `fast_recovery` selects its recovery (RFC 6582).
+/// Reports an error for `cc = "newreno"` unless `fast_recovery` selects its recovery (RFC 6582).
 fn refuse_newreno_without_its_recovery(layers: &Layers<'_>, stack: &StackConfig, report: &mut Report<'_>) {
     let Some((node, path)) = layers.get("cc") else { return };
     let Some(profile) = stack.to_profile() else { return };

@@ -20,7 +20,8 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// Checks a table and everything below it. `path` is the table's dotted key, empty for the whole file.
 ///
-/// A misspelled key is read as the similar known key, which would otherwise be reported as missing.
+/// A misspelled key is replaced by the most similar known key, because the known key would otherwise be reported as
+/// missing.
 pub(crate) fn check(table: &mut Table, shape: &PartInfo, path: &str, report: &mut Report<'_>) {
     // A misspelled key must not replace the correctly spelled key if both are present.
     let mut present: Vec<&str> = shape.names().filter(|name| table.get(name).is_some()).collect();

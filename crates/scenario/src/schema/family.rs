@@ -18,7 +18,7 @@ pub(crate) fn table_of(value_type: ValueType) -> Option<PartInfo> {
 pub(crate) trait WithKinds {
     /// Returns a table with `kind` and the keys of all kinds. Each key appears once.
     fn table(&'static self) -> PartInfo;
-    /// Like [`WithKinds::table`], but a key that several kinds have is declared as in this kind.
+    /// Like [`WithKinds::table`], but a key that several kinds share is declared as `kind` declares it.
     fn table_of_kind(&'static self, kind: &str) -> PartInfo;
     /// Returns the kinds that have a key, each with its declaration of the key.
     fn kinds_with(&self, key: &str) -> Vec<(&'static str, KeyInfo)>;

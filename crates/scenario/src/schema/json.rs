@@ -1,6 +1,6 @@
 //! The JSON Schema (draft 2020-12) of scenario files. Editors use it for completion and checks.
 //!
-//! The schema accepts more than the reader: it checks units, but not relations between keys.
+//! The schema accepts more files than the reader: it checks units, but not relations between keys.
 
 use super::{WithKinds, file, table_of};
 use crate::write::{Json, default_text};
@@ -29,7 +29,8 @@ fn define(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) {
     define_with(shape, tables, &mut |key, tables| describe(&key_text(key), key, tables));
 }
 
-/// Adds the definition of a family's table. A key that several kinds declare accepts the values of all of them.
+/// Adds the definition of a family's table. If several kinds declare a key, the key accepts the values of all these
+/// kinds.
 fn define_family(family: &'static Family, tables: &mut BTreeMap<String, Json>) {
     define_with(&family.table(), tables, &mut |key, tables| match family.kinds_with(key.name) {
         kinds if kinds.is_empty() => describe(&key_text(key), key, tables),

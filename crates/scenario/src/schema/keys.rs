@@ -30,7 +30,7 @@ pub(crate) fn file() -> PartInfo {
                 "link",
                 Part(access_line),
                 "",
-                "An access line between the hosts `server` and `client`: `down` runs from server to client. Use either this or [topology].",
+                "An access line between the hosts `server` and `client`: `down` runs from server to client. Use either [link] or [topology].",
             ),
             value(
                 "lan",
@@ -42,7 +42,7 @@ pub(crate) fn file() -> PartInfo {
                 "topology",
                 Part(topology),
                 "",
-                "Any network of hosts, routers and links. Use either this or [link].",
+                "Any network of hosts, routers and links. Use either [topology] or [link].",
             ),
             value(
                 "stack",
@@ -96,7 +96,7 @@ pub(crate) fn access_line() -> PartInfo {
                 "rtt",
                 Time,
                 "",
-                "Base round-trip time, split evenly over the directions, such as \"20 ms\". Either this or delays are required.",
+                "Base round-trip time, split evenly over the directions, such as \"20 ms\". Either `rtt` or one-way delays are required.",
             ),
             value("down", Part(direction), "", "From server to client."),
             value("up", Part(direction), "", "From client to server."),
@@ -198,9 +198,9 @@ pub(crate) fn stack() -> PartInfo {
             "mss",
             Size,
             "",
-            "Value of the MSS option, which is the MTU minus 40 B. TCP options reduce the payload of a segment further. Use either this or mtu.",
+            "Value of the MSS option, which is the MTU minus 40 B. TCP options reduce the payload of a segment further. Use either `mss` or `mtu`.",
         ),
-        value("mtu", Size, "", "Largest IP packet, such as \"1500 B\". Use either this or mss."),
+        value("mtu", Size, "", "Largest IP packet, such as \"1500 B\". Use either `mtu` or `mss`."),
     ];
     keys.extend(StackConfig::keys());
     PartInfo {

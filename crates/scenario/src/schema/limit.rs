@@ -15,13 +15,13 @@ pub(crate) fn limit() -> PartInfo {
             KeyInfo::new(
                 "amount",
                 DepthOrTime,
-                "Packets, a size (IP bytes), a time at the rate of the line such as \"200 ms\", or \"1 BDP\" (with [link]).",
+                "A number of packets, a size in IP bytes, a time at the line's rate such as \"200 ms\", or \"1 BDP\" (with [link]).",
             )
             .default_text("50 packets"),
             KeyInfo::new(
                 "bins",
                 Integer,
-                "Instead of an amount: a number of memory cells. A packet occupies whole cells.",
+                "Instead of `amount`: a number of memory bins. A packet occupies whole bins.",
             ),
             KeyInfo::new("size", Size, "Size of a bin, such as \"512 B\"."),
         ],

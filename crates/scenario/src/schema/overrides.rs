@@ -34,7 +34,8 @@ pub(crate) fn apply(
             return;
         }
     };
-    // In the resolved form of a scenario the access line is the topology's link `link`. Accept the old key for it.
+    // In the resolved form of a scenario, the access line is the link `link` of the topology. Accept `link.KEY` for
+    // this link.
     if segments[0].0 == "link" && segments.len() > 1 && root.get("link").is_none() && root.get("topology").is_some() {
         let place = segments[0].1;
         segments.splice(0..1, ["topology", "link", "link"].map(|part| (part.to_owned(), place)));
@@ -63,7 +64,7 @@ fn set_in_table(
         return;
     };
     if rest.is_empty() {
-        // `default` is useful in a sweep, as in `link.up.queue.limit=default,20 packets`: one of the points then uses
+        // `default` is useful in a sweep, such as `link.up.queue.limit=default,20 packets`: the first point then uses
         // the preset's own value.
         if node.text() == Some(DEFAULT) {
             table.retain(|key| key != word);
@@ -148,7 +149,7 @@ fn set_in_list(
     }
 }
 
-/// Returns the name of a flow or link, either as written or the default name.
+/// Returns the name of a flow or link, or its default name if the scenario does not name it.
 pub(crate) fn entry_name(index: usize, item: &Node) -> String {
     let Some(table) = item.table() else { return (index + 1).to_string() };
     if let Some(name) = table.get("name").and_then(Node::text) {
@@ -170,7 +171,7 @@ fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<
         expand_shorthand(node, shape);
     }
     if !matches!(node.value, Value::Table(_)) {
-        // The key has a single value, and the override needs a table instead.
+        // The key has a single value, but the override sets a key of a table.
         node.value = Value::Table(Table::default());
     }
     match &mut node.value {

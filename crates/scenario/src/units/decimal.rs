@@ -7,7 +7,7 @@ pub struct Decimal {
     scale: u32,
 }
 
-/// Why a text is not accepted as a decimal number.
+/// The reason why a text is not a valid decimal number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotDecimal {
     /// The text is not a number.
@@ -18,7 +18,7 @@ pub(crate) enum NotDecimal {
     TooLong,
 }
 
-/// Maximum number of digits. The product with a unit's factor fits into 128 bits.
+/// Maximum number of digits. The product of such a number and the factor of any unit fits into 128 bits.
 const MAX_DIGITS: usize = 24;
 /// Maximum exponent: enough to read a printed float of 1e-12 back exactly.
 const MAX_EXPONENT: i32 = 36;
@@ -128,7 +128,7 @@ impl Decimal {
         Some(lift(self)? <= lift(other)?)
     }
 
-    /// The nearest `f64`.
+    /// Returns the nearest `f64`.
     pub(crate) fn to_f64(self) -> f64 {
         // Use the standard library's parser, because it rounds correctly, whereas a floating-point division would not.
         format!("{}e-{}", self.digits, self.scale).parse().expect("digits, e and digits are a float")
@@ -150,7 +150,7 @@ impl std::fmt::Display for Decimal {
     }
 }
 
-/// Why a product cannot be returned as a 64-bit integer.
+/// The reason why a product cannot be returned as a 64-bit integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotWhole {
     /// The product has a fraction.
@@ -159,7 +159,7 @@ pub(crate) enum NotWhole {
     TooLarge,
 }
 
-/// `amount / 10^places` as text, exactly.
+/// Returns `amount / 10^places` as text, without rounding.
 pub(crate) fn format_scaled(amount: u64, places: u32) -> String {
     Decimal { digits: u128::from(amount), scale: places }.to_string()
 }

@@ -39,7 +39,7 @@ pub fn parse_queue_limit(text: &str) -> Result<QueueLimitText, UnitError> {
     } else if let Some(factor) = span_factor(unit) {
         QueueLimitText::Time(Duration::from_nanos(whole(text, number, factor, super::SPAN)?))
     } else if unit.eq_ignore_ascii_case("bdp") {
-        // The number of BDPs may be a fraction. If the number is malformed, `whole` produces the message.
+        // The number of BDPs may be a fraction. If the number is malformed, `whole` returns the error.
         match Decimal::parse(number) {
             Ok(value) => QueueLimitText::Bdp(value),
             Err(_) => return Err(whole(text, number, 1, LIMIT).err().unwrap_or_else(|| too_large(text))),
@@ -85,7 +85,7 @@ impl QueueLimitText {
         let rate = rate.ok_or_else(|| {
             UnitError::new("this queue limit needs a rate, but the line has none").help("write packets or bytes")
         })?;
-        // The unit is bit/s * ns, that is 10^-9 bits. 128 bits suffice for 10 Tbit/s times 10 years.
+        // The unit is bit/s * ns, that is 10^-9 bits. The product of 10 Tbit/s and 10 years fits into 128 bits.
         let bits_e9 = u128::from(rate.as_bps()) * u128::from(span.as_nanos());
         let octets =
             products.times_down(bits_e9).map(|work| work / 8_000_000_000).and_then(|octets| u64::try_from(octets).ok());

@@ -1,6 +1,7 @@
 //! Parses quantities such as `"2.4 Mbit/s"` or `2.4M` into exact integers, and formats them.
 //!
-//! - The case may differ if the meaning is clear: `mbit/s` is accepted, `kb` (kilobytes or kilobits?) is rejected.
+//! - Upper and lower case are interchangeable if the meaning is clear: `mbit/s` is accepted, `kb` (kilobytes or
+//!   kilobits?) is rejected.
 //! - Prefixes are decimal (k = 1000); `Ki`, `Mi` and `Gi` are binary.
 //! - A number without a unit is rejected, and so is a fraction of the base unit (bit/s, nanosecond, byte).
 //!
@@ -20,12 +21,12 @@ use lopsided_core::{BitRate, Bytes, Duration};
 use lopsided_spec::Amount;
 use std::fmt;
 
-/// Why a text is not a valid quantity.
+/// The reason why a text is not a valid quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
     /// The error in one sentence, without a full stop.
     pub message: String,
-    /// How to correct the error.
+    /// Advice on how to correct the error; `None` if there is none.
     pub help: Option<String>,
 }
 
@@ -168,10 +169,10 @@ pub fn parse_window(text: &str) -> Result<Amount, UnitError> {
     Ok(Amount::Bytes(Bytes::new(whole(text, number, factor, SIZE)?)))
 }
 
-/// The lowest rejected rate: below it, products of bits and nanoseconds do not overflow.
+/// The lowest rejected rate, in bit/s. For lower rates, products of bits and nanoseconds do not overflow.
 const MOST_RATE: u64 = 10_000_000_000_001;
 
-/// The smallest probability other than 0. With a smaller one, no packet of a run would be affected.
+/// The smallest probability other than 0. A smaller probability would affect no packet of a run.
 const LEAST_PROBABILITY: f64 = 1e-12;
 
 /// Parses a probability: `"1 %"`, `"0.01"`.
@@ -212,7 +213,7 @@ pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     Err(if percent { error } else { error.help(format!("did you mean `{number} %`?")) })
 }
 
-/// Formats a rate exactly, in the largest of bit/s, kbit/s, Mbit/s and Gbit/s with a number of at least 1.
+/// Formats a rate exactly, in the largest of bit/s, kbit/s, Mbit/s and Gbit/s in which the number is at least 1.
 pub fn format_rate(rate: BitRate) -> String {
     let bps = rate.as_bps();
     match bps {
@@ -223,7 +224,7 @@ pub fn format_rate(rate: BitRate) -> String {
     }
 }
 
-/// Formats a duration exactly, in the largest of ns, us, ms and s with a number of at least 1.
+/// Formats a duration exactly, in the largest of ns, us, ms and s in which the number is at least 1.
 pub fn format_span(span: Duration) -> String {
     let nanos = span.as_nanos();
     match nanos {
@@ -235,7 +236,7 @@ pub fn format_span(span: Duration) -> String {
     }
 }
 
-/// Formats a size in the largest unit that gives a whole number. Sizes below 10,000 bytes stay in bytes.
+/// Formats a size in the largest unit in which the number is whole. Sizes below 10,000 bytes stay in bytes.
 pub fn format_size(size: Bytes) -> String {
     let octets = size.get();
     // Sizes below 10,000 bytes are easiest to read in bytes: "1500 B".
@@ -338,7 +339,7 @@ fn rate_factor(unit: &str) -> Option<u128> {
     if unit.contains('B') {
         return None;
     }
-    // Case does not matter for bits: `mbit/s` cannot mean anything else.
+    // Ignore the case of bit units: `mbit/s` can only mean Mbit/s.
     match unit.to_ascii_lowercase().as_str() {
         "bit/s" | "bits/s" | "b/s" | "bit" | "bps" => Some(1),
         "kbit/s" | "kbits/s" | "kb/s" | "kbit" | "kbps" | "k" => Some(1_000),
@@ -402,7 +403,7 @@ fn wrong_size_unit(text: &str, number: &str, unit: &str, name: &str, units: &str
         "bit" | "kbit" | "Mbit" | "Gbit" => "sizes are in bytes: divide by 8".to_owned(),
         _ => match unit.strip_prefix('-') {
             Some(end) if end.starts_with(|letter: char| letter.is_ascii_digit()) => {
-                format!("a sweep writes a range as `{number}..{end}`")
+                format!("in a sweep, write the range as `{number}..{end}`")
             }
             _ => format!("use {units}"),
         },

@@ -29,7 +29,7 @@ class Bytes(TypedDict):
 
 @final
 class Bins(TypedDict):
-    """A number of memory cells of this size."""
+    """A number of memory bins of this size."""
 
     bins: int
     bin_bytes: int
@@ -74,8 +74,8 @@ struct Module {
 }
 
 impl Module {
-    /// Writes the class of a table, preceded by the types that it uses. Returns its name, which contains that of the
-    /// family.
+    /// Writes the class of a table, preceded by the types that it uses. Returns the name of the class, which ends with
+    /// the name of the family.
     fn table(&mut self, table: TableShape, family: &str, kind: Option<&str>) -> String {
         let name = camel(table.name) + &camel(family);
         if self.begins(&name) {
@@ -100,7 +100,7 @@ impl Module {
         self.text += &format!("\nclass {name}({base}):\n");
         self.text += &docstring(text);
         for (key, of) in usual {
-            // Break longer types over lines as ruff would.
+            // Break longer types into several lines, as ruff does.
             let fits = 4 + key.len() + 2 + of.len() <= WIDTH;
             let words = of.strip_prefix("Literal[").and_then(|rest| rest.strip_suffix(']'));
             self.text += &match (fits, words) {
@@ -183,7 +183,7 @@ fn literal(words: &[&str]) -> String {
     format!("Literal[{}]", quoted.join(", "))
 }
 
-/// A docstring, broken into lines.
+/// Returns the text as a docstring, broken into lines.
 fn docstring(text: &str) -> String {
     let mut lines = vec!["    \"\"\"".to_owned()];
     for (index, word) in text.split(' ').enumerate() {

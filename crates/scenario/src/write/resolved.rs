@@ -112,12 +112,12 @@ const STACK: &[Entry<StackConfig>] = &[
 /// The first entry of an interface: its host. The interface's own keys follow.
 const INTERFACE: &[Entry<usize>] = &[entry("host", Value(Name), |graph, host| Json::text(&graph.hosts[*host]))];
 
-/// The whole scenario as JSON.
+/// Returns the whole scenario as JSON.
 pub(crate) fn to_json(scenario: &Scenario) -> Json {
     object(SCENARIO, &scenario.graph, scenario)
 }
 
-/// The type of the whole scenario's JSON.
+/// Returns the type of the whole scenario's JSON.
 pub(super) fn scenario_shape() -> TableShape {
     shape("resolved", "The whole scenario, with all defaults.", SCENARIO)
 }
@@ -162,7 +162,7 @@ fn stack_shape() -> TableShape {
     table
 }
 
-/// The type of a part's JSON.
+/// Returns the type of a part's JSON.
 pub(super) fn part_shape(part: &PartInfo) -> TableShape {
     let entry = |key: &KeyInfo| {
         let shape = if key.optional { Optional(key.value_type) } else { Value(key.value_type) };

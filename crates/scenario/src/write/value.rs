@@ -107,7 +107,7 @@ pub(super) fn fields_of(part: &dyn AnyPart) -> Vec<(String, Json)> {
     info.keys.iter().filter(|key| !key.input_only).map(field).collect()
 }
 
-/// Returns a TCP setting with its JSON key: null if it is not set, or the key's word for "none".
+/// Returns a TCP setting with its JSON key. The value is null if the setting is not set, or the key's word for "none".
 pub(super) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, Json) {
     let written = match (value, key.none_word) {
         (None, _) => Json::Null,

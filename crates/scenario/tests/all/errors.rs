@@ -1,4 +1,4 @@
-//! An invalid scenario file gives the exact error message that a user should read.
+//! Tests of the exact error message for each kind of invalid scenario file.
 
 use super::{BASE, good, messages, parse, with};
 use lopsided_scenario::Scenario;
@@ -117,7 +117,7 @@ fn what_is_missing_is_said_with_an_example() {
     assert_eq!(messages(&BASE.replace("direction = \"down\"", "")), ["the flow has no sender and no receiver"]);
 }
 
-/// Each line causes exactly one error, with this message.
+/// Each line sets a key to an invalid value, which must cause exactly this error message.
 #[test]
 fn impossible_values_are_refused() {
     let cases = [
@@ -191,13 +191,13 @@ fn impossible_values_are_refused() {
         ("link.down.framing", "atm", "unknown framing `atm`"),
         ("flow.1.transport", "{ kind = \"quic\", acks = \"chrom\" }", "unknown ACK preset `chrom`"),
         ("scenario.duration", "0 s", "the duration must be longer than 0 s"),
-        ("scenario.duration", "1000 h", "samples at this interval would make 108 million rows of flows and queues"),
+        ("scenario.duration", "1000 h", "samples at this interval would produce 108 million rows of flows and queues"),
         ("scenario.seed", "-1", "a count cannot be negative: `-1`"),
         ("scenario.seed", "1.5", "`1.5` is not a whole number"),
         ("flow.1.start", "60 s", "the flow starts at 60 s, but the run ends at 60 s"),
         ("flow.1.count", "0", "this must be at least 1"),
         ("flow.1.count", "1000000", "too many flows: at most 100000 are allowed"),
-        ("flow.1.app", "0 B", "a transfer of nothing"),
+        ("flow.1.app", "0 B", "the size must be at least 1 B"),
         ("flow.1.app", "bulky", "unknown app `bulky`"),
         ("flow.1.app", "{ repeat = 3 }", "`size` is missing in [flow.1.app]"),
         ("flow.1.app", "{ on = \"1 s\" }", "`off` is missing in [flow.1.app]"),
@@ -214,7 +214,7 @@ fn impossible_values_are_refused() {
         (
             "flow.1.app",
             "{ kind = \"udp\", rate = \"64 kbit/s\", size = \"20 B\" }",
-            "a UDP packet has 28 B to 65535 B, its headers counted",
+            "the size of a UDP packet, including its headers, must be from 28 B to 65535 B",
         ),
         ("flow.1.from", "server", "`from` and `direction` exclude each other"),
         ("flow.1.cc", "cubik", "unknown congestion control `cubik`"),
@@ -272,7 +272,7 @@ fn hosts_must_exist_and_be_reachable() {
         ["sender and receiver are the same host `a`"]
     );
     assert_eq!(messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"r\"\n")), ["`r` is a router, not a host"]);
-    // Hosts do not forward, so b, which has links to a and c, is not on a path between them.
+    // Hosts do not forward packets. The host `b` has links to `a` and `c`, but is not on a path between them.
     assert_eq!(
         messages(&format!("{topology}[[flow]]\nfrom = \"a\"\nto = \"c\"\n")),
         ["there is no path from `a` to `c`"]

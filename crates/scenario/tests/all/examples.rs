@@ -1,4 +1,4 @@
-//! The files in `scenarios/` are the first that new users read, so all of them must be valid.
+//! New users read the files in `scenarios/` first, so all of these files must be valid.
 
 use lopsided_scenario::{Axes, Scenario};
 use std::path::{Path, PathBuf};

@@ -18,13 +18,13 @@ fn parse(text: &str) -> Result<Scenario, Errors> {
     Scenario::parse(text, "test.toml", &[])
 }
 
-/// Parses a text that must be valid.
+/// Parses a scenario, which must be valid.
 #[track_caller]
 fn good(text: &str) -> Scenario {
     parse(text).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-/// The error messages of a text that must be invalid.
+/// Returns the error messages for a scenario, which must be invalid.
 #[track_caller]
 fn messages(text: &str) -> Vec<String> {
     parse(text).expect_err("this must be refused").problems.into_iter().map(|problem| problem.message).collect()

@@ -77,8 +77,8 @@ fn red_has_the_defaults_of_tc() {
         let scenario = with(&[("link.down.queue", value)]).expect(value);
         *scenario.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue")
     };
-    // Defaults of RED: max is 1/4 of the limit, min is 1/3 of max, the bandwidth is the line's rate, and the burst is
-    // (2 min + max) / 3 = 400 packets.
+    // Defaults of RED: `max` is 1/4 of the limit, `min` is 1/3 of `max`, the bandwidth is the line's rate, and the
+    // burst is (2 min + max) / 3 = 400 packets.
     let plain = red("{ kind = \"red\", limit = \"960 kB\" }");
     assert_eq!((plain.min, plain.max), (Threshold::Bytes(Bytes::new(80_000)), Threshold::Bytes(Bytes::new(240_000))));
     assert_eq!((plain.probability, plain.avpkt), (0.02, Bytes::new(1000)));
@@ -106,7 +106,7 @@ fn red_has_the_defaults_of_tc() {
     // next lower power of 2 is 2^-8.
     let paper = red("{ kind = \"red\", min = \"5 packets\", max = \"15 packets\", burst = 50 }");
     assert_eq!((paper.weight, paper.max), (1.0 / 256.0, Threshold::Packets(15)));
-    // A time is converted to the amount of data that the link sends in this time, here 5 ms at 2.4 Mbit/s.
+    // A threshold in time is converted to the bytes that the link sends in this time, here 5 ms at 2.4 Mbit/s.
     let timed = red("{ kind = \"red\", min = \"5 ms\", max = \"15 ms\" }");
     assert_eq!((timed.min, timed.max), (Threshold::Bytes(Bytes::new(1500)), Threshold::Bytes(Bytes::new(4500))));
 }
@@ -135,7 +135,7 @@ fn a_discipline_holds_disciplines() {
     let prio = scenario.graph.links[0].down.queue.get::<PrioConfig>().expect("it is prio");
     assert_eq!(prio.bands.iter().map(QueueConfig::kind).collect::<Vec<_>>(), ["fq_codel", "fifo", "prio"]);
     assert_eq!(prio.bands[1].limit(), Some(Limit::Packets(7)));
-    // A time in a nested queue is also converted to the amount of data that the link sends in this time, here 5 ms at
+    // A limit in time of a nested queue is also converted to the bytes that the link sends in this time, here 5 ms at
     // 2.4 Mbit/s.
     let inner = prio.bands[2].get::<PrioConfig>().expect("a prio within");
     assert_eq!(inner.bands[0].limit(), Some(Limit::Bytes(Bytes::new(1500))));
@@ -176,7 +176,7 @@ fn what_is_wrong_deep_in_a_queue_is_pointed_at() {
     assert_eq!(
         found,
         [
-            // Unknown keys are found in the first pass, wrong values in the second; both are reported.
+            // The first pass finds unknown keys and the second pass finds wrong values. Both errors are reported.
             ("link.down.queue.bands.2.limt", "unknown key `limt` in [link.down.queue.bands.2]"),
             ("link.down.queue.bands.1.min", "`min` is above `max`"),
         ]
@@ -304,7 +304,7 @@ fn delayed_acks_in_each_way_of_writing() {
     assert_eq!((delayed("on"), delayed("true")), (on, on));
     let table = delayed("{ segments = 2, timeout = \"40 ms\" }");
     assert_eq!(table, DelayedAck { segments: Some(2), timeout: Some(Duration::from_millis(40)), ..on });
-    // A flow that sets a parameter of delayed ACKs enables them, although [stack] disables them.
+    // A flow that sets a key of `delayed_ack` enables delayed ACKs, although [stack] disables them.
     let text = format!("{BASE}stack = {{ delayed_ack = {{ segments = 4 }} }}\n[stack]\ndelayed_ack = \"off\"\n");
     assert_eq!(of(good(&text)), DelayedAck { segments: Some(4), ..on });
 }
@@ -397,8 +397,8 @@ fn paths_are_of_fewest_links_and_the_first_of_equals() {
 
 #[test]
 fn no_route_leads_back_over_a_link_of_one_way() {
-    // Data takes the one-way cable, and ACKs return over the longer path. This must hold whether the cable ends at
-    // the host or at a router.
+    // Data takes the one-way cable, and ACKs return over the longer path. The routes must be correct whether the cable
+    // ends at the host or at a router.
     for cable in ["[\"head\", \"b\"]", "[\"head\", \"near\"]"] {
         let text = format!(
             "[scenario]\nduration = \"1 s\"\n[topology]\nhosts = [\"a\", \"b\"]\nrouters = [\"head\", \"far\", \"near\"]\n\

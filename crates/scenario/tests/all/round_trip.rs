@@ -1,4 +1,4 @@
-//! Writing a resolved scenario and reading it back returns an equal scenario. No text makes the reader panic.
+//! A written scenario must be read back as an equal scenario, and no input may make the reader panic.
 
 use super::schema::Json;
 use super::{BASE, parse};
@@ -156,7 +156,7 @@ fn direction() -> impl Strategy<Value = LinkConfig> {
     })
 }
 
-/// A random value of the key's type.
+/// Generates random values of the key's type.
 fn value_of(key: &KeyInfo) -> BoxedStrategy<Value> {
     let given = match key.value_type {
         ValueType::Flag => any::<bool>().prop_map(Value::Flag).boxed(),
@@ -186,7 +186,7 @@ fn value_of(key: &KeyInfo) -> BoxedStrategy<Value> {
     }
 }
 
-/// Random TCP settings. At most one of two settings that exclude each other is set.
+/// Generates random TCP settings. At most one of two settings that exclude each other is set.
 fn stack() -> impl Strategy<Value = StackConfig> {
     let sound = |key: &'static str, value: &Value| StackConfig::check(key, value).is_ok();
     let value_of = |key: &KeyInfo| {
@@ -306,7 +306,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
     )
 }
 
-/// Lines of a scenario file, randomly mutated like the inputs of a fuzzer.
+/// Generates the lines of a scenario file with random mutations, like the inputs of a fuzzer.
 fn odd_file() -> impl Strategy<Value = String> {
     let words = [
         "[scenario]",

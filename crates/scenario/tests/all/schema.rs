@@ -64,7 +64,7 @@ fn every_key_is_described() {
     walk(&Json::parse(&schema_json()), "");
 }
 
-/// Returns the paths of all values that do not match the schema.
+/// Returns the paths of all values in the text that do not match the schema.
 fn misfits(schema: &Json, text: &str) -> Vec<String> {
     let table = DeTable::parse(text).expect("TOML").into_inner();
     let mut found = Vec::new();
@@ -146,7 +146,7 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
     }
 }
 
-/// A JSON value, with only the types that occur in a schema.
+/// A JSON value. Only the types that occur in a schema are supported.
 #[derive(Debug)]
 pub enum Json {
     Null,
@@ -161,7 +161,7 @@ impl Json {
     /// Parses JSON.
     ///
     /// # Panics
-    /// If the text is not JSON.
+    /// Panics if the text is not JSON.
     pub fn parse(text: &str) -> Json {
         let mut rest = text;
         let json = Json::parse_value(&mut rest);

@@ -1,4 +1,4 @@
-//! The axes of a sweep are parsed, and expand to the right grid of points.
+//! The axes of a sweep are parsed correctly and expand to the expected grid of points.
 
 use super::BASE;
 use lopsided_scenario::{Axes, Axis, Scenario};
@@ -13,7 +13,7 @@ fn ranges_lists_and_units() {
     assert_eq!(values("k=5..22:5 packets"), ["5 packets", "10 packets", "15 packets", "20 packets"]);
     assert_eq!(values("k=1..3"), ["1", "2", "3"]);
     assert_eq!(values("k=4..64:x4 packets"), ["4 packets", "16 packets", "64 packets"]);
-    // If the range added 0.1 ten times in floating point, it would miss its end.
+    // In floating point, adding 0.1 repeatedly would miss the end of the range.
     assert_eq!(values("k=0.1..1:0.1").len(), 10);
     assert_eq!(values("k=5,10,20 packets"), ["5 packets", "10 packets", "20 packets"]);
     assert_eq!(values("k=100 kbit/s, 1 Mbit/s"), ["100 kbit/s", "1 Mbit/s"]);

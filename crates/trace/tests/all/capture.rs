@@ -219,7 +219,8 @@ fn pcap(packets: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// A segment with this payload in bytes. A length that does not fit its field is 0, as in Linux.
+/// Returns a segment with this payload in bytes. If the length does not fit into its field, the field is 0, as in
+/// Linux.
 fn segment(payload: usize) -> Vec<u8> {
     let len = u16::try_from(40 + payload).unwrap_or(0).to_be_bytes();
     let mut octets = vec![0x45, 0, len[0], len[1], 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];

@@ -211,8 +211,8 @@ fn summaries(file: &[u8]) -> Vec<FlowSummary> {
     table.summaries()
 }
 
-/// The first host sends the download, the second host sends the upload. Both hosts observe both flows, sorted by
-/// addresses.
+/// Returns the summary of the flow that this host sends. The first host sends the download, the second host the upload.
+/// The summaries are sorted by addresses.
 fn sent_by(host: usize, mut summaries: Vec<FlowSummary>) -> FlowSummary {
     assert_eq!(summaries.len(), 2, "each flow carries data one way");
     summaries.swap_remove(host)

@@ -38,7 +38,7 @@ pub fn millis(at: u64) -> Time {
     Time::ZERO + Duration::from_millis(at)
 }
 
-/// One packet of the connection. `seq` and `ack` count from the initial sequence numbers.
+/// Returns one packet of the connection. `seq` and `ack` count from the initial sequence numbers.
 pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u32), len: u32) -> Packet {
     let (server, client) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 1, 2));
     let initial = |node| Seq::new(if node == SERVER { 0xffff_f000 } else { 77 });
@@ -63,7 +63,8 @@ pub fn packet(id: u64, from: NodeId, at: Time, flags: Flags, (seq, ack): (u32, u
     Packet::unbooked(id, at, contents)
 }
 
-/// A download at the server: handshake, three segments, of which the second is lost and retransmitted, and the close.
+/// Returns a download as seen at the server: the handshake, three segments, and the close. The second segment is lost
+/// and retransmitted.
 pub fn download_seen_by_the_server() -> Vec<(Time, bool, Packet)> {
     let ack = Flags::ACK;
     let (one, two, three) = (1 + MSS, 1 + 2 * MSS, 1 + 3 * MSS);
