@@ -222,7 +222,7 @@ def test_an_exception_of_a_controller_ends_the_run_and_is_reported(adsl, method,
 
 
 def test_an_unexpected_return_value_is_rejected(adsl):
-    with pytest.raises(lop.ControllerError, match=r"Failing\.on_ack.* it returned 14480, and nothing is made of what"):
+    with pytest.raises(lop.ControllerError, match=r"Failing\.on_ack.* it returned 14480, but its return value is not used"):
         adsl_with(adsl, failing("on_ack", lambda self: 14_480)).run()
 
 

@@ -103,11 +103,11 @@ def drops_twice(self, packet):
     ("methods", "message"),
     [
         ({"enqueue": raises}, "of mine"),
-        ({"dequeue": lambda self: None}, "packets wait: give one of them"),
+        ({"dequeue": lambda self: None}, "packets are in the queue: return one of them"),
         ({"dequeue": lambda self: self.waiting[0]}, "is not in the queue"),
         ({"enqueue": drops_twice}, "is not in the queue"),
         ({"enqueue": lambda self, packet: 1}, "returned 1"),
-        ({"ready_s": lambda self: float("nan")}, "a time in seconds is wanted"),
+        ({"ready_s": lambda self: float("nan")}, "expected a time in seconds"),
         ({"__init__": lambda self: None}, "cannot be made"),
     ],
 )

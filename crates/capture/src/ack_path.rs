@@ -8,7 +8,8 @@ use crate::sketch::Sketch;
 const BURST_GAP: u64 = 500_000;
 /// Smallest number of ACKs that form a burst.
 const BURST: u32 = 3;
-/// Maximum segments per regular ACK (RFC 5681, section 4.2). A stretch ACK covers more (RFC 2525, section 2.13).
+/// Maximum number of segments per regular ACK (RFC 5681, section 4.2). A stretch ACK covers more segments (RFC 2525,
+/// section 2.13).
 const MOST_SEGMENTS: u32 = 2;
 
 /// Counters and distributions of the ACKs of one direction.
@@ -24,7 +25,8 @@ pub struct AckPath {
     pub stretch: u64,
     /// Bytes that each advancing ACK newly acknowledges.
     pub covered_bytes: Sketch,
-    /// Rate of each advancing ACK in bit/s: its newly acknowledged data divided by the time since the previous one.
+    /// Rate of each advancing ACK in bit/s: the data that it newly acknowledges, divided by the time since the previous
+    /// advancing ACK.
     pub rate_bps: Sketch,
     /// Queueing delay of ACKs between the receiver and the sender, in ms.
     pub wait_ms: Sketch,
@@ -59,7 +61,8 @@ impl AckPath {
         }
     }
 
-    /// Records the IPv4 identification of a packet of the data receiver. `other` is the data sender's latest one.
+    /// Records the IPv4 identification of a packet from the data receiver. `other` is the latest identification from
+    /// the data sender.
     pub(crate) fn identified(&mut self, id: Option<u16>, other: Option<u16>) {
         if let Some(id) = id {
             self.ids.add(id, other);
@@ -79,7 +82,8 @@ impl AckPath {
         self.last_at = Some(at);
     }
 
-    /// Interval between bursts of ACKs, in ms. `None` unless most ACKs arrive in bursts and the interval is regular.
+    /// Returns the interval between bursts of ACKs, in ms. `None` unless most ACKs arrive in bursts and the interval is
+    /// regular.
     pub fn batching_ms(&self) -> Option<f64> {
         let (period, share) = self.burst_gap_ms.mode()?;
         // The interval is regular if at least half of the gaps are within 10 % of the most frequent gap.
@@ -87,8 +91,8 @@ impl AckPath {
         (regular && self.burst_acks * 2 > self.pure).then_some(period)
     }
 
-    /// Fraction of the receiver's packets lost before the point of capture, from gaps in their IPv4 identifications.
-    /// `None` unless the receiver counts each connection separately.
+    /// Returns the fraction of the receiver's packets that were lost before the point of capture, from gaps in their
+    /// IPv4 identifications. `None` unless the receiver counts each connection separately.
     pub fn missing_share(&self) -> Option<f64> {
         self.ids.missing_share()
     }

@@ -1,4 +1,4 @@
-//! Groups the packets of a capture into connections. Memory grows with their number only.
+//! Groups the packets of a capture into connections. The required memory depends on the number of connections only.
 
 use crate::bottleneck;
 use crate::connection::Connection;
@@ -12,7 +12,7 @@ use std::net::IpAddr;
 
 /// Maximum number of frames between two calls of the progress function.
 const PROGRESS_EVERY: u64 = 1 << 16;
-/// Maximum time between two calls, in nanoseconds of the capture's clock.
+/// Maximum time between two calls of the progress function, in nanoseconds of the capture's clock.
 const PROGRESS_AFTER: u64 = 1_000_000_000;
 /// Largest number of connections for which diagram points are kept, if the caller requests points.
 const MOST_DRAWN: usize = 64;
@@ -32,7 +32,7 @@ pub struct Analysis {
     pub segments: u64,
     /// Number of frames that were skipped: protocols other than TCP, IP fragments, and truncated headers.
     pub passed_over: u64,
-    /// Time of the first frame, and latest time, in nanoseconds since the epoch of the file's clock.
+    /// Time of the first frame, and latest time of all frames, in nanoseconds since the epoch of the file's clock.
     pub times: (u64, u64),
     /// Number of frames that are more than 1 ms earlier than a preceding frame.
     pub backwards: u64,
@@ -40,12 +40,13 @@ pub struct Analysis {
     open: BTreeMap<Key, usize>,
     /// For each pair of hosts, the index of its latest connection.
     pairs: BTreeMap<(u128, u128), usize>,
-    /// Key and index of the previous segment's connection, which saves most look-ups.
+    /// Key and index of the previous segment's connection. They make most look-ups unnecessary.
     latest: Option<(Key, usize)>,
     points: bool,
 }
 
-/// The endpoints of a connection, as integers, which compare fast. The ports come first, because they differ most.
+/// The endpoints of a connection as integers, because integers are fast to compare. The ports come first, because they
+/// differ most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     ports: u32,
@@ -66,8 +67,8 @@ impl Key {
 
 impl Analysis {
     /// Reads a capture. If `points` is true, the first 64 connections keep the points of their time-sequence diagrams.
-    /// `progress` receives the number of frames and the analysis so far, every 65,536 frames and every second of the
-    /// capture. Reading stops when it returns false.
+    /// `progress` is called every 65,536 frames and every second of the capture, with the number of frames and the
+    /// analysis so far. Reading stops when `progress` returns false.
     ///
     /// # Errors
     /// Returns an error if the input is not a capture, or if no frame can be read.

@@ -1,11 +1,11 @@
 //! Comparison of two captures of the same flows: aligns their clocks and finds each packet in both captures.
 //!
-//! A long record is first divided into the packets that a network card merged or will split (GRO, TSO). Packets are the
-//! same if addresses, numbers, lengths, flags, timestamps and IPv4 identifications are equal. Equal packets are matched
-//! in order.
+//! A long record is first divided into the packets that a network card merged or will split (GRO, TSO). Two packets are
+//! the same packet if their addresses, sequence numbers, lengths, flags, timestamps and IPv4 identifications are equal.
+//! If several packets are equal, they are matched in order.
 //!
-//! The clock difference is a straight line over time. The minimum delays of both directions are assumed to be equal, as
-//! in NTP (RFC 5905, section 8), which shifts all delays by half of the path's asymmetry.
+//! The clock difference is modelled as a straight line over time. The minimum delays of both directions are assumed to
+//! be equal, as in NTP (RFC 5905, section 8). If they differ, all delays are wrong by half of the difference.
 //!
 //! Left out: paths that change addresses (NAT), and merged records whose packets are smaller than a full segment.
 
@@ -20,7 +20,8 @@ use std::io::Read;
 /// direction.
 const PARTS: u64 = 20;
 
-/// Assumed payload of a full segment in bytes, if the capture has no SYN. Timestamps take `TIMESTAMPS` bytes of it.
+/// Assumed payload of a full segment in bytes, if the capture has no SYN. Timestamps take `TIMESTAMPS` bytes of this
+/// payload.
 const USUAL_MSS: u32 = 1460;
 const TIMESTAMPS: u32 = 12;
 /// Smallest payload into which a record is divided (Linux's `TCP_MIN_MSS`).
@@ -33,8 +34,8 @@ pub struct Passage {
     pub way: usize,
     /// Frame number in each capture, counted from 1; `None` if that capture lacks the packet.
     pub numbers: [Option<u64>; 2],
-    /// Time at the first point of capture, in nanoseconds of the first capture's clock; converted from the second if
-    /// necessary.
+    /// Time at the first point of capture, in nanoseconds of the first capture's clock. If only the second capture
+    /// contains the packet, its time is converted.
     pub at: i64,
     /// Delay between the two points of capture in nanoseconds. `None` if one capture lacks the packet.
     pub delay: Option<i64>,
@@ -60,7 +61,7 @@ pub struct Way {
 }
 
 impl Way {
-    /// Number of packets that passed the first point of capture but not the second.
+    /// Returns the number of packets that passed the first point of capture but not the second.
     pub fn lost(&self) -> u64 {
         self.packets[self.first] - self.both
     }
@@ -91,7 +92,7 @@ struct Found {
 }
 
 impl Between {
-    /// Reads both captures. Memory grows with the number of their packets.
+    /// Reads both captures. The required memory grows with the number of packets in both captures.
     ///
     /// # Errors
     /// Returns an error if one of the inputs is not a capture, or if the captures share no packet.
@@ -132,8 +133,8 @@ impl Between {
             let back = middle.get(&(way.1, way.0));
             back.zip(middle.get(way)).map(|(back, there)| usize::from(there < back))
         };
-        // Leave out a direction if the captures have no packets of the opposite direction, because it is then unknown
-        // which capture its packets pass first.
+        // Leave out a direction if the captures have no packets of the opposite direction. It is then unknown which
+        // capture the packets of the direction pass first.
         let clock = Line::through(&extremes(both(), first, begin, end));
         let places: Vec<(Endpoint, Endpoint)> = middle.keys().copied().filter(|way| first(way).is_some()).collect();
         let mut ways: Vec<Way> = places.iter().map(|way| Way::new(*way, first(way).unwrap_or(0))).collect();
@@ -195,7 +196,7 @@ fn each(input: impl Read + Send, mut each: impl FnMut(&Segment)) -> Result<(), R
     .map(|_| ())
 }
 
-/// Divides a record into packets with `full` bytes of payload. The last packet has the rest.
+/// Divides a record into packets with `full` bytes of payload. The last packet contains the remaining bytes.
 fn packets(record: &Segment, full: u32) -> impl Iterator<Item = Segment> {
     let count = record.len.div_ceil(full);
     (0..count).map(move |number| {
@@ -209,7 +210,7 @@ fn packets(record: &Segment, full: u32) -> impl Iterator<Item = Segment> {
     })
 }
 
-/// Sequence and acknowledgement number, length, flags, timestamps and IPv4 identification.
+/// Returns the sequence and acknowledgement numbers, length, flags, timestamps and IPv4 identification.
 fn key(segment: &Segment) -> Key {
     let timestamps = segment.options.timestamps;
     // A merged record has the flags PSH and CWR of only one of its packets, so these flags are ignored for data.

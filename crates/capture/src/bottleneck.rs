@@ -1,7 +1,8 @@
 //! Estimates the bottleneck of one direction: rate, buffer size and queue discipline.
 //!
-//! While a queue contains packets, its link sends without a pause. The host's bytes in such a period give the rate. The
-//! rate is unknown if the link was never busy for long, the buffer size if no packet was lost.
+//! While a queue contains packets, its link sends without a pause. The bytes that the host sent or received in such a
+//! period determine the rate. The rate is unknown if the link was never busy for long. The buffer size is unknown if no
+//! packet was lost.
 
 use crate::connection::Connection;
 use crate::direction::Direction;
@@ -10,37 +11,40 @@ use crate::sketch::Sketch;
 use crate::timeline::{Bin, Spread};
 use std::net::IpAddr;
 
-/// A link is busy from a queueing delay of `BUSY_MS` milliseconds and of `BUSY_SHARE` of the minimum RTT on.
+/// A link counts as busy if the queueing delay is at least `BUSY_MS` milliseconds and at least the share `BUSY_SHARE`
+/// of the minimum RTT.
 const BUSY_MS: f64 = 2.5;
 const BUSY_SHARE: f64 = 0.05;
 /// Shortest busy period from which a rate is computed, in nanoseconds.
 const ENOUGH: u64 = 300_000_000;
-/// Fewest bytes in a busy period for a rate. Each end of the period is uncertain by several packets.
+/// Minimum number of bytes in a busy period from which a rate is computed. Each end of the period is uncertain by
+/// several packets.
 const ENOUGH_OCTETS: f64 = 100_000.0;
 /// A rate is rejected if the link carried more than `MORE` times this rate for `LONG` nanoseconds.
 const MORE: f64 = 1.1;
 const LONG: u64 = 5_000_000_000;
-/// A bin with fewer samples of the queueing delay counts as busy only at 4 times the usual threshold.
+/// A bin with fewer samples of the queueing delay counts as busy only at 4 times the usual delay.
 const SAMPLES: u32 = 4;
 /// The rate of the link is this quantile of the rates of all busy periods, weighted by duration.
 const UPPER: f64 = 0.85;
 /// Minimum number of losses from which the queue discipline can be inferred.
 const LOSSES: u64 = 3;
-/// First sign of a drop-tail queue: similar delays at losses. Their 25 % quantile is at least this fraction of their 90
-/// % quantile.
+/// First sign of a drop-tail queue: the delays at losses are similar. Their 25 % quantile is at least this fraction of
+/// their 90 % quantile.
 const ALIKE: f64 = 0.8;
-/// The first sign also requires 98 % of the delays below this multiple of the delay at losses.
+/// In addition, the first sign requires that 98 % of all delays are below this multiple of the delay at losses.
 const LONGER: f64 = 1.15;
-/// Second sign of a drop-tail queue: a wall, a delay with at least the share `WALL_LOSSES` of the losses.
+/// Second sign of a drop-tail queue: a wall, which is a delay at which at least the share `WALL_LOSSES` of the losses
+/// occurs.
 const WALL_LOSSES: f64 = 0.3;
 /// The wall is at least this fraction of the longest delay at a loss.
 const TOP: f64 = 0.9;
 /// Bounds of the 98 % quantile of all delays, as multiples of the wall.
 const WALL: (f64, f64) = (0.9, 1.05);
-/// Third sign of a drop-tail queue: its buffer counts packets, and at least this share of the losses occurs at the same
-/// number of packets.
+/// Third sign of a drop-tail queue: its buffer counts packets. At least this share of the losses occurs at the same
+/// number of packets in the queue.
 const PACKETS_ALIKE: f64 = 0.5;
-/// That number is at least this fraction of the largest number of packets at a loss.
+/// This number of packets is at least this fraction of the largest number of packets at a loss.
 const PACKETS_TOP: f64 = 0.85;
 /// A queue counts as an AQM only if at least this share of the packets carries data.
 const MIXED: f64 = 0.5;
@@ -51,7 +55,7 @@ const FULL: u32 = 1448;
 /// Smallest share of retransmitted segments that indicates a policer.
 const POLICED: f64 = 0.01;
 
-/// How a bottleneck treats packets that exceed its capacity.
+/// The way in which a bottleneck treats packets that exceed its capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// Drops packets that arrive while the buffer is full.
@@ -65,7 +69,7 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// The discipline's name in tables.
+    /// Returns the discipline's name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Discipline::DropTail => "drop_tail",
@@ -87,12 +91,12 @@ pub struct Bottleneck {
     pub buffer_ms: f64,
     /// Longest queueing delay in ms (98 % quantile over the bins): a lower bound for the buffer size.
     pub longest_wait_ms: f64,
-    /// How the bottleneck treats packets that exceed its capacity.
+    /// The way in which the bottleneck treats packets that exceed its capacity.
     pub discipline: Discipline,
 }
 
 impl Bottleneck {
-    /// Buffer size in bytes; NaN if the rate or the buffer size in ms is unknown.
+    /// Returns the buffer size in bytes; NaN if the rate or the buffer size in ms is unknown.
     pub fn buffer_bytes(&self) -> f64 {
         self.buffer_ms * self.rate_bps / 8e3
     }
@@ -114,8 +118,8 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
         found => found,
     };
     let (at_loss, share) = data.wait_at_loss_ms.mode().unwrap_or((f64::NAN, 0.0));
-    // The delay was measured on the segment after the lost one. When that segment arrived, one packet had already left
-    // the queue, so the full buffer is one packet larger.
+    // The delay was measured on the segment after the lost segment. When the later segment arrived, one packet had
+    // already left the queue, so the full buffer is one packet larger.
     let place = f64::from(data.largest.min(FULL) + HEADERS) * 8e3 / rate_bps;
     let at_loss = match full_packets(data) {
         // In a mixture of data and ACKs the queueing delay varies, so return the delay of a buffer that is full of
@@ -147,13 +151,13 @@ pub(crate) fn line(connection: &Connection, sender: usize, loads: &Loads) -> Opt
     found.filter(|(rate_bps, _)| rate_bps.is_finite())
 }
 
-/// Minimum RTT of the whole path in ms.
+/// Returns the minimum RTT of the whole path in ms.
 fn floor_ms(connection: &Connection, sender: usize) -> f64 {
     connection.halves(sender).into_iter().flatten().sum::<u64>() as f64 * 1e-6
 }
 
-/// Returns a host and a direction of its traffic that share the link from `from` to `to`: the host with more bytes in
-/// the capture.
+/// Of two hosts, selects the one with more bytes in the capture. Returns this host, and the direction of its traffic
+/// that uses the link from `from` to `to`.
 fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (IpAddr, Towards) {
     let (from, to) = (connection.ends[from].address, connection.ends[to].address);
     let at_source = loads.total(from, Towards::Network) > loads.total(to, Towards::Host);
@@ -186,7 +190,7 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
             _ => {}
         }
     }
-    // Most connections are short. Return before the traffic of the host is summed up.
+    // Most connections are short. Return before the expensive sum over the host's traffic.
     if periods.is_empty() {
         return (f64::NAN, 0);
     }
@@ -205,13 +209,13 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
     if carried_bps > MORE * rate_bps { (f64::NAN, 0) } else { (rate_bps, busy) }
 }
 
-/// True if the queue was never empty during the bin; `None` without a sample. `backwards` selects the queue of the ACKs
-/// instead of the data.
+/// Returns true if the queue was never empty during the bin; `None` without a sample. `backwards` selects the queue of
+/// the ACKs instead of the queue of the data.
 fn is_busy(bin: &Bin, backwards: bool, bound: f64) -> Option<bool> {
     let (wait, other) =
         if backwards { (bin.ack_wait_ms, bin.data_wait_ms) } else { (bin.data_wait_ms, bin.ack_wait_ms) };
     let enough = if wait.count >= SAMPLES { bound } else { 4.0 * bound };
-    // If few ACKs arrive and these are delayed for long, the queueing delays of data and ACKs are hard to separate.
+    // If few ACKs arrive and they are delayed for long, the queueing delays of data and ACKs are hard to separate.
     let unsure = !backwards && wait.count < SAMPLES && other.most >= wait.least;
     (wait.count > 0).then(|| f64::from(wait.least) >= enough && !unsure)
 }
@@ -251,8 +255,8 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     if longest_ms < BUSY_MS {
         return if again >= POLICED { Discipline::Policer } else { Discipline::Unknown };
     }
-    // In a drop-tail queue, each loss occurs at the same queue length, which is also the longest. An AQM drops at
-    // varying queue lengths, or at a length that the queue exceeds at other times.
+    // In a drop-tail queue, each loss occurs at the same queue length, which is also the maximum queue length. An AQM
+    // drops packets at varying queue lengths, or at a length that the queue exceeds at other times.
     let (low, high) = (data.wait_at_loss_ms.quantile(0.25), data.wait_at_loss_ms.quantile(0.9));
     let most = data.data_wait_ms.quantile(0.98);
     if low >= ALIKE * high && most <= LONGER * high || has_wall(data, most) || full_packets(data).is_some() {
@@ -262,8 +266,8 @@ fn discipline(data: &Direction, longest_ms: f64) -> Discipline {
     }
 }
 
-/// True if many packets are lost at the longest queueing delay and many others have about this delay. `most_ms` is the
-/// 98 % quantile.
+/// Returns true if many packets are lost at the longest queueing delay, and many other packets have about this delay.
+/// `most_ms` is the 98 % quantile of the delays.
 fn has_wall(data: &Direction, most_ms: f64) -> bool {
     let Some((wall, share)) = data.wait_at_loss_ms.mode() else { return false };
     let at_top = wall >= TOP * data.wait_at_loss_ms.quantile(1.0);

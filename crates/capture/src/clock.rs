@@ -1,22 +1,21 @@
 //! The timestamp clock of one endpoint, and the queueing delays of packets between the endpoint and the point of
 //! capture.
 //!
-//! A segment carries its sending time (RFC 7323, section 4.1). The capture time minus this time is the one-way delay
-//! plus a clock offset. The excess over the smallest such value is the queueing delay.
+//! A segment carries its sending time (RFC 7323, section 4.1). The capture time minus the sending time is the one-way
+//! delay plus a clock offset. The queueing delay is the difference between this value and the smallest such value.
 //!
-//! Two clocks drift apart by up to about 50 ppm, so the smallest value is raised by 50 ppm over time. After a minute
-//! without an empty queue, delays are 3 ms too short.
+//! Two clocks drift apart by up to about 50 ppm, so the smallest value is raised by 50 ppm over time. If the queue is
+//! not empty for a minute, the computed delays are 3 ms too short.
 
 /// Timestamp ticks per second of Linux, BSD and Windows.
 const USUAL: f64 = 1_000.0;
-/// A measured rate between these bounds counts as 1,000 ticks/s, because queues make it inexact.
+/// A measured rate between these bounds counts as 1,000 ticks/s, because queues make measured rates inexact.
 const AROUND: (f64, f64) = (300.0, 3_000.0);
 /// Timestamp ticks per second of less common systems.
 const OTHERS: [f64; 4] = [10.0, 100.0, 250.0, 1_000_000.0];
 /// A measured rate is replaced by an entry of `OTHERS` within this factor.
 const NEAR: f64 = 1.3;
-/// A rate outside `AROUND` is accepted after `ENOUGH` nanoseconds. After `SETTLED` nanoseconds the rate does not change
-/// any more.
+/// A rate outside `AROUND` is accepted after `ENOUGH` nanoseconds. After `SETTLED` nanoseconds the rate stays constant.
 const ENOUGH: u64 = 1_000_000_000;
 const SETTLED: u64 = 30_000_000_000;
 /// The smallest delay is raised by 1 ns each time this many nanoseconds pass: 50 parts per million.
@@ -34,8 +33,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Records the timestamp `value` of a segment at time `at`. Returns its queueing delay before the point of capture,
-    /// in nanoseconds; `None` while the clock's rate is unknown.
+    /// Records the timestamp `value` of a segment at time `at`. Returns the segment's queueing delay before the point
+    /// of capture, in nanoseconds; `None` while the clock's rate is unknown.
     pub fn passed(&mut self, at: u64, value: u32) -> Option<u64> {
         let Some((first, first_at)) = self.first else {
             self.first = Some((value, at));
@@ -53,7 +52,7 @@ impl Clock {
         Some((offset - least) as u64)
     }
 
-    /// Capture time minus the endpoint's time, both since the first timestamp, in nanoseconds.
+    /// Returns the capture time minus the endpoint's time, both since the first timestamp, in nanoseconds.
     fn offset(&self, at: u64, value: u32) -> Option<i64> {
         let (first, first_at) = self.first?;
         if self.rate == 0.0 {
@@ -78,7 +77,7 @@ impl Clock {
             let unknown = if elapsed > SETTLED { measured } else { self.rate };
             OTHERS.into_iter().find(near).unwrap_or(unknown)
         };
-        // Offsets under the previous rate are meaningless under the new one.
+        // Offsets that were computed with the previous rate are invalid after the change.
         if rate != self.rate {
             (self.rate, self.least) = (rate, None);
         }

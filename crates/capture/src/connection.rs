@@ -11,7 +11,7 @@ const DEFAULT_MSS: u32 = 536;
 /// A capture is near an endpoint if at most this share of the RTT lies between them.
 const AT_AN_END: f64 = 0.1;
 
-/// Where the capture was taken, relative to one direction of data.
+/// The place where the capture was taken, relative to one direction of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vantage {
     /// Near the sender of the data.
@@ -25,7 +25,7 @@ pub enum Vantage {
 }
 
 impl Vantage {
-    /// The name for tables.
+    /// Returns the name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Vantage::Sender => "sender",
@@ -36,7 +36,7 @@ impl Vantage {
     }
 }
 
-/// How a connection ended.
+/// The way in which a connection ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
     /// The connection was still open at the end of the capture.
@@ -49,7 +49,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// The name for tables.
+    /// Returns the name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Ending::Open => "open",
@@ -72,7 +72,7 @@ pub struct Connection {
     pub numbers: (u64, u64),
     /// Times of the first SYN, the first SYN-ACK and the handshake's ACK, in nanoseconds of the file's clock.
     pub handshake: [Option<u64>; 3],
-    /// How the connection ended.
+    /// The way in which the connection ended.
     pub ending: Ending,
     /// Number of retransmitted SYNs and SYN-ACKs.
     pub repeated_syns: u32,
@@ -82,8 +82,8 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection from its first packet, which must also be passed to `passed`. `points` keeps the points of
-    /// its diagrams.
+    /// Creates a connection from its first packet. The caller must pass the same packet to `passed`. If `points` is
+    /// true, the points of its diagrams are kept.
     pub(crate) fn new(segment: &Segment, points: bool, loads: &mut Loads) -> Connection {
         // If the capture begins with the SYN-ACK, the receiver of that packet opened the connection.
         let answers = segment.flags.has(Flags::SYN) && segment.flags.has(Flags::ACK);
@@ -105,7 +105,7 @@ impl Connection {
         }
     }
 
-    /// True if `segment` is a SYN that opens another connection. A SYN before any data is a retransmission.
+    /// Returns true if `segment` is a SYN that opens another connection. A SYN before any data is a retransmission.
     pub(crate) fn is_followed_by(&self, segment: &Segment) -> bool {
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
         opens && (self.ending != Ending::Open || self.directions.iter().any(|direction| direction.data_segments > 0))
@@ -161,7 +161,8 @@ impl Connection {
             self.repeated_syns += 1;
         } else if self.handshake[place].is_none() {
             self.handshake[place] = Some(segment.at);
-            // The answer to a SYN shows the RTT to the endpoint that answers, and its ACK the RTT to the other endpoint.
+            // The reply to a SYN shows the RTT to the endpoint that replies. The ACK of the reply shows the RTT to the
+            // other endpoint.
             if let Some(near) = place.checked_sub(1).and_then(|rtt| self.handshake_rtts()[rtt]) {
                 self.directions[from].handshake(near);
             }
@@ -200,13 +201,13 @@ impl Connection {
         if of(1 - end).is_some() { of(end).unwrap_or(0) } else { 0 }
     }
 
-    /// The smaller of the two MSS options, in bytes; 0 if the capture has no SYN.
+    /// Returns the smaller of the two MSS options, in bytes; 0 if the capture has no SYN.
     pub fn agreed_mss(&self) -> u32 {
         let said = self.directions.iter().filter_map(|direction| direction.syn);
         said.map(|options| options.mss.map_or(DEFAULT_MSS, u32::from)).min().unwrap_or(0)
     }
 
-    /// RTTs of the handshake in nanoseconds, to the receiver of the SYN and to its sender. `None` after a
+    /// Returns the RTTs of the handshake in nanoseconds, to the receiver of the SYN and to its sender. `None` after a
     /// retransmission.
     pub fn handshake_rtts(&self) -> [Option<u64>; 2] {
         // Karn's algorithm (RFC 6298, section 3): the reply may belong to either copy.
@@ -219,7 +220,8 @@ impl Connection {
         [between(syn, answer), between(answer, last)]
     }
 
-    /// Minimum RTTs from the point of capture to the receiver and to the sender of `sender`'s data, in nanoseconds.
+    /// Returns the minimum RTTs from the point of capture to the receiver and to the sender of `sender`'s data, in
+    /// nanoseconds.
     pub fn halves(&self, sender: usize) -> [Option<u64>; 2] {
         let shaken = self.handshake_rtts();
         let (towards_receiver, towards_sender) =
@@ -231,7 +233,7 @@ impl Connection {
         [far, near]
     }
 
-    /// Where the capture was taken, relative to the data that endpoint `sender` (0 or 1) sends.
+    /// Returns the place where the capture was taken, relative to the data that endpoint `sender` (0 or 1) sends.
     pub fn vantage(&self, sender: usize) -> Vantage {
         match self.halves(sender) {
             [Some(far), Some(near)] => {

@@ -1,8 +1,8 @@
-//! Infers the congestion control of a sender: every known one is replayed with the ACKs of the capture. The most
-//! probable one best matches the sender's flight size.
+//! Infers the congestion control of a sender. Every known congestion control is replayed with the ACKs of the capture.
+//! The most probable congestion control is the one whose window best matches the sender's flight size.
 //!
-//! [`Fit`] has the errors of the windows after losses and between losses. BBR is recognized by other signs. Left out:
-//! reductions after ECN marks.
+//! [`Fit`] contains the errors of the windows after losses and between losses. BBR is recognized by other signs. Left
+//! out: reductions after ECN marks.
 
 use crate::replay::{Compared, replay};
 use crate::steps::{Loss, Step};
@@ -24,8 +24,8 @@ const KNOWN: [(&str, f64); 12] = [
     ("veno", 0.3),
 ];
 
-/// Prior weights of Reno that grows once per ACK (4.4BSD, RFC 5681): for senders with a small initial window, and for
-/// all others.
+/// Prior weights of a Reno that grows once per ACK (4.4BSD, RFC 5681). The first weight is for senders with a small
+/// initial window, the second for all other senders.
 ///
 /// Linux has started with 10 segments since 2011 (RFC 6928), so a smaller initial window indicates another stack.
 const ONCE_PER_ACK: [f64; 2] = [3.0, 0.2];
@@ -48,7 +48,7 @@ const HALF_SEGMENT: f64 = 0.5;
 const INDEPENDENT: f64 = 8.0;
 /// Natural logarithm of the weight of a congestion control that is not listed.
 const UNLISTED: f64 = -7.0;
-/// A congestion control is named if it is at least as probable as all others together.
+/// A congestion control is named if it is at least as probable as all other congestion controls together.
 const NAMED: f64 = 0.5;
 /// The values that the signs of BBR add to the logarithm of its weight.
 const FALLS_SIGN: f64 = 5.0;
@@ -69,19 +69,19 @@ const JUMP: f64 = 0.18;
 const JUMP_STEPS: usize = 10;
 /// Smallest level flight in segments for which jumps are counted.
 const LEAST_LEVEL: f64 = 8.0;
-/// BBR is indicated if there are at least two jumps, and at least one in this number of round trips without a loss. BBR
+/// BBR is indicated by at least two jumps, and at least one jump in this number of round trips without a loss. BBR
 /// version 1 probes once in eight round trips.
 const ROUNDS_PER_JUMP: usize = 60;
 /// A flight below this share of the largest flight since the previous dip counts as a dip.
 const DIP: f64 = 0.25;
-/// Dips count as one if they are at most this many microseconds apart.
+/// Two dips count as one dip if they are at most this many microseconds apart.
 const DIP_APART_US: u32 = 2_000_000;
 /// Period of BBR's ProbeRTT: 10 s (version 1) or 5 s (version 3).
 const PROBES_S: std::ops::RangeInclusive<f64> = 4.5..=11.5;
 /// Number of steps in a round trip.
 const ROUND: usize = 8;
 
-/// How well a congestion control matches the capture. Both errors are 0 for a perfect match.
+/// The match between a congestion control and the capture. Both errors are 0 for a perfect match.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
     /// Name of the congestion control.
@@ -112,7 +112,7 @@ impl Fit {
         }
     }
 
-    /// Natural logarithm of the likelihood.
+    /// Returns the natural logarithm of the likelihood.
     fn log_likelihood(&self) -> f64 {
         let independent = |count: usize| (count as f64).min(INDEPENDENT);
         -(self.reduction * independent(self.reductions) + self.growth * independent(self.periods))
@@ -140,7 +140,7 @@ fn split(found: &[Compared]) -> (Vec<f64>, Vec<f64>) {
     (reductions, periods)
 }
 
-/// Mean error of a period between two losses; `None` without comparisons.
+/// Returns the mean error of a period between two losses; `None` without comparisons.
 fn period_error(period: &[&Compared]) -> Option<f64> {
     if period.is_empty() {
         return None;
@@ -173,7 +173,8 @@ pub struct Guess {
     pub factor: f64,
 }
 
-/// Returns the most probable congestion control of a sender's log of ACKs, and the fits of all, best fit first.
+/// Returns the most probable congestion control of a sender's log of ACKs, and the fits of all congestion controls,
+/// best fit first.
 ///
 /// - `mss`: payload of a full segment in bytes.
 /// - `start`: segments in the initial window; 0 if unknown.
@@ -236,7 +237,7 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
     (Guess { name: best.name, probability: best.probability, factor }, fits)
 }
 
-/// Sum of the evidence for BBR in a log.
+/// Returns the sum of the evidence for BBR in a log.
 fn bbr_signs(steps: &[Step], mss: u32, pacing: f64) -> f64 {
     let (rounds, falls) = falls(steps, f64::from(mss.max(1)));
     let share = f64::from(falls) / f64::from(rounds.max(1));
@@ -251,12 +252,12 @@ fn bbr_signs(steps: &[Step], mss: u32, pacing: f64) -> f64 {
     signs + if pacing > 0.5 { PACING_SIGN } else { 0.0 }
 }
 
-/// Returns the number of round trips in congestion avoidance, and how often a level flight jumps.
+/// Returns the number of round trips in congestion avoidance, and the number of jumps of a level flight.
 fn jumps(steps: &[Step], mss: f64) -> (usize, usize) {
     let (mut count, mut jumps) = (0, 0);
     for run in steps.split(|step| step.repairs || step.spoiled || step.slow_start) {
         count += run.len();
-        // A step without a segment has the flight of the step before it.
+        // A step without a segment has the flight of the previous step.
         let mut latest = 0;
         let flights: Vec<f64> = run
             .iter()
@@ -284,7 +285,7 @@ fn jumps(steps: &[Step], mss: f64) -> (usize, usize) {
     (count / ROUND, jumps)
 }
 
-/// Returns the number of round trips in congestion avoidance, and in how many of these the flight decreases.
+/// Returns the number of round trips in congestion avoidance, and the number of these in which the flight decreases.
 fn falls(steps: &[Step], mss: f64) -> (u32, u32) {
     let (mut rounds, mut falls) = (0, 0);
     for run in steps.split(|step| step.repairs || step.spoiled || step.slow_start) {
@@ -297,12 +298,12 @@ fn falls(steps: &[Step], mss: f64) -> (u32, u32) {
     (rounds, falls)
 }
 
-/// Largest flight of the steps, in bytes.
+/// Returns the largest flight of the steps, in bytes.
 fn largest(steps: &[Step]) -> f64 {
     f64::from(steps.iter().map(|step| step.flight_bytes).max().unwrap_or(0))
 }
 
-/// Seconds between dips of the flight.
+/// Returns the seconds between dips of the flight.
 fn gaps_between_dips(steps: &[Step]) -> Vec<f64> {
     let (mut dips, mut most): (Vec<u32>, u32) = (Vec::new(), 0);
     let mut quiet = 0;
@@ -325,7 +326,8 @@ fn gaps_between_dips(steps: &[Step]) -> Vec<f64> {
     dips.windows(2).map(|pair| f64::from(pair[1] - pair[0]) * 1e-6).collect()
 }
 
-/// For each fast recovery: the flight in the second round trip afterwards, divided by the flight before the loss.
+/// Returns, for each fast recovery, the flight in the second round trip after the recovery divided by the flight before
+/// the loss.
 fn factors(steps: &[Step]) -> Vec<f64> {
     let mut found = Vec::new();
     for (place, step) in steps.iter().enumerate() {
@@ -344,7 +346,7 @@ fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 
-/// The median; NaN without values.
+/// Returns the median; NaN without values.
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -42,12 +42,12 @@ impl Rtts {
         self.sums.1 += ms * ms;
     }
 
-    /// Mean RTT in ms; NaN without samples.
+    /// Returns the mean RTT in ms; NaN without samples.
     pub fn mean_ms(&self) -> f64 {
         self.sums.0 / self.ms.count() as f64
     }
 
-    /// Standard deviation of the RTT in ms; NaN without samples.
+    /// Returns the standard deviation of the RTT in ms; NaN without samples.
     pub fn std_ms(&self) -> f64 {
         let mean = self.mean_ms();
         let spread = self.sums.1 / self.ms.count() as f64 - mean * mean;
@@ -81,7 +81,8 @@ pub struct Direction {
     /// Number of unnecessary retransmissions: an ACK, SACK or DSACK (RFC 2883) shows that the receiver already had the
     /// data.
     pub spurious: u64,
-    /// Segments that fill a hole in the captured data: the first copy was lost before, or they arrived out of order.
+    /// Segments that fill a hole in the captured data. Their first copy was lost before the point of capture, or they
+    /// arrived out of order.
     pub filled_holes: u64,
     /// Payload bytes that the receiver acknowledged.
     pub acked_bytes: u64,
@@ -103,7 +104,7 @@ pub struct Direction {
     pub ecn: (u64, u64, u64),
     /// Queueing delay of data when a loss was detected, in ms.
     pub wait_at_loss_ms: Sketch,
-    /// Number of packets of the host in the queue when a loss was detected, without the lost packet.
+    /// Number of the host's packets in the queue when a loss was detected, without the lost packet.
     pub packets_at_loss: Sketch,
     /// Queueing delay of data, in ms.
     pub data_wait_ms: Sketch,
@@ -122,7 +123,8 @@ pub struct Direction {
     flight: Option<Flight>,
     sender: Option<Box<Sender>>,
     ways: Ways,
-    /// The latest packet that revealed a loss: its time and queueing delay in nanoseconds. `None` once counted.
+    /// Time and queueing delay, in nanoseconds, of the latest packet that revealed a loss. `None` after the packets in
+    /// the queue were counted.
     after_loss: Option<(u64, u64)>,
     /// Payload of a full-size segment, in bytes.
     mss: u32,
@@ -143,7 +145,8 @@ pub(crate) struct Peer {
 }
 
 impl Direction {
-    /// Records a packet of this endpoint. Returns its queueing delay before the point of capture, in nanoseconds.
+    /// Records a packet of this endpoint. Returns the packet's queueing delay before the point of capture, in
+    /// nanoseconds.
     pub(crate) fn passed(&mut self, segment: &Segment, shift: u8) -> Option<u64> {
         self.packets += 1;
         self.wire_bytes += u64::from(segment.ip_len);
@@ -300,8 +303,8 @@ impl Direction {
             self.acked_bytes += u64::from(covered.bytes);
             self.last_ack = at;
             bin.acked_bytes += u64::from(covered.bytes);
-            // Skip ACKs in loss recovery: whatever the receiver's ACK policy, an ACK that fills a hole covers many
-            // segments.
+            // Skip ACKs in loss recovery: an ACK that fills a hole covers many segments, whatever the receiver's ACK
+            // policy.
             if !sender.repairs() {
                 self.ack_path.advanced(at, covered.bytes, self.mss);
             }
@@ -337,13 +340,13 @@ impl Direction {
         self.ways.handshake(near);
     }
 
-    /// Minimum RTTs from the point of capture to the receiver and to the sender, in nanoseconds.
+    /// Returns the minimum RTTs from the point of capture to the receiver and to the sender, in nanoseconds.
     pub fn least(&self) -> [Option<u64>; 2] {
         [self.ways.far_least(), self.ways.near_least()]
     }
 
-    /// After a loss, counts the packets that were in the queue: those that passed while the packet after the lost one
-    /// waited.
+    /// After a loss, counts the packets that were in the queue. These packets passed while the packet after the lost
+    /// packet waited.
     pub(crate) fn count_queued(&mut self, loads: &Loads, from: Option<usize>, to: Option<usize>) {
         let Some((at, wait)) = self.after_loss.take() else { return };
         if let Some(packets) = loads.packets_between(from, to, at.saturating_sub(wait), at) {
@@ -351,41 +354,43 @@ impl Direction {
         }
     }
 
-    /// Bytes that passed the point of capture and have not been acknowledged.
+    /// Returns the number of bytes that passed the point of capture and have not been acknowledged.
     pub(crate) fn out(&self) -> u32 {
         self.flight.as_ref().map_or(0, Flight::outstanding)
     }
 
-    /// Returns why slow start ended, the number of fast recoveries, and the number of timeouts. `None` without data.
+    /// Returns the reason why slow start ended, the number of fast recoveries, and the number of timeouts. `None`
+    /// without data.
     pub fn repairs(&self) -> Option<(Option<SlowStartEnd>, u32, u32)> {
         self.sender.as_ref().map(|sender| (sender.slow_start_end, sender.recoveries, sender.timeouts))
     }
 
-    /// The ACKs as the sender received them, grouped into steps; empty without data.
+    /// Returns the ACKs as the sender received them, grouped into steps; empty without data.
     pub fn steps(&self) -> &[Step] {
         self.sender.as_ref().map_or(&[], |sender| sender.steps.all())
     }
 
-    /// Full-size segments sent before the first ACK reached the endpoint; 0 if the capture lacks the start.
+    /// Returns the number of full-size segments sent before the first ACK reached the endpoint; 0 if the capture lacks
+    /// the start.
     pub fn start_segments(&self) -> u32 {
         let sent = self.sender.as_ref().filter(|_| self.syn.is_some()).map_or(0, |sender| sender.first_window);
         sent.div_ceil(self.mss.max(1))
     }
 
-    /// Payload of a full-size segment in bytes; 0 without data.
+    /// Returns the payload of a full-size segment in bytes; 0 without data.
     pub fn full_segment(&self) -> u32 {
         self.mss
     }
 
     /// Returns the bins with their final limits. Pacing counts as a full congestion window if the capture cannot show
-    /// it (`shows_pacing`), or if the window limited the sender for at least as long.
+    /// pacing (`shows_pacing` is false), or if the window limited the sender for at least as long as pacing.
     pub fn judged(&self, shows_pacing: bool) -> Vec<Bin> {
         let bins = self.timeline.as_ref().map_or(&[][..], |timeline| timeline.bins());
         bins.iter().map(|bin| bin.with_pacing_settled(shows_pacing)).collect()
     }
 
     /// Merges the measurements after the time `at`, in nanoseconds of the file's clock, into one bin with its final
-    /// limits. Returns its start and the bin; `None` if no packet has passed since.
+    /// limits. Returns the start of the bin and the bin; `None` if no packet has passed since `at`.
     pub fn latest(&self, at: u64, shows_pacing: bool) -> Option<(u64, Bin)> {
         let (begin, bin) = self.timeline.as_ref()?.since(at)?;
         Some((begin, bin.with_pacing_settled(shows_pacing)))

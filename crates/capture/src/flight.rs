@@ -3,7 +3,7 @@
 use lopsided_core::{Duration, Seq, Time};
 use std::collections::VecDeque;
 
-/// The segment after a lost one shows the delay of the loss only if it follows within this share of its RTT.
+/// The segment after a lost segment shows the delay at the loss only if it follows within this share of its RTT.
 const SOON: f64 = 0.25;
 
 /// A segment that passed the point of capture and has not been acknowledged.
@@ -27,12 +27,12 @@ impl Sent {
     }
 }
 
-/// The data that a SACK block reports as received and that no earlier block reported.
+/// The data that a SACK block reports as received, and that no earlier SACK block reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sacked {
     /// Number of bytes that no earlier SACK block reported.
     pub bytes: u32,
-    /// RTT of the newest segment that the block reports first; `None` if the segment was retransmitted.
+    /// RTT of the newest segment that no earlier block reported; `None` if the segment was retransmitted.
     pub rtt: Option<Duration>,
     /// RTT of the block's newest segment, which shows the queue at the loss; `None` unless the block reveals a new
     /// hole.
@@ -46,8 +46,8 @@ pub struct Covered {
     pub bytes: u32,
     /// The part of `bytes` that no earlier SACK block reported.
     pub delivered: u32,
-    /// Time from the newest acknowledged segment to the ACK. `None` if the segment was SACKed before, if the ACK ends
-    /// inside a segment, or after a retransmission (Karn's algorithm, RFC 6298, section 3).
+    /// Time from the newest acknowledged segment to the ACK. `None` if the segment was reported by SACK before, if the
+    /// ACK ends inside a segment, or after a retransmission (Karn's algorithm, RFC 6298, section 3).
     pub rtt: Option<Duration>,
     /// Capture time of the newest acknowledged segment.
     pub newest_at: Option<Time>,
@@ -83,27 +83,27 @@ impl Flight {
         Flight { held: VecDeque::new(), next: start, acked: start, sacked_to: None, sacked_bytes: 0 }
     }
 
-    /// Sequence number after the highest byte that passed the point of capture.
+    /// Returns the sequence number after the highest byte that passed the point of capture.
     pub fn next(&self) -> Seq {
         self.next
     }
 
-    /// The highest acknowledgement number.
+    /// Returns the highest acknowledgement number.
     pub fn acked(&self) -> Seq {
         self.acked
     }
 
-    /// Number of bytes that passed the point of capture and have not been acknowledged.
+    /// Returns the number of bytes that passed the point of capture and have not been acknowledged.
     pub fn outstanding(&self) -> u32 {
         self.next.since(self.acked)
     }
 
-    /// Number of bytes above [`Flight::acked`] that SACK blocks report as received.
+    /// Returns the number of bytes above [`Flight::acked`] that SACK blocks report as received.
     pub fn sacked_bytes(&self) -> u32 {
         self.sacked_bytes
     }
 
-    /// The first unacknowledged segment.
+    /// Returns the first unacknowledged segment.
     pub fn first(&self) -> Option<&Sent> {
         self.held.front()
     }
@@ -146,7 +146,7 @@ impl Flight {
         let sacked: u32 = self.held.range(..count).filter(|segment| segment.sacked).map(Sent::len).sum();
         covered.delivered = covered.bytes.saturating_sub(sacked);
         self.sacked_bytes = self.sacked_bytes.saturating_sub(sacked);
-        // If an ACK ends inside a record (TSO, GRO), a packet of that record caused the ACK, not an older packet.
+        // If an ACK ends inside a record (TSO, GRO), a packet of this record caused the ACK, and no older packet.
         let is_part = self.held.get(count).is_some_and(|segment| segment.start.before(ack));
         if let Some(newest) = self.held.drain(..count).next_back() {
             covered.newest_at = Some(newest.at);
@@ -186,7 +186,7 @@ impl Flight {
         })
     }
 
-    /// True if a SACK block reports data above the highest acknowledgement number.
+    /// Returns true if a SACK block reports data above the highest acknowledgement number.
     pub fn has_hole(&self) -> bool {
         self.sacked_to.is_some_and(|to| to.after(self.acked))
     }

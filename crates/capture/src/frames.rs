@@ -16,7 +16,7 @@ const FIRST_ROOM: usize = 1 << 18;
 const LONGEST_REASON: usize = 200;
 /// Longest accepted record in bytes. A longer record is treated as damage.
 const LARGEST_RECORD: usize = 1 << 24;
-/// Number of bytes that are read first: enough for the compression and all headers.
+/// Number of bytes that are read first. They are sufficient to recognize the compression and to parse all headers.
 const HEAD: u64 = 4096;
 
 /// One frame of a capture.
@@ -49,7 +49,7 @@ pub struct FramesRead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError(String);
 
-// Control characters are removed, because a hostile file must not be able to write escape sequences to the terminal.
+// Remove control characters, because a hostile file must not be able to write escape sequences to the terminal.
 impl ReadError {
     /// Creates an error from a reason. Removes control characters and truncates the reason to 200 characters.
     pub fn new(reason: impl fmt::Display) -> ReadError {
@@ -92,8 +92,8 @@ pub fn frames<'a>(
                         return Ok(done);
                     }
                 }
-                // `refill` moves the unread rest to the start of the buffer. `consume` would move it more often:
-                // whenever half of the buffer is consumed.
+                // `refill` moves the unread bytes to the start of the buffer. `consume` would move them more often:
+                // each time half of the buffer is consumed.
                 reader.consume_noshift(consumed);
             }
             Err(PcapError::Eof) => return Ok(done),

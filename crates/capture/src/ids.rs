@@ -3,7 +3,8 @@
 //! Linux increments the identification by one for each packet of a connection (`inet_id`). Other stacks use one counter
 //! for the whole host.
 
-/// A larger difference means identifications of different counters, not a gap.
+/// If the difference of two identifications is larger than this, they come from different counters, and there is no
+/// gap.
 const FARTHEST: u16 = 256;
 /// If the identifications of the two endpoints differ by less than this, both endpoints use the same counter.
 const NEAR: u16 = 2048;
@@ -16,7 +17,7 @@ pub(crate) struct Ids {
     last: Option<u16>,
     seen: u64,
     missing: u64,
-    /// Number of steps that cannot come from a counter that only this endpoint uses.
+    /// Number of steps that cannot come from a counter of this endpoint alone.
     foreign: u64,
 }
 
@@ -40,8 +41,8 @@ impl Ids {
         self.last = Some(id);
     }
 
-    /// Fraction of the packets lost before the point of capture. `None` below 20 packets, or if more than 5 % of the
-    /// steps cannot come from this endpoint's own counter.
+    /// Returns the fraction of the packets that were lost before the point of capture. `None` if fewer than 20 packets
+    /// were seen, or if more than 5 % of the steps cannot come from this endpoint's own counter.
     pub(crate) fn missing_share(&self) -> Option<f64> {
         let usable = self.seen >= ENOUGH && self.foreign * 20 <= self.seen;
         usable.then(|| self.missing as f64 / (self.missing + self.seen) as f64)

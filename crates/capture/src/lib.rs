@@ -1,7 +1,7 @@
 //! Reads packet captures and explains the speed of their TCP connections.
 //!
-//! [`frames`] streams a file or a pipe. [`Analysis`] groups its TCP segments into connections. [`Report`] holds the
-//! results for one direction: the sender's limits over time, round trips, ACKs and bottlenecks.
+//! [`frames`] reads a file or a pipe as a stream. [`Analysis`] groups its TCP segments into connections. [`Report`]
+//! contains the results for one direction: the sender's limits over time, round trips, ACKs and bottlenecks.
 //!
 //! Left out: protocols other than TCP, IP fragments, and tunnels.
 //!

@@ -1,4 +1,4 @@
-//! The limits of the rate of a sender.
+//! The causes that limit the rate of a sender.
 
 /// The reason why a sender did not send faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ impl Limit {
         Limit::ReceiverStall,
     ];
 
-    /// The limit's name for tables.
+    /// Returns the limit's name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Limit::Application => "application",

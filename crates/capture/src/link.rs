@@ -7,7 +7,8 @@ use pcap_parser::Linktype;
 
 /// Position of the EtherType and of the IP packet in an Ethernet frame, in bytes.
 const ETHERNET: (usize, usize) = (12, 14);
-/// The same positions after the Linux cooked headers (`LINKTYPE_LINUX_SLL`, `LINKTYPE_LINUX_SLL2`).
+/// Positions of the EtherType and of the IP packet after the Linux cooked headers (`LINKTYPE_LINUX_SLL`,
+/// `LINKTYPE_LINUX_SLL2`).
 const SLL: (usize, usize) = (14, 16);
 const SLL2: (usize, usize) = (0, 20);
 /// Size in bytes of the address family before the IP packet (`LINKTYPE_NULL`, `LINKTYPE_LOOP`).
@@ -17,7 +18,8 @@ const TAG: usize = 4;
 /// Maximum number of VLAN tags of a frame.
 const MOST_TAGS: usize = 3;
 
-/// Returns the captured bytes of a frame's IP packet. `None` for other link types, other protocols and short frames.
+/// Returns the captured bytes of a frame's IP packet. Returns `None` for other link types, other protocols and short
+/// frames.
 pub(crate) fn ip_packet<'a>(frame: &Frame<'a>) -> Option<&'a [u8]> {
     let data = frame.data;
     match frame.link {
@@ -31,7 +33,7 @@ pub(crate) fn ip_packet<'a>(frame: &Frame<'a>) -> Option<&'a [u8]> {
     }
 }
 
-/// Returns the IP packet that begins at byte `begin`, behind VLAN tags if there are any. `place` is the position of the
+/// Returns the IP packet that begins at byte `begin`, after VLAN tags if there are any. `place` is the position of the
 /// first EtherType.
 fn after(data: &[u8], (mut place, mut begin): (usize, usize)) -> Option<&[u8]> {
     for _ in 0..=MOST_TAGS {

@@ -32,7 +32,8 @@ pub struct Loads {
     hosts: Vec<Host>,
     /// Index of each host in `hosts`.
     places: BTreeMap<IpAddr, usize>,
-    /// The rate in bit/s of the line from a sender to a receiver, and the busy time in nanoseconds behind it.
+    /// For each pair of sender and receiver, the rate of the line in bit/s, and the busy time from which it was
+    /// computed, in nanoseconds.
     lines: BTreeMap<(IpAddr, IpAddr), (f64, u64)>,
 }
 
@@ -108,8 +109,8 @@ impl Loads {
         }
     }
 
-    /// Packets between `since` and `until` that `from` sent, or that `to` received if these are more. `None` if they
-    /// are no longer stored.
+    /// Returns the number of packets between `since` and `until` that `from` sent, or that `to` received if this number
+    /// is larger. `None` if the times of these packets are no longer stored.
     pub(crate) fn packets_between(
         &self,
         from: Option<usize>,
@@ -127,13 +128,14 @@ impl Loads {
         Some(count(from, Towards::Network)?.max(count(to, Towards::Host)?))
     }
 
-    /// Fraction of a host's packets lost before the point of capture. `None` unless the host uses a single counter for
-    /// the IPv4 identification field.
+    /// Returns the fraction of a host's packets that were lost before the point of capture. `None` unless the host uses
+    /// a single counter for the IPv4 identification field.
     pub(crate) fn missing_share(&self, host: IpAddr) -> Option<f64> {
         self.of(host)?.ids.missing_share()
     }
 
-    /// Share of data packets among all packets that a host received or sent (according to `way`); NaN without packets.
+    /// Returns the share of data packets among all packets that a host received or sent (according to `way`); NaN
+    /// without packets.
     pub fn data_share(&self, host: IpAddr, way: Towards) -> f64 {
         let [data, others] = self.of(host).map_or([0; 2], |host| host.packets[way as usize]);
         data as f64 / (data + others) as f64
@@ -147,12 +149,13 @@ impl Loads {
         }
     }
 
-    /// The rate of a line in bit/s, and its busy time in nanoseconds. `None` if no data kept it busy.
+    /// Returns the rate of a line in bit/s, and its busy time in nanoseconds. `None` if no data kept the line busy.
     pub(crate) fn line(&self, from: IpAddr, to: IpAddr) -> Option<(f64, u64)> {
         self.lines.get(&(from, to)).copied()
     }
 
-    /// Highest rate of a host in bytes per second over at least `nanos` nanoseconds; 0 in a shorter capture.
+    /// Returns the highest rate of a host in bytes per second over at least `nanos` nanoseconds; 0 in a shorter
+    /// capture.
     pub(crate) fn fastest(&self, host: IpAddr, way: Towards, nanos: u64) -> f64 {
         let bins = self.of(host).map_or(&[][..], |host| &host.bytes[way as usize]);
         let count = nanos.div_ceil(self.width).max(1) as usize;
@@ -160,13 +163,13 @@ impl Loads {
         most as f64 * 1e9 / (count as u64 * self.width) as f64
     }
 
-    /// Total bytes that a host received or sent.
+    /// Returns the total number of bytes that a host received or sent.
     pub fn total(&self, host: IpAddr, way: Towards) -> u64 {
         self.of(host).map_or(0, |host| host.bytes[way as usize].iter().sum())
     }
 
-    /// Bytes that a host received or sent between two times, in nanoseconds of the file's clock. Bins at the edges
-    /// count in proportion.
+    /// Returns the number of bytes that a host received or sent between two times, in nanoseconds of the file's clock.
+    /// A bin at the edge counts in proportion to its overlap.
     pub fn between(&self, host: IpAddr, way: Towards, from: u64, to: u64) -> f64 {
         let (Some(begin), Some(host)) = (self.begin, self.of(host)) else { return 0.0 };
         let bins = &host.bytes[way as usize];
@@ -178,7 +181,7 @@ impl Loads {
         bins[first..last].iter().enumerate().map(|(place, octets)| inside(first + place) * *octets as f64).sum()
     }
 
-    /// Doubles the width of the bins, which halves their number and bounds the memory of long captures.
+    /// Doubles the width of the bins. This halves their number and bounds the memory of long captures.
     fn widen(&mut self) {
         self.width *= 2;
         for bins in self.hosts.iter_mut().flat_map(|host| &mut host.bytes) {

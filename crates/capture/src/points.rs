@@ -1,4 +1,4 @@
-//! The points of a time-sequence diagram. With many points, only every n-th is kept.
+//! The points of a time-sequence diagram. If there are many points, only every n-th point is kept.
 
 use lopsided_core::Seq;
 
@@ -22,7 +22,7 @@ impl Kind {
     /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Data, Kind::Again, Kind::Ack, Kind::Sack];
 
-    /// The kind's name for tables.
+    /// Returns the kind's name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Data => "data",
@@ -52,7 +52,7 @@ pub struct Points {
     kept: [Thinned; Kind::ALL.len()],
     /// Sequence number that corresponds to offset 0.
     origin: Option<Seq>,
-    /// Highest offset so far. Sequence numbers wrap at 4 GiB, so other offsets are computed relative to this one.
+    /// Highest offset so far. Sequence numbers wrap at 4 GiB, so other offsets are computed relative to this offset.
     highest: u64,
 }
 
@@ -82,7 +82,7 @@ impl Points {
         self.kept[kind as usize].add(Point { at, start: begin, end: begin + length, number });
     }
 
-    /// The points of one kind, ordered by time.
+    /// Returns the points of one kind, ordered by time.
     pub fn of(&self, kind: Kind) -> &[Point] {
         &self.kept[kind as usize].points
     }

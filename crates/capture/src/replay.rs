@@ -1,7 +1,7 @@
 //! Replays the ACKs of a capture through the congestion controls of `lopsided-tcp`, and compares their windows with the
 //! sender's flight.
 //!
-//! Each one starts from the flight before a loss, one round trip after a recovery, or at the end of slow start, and
+//! Each replay starts from the flight before a loss, one round trip after a recovery, or at the end of slow start. It
 //! receives the ACKs until the next loss.
 
 use crate::steps::{Loss, Step};
@@ -9,7 +9,7 @@ use lopsided_core::{Bytes, Duration, Time};
 use lopsided_tcp::cc::{self, Setup};
 use lopsided_tcp::{Acked, ByteCounting, CaState, Controller, PathState, RateSample, Signal};
 
-/// Maximum number of ACKs of a step in a replay. Further ACKs are merged.
+/// Maximum number of ACKs of a step in a replay. If the step has more ACKs, they are merged.
 const MOST_ACKS: u64 = 16;
 /// Number of steps in one round trip: see [`Step`].
 const ROUND: usize = 8;
@@ -227,7 +227,7 @@ impl Shadow {
     }
 }
 
-/// Shifts times, because congestion controls expect times greater than 0.
+/// Converts a time, shifted by 2 ms, because congestion controls expect times greater than 0.
 fn time(at_us: u32) -> Time {
     Time::from_nanos(u64::from(at_us) * 1000 + 2_000_000)
 }

@@ -14,7 +14,7 @@ const THINNED: f64 = 0.1;
 /// ACKs count as thinned if at least this share of them are stretch ACKs.
 const FEW: f64 = 0.25;
 
-/// The cause of ACK thinning: the reason why the capture has less than one ACK per two segments.
+/// The cause of ACK thinning: the reason why the capture contains fewer than one ACK per two segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thinning {
     /// ACKs are not thinned: stretch ACKs are rare.
@@ -28,7 +28,7 @@ pub enum Thinning {
 }
 
 impl Thinning {
-    /// The name for tables.
+    /// Returns the name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             Thinning::None => "none",
@@ -44,7 +44,7 @@ impl Thinning {
 /// The crate's documentation has an example.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Where the capture was taken, relative to this direction of data.
+    /// The place where the capture was taken, relative to this direction of data.
     pub vantage: Vantage,
     /// Measurements over time, with the final limits.
     pub bins: Vec<Bin>,
@@ -54,11 +54,11 @@ pub struct Report {
     pub limit: Limit,
     /// Minimum RTT of the whole path in ms.
     pub floor_ms: f64,
-    /// Share of the ACKs that acknowledge more than twice the bottleneck's rate.
+    /// Share of the ACKs that acknowledge data at more than twice the bottleneck's rate.
     pub compressed: f64,
     /// Share of ACKs that cover more than two segments, from 0 to 1.
     pub stretch: f64,
-    /// The cause of ACK thinning: the reason why the capture has less than one ACK per two segments.
+    /// The cause of ACK thinning: the reason why the capture contains fewer than one ACK per two segments.
     pub thinning: Thinning,
     /// Share of the capacity of the ACKs' bottleneck that the ACKs use, from 0 to 1.
     pub ack_share: f64,

@@ -35,7 +35,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Start and end of each SACK block, in the order of the option. The end is exclusive.
+    /// Returns the start and the end of each SACK block, in the order of the option. The end is exclusive.
     pub fn sack(&self) -> &[(Seq, Seq)] {
         &self.sack[..usize::from(self.sack_blocks)]
     }
@@ -113,7 +113,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Parses the TCP segment in a frame. `None` for other protocols, fragments, and truncated headers.
+    /// Parses the TCP segment in a frame. Returns `None` for other protocols, fragments, and truncated headers.
     pub fn of(frame: &Frame<'_>) -> Option<Segment> {
         let packet = ip_packet(frame)?;
         let (ip, _) = LaxIpSlice::from_slice(packet).ok()?;
@@ -137,7 +137,7 @@ impl Segment {
                 (said, header.traffic_class() & 3, header.hop_limit(), None)
             }
         };
-        // The IP packet reaches to the end of the frame, so the link header takes the rest.
+        // The IP packet extends to the end of the frame, so all other bytes belong to the link header.
         let ip_len = said_or_recorded(said, frame, frame.data.len() - packet.len());
         let place = tcp.slice().as_ptr() as usize - packet.as_ptr() as usize;
         let header = tcp.header_slice();
@@ -159,15 +159,15 @@ impl Segment {
         })
     }
 
-    /// Sequence number after the segment. SYN and FIN occupy one sequence number each.
+    /// Returns the sequence number after the segment. SYN and FIN occupy one sequence number each.
     pub fn end(&self) -> Seq {
         let control = u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
         self.seq + self.len + control
     }
 }
 
-/// Returns the IP packet's length in bytes: its length field, or the record's length if that is 0. `begin` is the IP
-/// header's offset.
+/// Returns the IP packet's length in bytes: the length in its header, or the record's length if the length in the
+/// header is 0. `begin` is the offset of the IP header.
 fn said_or_recorded(said: u32, frame: &Frame<'_>, begin: usize) -> u32 {
     let recorded = frame.original_len.saturating_sub(begin as u32);
     // Linux's BIG TCP passes packets of more than 64 KiB to the network card with the length 0.

@@ -1,7 +1,7 @@
 //! Infers the limit of a sender over time from its segments and from the ACKs that it receives.
 //!
 //! An ACK takes effect when it has reached the sender, so the method works at any point of the path. The time between
-//! two segments is attributed to a limit:
+//! two segments is attributed to one of these limits:
 //!
 //! - the receiver's window, if it had no room for another segment after the first one;
 //! - the congestion window, if an ACK released the second segment: slow start or congestion avoidance;
@@ -22,13 +22,13 @@ use std::collections::VecDeque;
 const MOST_PENDING: usize = 4096;
 /// Longest time in nanoseconds that a sender needs to respond to an ACK.
 const AT_ONCE: u64 = 120_000;
-/// A retransmission counts as sent by a timer after a silence of this share of an RTT.
+/// A retransmission counts as sent by a timer if no segment was sent for this share of an RTT before it.
 const TIMER_SHARE: f64 = 0.9;
 /// The shortest retransmission timeout of Linux (`TCP_RTO_MIN`), in nanoseconds.
 const LEAST_TIMER: u64 = 200_000_000;
 /// Longest gap between two paced segments, as a share of the RTT.
 const PACING_SHARE: f64 = 0.25;
-/// Smallest growth factor of the flight per round trip in slow start. Delayed ACKs keep it below 2.
+/// Smallest growth factor of the flight per round trip in slow start. Delayed ACKs keep the factor below 2.
 const GROWTH: f64 = 1.3;
 
 /// A data segment that the sender sends.
@@ -37,7 +37,7 @@ pub(crate) struct Sending {
     pub(crate) at: u64,
     pub(crate) start: Seq,
     pub(crate) end: Seq,
-    /// True for a retransmission, and for a segment that fills a hole in the captured data.
+    /// True if the segment is a retransmission or fills a hole in the captured data.
     pub(crate) again: bool,
     /// True if the PSH flag is set, which means that the segment ends a write of the application.
     pub(crate) pushed: bool,
@@ -58,7 +58,7 @@ pub enum SlowStartEnd {
 }
 
 impl SlowStartEnd {
-    /// The reason's name for tables.
+    /// Returns the reason's name for tables.
     pub const fn name(self) -> &'static str {
         match self {
             SlowStartEnd::Loss => "loss",
@@ -92,7 +92,7 @@ pub(crate) struct Sender {
     /// True if the latest segment was smaller than a full-size segment and ended a write of the application.
     last_short: bool,
     last_pushed: bool,
-    /// A pause that the retransmission timer or the application ended; the next segment shows which.
+    /// A pause that the retransmission timer or the application ended. The next segment shows the cause.
     suspect: Option<Suspect>,
     repair: Option<Repair>,
     rounds: Rounds,
@@ -126,8 +126,8 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
-    /// True if the ACK reached the sender by `until`, and before the segment that echoes `echo`. `near` is the RTT to
-    /// the sender in nanoseconds.
+    /// Returns true if the ACK reached the sender by `until`, and before the segment that echoes `echo`. `near` is the
+    /// RTT to the sender in nanoseconds.
     fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
         match self.value.zip(echo) {
             // The echoed timestamp is exact. If it equals the ACK's timestamp, the RTT to the sender decides.
@@ -206,12 +206,12 @@ impl Sender {
         }
     }
 
-    /// Bytes in flight, as seen by the sender.
+    /// Returns the number of bytes in flight, as seen by the sender.
     pub(crate) fn out(&self) -> u32 {
         self.next.since(self.acked)
     }
 
-    /// True during loss recovery.
+    /// Returns true during loss recovery.
     pub(crate) fn repairs(&self) -> bool {
         self.repair.is_some()
     }
@@ -229,18 +229,18 @@ impl Sender {
         }
     }
 
-    /// Bytes in flight that the receiver has not reported in SACK blocks.
+    /// Returns the number of bytes in flight that the receiver has not reported in SACK blocks.
     fn in_flight(&self) -> u32 {
         self.out().saturating_sub(self.sacked)
     }
 
-    /// True if the sender had no data to send before a segment at time `at` with the echo `echo`.
+    /// Returns true if the sender had no data to send before a segment at time `at` with the echo `echo`.
     pub(crate) fn was_idle(&mut self, at: u64, echo: Option<u32>, near: u64) -> bool {
         self.settle(at, at, echo, near);
         self.out() == 0 && (self.last_pushed || self.last_send == 0)
     }
 
-    /// Nanoseconds since the latest segment; 0 before the first segment.
+    /// Returns the nanoseconds since the latest segment; 0 before the first segment.
     pub(crate) fn silence(&self, at: u64) -> u64 {
         if self.last_send == 0 { 0 } else { at.saturating_sub(self.last_send) }
     }
@@ -285,8 +285,8 @@ impl Sender {
 
     /// Records a segment and attributes the time before it to a limit. Returns true if a loss recovery begins.
     pub(crate) fn sends(&mut self, segment: Sending, waits: &Waits, timeline: &mut Timeline) -> bool {
-        // At a point of capture far from the sender, the sender's response time is uncertain by one timestamp tick and
-        // by the queueing delay in between.
+        // If the point of capture is far from the sender, the sender's response time is uncertain by one timestamp tick
+        // and by the queueing delay between the two.
         let slack = if waits.near > 2_000_000 { waits.near / 20 + 1_000_000 } else { 0 };
         self.settle(segment.at, segment.at + slack, segment.echo, waits.near);
         let mut begins = false;
@@ -326,8 +326,8 @@ impl Sender {
         begins
     }
 
-    /// True if the retransmission timer may have ended a pause: the latest segment lacks PSH, and the pause exceeds the
-    /// shortest timeout.
+    /// Returns true if the retransmission timer may have ended a pause: the latest segment lacks PSH, and the pause
+    /// exceeds the shortest timeout.
     fn may_be_a_timer(&self, silence: u64, round: u64) -> bool {
         let as_a_timer = silence >= LEAST_TIMER && silence as f64 >= TIMER_SHARE * round as f64;
         as_a_timer && self.out() == 0 && !self.last_pushed && self.room.is_none_or(|room| room > 0)
@@ -344,7 +344,7 @@ impl Sender {
         }
         timeline.held(Limit::RtoIdle, suspect.from, suspect.to);
         self.timeouts += 1;
-        // The lost flight was about as large as the flight before it.
+        // The lost flight was about as large as the flight before the pause.
         self.rounds.restart(self.next, suspect.flight / 2);
         self.repair = Some(Repair { point: self.next + suspect.flight });
         self.steps.lost(Loss::Timeout, suspect.flight);
@@ -445,7 +445,7 @@ impl Sender {
         self.room.filter(|room| *room < full).map(|_| Limit::ReceiveWindow)
     }
 
-    /// Returns why the congestion window was full.
+    /// Returns the reason why the congestion window was full.
     fn by_window(&self, waits: &Waits) -> Limit {
         if waits.are_of_acks() {
             Limit::AckPath
@@ -469,7 +469,7 @@ impl Rounds {
         (self.slow_start, self.threshold, self.slow_rounds) = (true, threshold, 0);
     }
 
-    /// Ends a round trip. Returns a reason if slow start ended in this round trip without a loss.
+    /// Ends a round trip. Returns the reason if slow start ended in this round trip without a loss.
     fn finish(&mut self, next: Seq, repairs: bool) -> Option<SlowStartEnd> {
         let mut ended = None;
         if self.slow_start && !repairs {

@@ -52,7 +52,7 @@ impl Sketch {
         }
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -77,8 +77,7 @@ impl Sketch {
         if self.count == 0 { f64::NAN } else { above as f64 / self.count as f64 }
     }
 
-    /// Returns the most frequent value (within about 10 %) and its share of all samples. `None` without positive
-    /// values.
+    /// Returns the most frequent value (within about 10 %) and its share of all values. `None` without positive values.
     pub fn mode(&self) -> Option<(f64, f64)> {
         let near = |centre: i16| -> u64 {
             self.buckets
@@ -93,8 +92,8 @@ impl Sketch {
     }
 }
 
-/// Returns `log2(value) * PER_DOUBLING`, rounded. A table is much faster than the logarithm, and each packet adds
-/// several values.
+/// Returns `log2(value) * PER_DOUBLING`, rounded. A look-up in a table is much faster than a logarithm, and each packet
+/// adds several values.
 fn bucket(value: f64) -> i16 {
     let bits = value.to_bits();
     // IEEE 754: 11 bits of exponent with a bias of 1,023, then 52 bits of fraction.
@@ -104,7 +103,7 @@ fn bucket(value: f64) -> i16 {
     (exponent * PER_DOUBLING as i32 + within) as i16
 }
 
-/// The value at the centre of a bucket.
+/// Returns the value at the centre of a bucket.
 fn value(bucket: i16) -> f64 {
     if bucket == i16::MIN { 0.0 } else { libm::exp2(f64::from(bucket) / PER_DOUBLING) }
 }

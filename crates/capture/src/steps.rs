@@ -1,6 +1,6 @@
 //! The ACKs of a sender in groups of about 1/8 of a round trip, and the flight after each group.
 //!
-//! This log suffices to compare congestion controls, and is much shorter than a list of all ACKs.
+//! This log is sufficient to compare congestion controls, and is much shorter than a list of all ACKs.
 
 /// Maximum number of steps. The log stops when it is full, after at least 500 round trips.
 const MOST: usize = 4096;
@@ -9,7 +9,7 @@ const PER_ROUND: u64 = 8;
 /// Shortest step in nanoseconds.
 const SHORTEST: u64 = 1_000_000;
 
-/// How a sender detected a loss.
+/// The way in which a sender detected a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The sender received duplicate ACKs or SACK blocks.
@@ -61,7 +61,8 @@ impl Steps {
         &self.steps
     }
 
-    /// Records an ACK at time `at` for `bytes` new bytes (0: a duplicate). `rtt` is in nanoseconds, 0 without a sample.
+    /// Records an ACK at time `at` for `bytes` new bytes; 0 for a duplicate ACK. `rtt` is in nanoseconds; 0 without a
+    /// sample.
     pub(crate) fn acked(&mut self, at: u64, bytes: u32, rtt: u64) {
         let begin = *self.begin.get_or_insert(at);
         self.rtt = if rtt > 0 { rtt } else { self.rtt };
@@ -102,8 +103,9 @@ impl Steps {
 
     /// Records the start of a loss recovery; `flight` is the flight at that time in bytes.
     pub(crate) fn lost(&mut self, loss: Loss, flight: u32) {
-        // The ACK that reveals the loss also reports data as received. The sender has not yet sent new data in return,
-        // so the flight is too small at this time. The window is the largest flight of the previous round trip.
+        // The ACK that reveals the loss also reports data as received. The sender has not yet sent new data in
+        // response, so the flight is too small at this time. Use the largest flight of the previous round trip instead,
+        // which equals the window.
         let latest = self.steps.iter().rev().take(PER_ROUND as usize).take_while(|step| step.loss.is_none());
         let flight = latest.filter(|step| !step.repairs).map(|step| step.flight_bytes).fold(flight, u32::max);
         if let Some(step) = self.steps.last_mut() {

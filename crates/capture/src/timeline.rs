@@ -4,7 +4,7 @@ use crate::limit::Limit;
 
 /// Initial width of a bin in nanoseconds.
 const FIRST_WIDTH: u64 = 100_000_000;
-/// Maximum number of bins of one direction. If there are more, neighbouring bins are merged in pairs.
+/// Maximum number of bins of one direction. If this number is exceeded, neighbouring bins are merged in pairs.
 const MOST_BINS: usize = 600;
 
 /// Measurements in one bin of time.
@@ -56,15 +56,16 @@ impl Default for Bin {
 }
 
 impl Bin {
-    /// Returns the longest limit in this bin, and its share of the attributed time. `None` without such time.
+    /// Returns the limit that applied for the longest time in this bin, and its share of the attributed time. `None` if
+    /// no time is attributed.
     pub fn verdict(&self) -> Option<(Limit, f64)> {
         let total: u64 = self.limits.iter().sum();
         let (place, longest) = self.limits.iter().enumerate().max_by_key(|(_, time)| **time)?;
         (total > 0).then(|| (Limit::ALL[place], *longest as f64 / total as f64))
     }
 
-    /// Returns a copy in which pacing and a full congestion window are merged into the longer one. Without
-    /// `shows_pacing` both count as a full window.
+    /// Returns a copy in which pacing and a full congestion window are merged into the limit that applied for longer.
+    /// Without `shows_pacing` both count as a full window.
     pub(crate) fn with_pacing_settled(&self, shows_pacing: bool) -> Bin {
         const BY_WINDOW: [Limit; 3] = [Limit::SlowStart, Limit::Avoidance, Limit::AckPath];
         let mut bin = *self;
@@ -98,7 +99,7 @@ impl Bin {
         }
     }
 
-    /// Merges a later bin into this one.
+    /// Merges a later bin into this bin.
     fn add(&mut self, other: &Bin) {
         for (mine, others) in self.limits.iter_mut().zip(other.limits) {
             *mine += others;
@@ -138,7 +139,7 @@ impl Spread {
         self.add_all(&Spread { least: value as f32, most: value as f32, sum: value as f32, count: 1 });
     }
 
-    /// Mean of the values; NaN without values.
+    /// Returns the mean of the values; NaN without values.
     pub fn mean(&self) -> f64 {
         if self.count == 0 { f64::NAN } else { f64::from(self.sum) / f64::from(self.count) }
     }
@@ -179,17 +180,17 @@ impl Timeline {
         Timeline { begin, width: FIRST_WIDTH, bins: Vec::new() }
     }
 
-    /// Start of the first bin, in nanoseconds since the epoch of the file's clock.
+    /// Returns the start of the first bin, in nanoseconds since the epoch of the file's clock.
     pub fn begin(&self) -> u64 {
         self.begin
     }
 
-    /// Width of a bin in nanoseconds. It doubles each time the timeline is full.
+    /// Returns the width of a bin in nanoseconds. The width doubles each time the timeline is full.
     pub fn width(&self) -> u64 {
         self.width
     }
 
-    /// The bins, ordered by time.
+    /// Returns the bins, ordered by time.
     pub fn bins(&self) -> &[Bin] {
         &self.bins
     }
@@ -231,8 +232,8 @@ impl Timeline {
         }
     }
 
-    /// Merges the bins from a time on, in nanoseconds of the file's clock. Returns the start of the first one and the
-    /// merged bin.
+    /// Merges all bins from a time on, in nanoseconds of the file's clock. Returns the start of the first merged bin,
+    /// and the result.
     pub fn since(&self, at: u64) -> Option<(u64, Bin)> {
         let first = at.saturating_sub(self.begin).div_ceil(self.width);
         let mut bins = self.bins.get(first as usize..)?.iter();

@@ -3,9 +3,9 @@
 //! The point of capture divides the path into four parts:
 //!
 //! - data from the sender to the point of capture: timestamps show the queueing delay ([`crate::clock::Clock`]);
-//! - data from there to the receiver: the rest of the queueing delay in an RTT to the receiver;
+//! - data from the point of capture to the receiver: the rest of the queueing delay in an RTT to the receiver;
 //! - ACKs from the receiver to the point of capture: timestamps show the queueing delay;
-//! - ACKs from there to the sender: the rest of the queueing delay in an RTT to the sender.
+//! - ACKs from the point of capture to the sender: the rest of the queueing delay in an RTT to the sender.
 //!
 //! Without timestamps, all queueing delay in an RTT to the receiver is attributed to the data.
 
@@ -30,16 +30,17 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// True if the queueing delay of ACKs clearly exceeds that of data.
+    /// Returns true if the queueing delay of ACKs clearly exceeds the queueing delay of data.
     pub(crate) fn are_of_acks(&self) -> bool {
         self.acks > (self.floor / 5).max(2_000_000) && self.acks as f64 > 1.5 * self.data as f64
     }
 }
 
-/// Maximum RTT to an endpoint, in nanoseconds, for a capture at this endpoint.
+/// If the RTT to an endpoint is at most this, in nanoseconds, the capture was taken at this endpoint.
 const AT_END: u64 = 200_000;
 
-/// True if the point of capture is at an endpoint, judged by the minimum RTTs to this endpoint and to the other one.
+/// Returns true if the point of capture is at an endpoint. `this` and `other` are the minimum RTTs to this endpoint and
+/// to the other endpoint.
 fn is_at_end(this: u64, other: u64) -> bool {
     this <= AT_END || this <= other / 50
 }
@@ -80,22 +81,24 @@ impl Ways {
     /// Records the handshake's RTT to the sender, in nanoseconds.
     pub(crate) fn handshake(&mut self, near: u64) {
         // The handshake's packets are as small as the packet with the smallest one-way delay of the sender's clock.
-        // Data takes longer to transmit. With a minimum from data, the transmission time would be subtracted twice.
+        // Data takes longer to transmit. If the minimum came from data, the transmission time would be subtracted
+        // twice.
         self.near_least = Some(self.near_least.map_or(near, |least| least.min(near)));
         self.near = if self.near == 0 { near } else { self.near };
     }
 
-    /// Minimum RTT from the point of capture to the receiver.
+    /// Returns the minimum RTT from the point of capture to the receiver.
     pub(crate) fn far_least(&self) -> Option<u64> {
         self.far_least
     }
 
-    /// Minimum RTT from the point of capture to the sender, from echoed timestamps.
+    /// Returns the minimum RTT from the point of capture to the sender, from echoed timestamps.
     pub(crate) fn near_least(&self) -> Option<u64> {
         self.near_least
     }
 
-    /// RTT of the whole path, from an RTT of `far` ns to the receiver. `None` until an echo has shown the other part.
+    /// Returns the RTT of the whole path, from an RTT of `far` ns to the receiver. `None` until an echo has shown the
+    /// RTT to the sender.
     pub(crate) fn whole(&self, far: u64) -> Option<u64> {
         let has_timestamps = !self.echoes.is_empty();
         (self.near_least.is_some() || !has_timestamps).then_some(far + self.near)
@@ -142,7 +145,7 @@ impl Ways {
         }
     }
 
-    /// True if the point of capture is at the sender, judged by the minimum RTT to the sender.
+    /// Returns true if the point of capture is at the sender, judged by the minimum RTT to the sender.
     fn is_at_sender(&self, near_least: u64) -> bool {
         is_at_end(near_least, self.far_least.unwrap_or(0))
     }
@@ -157,12 +160,13 @@ impl Ways {
         self.remember(at, self.data_here + onward);
     }
 
-    /// Queueing delay of the data in an RTT of `far` ns, whose ACK was queued for `waited` ns.
+    /// Returns the queueing delay of the data in an RTT of `far` ns, whose ACK was queued for `waited` ns.
     pub(crate) fn data_wait(&self, far: u64, waited: Option<u64>) -> u64 {
         self.latest[0] + self.data_onward_of(far, waited)
     }
 
-    /// Queueing delay of data after the point of capture, in an RTT of `far` ns whose ACK was queued for `waited` ns.
+    /// Returns the queueing delay of data after the point of capture, in an RTT of `far` ns whose ACK was queued for
+    /// `waited` ns.
     fn data_onward_of(&self, far: u64, waited: Option<u64>) -> u64 {
         let Some(least) = self.far_least else { return 0 };
         // At the receiver, the excess over the minimum is not a queueing delay: the receiver delays ACKs.
@@ -170,17 +174,17 @@ impl Ways {
         if is_at_receiver { 0 } else { far.saturating_sub(least).saturating_sub(waited.unwrap_or(0)) }
     }
 
-    /// Queueing delay of the latest ACK on the whole path.
+    /// Returns the queueing delay of the latest ACK on the whole path.
     pub(crate) fn ack_wait(&self) -> u64 {
         self.latest[1] + self.latest[2]
     }
 
-    /// Queueing delay of the latest data before the point of capture.
+    /// Returns the queueing delay of the latest data before the point of capture.
     pub(crate) fn data_wait_here(&self) -> u64 {
         self.latest[0]
     }
 
-    /// Longest queueing delay of data in the current and the previous round trip.
+    /// Returns the longest queueing delay of data in the current and the previous round trip.
     pub(crate) fn recent(&self) -> u64 {
         self.recent[0].max(self.recent[1])
     }
@@ -211,7 +215,7 @@ impl Ways {
     }
 }
 
-/// Exponential moving average; the new value has a weight of 25 %.
+/// Returns the exponential moving average. The new value has a weight of 25 %.
 fn smooth(before: u64, now: u64) -> u64 {
     (3 * before + now) / 4
 }
@@ -222,7 +226,8 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Queueing delays after two RTTs to the receiver, in nanoseconds, and a handshake of 20 ms with the sender.
+    /// Returns the queueing delays after two RTTs to the receiver, in nanoseconds, and after a handshake of 20 ms with
+    /// the sender.
     fn after(round_trips: [u64; 2]) -> Ways {
         let mut ways = Ways::default();
         ways.handshake(20 * MS);

@@ -24,12 +24,12 @@ use crate::json::Json;
 pub struct Answer(Vec<u8>);
 
 impl Answer {
-    /// The whole block.
+    /// Returns the whole block.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The JSON of the head.
+    /// Returns the JSON of the head.
     ///
     /// # Panics
     /// Never, because every answer has a head.

@@ -12,7 +12,7 @@ use lopsided_scenario::Scenario;
 /// default.
 ///
 /// # Errors
-/// The errors of the scenario.
+/// Returns the errors of the scenario.
 pub fn describe(request: &Request) -> Result<Answer, Problems> {
     let scenario = request.scenario()?;
     let mut groups: Vec<&str> = Vec::new();

@@ -64,25 +64,25 @@ pub extern "C" fn alloc(length: usize) -> *mut u8 {
     })
 }
 
-/// Address of the answer.
+/// Returns the address of the answer.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn answer_ptr() -> *const u8 {
     with(|state| state.answer.bytes().as_ptr())
 }
 
-/// Length of the answer in bytes.
+/// Returns the length of the answer in bytes.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn answer_len() -> usize {
     with(|state| state.answer.bytes().len())
 }
 
-/// Address of a panic's message.
+/// Returns the address of a panic's message.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn fault_ptr() -> *const u8 {
     FAULT.lock().unwrap_or_else(PoisonError::into_inner).as_ptr()
 }
 
-/// Length of a panic's message in bytes, or 0 if there was none.
+/// Returns the length of a panic's message in bytes; 0 if there was no panic.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn fault_len() -> usize {
     FAULT.lock().unwrap_or_else(PoisonError::into_inner).len()
@@ -103,7 +103,8 @@ pub extern "C" fn describe_scenario() -> u32 {
     })
 }
 
-/// Starts a run of the scenario in the input, and ends the previous one. Times are in seconds; `to_s` = 0: the end.
+/// Starts a run of the scenario in the input, and ends the previous run. Times are in seconds. If `to_s` is 0, the
+/// displayed time lasts until the end of the run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn open_run(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64, packets_to_s: f64) -> u32 {
     with(|state| {
@@ -138,13 +139,13 @@ pub extern "C" fn advance(until_s: f64, budget: u32) -> u32 {
     })
 }
 
-/// Current virtual time of the open run, in seconds; 0 without an open run.
+/// Returns the current virtual time of the open run, in seconds; 0 if no run is open.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn now() -> f64 {
     with(|state| state.session.as_ref().map_or(0.0, Session::now_s))
 }
 
-/// Stores the curves of the open run so far as the answer.
+/// Stores an answer with the curves of the open run up to now.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn picture() -> u32 {
     with(|state| {
@@ -173,7 +174,7 @@ pub extern "C" fn close_run() {
     with(|state| state.session = None);
 }
 
-/// 1: compares later runs with the last finished run. 0: ends the comparison.
+/// If `on` is 1, pins the last finished run: later runs are compared with it. If `on` is 0, ends the comparison.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn pin(on: u32) {
     with(|state| state.pinned = if on == 1 { state.last.clone() } else { None });

@@ -41,11 +41,13 @@ const SMALL_PACKET: f64 = 576.0;
 /// ```
 ///
 /// # Errors
-/// The quantity that exceeds its limit, and the remedy.
+/// Returns an error with the quantity that exceeds its limit, and the remedy.
 pub fn check(scenario: &Scenario, interval: Duration) -> Result<(), Problems> {
     if scenario.flows.len() > MOST_FLOWS {
         let (flows, most) = (scenario.flows.len(), MOST_FLOWS);
-        return Err(Problems::of(format!("{flows} flows are more than the page runs ({most}): use `lopsided run`")));
+        return Err(Problems::of(format!(
+            "{flows} flows are too many for the page (at most {most}): use `lopsided run`"
+        )));
     }
     let need = memory(scenario, interval);
     if need > MOST_BYTES {
@@ -59,7 +61,7 @@ pub fn check(scenario: &Scenario, interval: Duration) -> Result<(), Problems> {
     Ok(())
 }
 
-/// An upper estimate of the memory that a run needs, in bytes.
+/// Returns an upper estimate of the memory that a run needs, in bytes.
 pub fn memory(scenario: &Scenario, interval: Duration) -> f64 {
     let duration = scenario.duration.as_secs_f64();
     let instants = if interval.is_zero() { 0.0 } else { duration / interval.as_secs_f64() };

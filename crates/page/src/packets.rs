@@ -54,12 +54,12 @@ struct Step {
     to: f64,
 }
 
-/// The values at which a flow's current connection starts, as offsets from the flow's first byte.
+/// The start of a flow's current connection: its first sequence number, and offsets from the flow's first byte.
 #[derive(Clone, Copy, Debug, Default)]
 struct Base {
     begun: bool,
     first: u32,
-    /// Offset in the flow's data of the current connection's first byte.
+    /// Offset of the current connection's first byte in the flow's data.
     offset: f64,
     highest: f64,
 }
@@ -91,13 +91,13 @@ struct Log {
     truncated: bool,
 }
 
-/// An observer that keeps the packets of a period of time. Clones share the packets.
+/// An observer that keeps the packets of a period. Clones share the packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Packets(Arc<Mutex<Log>>);
 
 impl Packets {
     /// Creates an observer. `wait_s` is the longest time in seconds that a packet may spend at the link. With `senders`
-    /// it also keeps the steps of the time-sequence diagram.
+    /// the observer also keeps the steps of the time-sequence diagram.
     pub fn new(line: [NodeId; 2], senders: Option<Vec<NodeId>>, from_s: f64, to_s: f64, wait_s: f64) -> Packets {
         let bases = vec![Base::default(); senders.as_ref().map_or(0, Vec::len)];
         let log = Log {
@@ -117,7 +117,7 @@ impl Packets {
         Packets(Arc::new(Mutex::new(log)))
     }
 
-    /// The period for which the observer needs events.
+    /// Returns the period for which the observer needs events.
     pub fn watched(&self) -> Watched {
         let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = |seconds: f64| Time::ZERO + Duration::from_nanos((seconds.clamp(0.0, 1e9) * 1e9) as u64);
@@ -228,7 +228,7 @@ impl Log {
         }
     }
 
-    /// The packet has arrived at the node behind the link, which completes its journey.
+    /// Completes the record of a packet that has arrived at the node behind the link.
     fn arrive(&mut self, at_s: f64, packet: &Packet, but: Option<bool>) {
         for up in [false, true] {
             if but == Some(up) {

@@ -14,18 +14,19 @@ const MOST_CURVES: usize = 8;
 /// Largest number of links whose queues are drawn. Links with the slowest directions come first.
 const MOST_LINKS: usize = 3;
 
-/// Index of the link that the page animates: the link with the slowest direction.
+/// Returns the index of the link that the page animates: the link with the slowest direction.
 pub(crate) fn main_link(scenario: &Scenario) -> usize {
     slowest_links(scenario).first().copied().unwrap_or(0)
 }
 
-/// Rate of one direction of the animated link in bit/s; `None` if the direction has no rate.
+/// Returns the rate of one direction of the animated link in bit/s; `None` if the direction has no rate.
 pub(crate) fn main_rate(scenario: &Scenario, dir: Dir) -> Option<u64> {
     let link = scenario.graph.links.get(main_link(scenario))?;
     link.dir(dir).rate.map(|rate| rate.as_bps())
 }
 
-/// Longest time in seconds that a packet may spend at the animated link: a full buffer, plus a margin for shared media.
+/// Returns the longest time in seconds that a packet may spend at the animated link: a full buffer, plus a margin for
+/// shared media.
 pub(crate) fn longest_wait(scenario: &Scenario) -> f64 {
     let Some(link) = scenario.graph.links.get(main_link(scenario)) else { return 0.0 };
     let waits = Dir::BOTH.iter().map(|dir| {
@@ -121,7 +122,7 @@ struct Samples<'a> {
 }
 
 impl Samples<'_> {
-    /// Sum of a value over flows, times `factor`.
+    /// Returns the sum of a value over flows, times `factor`.
     fn curve(&self, flows: &[usize], value: impl Fn(&SampleTable, usize) -> f64, factor: f64) -> Curve {
         let mut curve = Curve::default();
         for instant in 0..self.table.time_s.len() / self.flows.max(1) {
@@ -132,8 +133,8 @@ impl Samples<'_> {
         curve
     }
 
-    /// Mean RTT in milliseconds of the packets in each interval. The curve has a gap only after two RTTs without a
-    /// measurement.
+    /// Returns the mean RTT in milliseconds of the packets in each interval. The curve has a gap only after two RTTs
+    /// without a measurement.
     fn round_trips(&self, flows: &[usize]) -> Curve {
         let mut curve = Curve::default();
         let (mut measured_s, mut last_ms) = (f64::NEG_INFINITY, 0.0);

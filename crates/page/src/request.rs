@@ -41,11 +41,11 @@ impl Request {
     /// Parses the scenario with its settings.
     ///
     /// # Errors
-    /// The errors of the text or the settings.
+    /// Returns the errors of the text or the settings.
     pub fn scenario(&self) -> Result<Scenario, Problems> {
         if self.text.len() > LONGEST {
             return Err(Problems::of(format!(
-                "the scenario is longer than {} KiB, which the page reads",
+                "the scenario is longer than {} KiB, the maximum for the page",
                 LONGEST / 1024
             )));
         }

@@ -34,7 +34,7 @@ impl Session {
     /// Starts a run of the scenario.
     ///
     /// # Errors
-    /// The limit of the page that the scenario exceeds.
+    /// Returns an error with the limit of the page that the scenario exceeds.
     pub fn open(mut scenario: Scenario, view: View) -> Result<Session, Problems> {
         let (interval, every) = view.interval(&scenario);
         scenario.record.interval = Some(interval);
@@ -72,7 +72,7 @@ impl Session {
         }
     }
 
-    /// Current virtual time in seconds.
+    /// Returns the current virtual time in seconds.
     pub fn now_s(&self) -> f64 {
         self.run.now().as_secs_f64()
     }
@@ -119,7 +119,8 @@ impl Session {
     }
 }
 
-/// Creates an observer for the packets that the view shows, and the options of the run. `None` without packets.
+/// Creates an observer for the packets that the view shows, and the options of the run. Returns `None` if the view
+/// shows no packets.
 fn watch(scenario: &Scenario, view: &View) -> Option<(Packets, RunOptions)> {
     if view.packets_to_s <= view.packets_from_s || scenario.graph.links.is_empty() {
         return None;
@@ -138,7 +139,7 @@ fn watch(scenario: &Scenario, view: &View) -> Option<(Packets, RunOptions)> {
     Some((packets, options))
 }
 
-/// Bytes that a flow had delivered at every `every`-th sample.
+/// Returns the number of bytes that a flow had delivered at every `every`-th sample.
 fn delivered(result: &RunResult, flow: usize, every: usize) -> Curve {
     let mut curve = Curve::default();
     let flows = result.flows.name.len();
@@ -211,7 +212,7 @@ impl Write for File {
 /// Runs the scenario and returns a capture at a host, as a pcapng file.
 ///
 /// # Errors
-/// The errors of the scenario, and an error if the capture is too large.
+/// Returns the errors of the scenario, or an error if the capture is too large.
 pub fn capture(request: &Request, host: &str) -> Result<Answer, Problems> {
     let scenario = request.scenario()?;
     let view = View::whole(&scenario, 100);

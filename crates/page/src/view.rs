@@ -31,10 +31,11 @@ impl View {
         View { columns, from_s: 0.0, to_s: scenario.duration.as_secs_f64(), packets_from_s: 0.0, packets_to_s: 0.0 }
     }
 
-    /// Returns the interval between samples, and the number of samples per sampling interval of the scenario. Sampling
-    /// changes no digest.
+    /// Returns the interval between samples, and the number of samples per sampling interval of the scenario. The
+    /// sampling interval has no effect on the digest.
     ///
-    /// The interval divides the scenario's own, so that the verdict can use the samples of `lopsided run`.
+    /// The scenario's sampling interval is a multiple of this interval, so that the verdict can use the samples of
+    /// `lopsided run`.
     pub(crate) fn interval(&self, scenario: &Scenario) -> (Duration, usize) {
         let duration = scenario.duration.as_nanos();
         let shown = ((self.to_s - self.from_s).max(1e-3) * 1e9) as u64;

@@ -106,7 +106,7 @@ pub(crate) fn of_flow<'a>(
     capture: &'a Conversations,
     (address, port): &Place,
 ) -> Result<Vec<&'a Conversation>, Failure> {
-    let address: IpAddr = address.parse().map_err(|_| Failure::Usage(format!("{address:?} is no address")))?;
+    let address: IpAddr = address.parse().map_err(|_| Failure::Usage(format!("{address:?} is not an IP address")))?;
     let place = (address, *port);
     let to_it = |conversation: &&Conversation| (conversation.key.dst, conversation.key.dst_port) == place;
     Ok(capture.all().iter().filter(to_it).collect())
@@ -191,7 +191,7 @@ fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict
     Ok(row)
 }
 
-/// Returns the bytes that each end has sent, and those that the other end has acknowledged.
+/// Returns the number of bytes that each end has sent, and the number of bytes that the other end has acknowledged.
 fn standing<'py>(py: Python<'py>, conversation: &Conversation, place: usize) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     for end in End::BOTH {

@@ -94,8 +94,8 @@ table! {
         marked_packets: u64 [Count "CE marks"],
         /// ACKs with the ECE flag.
         echoed_marks: u64 [Count "echoed marks"],
-        /// Number of RTT samples between the point of capture and the receiver. Retransmitted segments give no sample
-        /// (Karn's rule).
+        /// Number of RTT samples between the point of capture and the receiver. Retransmitted segments produce no
+        /// sample (Karn's rule).
         rtt_count: u64 [Count "RTT samples"],
         /// Mean round trip from the point of capture to the receiver.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
@@ -396,7 +396,7 @@ pub(crate) fn analyze<'py>(
 
 /// Standard input that ends at Ctrl-C.
 ///
-/// Another thread reads. If this thread read, a signal that arrives just before the system call would have no effect
+/// A separate thread reads the input. Otherwise a signal that arrives just before the system call would have no effect
 /// until more input arrives.
 struct StandardInput {
     ended: Arc<AtomicBool>,

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 fn address(text: &str) -> PyResult<IpAddr> {
-    text.parse().map_err(|_| PyOSError::new_err(format!("{text:?} is no address of IP")))
+    text.parse().map_err(|_| PyOSError::new_err(format!("{text:?} is not an IP address")))
 }
 
 fn settings(profile: &str, cc: &str, mtu: u32) -> PyResult<SocketSettings> {
@@ -89,7 +89,7 @@ impl TcpHost {
         Ok(TcpAcceptor { acceptor })
     }
 
-    /// Waits up to `timeout_s` for closed connections to end, and then resets all others.
+    /// Waits up to `timeout_s` for closed connections to end, and then resets all remaining connections.
     fn close(&self, py: Python<'_>, timeout_s: f64) {
         let host = self.host.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         py.detach(|| {

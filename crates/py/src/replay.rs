@@ -12,9 +12,9 @@ type Arrival = (u64, u32, Vec<u8>);
 /// The fate of a packet: departure time and position, time and reason of its drop, and true if it was marked.
 type Fate = (Option<(u64, u32)>, Option<(u64, &'static str)>, bool);
 
-/// Replays captured packets through a direction of a link, and returns the fate of each. If `instants` is given, only
-/// the queue discipline runs, and one packet is dequeued at each of these times. Otherwise the link sends each packet
-/// as soon as possible.
+/// Replays captured packets through a direction of a link, and returns the fate of each packet. If `instants` is given,
+/// only the queue discipline runs, and one packet is dequeued at each of these times. Otherwise the link sends each
+/// packet as soon as possible.
 #[pyfunction]
 #[pyo3(signature = (scenario, link, direction, arrivals, *, instants = None, credit_ns = 0, seed = 1))]
 #[allow(clippy::too_many_arguments, reason = "the interface to Python, where each argument has a keyword")]

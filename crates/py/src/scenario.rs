@@ -33,7 +33,7 @@ impl Scenario {
         read(Arc::from(text), file, overrides, owned(controllers).collect())
     }
 
-    /// Returns a changed scenario. A controller in `controllers` replaces an earlier one of the same name.
+    /// Returns a changed scenario. A controller in `controllers` replaces an earlier controller with the same name.
     #[pyo3(signature = (overrides, controllers = Vec::new()))]
     fn with_changes(&self, overrides: Vec<(String, String)>, controllers: Controllers) -> PyResult<Scenario> {
         let mut own: Vec<CustomController> = owned(controllers).collect();
@@ -160,7 +160,7 @@ pub(crate) fn schema() -> String {
     lopsided_scenario::schema_json()
 }
 
-/// Returns the presets of access links: name, title, source, and keys of `[link]` of each.
+/// Returns the presets of access links, each with its name, title, source and keys of `[link]`.
 #[pyfunction]
 pub(crate) fn presets() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
     let told = |preset: &lopsided_scenario::Preset| (preset.name, preset.title, preset.source, preset.link);

@@ -63,7 +63,7 @@ table! {
         packets_back: u64 [Count "packets back"],
         /// Packets with data, retransmissions included.
         data_packets: u64 [Count "data packets"],
-        /// Payload of these packets.
+        /// Payload of the packets with data, including retransmissions.
         data_bytes: u64 [Byte "data"],
         /// Packets whose data starts below the highest sequence number seen.
         retransmitted_packets: u64 [Count "retransmitted packets"],
@@ -86,9 +86,9 @@ table! {
         rtt_max_ms: f64 [Millisecond "RTT max"],
         /// Mean over time of the data that is sent but not yet acknowledged.
         outstanding_mean_bytes: f64 [Byte "outstanding mean"],
-        /// Largest amount of this data.
+        /// Largest amount of data that is sent but not yet acknowledged.
         outstanding_max_bytes: u64 [Byte "outstanding max"],
-        /// Time of that largest amount.
+        /// Time at which this maximum was first reached.
         outstanding_max_s: f64 [Second "outstanding max at"],
         /// Mean receive window offered by the sender of the data, over its packets except SYNs.
         window_mean_bytes: f64 [Byte "window mean"],

@@ -2,16 +2,16 @@
 //! caused the loss.
 //!
 //! The paper treats every hole as a sign of congestion. But a queue grows before it overflows, and responses then take
-//! longer. So a hole is attributed to the channel if responses are as fast as the fastest one so far (as in TCP Veno,
-//! Fu and Liew 2003).
+//! longer. So a hole is attributed to the channel if responses are as fast as the fastest response so far (as in TCP
+//! Veno, Fu and Liew 2003).
 //!
-//! A short queue can overflow without a measurable delay. Such an overflow causes holes on at least 3 streams within
-//! one round trip, and more than are likely by chance. The channel's holes are a Poisson variable, whose mean follows
-//! from the proportion of round trips without a hole.
+//! A short queue can overflow without a measurable delay. An overflow is assumed if at least 3 streams have holes
+//! within one round trip, and if that many holes are unlikely by chance. The channel's holes are modelled as a Poisson
+//! variable, whose mean follows from the proportion of round trips without a hole.
 //!
 //! A round-trip sample is the time from a request to the first byte of its response. Queue detection uses the smallest
-//! of the latest samples, all other computations their median. A pause of the sender's timer counts as a hole (not in
-//! the paper).
+//! of the latest samples; all other computations use their median. A pause until the sender's timer expires counts as a
+//! hole (not in the paper).
 
 use lopsided_core::{Duration, Time};
 use lopsided_spec::Choice;
@@ -61,9 +61,9 @@ impl Choice for Detection {
 
 /// Number of round-trip samples to store.
 const RECENT: usize = 8;
-/// A queue is detected if the round trip exceeds the shortest one by 1/8. This is the divisor.
+/// A queue is detected if the latest round trip exceeds the shortest round trip by more than 1/8. This is the divisor.
 const QUEUE_PART: u64 = 8;
-/// In addition, the round trip must exceed the shortest one by more than this time.
+/// In addition, the latest round trip must exceed the shortest round trip by more than this time.
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
 /// Minimum number of streams with a hole in the same round trip for an overflow.
 const TOGETHER: usize = 3;
@@ -87,7 +87,7 @@ pub(crate) struct Detector {
     rounds: Rounds,
 }
 
-/// For each of the latest round trips, at most 64: whether a hole occurred in it.
+/// The latest round trips, at most 64, each with a bit that is set if a hole occurred in it.
 #[derive(Debug, Default)]
 struct Rounds {
     /// Start of the current round trip.
@@ -131,8 +131,8 @@ impl Detector {
         self.least
     }
 
-    /// True if a pause on a stream shows that the sender's timer expired. `last` is the time of the arrival before the
-    /// pause.
+    /// Returns true if a pause on a stream shows that the sender's timer expired. `last` is the time of the arrival
+    /// before the pause.
     pub fn is_repair(&self, stream: usize, last: Time, pause: Duration) -> bool {
         // If the loss left a hole, it was already counted.
         let untold = self.holes[stream].is_none_or(|hole| hole < last);
@@ -151,7 +151,7 @@ impl Detector {
         }
     }
 
-    /// True if the round-trip time shows a queue.
+    /// Returns true if the round-trip time shows a queue.
     fn sees_queue(&self) -> bool {
         let least = self.least.unwrap_or(Duration::MAX);
         // The bound is a fraction of the round trip on long paths, and a fixed time on short paths.
@@ -160,7 +160,7 @@ impl Detector {
         latest.saturating_sub(least) > part.max(LEAST_QUEUE)
     }
 
-    /// True if the recent holes on several streams indicate a queue overflow.
+    /// Returns true if the recent holes on several streams indicate a queue overflow.
     fn holes_together(&self, now: Time) -> bool {
         let fresh = |hole: &Time| now.saturating_since(*hole) < self.rtt();
         // Do not count the new hole on this stream.
@@ -174,7 +174,7 @@ impl Detector {
 }
 
 impl Rounds {
-    /// Starts the next round trip if the current one is over.
+    /// Starts the next round trip if the current round trip is over.
     fn advance(&mut self, now: Time, rtt: Duration) {
         // A round trip ends at the first arrival after one round-trip time.
         if now.saturating_since(self.began) < rtt {
@@ -186,7 +186,8 @@ impl Rounds {
         (self.began, self.has_hole) = (now, false);
     }
 
-    /// Returns the mean number m of holes per round trip: a proportion e^-m has none (Poisson).
+    /// Returns the mean number m of holes per round trip, computed from the proportion e^-m of round trips without a
+    /// hole (Poisson).
     fn holes_each(&self) -> f64 {
         let with_hole = f64::from(self.with_hole.count_ones());
         // Add half a round trip without a hole, similar to Laplace's rule of succession, so that the logarithm is
@@ -251,8 +252,8 @@ mod tests {
         assert!(at_least(1, 0.0).abs() < 1e-12);
     }
 
-    /// Three holes within a round trip are an overflow if holes are rare, and chance if every second round trip has
-    /// one. Six are always an overflow.
+    /// Three holes within a round trip count as an overflow if holes are rare, and as chance if every second round trip
+    /// has a hole. Six holes always count as an overflow.
     #[test]
     fn holes_that_meet_by_chance_are_the_channels() {
         let mut detector = after(&[100; 8], Detection::Queued);

@@ -1,9 +1,9 @@
 //! The paper's window rule as printed (equations 2.2 and 2.3): `W(t) = C (t - K)^3 + W_max` in segments, where t is the
 //! time in seconds since the last congestion and `K = cbrt(W_max beta / C)`.
 //!
-//! The paper's beta = 0.8 is interpreted as the fraction that is kept, as in CUBIC at that time. The curve starts as if
-//! a loss had occurred at the initial window, which the paper leaves open. There is neither slow start nor a lower
-//! bound by Reno's window.
+//! The paper's beta = 0.8 is interpreted as the fraction that is kept, as in CUBIC at that time. The paper does not
+//! define the start of the curve. Here the curve starts as if a loss had occurred at the initial window. There is
+//! neither slow start nor a lower bound by Reno's window.
 
 use lopsided_core::Time;
 use lopsided_tcp::cc::{Acked, PathState, Signal, Window, WindowAlgorithm};

@@ -12,7 +12,7 @@ use lopsided_tcp::cc::{self, Acked, Controller, PathState, RateSample, Setup, Si
 const INITIAL_SEGMENTS: u64 = 10;
 /// Segment size that is assumed until a connection reports its own.
 const USUAL_MSS: Bytes = Bytes::new(1448);
-/// The window grows only if this part of it (25 %; the divisor) arrives per round trip.
+/// The window grows only if at least 25 % of it arrives per round trip. This is the divisor.
 const LEAST_USE: u64 = 4;
 
 /// The rule for growth and reduction of the window, selected by name.
@@ -27,7 +27,7 @@ const fn rule(name: &'static str) -> (&'static str, WindowRule) {
 const EQUATIONS: WindowRule = WindowRule("havey2015");
 
 /// The valid names: congestion controls that react to loss (the default first), and Vegas (section 2.5). Controls that
-/// need delivery rates are excluded, because requests do not show them.
+/// need delivery rates are excluded, because the receiver's requests do not reveal these rates.
 impl Choice for WindowRule {
     const WORDS: &'static [(&'static str, WindowRule)] = &[
         rule("cubic"),
@@ -51,7 +51,7 @@ impl Default for WindowRule {
 }
 
 impl WindowRule {
-    /// Creates the congestion control of this name.
+    /// Creates the congestion control with this name.
     fn build(self) -> Box<dyn Controller> {
         let setup = Setup {
             initial_window: Bytes::new(INITIAL_SEGMENTS * USUAL_MSS.get()),
@@ -94,7 +94,7 @@ struct Round {
     began: Time,
     /// Number of bytes received in the current round trip.
     octets: u64,
-    /// Number of bytes received in the previous round trip; `None` in the first.
+    /// Number of bytes received in the previous round trip; `None` in the first round trip.
     before: Option<u64>,
 }
 
@@ -192,8 +192,8 @@ impl FairShare {
         loss
     }
 
-    /// Handles an arrival after a pause since `last`. Returns `None` without a loss, or if the window was already
-    /// reduced for it.
+    /// Handles an arrival after a pause since `last`. Returns the cause of the loss that the pause reveals. Returns
+    /// `None` if there was no loss, or if the window was reduced within one round trip before `last`.
     pub fn resumed(&mut self, now: Time, stream: usize, last: Time, pause: Duration, requested: u64) -> Option<Loss> {
         let is_loss = last >= self.until && self.detector.is_repair(stream, last, pause);
         is_loss.then(|| self.hole(now, stream, requested))
@@ -218,7 +218,7 @@ impl FairShare {
 }
 
 impl Round {
-    /// Counts the bytes that arrived, and starts a new round trip if the current one is over.
+    /// Counts the bytes that arrived, and starts a new round trip if the current round trip is over.
     fn count(&mut self, now: Time, octets: u64, rtt: Duration) {
         if now.saturating_since(self.began) >= rtt {
             self.before = (self.octets > 0).then_some(self.octets);

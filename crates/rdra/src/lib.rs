@@ -8,13 +8,13 @@
 //! [`Transfer`] is the whole system without a clock or I/O, for the simulator and for real clients. Three parts can be
 //! replaced:
 //!
-//! - [`Detection`]: which holes count as congestion.
+//! - [`Detection`]: the rule that decides which holes count as congestion.
 //! - [`WindowRule`]: a congestion control of `lopsided-tcp` (loss-based, or Vegas), or the paper's equations.
 //! - Stream control ([`Mode`]): the paper's equation 2.4, plain parallel TCP, or a single connection.
 //!
-//! The paper leaves four points open. Here the window starts with 10 segments over all streams and slow start (section
-//! 2.5). It counts bytes. All holes within a round trip are one congestion event. The window does not grow while less
-//! than 25 % of it arrives.
+//! The paper leaves four points open. This crate decides them as follows. The window starts with 10 segments over all
+//! streams, in slow start (section 2.5). The window counts bytes. All holes within a round trip are one congestion
+//! event. The window does not grow while less than 25 % of it arrives per round trip.
 //!
 //! The number of streams never changes.
 

@@ -34,7 +34,7 @@ impl Ranges {
         self.octets
     }
 
-    /// True if the set is empty.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.octets == 0
     }
@@ -77,7 +77,7 @@ impl Ranges {
         self.ranges.splice(from..to, kept);
     }
 
-    /// Removes and returns the lowest range, at most `most` bytes of it. Returns `None` if the set is empty.
+    /// Removes and returns the start of the lowest range, at most `most` bytes. Returns `None` if the set is empty.
     pub fn take_first(&mut self, most: u64) -> Option<Range<u64>> {
         let first = self.ranges.first()?;
         let taken = first.start..first.end.min(first.start.saturating_add(most));

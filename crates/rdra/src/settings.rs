@@ -26,11 +26,11 @@ impl Choice for Mode {
 pub struct Settings {
     /// The rule that determines how much data is requested.
     pub mode: Mode,
-    /// Number of parallel connections; [`Mode::Single`] always has one.
+    /// Number of parallel connections. [`Mode::Single`] always uses one connection.
     pub streams: u32,
     /// The rule that computes the window.
     pub window: WindowRule,
-    /// Which holes count as congestion.
+    /// The rule that decides which holes count as congestion.
     pub detection: Detection,
     /// Smallest size of a request in bytes; only the last request may be smaller.
     pub min_chunk: Bytes,

@@ -1,4 +1,5 @@
-//! Each call to a transfer's methods, and the state after it. This is enough to replay the transfer.
+//! The calls of a transfer's methods, each with the state after the call. A transfer can be replayed from these
+//! records.
 
 use crate::congestion::Loss;
 use lopsided_core::{Bytes, Duration, Time};
@@ -20,7 +21,7 @@ pub struct Step {
     pub requested: u64,
 }
 
-/// A call.
+/// A call of a transfer's method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// A range was requested on an idle stream.

@@ -6,9 +6,9 @@ use lopsided_core::{Bytes, Duration, Time};
 use std::fmt;
 use std::ops::Range;
 
-/// Smallest request of plain parallel TCP in bytes. Smaller ones would cost throughput.
+/// Smallest request of plain parallel TCP in bytes. Smaller requests would reduce the throughput.
 const LEAST_PIECE: u64 = 64 << 10;
-/// Largest request of plain parallel TCP in bytes. Larger ones would end at very different times.
+/// Largest request of plain parallel TCP in bytes. Larger requests would end at very different times.
 const LARGEST_PIECE: u64 = 4 << 20;
 
 /// The download of one object over several streams, which are numbered from 0. It has no clock and no I/O.
@@ -135,7 +135,7 @@ impl Transfer {
     /// Reports that the next `octets` bytes of the stream's request have arrived. Returns their range in the object.
     ///
     /// # Errors
-    /// Returns an error if fewer bytes of the stream's request are left.
+    /// Returns an error if fewer than `octets` bytes of the stream's request are left.
     pub fn received(&mut self, now: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
         self.received_late(now, now, stream, octets)
     }
@@ -143,7 +143,7 @@ impl Transfer {
     /// Like [`Transfer::received`], for bytes that arrived at `came` and are reported now.
     ///
     /// # Errors
-    /// Returns an error if fewer bytes of the stream's request are left.
+    /// Returns an error if fewer than `octets` bytes of the stream's request are left.
     pub fn received_late(&mut self, now: Time, came: Time, stream: usize, octets: u64) -> Result<Range<u64>, Excess> {
         let chunk = self.streams.get_mut(stream).and_then(|stream| stream.chunk.as_mut());
         let chunk = chunk.filter(|chunk| octets <= chunk.range.end - chunk.range.start).ok_or(Excess)?;
@@ -186,7 +186,7 @@ impl Transfer {
         if (seen.out_of_order, seen.mss) == (out_of_order, mss) {
             return;
         }
-        // Until the hole is filled, all further out-of-order segments belong to it.
+        // Until the hole is filled, all further out-of-order segments belong to the same hole.
         let hole = out_of_order > seen.out_of_order && !seen.has_hole;
         (seen.out_of_order, seen.mss) = (out_of_order, mss);
         seen.has_hole |= hole;
@@ -202,8 +202,8 @@ impl Transfer {
         self.write_down(now, stream, What::Observed { out_of_order, mss }, loss);
     }
 
-    /// Reports that the stream's connection has failed. The rest of its request is missing again; the stream may use a
-    /// new connection.
+    /// Reports that the stream's connection has failed. The rest of the stream's request becomes missing again. The
+    /// stream may then use a new connection.
     pub fn failed(&mut self, now: Time, stream: usize) {
         let Some(failed) = self.streams.get_mut(stream) else { return };
         // The counters of a new connection start at 0, so reset the whole state of the stream.
@@ -215,8 +215,8 @@ impl Transfer {
         self.write_down(now, stream, What::Failed, None);
     }
 
-    /// Returns the streams without arrivals for the stall timeout. Close their connections, report them as
-    /// [failed](Transfer::failed), and open new ones.
+    /// Returns the streams on which nothing has arrived for the stall timeout. Close their connections, report the
+    /// streams as [failed](Transfer::failed), and open new connections.
     pub fn stalled(&self, now: Time) -> Vec<usize> {
         let late = |stream: &Stream| self.stalls_at(stream).is_some_and(|at| at <= now);
         (0..self.streams.len()).filter(|at| late(&self.streams[*at])).collect()
@@ -232,7 +232,7 @@ impl Transfer {
         Some(stream.chunk.as_ref()?.moved + self.settings.stall_timeout)
     }
 
-    /// True if every byte was received.
+    /// Returns true if every byte was received.
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.requested == 0
     }
@@ -279,7 +279,7 @@ pub struct Excess;
 
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("more arrived than the stream was asked for")
+        f.write_str("more data arrived than was requested on the stream")
     }
 }
 

@@ -1,4 +1,4 @@
-//! The measurements of a run from which the verdict's sentences are made.
+//! The measurements of a run on which the verdict's sentences are based.
 
 use lopsided_app::DatagramConfig;
 use lopsided_core::Dir;
@@ -111,8 +111,8 @@ pub(crate) fn goodput_between(samples: &SampleTable, flow: usize, start_s: f64, 
     mean_goodput(&time_s, &delivered, start_s, stop_s)
 }
 
-/// Returns the mean goodput in bit/s between two times. `delivered` has the bytes delivered up to each of `time_s` (in
-/// seconds), which are interpolated.
+/// Returns the mean goodput in bit/s between two times. `delivered` contains the bytes delivered up to each time of
+/// `time_s`, in seconds. Values between these times are interpolated.
 pub fn mean_goodput(time_s: &[f64], delivered: &[f64], start_s: f64, stop_s: f64) -> f64 {
     (delivered_at(time_s, delivered, stop_s) - delivered_at(time_s, delivered, start_s)) * 8.0 / (stop_s - start_s)
 }

@@ -10,8 +10,8 @@ const NOTABLE_MS: f64 = 1.0;
 /// Maximum number of flows, and of queues, that are mentioned. Those with the largest changes are chosen.
 const SHOWN: usize = 3;
 
-/// Describes the changes from one run to another: goodput and RTT of flows, and queueing delays. The largest come
-/// first.
+/// Describes the changes from one run to another: goodput and RTT of flows, and queueing delays. The largest changes
+/// come first.
 pub fn difference(before: &Account, after: &Account) -> Vec<String> {
     let mut found: Vec<(f64, String)> = Vec::new();
     for flow in &after.flows {

@@ -1,7 +1,7 @@
-//! The verdict on a run: a few sentences made from its measurements, for the command line, reports, notebooks and the
+//! The verdict on a run: a few sentences based on its measurements, for the command line, reports, notebooks and the
 //! page.
 //!
-//! [`verdict`] describes one run: the rise of RTTs, the queue that caused it, flows that lost goodput to others,
+//! [`verdict`] describes one run: the rise of RTTs, the queue that caused it, flows that lost goodput to other flows,
 //! durations, losses of calls, and one remedy. [`difference`] compares two runs. [`units`] formats quantities.
 //!
 //! Left out: causes inside TCP, which `lopsided explain` reports.

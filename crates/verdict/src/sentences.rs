@@ -7,9 +7,9 @@ use crate::units;
 use lopsided_scenario::Scenario;
 use lopsided_sim::RunResult;
 
-/// An RTT counts as long only if its mean is at least this multiple of the smallest RTT.
+/// RTTs count as long only if their mean is at least this multiple of the smallest RTT.
 const BLOAT: f64 = 2.0;
-/// An RTT counts as long only if its mean exceeds the smallest RTT by this many milliseconds.
+/// RTTs count as long only if their mean exceeds the smallest RTT by this many milliseconds.
 const BLOAT_MS: f64 = 20.0;
 /// A queueing delay below this fraction of the RTT's rise does not explain the rise.
 const EXPLAINED: f64 = 0.2;
@@ -30,11 +30,11 @@ pub fn verdict(scenario: &Scenario, result: &RunResult) -> Vec<String> {
 }
 
 impl Account {
-    /// The sentences about the run; none without flows. `goodput` returns the mean goodput of a flow in bit/s between
-    /// two times in seconds.
+    /// Returns the sentences about the run; empty if the run has no flows. `goodput` returns the mean goodput of a flow
+    /// in bit/s between two times in seconds.
     ///
     /// # Errors
-    /// The errors of `goodput`.
+    /// Returns the errors of `goodput`.
     pub fn sentences<E>(&self, mut goodput: impl FnMut(usize, f64, f64) -> Result<f64, E>) -> Result<Vec<String>, E> {
         // A flow that delivered nothing has no meaningful goodput or RTT.
         let flows: Vec<(usize, &FlowFacts)> =

@@ -2,17 +2,17 @@
 
 const NOTHING: &str = "–";
 
-/// A rate such as `2.07 Mbit/s` or `132 kbit/s`, with three significant digits.
+/// Formats a rate such as `2.07 Mbit/s` or `132 kbit/s`, with three significant digits.
 pub fn rate(bits_per_second: f64) -> String {
     scaled(bits_per_second, &["bit/s", "kbit/s", "Mbit/s", "Gbit/s"])
 }
 
-/// A size such as `74.3 kB` or `1.50 MB`, with three significant digits.
+/// Formats a size such as `74.3 kB` or `1.50 MB`, with three significant digits.
 pub fn size(octets: f64) -> String {
     scaled(octets, &["B", "kB", "MB", "GB", "TB"])
 }
 
-/// A time such as `206 ms`, `1.53 s` or `42.0 µs`, with three significant digits.
+/// Formats a time such as `206 ms`, `1.53 s` or `42.0 µs`, with three significant digits.
 pub fn millis(milliseconds: f64) -> String {
     if !milliseconds.is_finite() {
         return NOTHING.to_owned();
@@ -26,7 +26,7 @@ pub fn millis(milliseconds: f64) -> String {
     format!("{} s", three_digits(milliseconds / 1e3))
 }
 
-/// A share such as `93 %`, `4.2 %` or `0.31 %`, with two significant digits.
+/// Formats a share such as `93 %`, `4.2 %` or `0.31 %`, with two significant digits.
 pub fn percent(share: f64) -> String {
     if !share.is_finite() {
         return NOTHING.to_owned();
@@ -39,7 +39,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.decimals$} %", share * 100.0)
 }
 
-/// A count such as `12,345`.
+/// Formats a count such as `12,345`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

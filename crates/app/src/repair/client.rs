@@ -262,7 +262,8 @@ impl Line {
         }
     }
 
-    /// Skips a hole in a response header to the next complete header. The ranges requested before it become missing.
+    /// Skips a response header that contains a hole, and moves to the next complete header. The ranges requested before
+    /// the range of that header become missing.
     fn find_head(&mut self, learn: &mut impl FnMut(Learned)) -> Result<bool, Trouble> {
         let mut from = 1;
         while let Some(found) = self.inbox.get(from..).and_then(|rest| find(rest, ANSWER)) {

@@ -23,7 +23,8 @@ fn round(steps: &mut Vec<Step>, segments: u32, repairs: bool) {
     }
 }
 
-/// The log of a window that grows by `growth` segments per round trip, and falls from `most` to `least` at a loss.
+/// Returns the log of a window that grows by `growth` segments per round trip, and falls from `most` to `least` at a
+/// loss.
 fn sawtooth(least: u32, most: u32, growth: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..8 {
@@ -44,7 +45,7 @@ fn one_segment_per_round_trip_and_half_after_a_loss_is_reno() {
     assert!((0.5..0.6).contains(&found.factor), "{}", found.factor);
 }
 
-/// The log of a window that grows by one segment in two round trips, and is halved by a loss.
+/// Returns the log of a window that grows by one segment in two round trips, and is halved by a loss.
 fn slow_sawtooth(least: u32, most: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..6 {
@@ -56,14 +57,15 @@ fn slow_sawtooth(least: u32, most: u32) -> Vec<Step> {
         last.loss = Some((Loss::Fast, most * MSS));
         round(&mut steps, least, true);
     }
-    // Delayed ACKs: one for every second segment.
+    // Delayed ACKs: one ACK for every second segment.
     steps.iter_mut().for_each(|step| step.acks = step.acks.div_ceil(2));
     steps
 }
 
 #[test]
 fn growth_once_per_ack_is_reno_after_a_small_initial_window_and_highspeed_after_a_large_one() {
-    // When the window of 4.4BSD equals the threshold of 16 segments, it grows once more as in slow start.
+    // If the window of 4.4BSD equals the threshold of 16 segments, it grows once more as in slow start. The log
+    // therefore starts at 17 segments.
     let steps = slow_sawtooth(17, 32);
     let (small, fits) = guess(&steps, MSS, 4, 0.0);
     assert_eq!(small.name, "reno", "{fits:?}");
@@ -98,7 +100,7 @@ fn a_flight_that_falls_without_losses_is_bbr() {
     assert_eq!(found.name, "bbr", "{fits:?}");
 }
 
-/// The log of a level flight of 40 segments that rises to `top` for one of 31 round trips.
+/// Returns the log of a level flight of 40 segments that rises to `top` in one of 31 round trips.
 fn probes(top: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     for _ in 0..4 {
@@ -122,7 +124,7 @@ fn a_congestion_control_is_named_only_if_it_is_as_probable_as_all_others_togethe
     for least in [56, 60, 62, 64, 66, 68, 70, 72] {
         let (found, fits) = guess(&sawtooth(least, 80, 1), MSS, 10, 0.0);
         assert_eq!(found.name != "unknown", fits[0].probability >= 0.5, "{least}: {fits:?}");
-        // The remaining probability is that of an unlisted congestion control.
+        // The remaining probability is the probability of an unlisted congestion control.
         let unlisted = 1.0 - fits.iter().map(|fit| fit.probability).sum::<f64>();
         doubtful += u32::from(fits[0].probability < 0.5 && fits[0].probability > unlisted);
     }

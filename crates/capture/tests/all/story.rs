@@ -1,4 +1,5 @@
-//! Builds captures byte by byte: a client at 10.0.0.1 downloads from a server at 10.0.0.2, captured at the server.
+//! Builds captures byte by byte. A client at 10.0.0.1 downloads from a server at 10.0.0.2. The captures are taken at
+//! the server.
 
 pub const CLIENT: [u8; 4] = [10, 0, 0, 1];
 pub const SERVER: [u8; 4] = [10, 0, 0, 2];

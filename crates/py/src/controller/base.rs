@@ -112,18 +112,19 @@ impl Controller {
     #[setter]
     fn set_pacing_rate_bps(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let rate = Number::read_or_none("pacing_rate_bps", value)?;
-        // When it is established, the connection decides whether it paces. It cannot start to pace later.
+        // The connection determines once whether it paces packets, when it is established. It cannot start to pace
+        // later.
         if rate.is_some() && self.paces == Some(false) {
             return Err(PyValueError::new_err(
-                "a controller that paces sets pacing_rate_bps in on_established at the latest",
+                "a controller that paces must set pacing_rate_bps in on_established or earlier",
             ));
         }
         self.pacing_rate = rate;
         Ok(())
     }
 
-    /// Called before `on_established`, when the handshake has settled how ECN marks are fed back. The time is 0 in this
-    /// call.
+    /// Called before `on_established`, when the handshake has determined the feedback of ECN marks. `now_s` is 0 during
+    /// this call.
     #[pyo3(text_signature = "($self, feedback)")]
     fn on_feedback_agreed(&self, _feedback: &str) {}
 

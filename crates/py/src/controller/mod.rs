@@ -32,7 +32,7 @@ use window_algorithm::PythonWindowAlgorithm;
 #[derive(Clone)]
 pub(crate) struct CustomController {
     pub(crate) name: String,
-    /// A callable from `Setup` to a `Controller` or a `WindowAlgorithm`. `None`: scenarios can be read but not run.
+    /// A callable from `Setup` to a `Controller` or a `WindowAlgorithm`. If `None`, scenarios can be read but not run.
     pub(crate) make: Option<Arc<Py<PyAny>>>,
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn nothing(answer: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     }
     let text =
-        format!("it returned {}, and nothing is made of what it returns: assign to self or the window", answer.repr()?);
+        format!("it returned {}, but its return value is not used: assign to self or to the window", answer.repr()?);
     Err(PyTypeError::new_err(text))
 }
 

@@ -113,7 +113,7 @@ impl cc::Controller for PythonController {
         self.tell("on_unused", now, (window.get(),));
     }
 
-    /// Returns at least one segment, because the connection could never send with a smaller window.
+    /// Returns the window, but at least one segment: the connection could never send with a smaller window.
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.targets.cwnd.max(self.mss))
     }

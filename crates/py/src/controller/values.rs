@@ -37,7 +37,7 @@ macro_rules! values {
 }
 
 values! {
-    /// The facts from which a controller is made.
+    /// The settings with which a controller is created.
     Setup(setup: cc::Setup) {
         initial_window_bytes: u64 = setup.initial_window.get(),
         /// The amount for which an ACK counts: `acks`, `acks_exactly`, `acks_through_threshold`, `delivered`, `limited`
@@ -56,11 +56,11 @@ values! {
             ByteCounting::Limited { segments } => Some(segments),
             _ => None,
         },
-        /// The window is a real number, as in ns-2: half of a window of five segments is 2.5 segments.
+        /// True if the window is a real number, as in ns-2: half of a window of five segments is then 2.5 segments.
         fractional: bool = setup.fractional,
-        /// Reduce less after a mark than after a loss (RFC 8511), in controls that support it.
+        /// True if a mark reduces the window less than a loss (RFC 8511), in controls that support it.
         abe: bool = setup.abe,
-        /// Granularity of the stack's clock; 0 for an exact one.
+        /// Granularity of the stack's clock; 0 for an exact clock.
         tick_s: f64 = setup.tick.as_secs_f64(),
         /// Seed for algorithms with random choices: `random.Random(setup.seed)`.
         seed: u64 = setup.seed,
@@ -68,7 +68,7 @@ values! {
 }
 
 values! {
-    /// The information that one ACK gave the sender.
+    /// The information in one ACK.
     Acked(ack: cc::Acked) {
         /// Bytes newly acknowledged, cumulatively or by SACK.
         delivered_bytes: u64 = ack.delivered.get(),
@@ -82,11 +82,12 @@ values! {
         forward_ms: Option<u32> = ack.forward_ms,
         /// Bytes in flight before this ACK.
         prior_in_flight_bytes: u64 = ack.prior_in_flight.get(),
-        /// The window, not the application or the receiver, limited the sender in the last round trip (RFC 7661).
+        /// True if the window limited the sender in the last round trip, instead of the application or the receiver
+        /// (RFC 7661).
         cwnd_limited: bool = ack.cwnd_limited,
-        /// The window was full at some time in the last round trip.
+        /// True if the window was full at some time in the last round trip.
         cwnd_full: bool = ack.cwnd_full,
-        /// The connection controls the window until the current reduction ends.
+        /// True if a reduction is in progress. Until it ends, the connection controls the window.
         in_recovery: bool = ack.in_recovery,
         /// The sender's congestion state (Linux's ca_state) after this ACK.
         ca_state: &'static str = match ack.ca_state {
@@ -96,9 +97,9 @@ values! {
             CaState::Recovery => "recovery",
             CaState::Loss => "loss",
         },
-        /// The ACK carried an ECN echo or a higher count of marks.
+        /// True if the ACK carried an ECN echo or a higher count of marks.
         ecn_echo: bool = ack.ecn_echo,
-        /// Bytes newly reported as marked: the counted ones, or after an echo all that the ACK delivered.
+        /// Bytes newly reported as marked. With an ECN echo, all bytes that the ACK delivered count.
         marked_bytes: u64 = ack.marked.get(),
         rate: RateSample = RateSample(ack.rate),
     }
@@ -114,7 +115,7 @@ values! {
         prior_delivered_bytes: u64 = rate.prior_delivered.get(),
         /// Bytes marked lost by this ACK.
         lost_bytes: u64 = rate.lost.get(),
-        /// Bytes in flight when the newest segment acknowledged was sent, that segment included.
+        /// Bytes in flight when the newest segment acknowledged was sent, including that segment.
         tx_in_flight_bytes: u64 = rate.tx_in_flight.get(),
         /// Bytes marked lost since that segment was sent.
         lost_since_sent_bytes: u64 = rate.lost_since_sent.get(),
@@ -138,9 +139,9 @@ values! {
         una: u64 = path.una,
         /// Stream offset of the next byte to send. A round trip ends when `una` passes the `nxt` of its start.
         nxt: u64 = path.nxt,
-        /// Some of the data in flight was sent when the application had no more to send.
+        /// True if some of the data in flight was sent when the application had no more data to send.
         app_limited: bool = path.app_limited,
-        /// The peer sends SACK, so more than one loss per round trip can be seen.
+        /// True if the peer sends SACK, so that more than one loss per round trip can be detected.
         sack: bool = path.sack,
     }
 }
@@ -152,9 +153,9 @@ values! {
         start: u64 = lost.start,
         /// Stream offset of the byte after the segment's last.
         end: u64 = lost.end,
-        /// Bytes in flight when the segment was last sent, the segment included.
+        /// Bytes in flight when the segment was last sent, including the segment.
         tx_in_flight_bytes: u64 = lost.tx_in_flight.get(),
-        /// Bytes marked lost since then, the segment included.
+        /// Bytes marked lost since the segment was last sent, including the segment.
         lost_since_sent_bytes: u64 = lost.lost_since_sent.get(),
         app_limited: bool = lost.app_limited,
     }
@@ -168,7 +169,7 @@ values! {
             cc::Signal::Loss => "loss",
             cc::Signal::Timeout { .. } => "timeout",
         },
-        /// Number of consecutive timeouts; 0 for another signal.
+        /// Number of consecutive timeouts; 0 for other signals.
         consecutive: u32 = match signal {
             cc::Signal::Timeout { consecutive } => *consecutive,
             cc::Signal::EcnEcho | cc::Signal::Loss => 0,

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 #[pyclass(frozen, get_all, module = "lopsided._native")]
 #[derive(Clone, Debug)]
 pub(crate) struct QueueSetup {
-    /// The seed of the run. Take random numbers from `random.Random(f"{seed} {role}")` to make the run repeatable.
+    /// The seed of the run. Use `random.Random(f"{seed} {role}")` for random numbers, so that runs are repeatable.
     pub(crate) seed: u64,
     /// Name of the link with the direction, such as `link/up`.
     pub(crate) role: String,

@@ -153,7 +153,8 @@ fn value_of(default: &Bound<'_, PyAny>) -> PyResult<Value> {
     if let Ok(text) = default.extract::<String>() {
         return Ok(Value::Text(text));
     }
-    let what = format!("a parameter is a flag, a number from 0 up or a text, not {}", default.repr()?);
+    let what =
+        format!("a parameter must be a bool, a number that is 0 or larger, or a string, not {}", default.repr()?);
     Err(PyTypeError::new_err(what))
 }
 

@@ -48,7 +48,7 @@ impl PythonQueue {
                 // Check the actions here, so that an error is attributed to the user's method.
                 if !self.inside.contains_key(id) {
                     let what = format!(
-                        "packet {id} is not in the queue: only one that is offered or waits can be dropped or marked"
+                        "packet {id} is not in the queue: only a packet that is being enqueued or is in the queue can be dropped or marked"
                     );
                     return Err(PyValueError::new_err(what));
                 }
@@ -84,11 +84,13 @@ impl PythonQueue {
         let answer = object.call_method0("dequeue")?;
         let view = answer.cast::<PacketView>().map_err(|_| {
             let waiting = self.inside.len();
-            PyTypeError::new_err(format!("it gave {answer:?}, and {waiting} packets wait: give one of them"))
+            PyTypeError::new_err(format!(
+                "it returned {answer:?}, but {waiting} packets are in the queue: return one of them"
+            ))
         })?;
         let id = view.get().id;
         if !self.inside.contains_key(&id) {
-            return Err(PyValueError::new_err(format!("it gave packet {id}, which is not in the queue")));
+            return Err(PyValueError::new_err(format!("it returned packet {id}, which is not in the queue")));
         }
         Ok(id)
     }
@@ -130,7 +132,7 @@ impl Qdisc for PythonQueue {
             if ready.is_finite() && ready < MOST_SECONDS {
                 return Ok(ready);
             }
-            Err(PyValueError::new_err(format!("it gave {ready}: a time in seconds is wanted")))
+            Err(PyValueError::new_err(format!("it returned {ready}; expected a time in seconds")))
         });
         let ready = asked.map_or(now, |(ready, _)| Time::ZERO + Duration::from_nanos((ready * 1e9).ceil() as u64));
         // A time in the past means that the packet may leave now.

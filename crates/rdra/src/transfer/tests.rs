@@ -13,8 +13,8 @@ fn transfer(mode: Mode, size: u64) -> Transfer {
     Transfer::new(Settings { mode, ..Settings::default() }, Ranges::whole(size))
 }
 
-/// Each of the 8 streams requests 1/8 of the rest of the window: of 10 segments, first 1,810 bytes and then 1,583
-/// bytes.
+/// Each of the 8 streams requests 1/8 of the rest of the window. With a window of 10 segments, the first request is
+/// 1,810 bytes and the second 1,583 bytes.
 #[test]
 fn the_first_chunks_are_those_of_equation_2_4() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -61,7 +61,7 @@ fn a_hole_with_a_queue_takes_a_part_of_the_window_once_a_round_trip() {
     assert_eq!(fair.reductions(), 2);
 }
 
-/// A client reads bytes 300 ms after their arrival, which is neither a long round trip nor a pause.
+/// A client reads bytes 300 ms after their arrival. This delay is neither a long round trip nor a pause.
 #[test]
 fn a_late_reader_is_no_congestion() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
@@ -155,7 +155,7 @@ fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
 }
 
 proptest! {
-    /// In any sequence of calls, every byte is received exactly once, and a replay gives the same result.
+    /// In any sequence of calls, every byte is received exactly once, and a replay returns the same steps.
     #[test]
     fn every_octet_arrives_once(
         calls in calls(),
@@ -200,7 +200,7 @@ proptest! {
     }
 }
 
-/// Section 2.5: the window of Vegas stops growing when a queue builds up; that of CUBIC grows until a loss.
+/// Section 2.5: the window of Vegas stops growing when a queue builds up; the window of CUBIC grows until a loss.
 #[test]
 fn a_delay_based_window_stops_where_a_queue_grows() {
     let window_after = |rule: &str| {
