@@ -24,7 +24,7 @@ class Bytes(TypedDict):
 
 @final
 class Bins(TypedDict):
-    """A number of memory cells of this size."""
+    """A number of memory bins of this size."""
 
     bins: int
     bin_bytes: int
@@ -777,7 +777,7 @@ class FtpApp(TypedDict):
     pause_s: float
 
 class HttpApp(TypedDict):
-    """Web pages: the receiver of data requests the objects of one page after another."""
+    """Web pages. The receiver of data loads one page after the other and requests the objects of each page."""
 
     kind: Literal["http"]
     objects: int
@@ -808,7 +808,7 @@ class RdraApp(TypedDict):
     record_steps: bool
 
 class RepairApp(TypedDict):
-    """One object. Octets that TCP replaced with placeholders are fetched again with range requests (Fast Wireless
+    """Fetches one object. Byte ranges that TCP replaced with placeholders are requested again (Fast Wireless
     Protocol, Havey 2015).
     """
 
