@@ -156,8 +156,8 @@ fn floor_ms(connection: &Connection, sender: usize) -> f64 {
     connection.halves(sender).into_iter().flatten().sum::<u64>() as f64 * 1e-6
 }
 
-/// Of two hosts, selects the one with more bytes in the capture. Returns this host, and the direction of its traffic
-/// that uses the link from `from` to `to`.
+/// Returns the one of two hosts with more bytes in the capture, and the direction of its traffic that uses the link
+/// from `from` to `to`.
 fn busier(connection: &Connection, from: usize, to: usize, loads: &Loads) -> (IpAddr, Towards) {
     let (from, to) = (connection.ends[from].address, connection.ends[to].address);
     let at_source = loads.total(from, Towards::Network) > loads.total(to, Towards::Host);
@@ -176,8 +176,8 @@ fn rate(connection: &Connection, sender: usize, loads: &Loads, floor_ms: f64, ba
         match (is_busy(bin, backwards, bound), run) {
             (Some(true), None) => run = Some((at, at + timeline.width())),
             (Some(true), Some((since, _))) => run = Some((since, at + timeline.width())),
-            // A bin without samples does not end a busy period of the ACK link, because ACKs can be rare while that
-            // link is busy. It ends a busy period of the data link, because the queue may have emptied.
+            // A bin without samples does not end a busy period of the ACK link, because ACKs can be rare while this
+            // link is busy. Such a bin ends a busy period of the data link, because the queue may have emptied.
             (None, _) if backwards && !is_last => {}
             (_, Some((since, until))) => {
                 run = None;

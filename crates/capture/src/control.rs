@@ -41,7 +41,7 @@ const ENOUGH: usize = 64;
 const ENOUGH_COMPARED: usize = 8;
 /// Scale of the error of a reduction, as a fraction of the window, in addition to half a segment of rounding.
 const REDUCTION_SCALE: f64 = 0.06;
-/// Scale of the error between losses, as a fraction of the flight; half a segment is added to it.
+/// Scale of the error between losses, as a fraction of the flight, in addition to half a segment of rounding.
 const GROWTH_SCALE: f64 = 0.03;
 const HALF_SEGMENT: f64 = 0.5;
 /// Maximum number of losses, and of periods between them, that count as independent evidence.
@@ -156,7 +156,7 @@ fn period_error(period: &[&Compared]) -> Option<f64> {
     Some(errors.sum::<f64>() / period.len() as f64)
 }
 
-/// Limits the weight of outliers: the logarithm of a Cauchy density.
+/// Limits the weight of outliers, with the logarithm of a Cauchy density.
 fn softened(error: f64) -> f64 {
     libm::log1p(error * error)
 }
@@ -166,8 +166,9 @@ fn softened(error: f64) -> f64 {
 pub struct Guess {
     /// Name of the congestion control as in a scenario (`reno`, `cubic`, `bbr`, ...), or `unknown`.
     pub name: &'static str,
-    /// Probability of the named congestion control, from 0 to 1. For `unknown`: the probability that the sender uses
-    /// none of the known ones, or another one than the best fit if this fit has less than 50 %.
+    /// Probability of the named congestion control, from 0 to 1. For `unknown`: the probability that the sender uses no
+    /// known congestion control, or, if the best fit has less than 50 %, any congestion control other than the best
+    /// fit.
     pub probability: f64,
     /// Median ratio of the flight after a loss to the flight before it; NaN without a loss.
     pub factor: f64,

@@ -241,7 +241,8 @@ impl Direction {
         }
     }
 
-    /// Payload of a full-size segment in bytes: the agreed MSS without timestamps, or the largest captured payload.
+    /// Returns the payload of a full-size segment in bytes: the agreed MSS without timestamps, or the largest captured
+    /// payload.
     fn segment_size(&mut self, segment: &Segment, agreed: u32) -> u32 {
         self.largest = self.largest.max(segment.len);
         // RFC 7323, appendix A: timestamps take 10 bytes plus 2 bytes of padding. RFC 6691: the MSS option does not

@@ -26,8 +26,8 @@ impl Clock {
         Clock { origin: Instant::now() }
     }
 
-    /// Creates a clock whose time 0 is the given value of CLOCK_MONOTONIC, in nanoseconds. Until then the clock returns
-    /// 0.
+    /// Creates a clock whose time 0 is the given value of CLOCK_MONOTONIC, in nanoseconds. Before that value, the clock
+    /// returns 0.
     #[cfg(target_os = "linux")]
     #[expect(clippy::disallowed_methods, reason = "the only place that reads the machine's clock")]
     pub(crate) fn starting_at(instant_ns: u64) -> Clock {
@@ -46,7 +46,7 @@ impl Clock {
         std::thread::sleep(self.origin.saturating_duration_since(Instant::now()));
     }
 
-    /// Time since the origin, or 0 before it.
+    /// Returns the time since the origin; 0 before the origin.
     #[inline]
     pub fn now(&self) -> Time {
         // `elapsed` is 0 before the origin, so the time never becomes negative.

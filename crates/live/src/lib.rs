@@ -1,8 +1,8 @@
-//! Runs a simulated network with real packets in real time. [`lopsided_net`] has no clock of its own; this crate
-//! advances it by the machine's clock.
+//! Runs a simulated network with real packets in real time. [`lopsided_net`] has no clock of its own. This crate
+//! advances the network by the machine's clock.
 //!
-//! [`pump`] is the main loop. It gets time and packets from an [`Io`]: the machine's clock and TUN devices, or a
-//! virtual clock in tests, which gives the simulator's digest.
+//! [`pump`] is the main loop. It reads time and packets from an [`Io`]. The `Io` is the machine's clock with TUN
+//! devices, or in tests a virtual clock, with which the digest equals the simulator's digest.
 //!
 //! Only this crate reads clocks and makes system calls. Each use of `unsafe` states its reason. Left out: Ethernet.
 

@@ -1,4 +1,5 @@
-//! The loop that drives a network by a clock. Each turn processes due events, sends and receives packets, and waits.
+//! The loop that drives a network by a clock. Each iteration processes due events, sends and receives packets, and
+//! waits.
 //!
 //! A packet enters the network at the time at which it was read, after all earlier events. If the loop is delayed, only
 //! departing packets are late; [`Pumped::lateness`] records their delays.
@@ -53,16 +54,17 @@ pub enum Wake {
 /// assert!(!Idle(Time::ZERO).has_more());
 /// ```
 pub trait Io {
-    /// The current time. It never decreases.
+    /// Returns the current time. It never decreases.
     fn now(&mut self) -> Time;
 
-    /// Reads the next packet into `packet`, and returns its edge. Returns `None` if no packet waits.
+    /// Reads the next packet into `packet`, and returns the edge at which it enters. Returns `None` if no packet is
+    /// waiting.
     ///
     /// # Errors
-    /// Returns an error if no packet can arrive any more.
+    /// Returns an error if the source has failed, so that no packet can arrive.
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<NodeId>>;
 
-    /// The flow of a received packet, for networks that keep statistics by flow.
+    /// Returns the flow of a received packet, for networks that keep statistics by flow.
     fn flow(&self, _packet: &NewPacket) -> FlowId {
         FlowId(0)
     }
@@ -73,14 +75,14 @@ pub trait Io {
     /// Sends a packet that left the network at an edge. A rejected packet is lost, which is not an error.
     ///
     /// # Errors
-    /// Returns an error if no packet can be sent any more.
+    /// Returns an error if the sink has failed, so that no packet can be sent.
     fn send(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()>;
 
-    /// Like [`Io::send`], for a packet that is already late. It may be held back to form a batch until the next
-    /// [`Io::flush`].
+    /// Like [`Io::send`], for a packet that is already late. The packet may be held back until the next [`Io::flush`],
+    /// to form a batch.
     ///
     /// # Errors
-    /// The errors of [`Io::send`].
+    /// Returns the errors of [`Io::send`].
     fn send_together(&mut self, edge: NodeId, packet: &Packet) -> io::Result<()> {
         self.send(edge, packet)
     }
@@ -88,12 +90,12 @@ pub trait Io {
     /// Sends all packets that [`Io::send_together`] held back.
     ///
     /// # Errors
-    /// The errors of [`Io::send`].
+    /// Returns the errors of [`Io::send`].
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    /// True if the last read also returned the next packet, so that `receive` needs no system call.
+    /// Returns true if the last read also returned the next packet, so that `receive` needs no system call.
     fn has_more(&self) -> bool {
         false
     }
@@ -105,8 +107,8 @@ pub trait Io {
     fn wait(&mut self, until: Time) -> io::Result<Wake>;
 }
 
-/// From this lateness on, the loop sends packets in batches. Punctual packets are sent one by one, because a receiver
-/// acknowledges only the last packet of a batch.
+/// The loop sends packets in batches if it is at least this late. Otherwise it sends each packet separately, because a
+/// receiver acknowledges only the last packet of a batch.
 const BEHIND: Duration = Duration::from_micros(50);
 
 /// Counters and lateness of one run of the loop.
@@ -125,7 +127,7 @@ pub struct Pumped {
 /// Drives the network until the time `until`. If the [`Io`] stops the run earlier, the network stays at that time.
 ///
 /// # Errors
-/// The errors of the [`Io`].
+/// Returns the errors of the [`Io`].
 pub fn pump<H: Node>(
     network: &mut Network<H>,
     io: &mut dyn Io,
@@ -164,7 +166,7 @@ pub fn pump<H: Node>(
                 break;
             }
         }
-        // Send replies: a host directly at an edge may have replied to the packet that just entered.
+        // Send replies now: a host directly at an edge may have replied to the packet that has just entered.
         let now = io.now().clamp(network.now(), until);
         send(network, io, now, pumped, &mut together)?;
         let due = network.next_time().map_or(due, |next| next.min(due));
@@ -178,7 +180,7 @@ pub fn pump<H: Node>(
 }
 
 /// Processes the events that are due by `now`, and sends the departing packets. Returns the time of the next event.
-/// `together` has the departure times of the batch.
+/// `together` contains the departure times of the packets in the batch.
 fn catch_up<H: Node>(
     network: &mut Network<H>,
     io: &mut dyn Io,

@@ -1,11 +1,12 @@
-//! The far end of a path that the queue disciplines `asqm` and `bdp` measure: returns their probes, called sensing
-//! packets.
+//! The far end of a path that the queue disciplines `asqm` and `bdp` measure. It returns the probes of these
+//! disciplines, which are called sensing packets.
 //!
-//! An NFQUEUE rule diverts arriving packets of the sensing protocol. [`turn`] decides which packets to return, through
-//! a raw socket. Other packets of that protocol pass unchanged.
+//! An NFQUEUE rule diverts arriving packets of the sensing protocol. [`turn`] selects the packets to return, and a raw
+//! socket sends them. Other packets of this protocol pass unchanged.
 //!
-//! **Bounded.** Each packet causes at most one of the same size, so the reflector cannot amplify traffic. It returns at
-//! most [`Reflection::most`] packets per second, and only to senders in [`Reflection::from`] if that list is not empty.
+//! **Bounded.** Each packet causes at most one packet of the same size, so the reflector cannot amplify traffic. It
+//! returns at most [`Reflection::most`] packets per second, and only to senders in [`Reflection::from`] if that list is
+//! not empty.
 
 use crate::linux::{NfQueue, RawOut, Verdict, keep_only_net_admin};
 use crate::shape::keeper::Keeper;
@@ -33,7 +34,7 @@ pub struct Reflection {
     pub most: u32,
 }
 
-/// Default rate limit in packets per second. A link of about 500 Mbit/s needs this number of sensing packets.
+/// Default rate limit in packets per second: the number of sensing packets for a link of about 500 Mbit/s.
 pub const MOST: u32 = 10_000;
 
 /// An IP prefix.
@@ -59,7 +60,7 @@ impl std::str::FromStr for Prefix {
 
     /// Parses `192.0.2.0/24`, `2001:db8::/32`, or a single address.
     fn from_str(text: &str) -> Result<Prefix, String> {
-        let wrong = || format!("{text:?} is no address such as 192.0.2.1 or 192.0.2.0/24");
+        let wrong = || format!("{text:?} is not an address; write 192.0.2.1 or 192.0.2.0/24");
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let most = if address.is_ipv4() { 32 } else { 128 };
@@ -69,7 +70,7 @@ impl std::str::FromStr for Prefix {
 }
 
 impl Prefix {
-    /// True if the address has this prefix.
+    /// Returns true if the address has this prefix.
     pub fn holds(self, address: IpAddr) -> bool {
         let first = |value: u128, of: u8| if self.bits == 0 { 0 } else { value >> (of - self.bits) };
         match (self.address, address) {
@@ -108,9 +109,9 @@ impl fmt::Display for ReflectError {
         match self {
             ReflectError::Rules(error) => error.fmt(f),
             ReflectError::Queue(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                f.write_str("another reflector runs on this machine already")
+                f.write_str("another reflector already runs on this machine")
             }
-            ReflectError::Queue(error) => write!(f, "sensing packets cannot be returned (it takes root): {error}"),
+            ReflectError::Queue(error) => write!(f, "cannot return sensing packets (this needs root): {error}"),
         }
     }
 }
@@ -128,7 +129,7 @@ pub enum Turned {
     Refused,
 }
 
-/// Decides for each packet whether to return, pass or drop it. Does no I/O.
+/// Decides for each packet whether to return, pass or drop it. The turner does no I/O.
 #[derive(Debug)]
 pub struct Turner {
     reflection: Reflection,
@@ -204,8 +205,8 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
             ending.take()?;
             return Ok(());
         }
-        // The limit applies per second. It is enough to start the next second when a packet arrives, because no packet
-        // is returned at any other time.
+        // The limit applies per second. The next second can start when a packet arrives, because no packet is returned
+        // at any other time.
         if second.elapsed() >= Duration::from_secs(1) {
             second = instant();
             turner.next_second();
@@ -277,7 +278,7 @@ mod tests {
     }
 
     proptest! {
-        /// A returned packet is at most as large as the received one, and is never returned again.
+        /// A returned packet is at most as large as the received packet, and is never returned again.
         #[test]
         fn hostile_packets_are_only_passed(mut octets in proptest::collection::vec(any::<u8>(), 0..80), version in 0u8..8) {
             if let Some(first) = octets.first_mut() {

@@ -31,7 +31,7 @@ impl Io for Clock {
 
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
         self.naps += 1;
-        // Every seventh sleep ends early, and every third up to 2 ms late.
+        // Every seventh sleep ends early, and every third sleep ends up to 2 ms late.
         let woken = match self.naps % 21 {
             nap if nap % 7 == 0 => self.now + until.saturating_since(self.now) / 2,
             nap if nap % 3 == 0 => until + Duration::from_micros(100 * nap),
@@ -89,7 +89,7 @@ fn the_pump_gives_the_digest_of(file: &Path) {
     assert_eq!(driven.flows.delivered_bytes, simulated.flows.delivered_bytes, "{name}");
 }
 
-/// The kernel in a passage: forwards packets as bytes without delay, and decrements the TTL.
+/// A model of the kernel in a passage: it forwards packets as bytes without delay, and decrements the TTL.
 struct Carrier {
     now: Time,
     passages: Vec<Passage>,

@@ -1,4 +1,5 @@
-//! Runs commands behind emulated links: which services they reach, their exit codes, and that nothing remains.
+//! Runs commands behind emulated links, and checks the services that they reach, their exit codes, and that no process
+//! remains.
 //!
 //! These tests print a note and pass if the machine does not permit namespaces or has no TUN driver.
 #![cfg(target_os = "linux")]
@@ -32,7 +33,7 @@ fn can_be() -> bool {
     tried.status.success()
 }
 
-/// Returns a port of 127.0.0.1 that has no listener as long as the socket exists.
+/// Returns a port of 127.0.0.1 that has no listener while the socket exists.
 fn held_port() -> (OwnedFd, u16) {
     let holder = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).expect("a socket");
     bind(holder.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).expect("a port");

@@ -128,7 +128,7 @@ fn octets(count: usize) -> Vec<u8> {
     (0..count).map(|place| (place * 31 + place / 251) as u8).collect()
 }
 
-/// A TCP packet with unknown options, a wrong checksum, an urgent pointer and reserved bits.
+/// Returns a TCP packet with unknown options, a wrong checksum, an urgent pointer and reserved bits.
 fn tcp() -> Vec<u8> {
     let mut segment = vec![0x1f, 0x90, 0xc0, 0x01, 1, 2, 3, 4, 5, 6, 7, 8, 0xaf, 0x38, 0x12, 0x34, 0xbe, 0xef, 0, 9];
     segment.extend([253, 6, 0xde, 0xad, 1, 1, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 30, 2]);
@@ -214,7 +214,7 @@ fn a_line_holds_others_packets_to_its_rate_and_its_queue() {
     assert_eq!(times, (1..=11).map(|place| 10_000_000 + place * 1_000_000).collect::<Vec<_>>());
 }
 
-/// An ACK as Linux writes it, with further options after the timestamps.
+/// Returns an ACK as Linux writes it, with further options after the timestamps.
 fn ack(number: u32, more: &[u8]) -> Vec<u8> {
     let offset = (20 + 12 + more.len()) / 4;
     let mut segment = vec![0xc0, 0x01, 0x13, 0x89, 0, 0, 0, 1];

@@ -161,7 +161,7 @@ fn stream(seed: u64, from: u64, len: usize) -> Vec<u8> {
 
 const CHUNK: usize = 1 << 16;
 
-/// One end of a connection, with lopsided's TCP or the kernel's.
+/// One end of a connection, with lopsided's TCP or the kernel's TCP.
 trait End: Send + Sync {
     fn put(&self, octets: &[u8]) -> io::Result<usize>;
     fn get(&self) -> io::Result<Vec<u8>>;
@@ -255,7 +255,7 @@ fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: 
     (ours, connecting.join().expect("it ends").expect("a connection"))
 }
 
-/// Field `tcpi_options` of the kernel's end. From the lowest bit: timestamps, SACK, window scaling, ECN.
+/// Returns the field `tcpi_options` of the kernel's end. From the lowest bit: timestamps, SACK, window scaling, ECN.
 fn options(kernels: &TcpStream) -> u8 {
     // SAFETY: all zeros is a valid value of this structure.
     #[expect(unsafe_code, reason = "none of the libraries in use has this call")]
@@ -275,7 +275,7 @@ fn set(what: &str, value: &str) {
     std::fs::write(&path, value).unwrap_or_else(|error| panic!("{path}: {error}"));
 }
 
-/// The same setting as `stack.ecn = "on"` in a scenario.
+/// Returns the settings that correspond to `stack.ecn = "on"` in a scenario.
 fn with_ecn(profile: &str, cc: &str) -> SocketSettings {
     let mut settings = SocketSettings::named(profile, cc, MTU).expect("built in");
     let mut changed = (*settings.profile).clone();
@@ -475,7 +475,7 @@ fn ports_of_the_own_address_are_ours_for_a_while() {
     drop(again);
 }
 
-/// Number of rules in this network namespace that divert packets to a queue.
+/// Returns the number of rules in this network namespace that divert packets to a queue.
 fn queue_rules() -> usize {
     let script =
         "{ nft list ruleset; iptables -t mangle -S; iptables-legacy -t mangle -S; } 2>/dev/null | grep -ci queue";
@@ -498,7 +498,7 @@ fn holds_ports_when_asked() {
     };
     let Some(first) = take() else { return };
     let _second = take();
-    // Dropping the first must not wait for the process that removes the rules of the second.
+    // Dropping the first value must not wait for the process that removes the rules of the second value.
     drop(first);
     println!("\nheld {}", queue_rules());
     thread::sleep(Duration::from_secs(600));

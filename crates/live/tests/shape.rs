@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const LIVE: &str = env!("CARGO_BIN_EXE_lopsided-live");
 
-/// Time limit of a script in seconds. The script takes 20 s on an idle machine.
+/// Time limit of a script in seconds. On an idle machine the script takes 20 s.
 const PATIENCE_S: &str = "240";
 /// Exit code of `timeout` if the script exceeded its limit. The test then passes without a result.
 const TOO_LATE: i32 = 124;

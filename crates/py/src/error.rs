@@ -83,7 +83,7 @@ fn to_exception(py: Python<'_>, failure: Failure) -> PyResult<PyErr> {
         Failure::Capture { file, error } => ("FolderError", format!("cannot write {file}: {error}")),
         Failure::Trace { file, what } => ("FolderError", format!("cannot read {file}: {what}")),
         Failure::Live(message) => ("LiveError", message),
-        Failure::AgentGone => ("LiveError", "the agent that plays the hosts has ended".to_owned()),
+        Failure::AgentGone => ("LiveError", "the agent that represents the hosts has ended".to_owned()),
         Failure::Bug(message) => ("RunError", format!("an error in lopsided itself, please report it: {message}")),
     };
     Ok(PyErr::from_value(module.getattr(class)?.call1((message,))?))

@@ -23,32 +23,34 @@ Usage: lopsided-live emulate OPTIONS [--] [COMMAND [ARGUMENTS]]
   lopsided-live emulate --scenario scenario.toml -- iperf3 -c 100.64.0.1
 
 The line:
-  --scenario FILE      a scenario's file; of its contents only the network is used
+  --scenario FILE      a scenario file, of which only the network is used
   --preset NAME        an access line by name, such as docsis31-1000-35
   --down, --up RATE    such as 50M
-  --rtt TIME           the round trip without any queue, such as 40ms
+  --rtt TIME           round-trip time with empty queues, such as 40ms
   --queue-down, --queue-up QUEUE
                        a discipline such as fq_codel, a limit such as '100 packets', or a table
                        such as '{ kind = \"pie\", target = \"5 ms\" }'
-  --loss-down, --loss-up SHARE   packets lost at random, such as '1 %'
-  --trace-down, --trace-up FILE  opportunities to send, in the format of Mahimahi
+  --loss-down, --loss-up SHARE   share of packets that are lost at random, such as '1 %'
+  --trace-down, --trace-up FILE  a file with opportunities to send, in Mahimahi's format
   --set KEY=VALUE      any other setting of a scenario, such as link.down.jitter='5 ms'
   --server SHELL       a server at the far end instead of the network, as a shell command; the
-                       COMMAND starts when the server has opened a port
-  --flows              run the flows of FILE too, between simulated hosts with TCP or QUIC at the
-                       ends of the line; flows without a stop last until the COMMAND ends
-  --inside, --outside HOST       which hosts of FILE the command and the world are [client, server]
-  --limit TIME         end everything after this time, such as 60s, with exit code 124
-  --mtu SIZE           the largest packet that the line takes [1500]
-  --seed NUMBER        of what is drawn at random [1]
+                       COMMAND starts after the server has opened a port
+  --flows              also run the flows of FILE, between simulated TCP or QUIC hosts at the
+                       ends of the line; flows without `stop` last until the COMMAND ends
+  --inside, --outside HOST       the hosts of FILE that COMMAND and the network replace [client, server]
+  --limit TIME         end the emulation after this time, such as 60s, with exit code 124
+  --mtu SIZE           largest packet that the line carries, in bytes [1500]
+  --seed NUMBER        seed of all random numbers [1]
 
-What is written:
-  --pcap FILE          a pcapng capture of what leaves the queues of each link; NAME-LINK.pcapng for several
-  --overwrite          replace captures that are there
-  --no-meter           no row of numbers at the bottom of the terminal
-  --quiet              no summary at the end
+Output:
+  --pcap FILE          capture the packets that leave the queues of each link, as pcapng; with several
+                       links, each link has its own file NAME-LINK.pcapng
+  --overwrite          replace existing captures
+  --no-meter           show no status row at the bottom of the terminal
+  --quiet              print no summary at the end
 
-The command finds this machine's own services, and its name server, at $LOPSIDED_GATEWAY (100.64.0.1). Its exit code is passed on.
+COMMAND reaches this machine's services and name server at $LOPSIDED_GATEWAY (100.64.0.1).
+The exit code is that of COMMAND.
 ";
 
 /// The arguments of `emulate`.
@@ -128,7 +130,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
                 emulation.mtu = parser.value()?.parse()?;
                 if !MTUS.contains(&emulation.mtu) {
                     return Err(format!(
-                        "--mtu {}: it must lie between {} and {}",
+                        "--mtu {}: it must be between {} and {}",
                         emulation.mtu,
                         MTUS.start(),
                         MTUS.end()
@@ -183,7 +185,7 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// The result of an emulation.
+/// The result of `emulate_line`.
 #[derive(Debug)]
 pub struct Ran {
     /// The scenario of the emulated link.
@@ -195,7 +197,7 @@ pub struct Ran {
 /// Runs the emulation of the arguments, without printing a summary.
 ///
 /// # Errors
-/// The errors of [`emulate`], and an error if a capture cannot be written.
+/// Returns the errors of [`emulate`], and an error if a capture cannot be written.
 pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
     if arguments.emulation.flows && arguments.line.file.is_none() {
         let what = "--flows runs the flows of a scenario: add --scenario FILE".to_owned();
@@ -228,9 +230,9 @@ fn captures(scenario: &Scenario, file: &Path, overwrite: bool) -> Result<Vec<(Pa
             .zip(nodes)
             .map(|(dir, label)| Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(*dir).rate));
         let path = named(&link.name);
-        // The simulator computes a link's departures only when it next calls the link: when the packet arrives at the
-        // far end, or at the next sample, at most 1 s later. A departure is therefore reported late by at most this
-        // time.
+        // The simulator computes a link's departures only when it next calls the link. This happens when the packet
+        // arrives at the far end, or at the next sample, at most 1 s later. A departure is therefore reported late by
+        // at most this time.
         let lateness = link.down.delay.max(link.up.delay).max(Duration::from_secs(1));
         match if overwrite { File::create(&path) } else { File::create_new(&path) } {
             Ok(created) => Ok((path, Capture::new(BufWriter::new(created), taps.collect(), lateness))),

@@ -13,16 +13,16 @@ pub use emulate::{EmulateArguments, Ran, emulate_arguments, emulate_line};
 use std::ffi::OsString;
 
 const HELP: &str = "\
-Emulated lines on real packets, in one binary.
+Emulate lines for real packets.
 
 Usage: lopsided-live COMMAND [OPTIONS]
 
 Commands:
   emulate   run a command, or a shell, behind an emulated line
-  shape     put a queue on the way out of a network interface
-  reflect   return the sensing packets of `shape` at the far end of a line
+  shape     apply a queue discipline to the packets that leave a network interface
+  reflect   return the sensing packets of `shape`, at the far end of a line
 
-`lopsided-live COMMAND --help` says more.
+`lopsided-live COMMAND --help` lists the options of a command.
 ";
 
 /// Exit code for wrong arguments.

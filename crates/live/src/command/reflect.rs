@@ -8,23 +8,23 @@ use lexopt::prelude::*;
 use std::ffi::OsString;
 
 const HELP: &str = "\
-Echo the sensing packets of asqm and bdp: run this at the far end of a line whose near end runs `shape`.
+Return the sensing packets of asqm and bdp. Run this at the far end of a line whose near end runs `shape`.
 
 Usage: lopsided-live reflect [OPTIONS]
 
   lopsided-live reflect --sender 198.51.100.0/24
   lopsided-live reflect --interface eth1 --systemd > /etc/systemd/system/lopsided-reflect.service
 
-  --interface IFACE    only what comes in here [anywhere]
-  --sender ADDRESS     only what these addresses send, such as 192.0.2.0/24; may be given several times [any sender]
-  --most NUMBER        packets returned in a second, at most [10000]
-  --dry-run            say what would be done, and do nothing
+  --interface IFACE    return only packets that arrive at this interface [any]
+  --sender ADDRESS     return only packets from these addresses, such as 192.0.2.0/24; may be repeated [any]
+  --most NUMBER        maximum number of packets returned per second [10000]
+  --dry-run            print the rules, and change nothing
   --systemd            print a unit for systemd
-  --undo               take away the rule, where a killed process left it
-  --quiet              no summary at the end
+  --undo               remove the rule that a killed process left behind
+  --quiet              print no summary at the end
 
-Each sensing packet is answered by one of the same size, to its source address. All other packets pass.
-It works until it is ended (Ctrl-C, SIGTERM). It needs root, the kernel's NFQUEUE, and nft or iptables.
+Each sensing packet causes one reply of the same size, to its source address. All other packets pass.
+It runs until Ctrl-C or SIGTERM. It needs root, the kernel's NFQUEUE, and nft or iptables.
 ";
 
 #[derive(Debug)]
@@ -56,7 +56,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
         }
     }
     if found.reflection.most == 0 {
-        return Err("--most 0: nothing would ever come back".into());
+        return Err("--most 0: no packet would be returned; the minimum is 1".into());
     }
     Ok(found)
 }
@@ -86,7 +86,7 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ReflectErr
     }
     if found.wishes.dry_run {
         return Ok(say(&format!(
-            "sensing packets go back to their senders, by this rule, or the same of iptables:\n\n{}",
+            "This rule, or the equivalent rule of iptables, would return sensing packets to their senders:\n\n{}",
             rules.nftables()
         )));
     }

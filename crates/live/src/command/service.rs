@@ -15,7 +15,7 @@ pub(super) struct Wishes {
 }
 
 impl Wishes {
-    /// Sets the option and returns true if the argument is one of these options.
+    /// Sets the option and returns true if the argument is one of these options. Otherwise returns false.
     pub fn take(&mut self, argument: &Arg<'_>) -> bool {
         let wish = match argument {
             Arg::Long("dry-run") => &mut self.dry_run,
@@ -76,8 +76,8 @@ fn program(command: &str) -> Vec<String> {
     words[..count].iter().enumerate().map(whole).map(|path| path.display().to_string()).collect()
 }
 
-/// Returns the absolute path of a file, without `..`. Symbolic links stay, because Python locates its packages by the
-/// link.
+/// Returns the absolute path of a file, without `..`. Symbolic links are kept, because Python locates its packages
+/// through the link.
 fn from_anywhere(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))

@@ -8,7 +8,7 @@ use lexopt::prelude::*;
 use std::ffi::OsString;
 
 const HELP: &str = "\
-Put a queue of lopsided's on the way out of a network interface.
+Apply a queue discipline of lopsided to the packets that leave a network interface.
 
 Usage: lopsided-live shape IFACE --up RATE [OPTIONS]
        lopsided-live shape IFACE --undo
@@ -17,19 +17,19 @@ Usage: lopsided-live shape IFACE --up RATE [OPTIONS]
   lopsided-live shape eth0 --up 9500k --queue asqm          # and `reflect` behind the line
   lopsided-live shape eth0 --up 9500k --queue cake --systemd > /etc/systemd/system/lopsided-eth0.service
 
-  --up RATE            of the line behind the interface, a little below what it really has
+  --up RATE            rate of the shaper, slightly below the rate of the line behind the interface
   --queue QUEUE        a discipline such as fq_codel, a limit such as '100 packets', or a table as in a scenario [fq_codel]
-  --ack-filter         ACKs that later ones replace do not go out
-  --acks-first         ACKs go before everything else
-  --framing KIND       how the line counts octets, such as ethernet or pppoe-llcsnap [none]
-  --seed NUMBER        of what the discipline draws at random [1]
-  --dry-run            say what would be done, and do nothing
+  --ack-filter         drop ACKs that later ACKs make redundant
+  --acks-first         send ACKs before all other packets
+  --framing KIND       the line's overhead per packet, such as ethernet or pppoe-llcsnap [none]
+  --seed NUMBER        seed of the discipline's random numbers [1]
+  --dry-run            print the rules, and change nothing
   --systemd            print a unit for systemd
-  --undo               take away the rule, where a killed process left it
-  --quiet              no summary at the end
+  --undo               remove the rule that a killed process left behind
+  --quiet              print no summary at the end
 
-It works until it is ended (Ctrl-C, SIGTERM), and then takes its rules away. Where it is killed, traffic flows past it.
-asqm and bdp send packets of their own to sense the line; `lopsided-live reflect` on a machine behind it returns them.
+It runs until Ctrl-C or SIGTERM, and then removes its rules. If it is killed, packets pass without the queue discipline.
+asqm and bdp send sensing packets over the line; `lopsided-live reflect` on a machine behind the line returns them.
 It needs root, the kernel's NFQUEUE, and nft or iptables.
 ";
 
@@ -112,7 +112,7 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
     if found.wishes.dry_run {
         let line = format!("{:?}", scenario.graph.links[0].up.queue.kind());
         return Ok(say(&format!(
-            "queue {line} at {} on the way out of {}, by these rules, or the same of iptables:\n\n{}",
+            "Queue {line} at {} would be applied to packets that leave {}, with these rules or those of iptables:\n\n{}",
             found.shaping.up,
             found.shaping.interface,
             rules.nftables()
@@ -122,7 +122,7 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
     if !found.wishes.quiet {
         eprint!("{}", summary::of_line(&result, &pumped));
         if let Some((sent, home)) = sensed {
-            eprintln!("{sent} sensing packets sent, {home} came home");
+            eprintln!("{sent} sensing packets sent, {home} returned");
         }
     }
     Ok(0)

@@ -13,7 +13,7 @@ pub(super) fn of(emulated: &Emulated) -> String {
     text.push_str(&of_line(result, pumped));
     text.push_str(&of_flows(result));
     if *refused > 0 {
-        let _ = writeln!(text, "{refused} were refused by the kernel behind the line");
+        let _ = writeln!(text, "{refused} packets were rejected by the kernel behind the line");
     }
     if *starved > 0 {
         let _ = writeln!(
@@ -52,7 +52,7 @@ pub(super) fn of_line(result: &RunResult, pumped: &Pumped) -> String {
     let late = |share| pumped.lateness.quantile(share).map_or(0, |late| late.as_micros());
     let _ = writeln!(text, "packets left the line {} us late (median), {} us (99 %)", late(0.5), late(0.99));
     if pumped.malformed > 0 {
-        let _ = writeln!(text, "{} were no packets of IP", pumped.malformed);
+        let _ = writeln!(text, "{} packets were not IP packets", pumped.malformed);
     }
     text
 }

@@ -44,8 +44,8 @@ impl Carrier {
         Carrier { octets: vec![0; MOST], control: cmsg_space!(i32) }
     }
 
-    /// Receives several datagrams of one sender. Fails if none is waiting, or if the peer rejected an earlier one (ICMP
-    /// port unreachable).
+    /// Receives several datagrams of one sender. Fails if no datagram is waiting, or if the peer rejected an earlier
+    /// datagram (ICMP port unreachable).
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<Came<'_>> {
         let (len, size, from) = {
             let mut into = [IoSliceMut::new(&mut self.octets)];

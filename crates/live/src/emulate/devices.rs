@@ -152,8 +152,8 @@ impl Io for Devices {
 }
 
 impl Devices {
-    /// Encodes the packet into `octets`. Returns false if the gateway takes the packet, because it must open a socket
-    /// first.
+    /// Encodes the packet into `octets`. Returns false if the gateway takes the packet because it must first open a
+    /// socket.
     fn write_octets(&mut self, edge: NodeId, packet: &Packet) -> bool {
         self.octets.clear();
         wire::encode_into(packet, &mut self.octets);
@@ -181,7 +181,7 @@ impl Devices {
     /// Forwards signals such as SIGTERM to the command. These signals would otherwise end this program.
     fn pass_on_signals(&self) -> io::Result<()> {
         while let Some(signal) = self.signals.read_signal()? {
-            // If init has ended, sending fails; `wait` detects that.
+            // If init has ended, sending fails. `wait` then detects the end of init.
             let _ = self.init.send(&[signal.ssi_signo as u8], None);
         }
         Ok(())

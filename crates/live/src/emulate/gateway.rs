@@ -1,17 +1,19 @@
 //! The gateway between the emulated link and the network: an ordinary socket of this machine continues each TCP
 //! connection and UDP flow. It needs no privilege.
 //!
-//! For a SYN that leaves the link, the gateway connects to the same destination. If that succeeds, it opens a listening
-//! socket in the outer namespace, passes the SYN to that namespace's kernel, and copies data. If the network refuses,
-//! the command sees `connection refused`. If the network does not answer, the SYN stays unanswered.
+//! For a SYN that leaves the link, the gateway connects to the same destination. If that succeeds, the gateway opens a
+//! listening socket in the outer namespace, passes the SYN to the kernel of that namespace, and copies data. If the
+//! network refuses the connection, the command gets `connection refused`. If the network does not answer, the SYN stays
+//! unanswered.
 //!
-//! **Consequence.** TCP ends at the far end of the link: this machine's congestion control sends the data over the
-//! link. Pings are answered there too.
+//! **Consequence.** TCP connections end at the far end of the link. This machine's congestion control sends the data
+//! over the link. Pings are answered at the far end too.
 //!
 //! Left out: connections that the network opens to the command, protocols other than TCP and UDP beyond the link, and
 //! UDP flows whose first datagram is fragmented.
 //!
-//! The gateway's own address reaches services on 127.0.0.1, and its port 53 the machine's name server.
+//! At the gateway's own address, the command reaches services on 127.0.0.1. Port 53 of this address leads to the
+//! machine's name server.
 
 use super::datagrams::{Carrier, together};
 use super::keeper::{self, Protocol};
@@ -44,14 +46,14 @@ const NAMES: u16 = 53;
 const AT_ONCE: usize = 16;
 /// Interval between checks of the timeouts.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Largest number of simultaneous connections. The gateway drops a further SYN; its sender retransmits it.
+/// Maximum number of simultaneous connections. The gateway drops further SYNs, which their senders retransmit.
 const MOST_CONNECTIONS: usize = 8192;
 /// Stack size in bytes of the threads that only copy data.
 const STACK: usize = 128 * 1024;
 /// Largest number of bytes read from a connection with one call.
 const CARRIED: usize = 128 * 1024;
 
-/// Datagram flows may use 1 / `DATAGRAM_SHARE` of this process's descriptors.
+/// Datagram flows may use at most the share 1 / `DATAGRAM_SHARE` of this process's descriptors.
 const DATAGRAM_SHARE: usize = 2;
 
 /// Source and destination of a connection or datagram flow.
@@ -71,7 +73,7 @@ enum Told {
     Stop,
 }
 
-/// The pump's handle to the gateway, which runs on its own thread.
+/// The pump's handle to the gateway. The gateway runs on its own thread.
 #[derive(Debug)]
 pub(super) struct Gateway {
     tell: Sender<Told>,
@@ -108,17 +110,18 @@ impl Gateway {
         Ok(Gateway { tell, wake, open, starved, thread: Some(thread) })
     }
 
-    /// Connections that failed for lack of a descriptor, plus datagram flows that were closed to free one.
+    /// Returns the number of connections that failed for lack of a descriptor, plus the number of datagram flows that
+    /// were closed to free descriptors.
     pub fn starved(&self) -> u64 {
         self.starved.load(Ordering::Relaxed)
     }
 
-    /// Accepts a SYN that left the link. The outer namespace gets it after the network has answered.
+    /// Accepts a SYN that left the link. The outer namespace receives it after the network has answered.
     pub fn syn(&self, ends: Ends, packet: Vec<u8>) {
         self.say(Told::Syn(ends, packet));
     }
 
-    /// True if this destination has a socket, so that a datagram can be passed on directly.
+    /// Returns true if this destination has a socket, so that a datagram can be passed on directly.
     pub fn knows(&self, destination: SocketAddr) -> bool {
         lock(&self.open).contains(&destination)
     }
@@ -242,7 +245,7 @@ impl Work {
             let awake = waits[1..].iter().map(|wait| wait.any().unwrap_or(false));
             watched.into_iter().zip(awake).filter(|(_, ready)| *ready).map(|(what, _)| what).collect()
         };
-        // Clear the event before taking messages, so that a message sent in between wakes the next poll.
+        // Clear the event before taking messages, so that a later message wakes the next poll.
         let _ = self.back.wake.read();
         while let Ok(told) = self.told.try_recv() {
             self.hear(told)?;
@@ -276,14 +279,15 @@ impl Work {
 
     fn syn(&mut self, ends: Ends, packet: Vec<u8>) -> io::Result<()> {
         match self.connections.get(&ends) {
-            // This is a retransmitted SYN; the network has not answered the first one yet.
+            // The SYN is a retransmission, and the network has not answered the first SYN yet.
             Some(Stage::Connecting(_)) => return Ok(()),
             Some(_) => return self.outer.send(&packet).map(|_| ()),
             None if self.connections.len() >= MOST_CONNECTIONS => return Ok(()),
             None => {}
         }
         let (back, target) = (self.back.clone(), self.target(ends.1));
-        // A blocking connect on its own thread, so that the kernel's SYN retransmissions and timeouts apply.
+        // Connect with a blocking call on a separate thread, so that the kernel's SYN retransmissions and timeouts
+        // apply.
         let connect = std::thread::Builder::new().name("connect".to_owned()).stack_size(STACK);
         let connecting = connect.spawn(move || {
             back.say(Told::Connected(ends, TcpStream::connect_timeout(&target, CONNECT_PATIENCE)));
@@ -302,8 +306,8 @@ impl Work {
             }
             // The network did not answer, so the SYN must stay unanswered in the outer namespace too.
             Err(error) if error.kind() == ErrorKind::TimedOut => return Ok(()),
-            // This machine had no free file descriptor, so no connection was attempted. Leave the SYN unanswered:
-            // a descriptor may be free when the SYN is retransmitted.
+            // This machine had no free file descriptor, so no connection was attempted. Leave the SYN unanswered,
+            // because a descriptor may be free when the SYN is retransmitted.
             Err(error) if is_out_of_descriptors(&error) => {
                 self.starved.fetch_add(1, Ordering::Relaxed);
                 return Ok(());
@@ -314,7 +318,7 @@ impl Work {
         self.outer.send(&packet).map(|_| ())
     }
 
-    /// Opens a listening socket in the outer namespace if there is none yet. Returns false if that fails.
+    /// Opens a listening socket in the outer namespace if none is open. Returns false on failure.
     fn listen(&mut self, address: SocketAddr) -> bool {
         if self.listeners.contains_key(&address) {
             return true;
@@ -325,7 +329,7 @@ impl Work {
         }
     }
 
-    /// Closes a listening socket that no connection uses any more.
+    /// Closes a listening socket if no connection uses it.
     fn close_listener(&mut self, address: SocketAddr) {
         if !self.connections.keys().any(|(_, listened)| *listened == address) {
             self.listeners.remove(&address);
@@ -366,7 +370,7 @@ impl Work {
         self.outer.send(packet).map(|_| ())
     }
 
-    /// Sends to the network the datagrams that have crossed the link.
+    /// Sends the datagrams that have crossed the link to the network.
     fn outwards(&mut self, destination: SocketAddr) {
         let target = self.target(destination);
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };
@@ -418,7 +422,7 @@ impl Work {
         let Some(datagrams) = self.datagrams.get_mut(&destination) else { return };
         let Some((socket, used)) = datagrams.senders.get_mut(&sender) else { return };
         for _ in 0..AT_ONCE {
-            // An error may mean that the network refused an earlier datagram (ICMP). The call then also clears this
+            // An error may mean that the network refused an earlier datagram (ICMP). The failed call also clears this
             // error.
             let Ok(came) = self.carrier.receive(socket) else { return };
             *used = now();

@@ -46,10 +46,10 @@ pub(super) fn run(parent: &Channel, inside: &Inside) -> i32 {
 }
 
 fn prepare(parent: &Channel, inside: &Inside) -> Result<(), SetUpError> {
-    step("make a mount namespace", unshare(CloneFlags::CLONE_NEWNS))?;
+    step("create a mount namespace", unshare(CloneFlags::CLONE_NEWNS))?;
     let tun = inner_room(inside.mtu, inside.addresses)?;
     let none: Option<&str> = None;
-    step("keep mounts to itself", mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))?;
+    step("make mounts private", mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))?;
     // If a container hides parts of /proc, the kernel forbids mounting /proc again. The command then also sees the
     // processes outside its namespace.
     let _ =
@@ -61,7 +61,7 @@ fn prepare(parent: &Channel, inside: &Inside) -> Result<(), SetUpError> {
         let _ = mount(Some(file.as_path()), target, none, MsFlags::MS_BIND, none);
         let _ = std::fs::remove_file(file);
     }
-    step("hand over the device of the inner room", parent.send(&[DONE], Some(tun.as_fd())))
+    step("pass on the device of the inner namespace", parent.send(&[DONE], Some(tun.as_fd())))
 }
 
 /// Starts the command and waits until it ends. Returns its exit code.
@@ -99,7 +99,8 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
         }
         if told {
             match parent.receive()? {
-                // The parent process has ended. When this process exits, the kernel kills all others in the namespace.
+                // The parent process has ended. When this process exits, the kernel kills all other processes in the
+                // namespace.
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Some((message, _)) => {
                     let signal = message.first().and_then(|number| Signal::try_from(i32::from(*number)).ok());
@@ -110,7 +111,8 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
     }
 }
 
-/// True if this namespace has a listening TCP socket, or a UDP socket without a peer (Linux's proc_net_tcp.txt).
+/// Returns true if this namespace has a listening TCP socket, or a UDP socket without a peer (Linux's
+/// proc_net_tcp.txt).
 fn has_open_port() -> bool {
     const LISTENING: &str = "0A";
     let any = |table: &str, is_open: fn(&[&str]) -> bool| {

@@ -66,7 +66,7 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
-/// A scenario without a flow is invalid, so this one has a flow. The emulation does not run it.
+/// A scenario without a flow is invalid, so this scenario has a flow. The emulation does not run the flow.
 const PLAIN: &str = "[scenario]\nduration = \"1 s\"\n[link]\n[[flow]]\nname = \"any\"\ndirection = \"down\"\n";
 
 /// Builds the scenario of the link, and finds the hosts that it connects.
@@ -98,13 +98,15 @@ pub fn line(options: &LineOptions) -> Result<(Scenario, Ends), LineError> {
     };
     // Two different hosts are needed: the path from a host to itself has no link.
     if ends.inside == ends.outside {
-        return Err(LineError::Usage("the line needs two hosts: --inside and --outside name the same one".to_owned()));
+        return Err(LineError::Usage(
+            "the line needs two hosts, but --inside and --outside name the same host".to_owned(),
+        ));
     }
     if scenario.graph.routes().path(ends.outside, ends.inside).is_none()
         || scenario.graph.routes().path(ends.inside, ends.outside).is_none()
     {
         let names = [ends.inside, ends.outside].map(|host| &scenario.graph.hosts[host]);
-        return Err(LineError::Usage(format!("no way leads from {} to {} and back", names[0], names[1])));
+        return Err(LineError::Usage(format!("there is no path from {} to {} and back", names[0], names[1])));
     }
     Ok((scenario, ends))
 }

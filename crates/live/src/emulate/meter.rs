@@ -1,6 +1,7 @@
 //! A status row at the bottom of the terminal. The command uses the rows above it.
 //!
-//! The rows above become the terminal's scroll region. A full-screen program overwrites the row until the next update.
+//! The rows above the status row become the terminal's scroll region. A full-screen program overwrites the status row
+//! until the next update.
 
 use super::line::Ends;
 use crate::rate::bits;
@@ -22,7 +23,7 @@ pub(super) struct Meter {
     shown_at_s: f64,
 }
 
-/// One direction of the path, represented by its slowest link: the link, and its counters at the previous update.
+/// One direction of the path: its slowest link, and the counters of this link at the previous update.
 #[derive(Debug)]
 struct Way {
     arrow: &'static str,
@@ -48,7 +49,7 @@ impl Meter {
         );
         let [Some(down), Some(up)] = ways else { return None };
         let meter = Meter { ways: [down, up], size, shown_at_s: 0.0 };
-        // The cursor may be in the last row: scroll by one line to free that row.
+        // The cursor may be in the last row. Scroll by one line to free the last row.
         write_now(&format!("\n\x1b[A{}", meter.reserve()));
         Some(meter)
     }
@@ -101,7 +102,7 @@ fn write_now(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Rows and columns of the terminal, or `None` if the terminal is too small.
+/// Returns the number of rows and columns of the terminal; `None` if the terminal is too small.
 fn size() -> Option<(u16, u16)> {
     let (rows, columns) = crate::linux::terminal_size(&io::stderr())?;
     (rows >= 4 && columns >= 20).then_some((rows, columns))

@@ -1,8 +1,8 @@
-//! Runs a command behind an emulated link in real time: the command replaces one host of a scenario, the real network
-//! another.
+//! Runs a command behind an emulated link in real time. The command replaces one host of a scenario, and the real
+//! network replaces another host.
 //!
-//! The packets cross the simulated network. `rooms` describes where they come from, and `gateway` how they reach the
-//! real network.
+//! The packets cross the simulated network. `rooms` describes the namespaces that send and receive them, and `gateway`
+//! the connection to the real network.
 
 mod datagrams;
 mod devices;
@@ -50,8 +50,8 @@ const TIMED_OUT: u8 = 124;
 pub struct Emulation {
     /// The program and its arguments; empty to run the user's shell.
     pub command: Vec<OsString>,
-    /// Program and arguments of a server at the far end, without any other network. Empty to use the real network. The
-    /// command starts once the server has an open port.
+    /// Program and arguments of a server at the far end. If set, the command reaches only this server, and starts after
+    /// the server has opened a port. Empty to use the real network.
     pub server: Vec<OsString>,
     /// Time after which the emulation ends, with exit code 124 as in `timeout`(1). `None` waits until the command ends.
     pub limit: Option<Duration>,
@@ -59,13 +59,13 @@ pub struct Emulation {
     pub seed: u64,
     /// Largest IP packet that the link carries, in bytes.
     pub mtu: u32,
-    /// Run the scenario's flows next to the command, between simulated hosts. Flows without a `stop` last until the
-    /// command ends.
+    /// True to run the scenario's flows next to the command, between simulated hosts. Flows without a `stop` last until
+    /// the command ends.
     pub flows: bool,
-    /// Show rate, queueing delay and losses in the last row of the terminal while the command runs.
+    /// True to show rate, queueing delay and losses in the last row of the terminal while the command runs.
     pub meter: bool,
-    /// Drop root privileges for good after the namespaces are created. Only for a process that does nothing else
-    /// afterwards.
+    /// True to drop root privileges permanently after the namespaces are created. Set this only in a process that does
+    /// nothing else afterwards.
     pub drops_privileges: bool,
 }
 
@@ -80,7 +80,8 @@ pub struct Emulated {
     pub pumped: Pumped,
     /// Number of packets that crossed the link and were then rejected by the kernel.
     pub refused: u64,
-    /// Connections that failed for lack of a descriptor, plus datagram flows that were closed to free one.
+    /// Number of connections that failed for lack of a descriptor, plus number of datagram flows that were closed to
+    /// free descriptors.
     pub starved: u64,
 }
 
@@ -210,7 +211,7 @@ fn drive(
     let Rooms { near: Room { tun: inner, keeper, init, pid }, far } = rooms;
     let signals =
         SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).map_err(io::Error::from)?;
-    // Each connection needs descriptors, so raise the limit to the hard limit.
+    // Each connection needs descriptors, so raise the limit on open files to the hard limit.
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(allowed, _)| allowed);
     let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
@@ -284,7 +285,7 @@ fn command(emulation: &Emulation) -> Vec<OsString> {
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const NAMES: u16 = 53;
 
-/// The first name server of this machine.
+/// Returns the first name server of this machine.
 fn resolver() -> Option<SocketAddr> {
     let text = std::fs::read_to_string(RESOLV_CONF).ok()?;
     let servers = text.lines().filter_map(|line| line.trim().strip_prefix("nameserver"));
@@ -292,8 +293,8 @@ fn resolver() -> Option<SocketAddr> {
     Some((server, NAMES).into())
 }
 
-/// Writes a copy of resolv.conf with the gateway as the name server, because the machine's loopback device is out of
-/// reach.
+/// Writes a copy of resolv.conf with the gateway as the name server. The command cannot reach the machine's loopback
+/// device.
 fn own_resolv_conf() -> io::Result<PathBuf> {
     let text = std::fs::read_to_string(RESOLV_CONF)?;
     let others = text.lines().filter(|line| !line.trim().starts_with("nameserver"));
@@ -305,7 +306,7 @@ fn own_resolv_conf() -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes this process's group the foreground group of the terminal again, instead of the command's group.
+/// Makes this process's group the foreground group of the terminal again.
 fn take_terminal_back() {
     let input = io::stdin();
     if input.is_terminal() {

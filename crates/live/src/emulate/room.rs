@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
-/// Address of the far end of the link. The command reaches this machine's services at it.
+/// Address of the far end of the link. At this address, the command reaches this machine's services.
 pub(crate) const GATEWAY: Ipv4Addr = Ipv4Addr::new(100, 64, 0, 1);
 pub(crate) const GATEWAY_V6: Ipv6Addr = Ipv6Addr::new(0xfd6c, 0x6f70, 0, 0, 0, 0, 0, 1);
 /// Address of the command's end of the link.
@@ -21,10 +21,10 @@ pub(super) const DEVICE: &str = "line0";
 pub(crate) struct Inside {
     pub command: Vec<OsString>,
     pub addresses: (Ipv4Addr, Ipv6Addr),
-    /// True if the command is a server, whose open port is reported and whose standard input is empty.
+    /// True if the command is a server. Its open port is then reported, and its standard input is empty.
     pub serves: bool,
     pub mtu: u32,
-    /// A file to mount over /etc/resolv.conf. It is deleted afterwards.
+    /// A file to mount over /etc/resolv.conf. The file is deleted after the mount.
     pub resolv_conf: Option<PathBuf>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn inner_room(mtu: u32, (v4, v6): (Ipv4Addr, Ipv6Addr)) -> Result<Tun
 
 /// Creates a network namespace with a TUN device as its only interface.
 pub(super) fn room(mtu: u32) -> Result<Tun, SetUpError> {
-    step("make a network namespace", unshare(CloneFlags::CLONE_NEWNET))?;
+    step("create a network namespace", unshare(CloneFlags::CLONE_NEWNET))?;
     // Suppress packets that the kernel would send on its own, such as router solicitations.
     for (what, value) in [
         ("addr_gen_mode", "1"),
@@ -94,7 +94,7 @@ pub(super) fn room(mtu: u32) -> Result<Tun, SetUpError> {
     }
     set("ipv4/conf/all/rp_filter", "0");
     set("ipv4/conf/default/rp_filter", "0");
-    let tun = step("make a TUN device (/dev/net/tun)", Tun::create(DEVICE))?;
+    let tun = step("create a TUN device (/dev/net/tun)", Tun::create(DEVICE))?;
     let netlink = step("open netlink", Netlink::open())?;
     step("bring up the loopback device", netlink.bring_up("lo", None))?;
     step("bring up the TUN device", netlink.bring_up(DEVICE, Some(mtu)))?;

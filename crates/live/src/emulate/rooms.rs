@@ -1,11 +1,11 @@
 //! The two network namespaces ("rooms") on either side of an emulated link.
 //!
 //! The command runs in the **inner** namespace, whose only interface is a TUN device. The **outer** namespace
-//! represents the rest of the network: its kernel answers for every address, and a process there opens sockets for the
-//! [gateway](super::gateway). They need a user namespace, or root.
+//! represents the rest of the network. Its kernel answers for every address, and a process in it opens sockets for the
+//! [gateway](super::gateway). Creating the namespaces needs a user namespace, or root.
 //!
-//! A server that represents the network runs in a namespace like the inner one, with the gateway's address, its own
-//! keeper and init, and without a gateway.
+//! If a server represents the network, it runs in a namespace like the inner namespace, with the gateway's address and
+//! its own keeper and init. There is then no gateway.
 //!
 //! ```text
 //! this process   pump, gateway, meter: no privilege, the machine's own network
@@ -70,7 +70,7 @@ impl Rooms {
         }
         let mut near = Some(near);
         // The server's processes must not inherit the channels of the other namespace. Otherwise a channel would stay
-        // open after its process has died.
+        // open after the process at its other end has died.
         let far = server.map(|server| Room::make(server, false, || drop(near.take()))).transpose();
         match (far, near) {
             (Ok(Some((far, _))), Some(near)) => Ok(Rooms { near, far: Far::Server(far) }),
@@ -148,9 +148,11 @@ impl Room {
 
 /// Receives the next message of a child process. Returns an error if the message reports one.
 fn answer(channel: &Channel) -> Result<(Vec<u8>, Option<OwnedFd>), SetUpError> {
-    let lost =
-        || SetUpError { step: "make the rooms".to_owned(), cause: "a process ended for no reason told".to_owned() };
-    let (message, descriptor) = step("hear of a process", channel.receive())?.ok_or_else(lost)?;
+    let lost = || SetUpError {
+        step: "create the namespaces".to_owned(),
+        cause: "a process ended without an error message".to_owned(),
+    };
+    let (message, descriptor) = step("receive from a child process", channel.receive())?.ok_or_else(lost)?;
     match message.split_first() {
         Some((&FAILED, told)) => {
             let told = String::from_utf8_lossy(told).into_owned();
@@ -162,7 +164,7 @@ fn answer(channel: &Channel) -> Result<(Vec<u8>, Option<OwnedFd>), SetUpError> {
 }
 
 fn device((_, descriptor): (Vec<u8>, Option<OwnedFd>)) -> Result<Tun, SetUpError> {
-    let none = || SetUpError { step: "take over a device".to_owned(), cause: "none came".to_owned() };
+    let none = || SetUpError { step: "receive a device".to_owned(), cause: "the message contained none".to_owned() };
     descriptor.map(Tun::from).ok_or_else(none)
 }
 
@@ -176,14 +178,14 @@ fn name_users(pid: Pid) -> Result<(), SetUpError> {
         Ok(fields.filter(|line| line.len() == 3).map(|line| format!("{0} {0} {1}\n", line[0], line[2])).collect())
     };
     if geteuid().is_root() && all("uid_map").and_then(|map| write("uid_map", &map)).is_ok() {
-        return step("name the groups of a user namespace", all("gid_map").and_then(|map| write("gid_map", &map)));
+        return step("map the groups of a user namespace", all("gid_map").and_then(|map| write("gid_map", &map)));
     }
     // user_namespaces(7): an unprivileged process must deny setgroups before it writes gid_map.
     let (user, group) = (geteuid(), nix::unistd::getegid());
     let one = write("setgroups", "deny")
         .and_then(|()| write("uid_map", &format!("{user} {user} 1")))
         .and_then(|()| write("gid_map", &format!("{group} {group} 1")));
-    step("name the user of a user namespace", one)
+    step("map the user of a user namespace", one)
 }
 
 /// The main function of the keeper.
@@ -193,7 +195,7 @@ fn keep(keeper: Channel, init: Channel, inside: &Inside, leads_out: bool) -> i32
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
     let room = user_namespace(&keeper)
         .and_then(|()| if leads_out { outer_room(&keeper, inside.mtu) } else { Ok(()) })
-        .and_then(|()| step("make a process namespace", unshare(CloneFlags::CLONE_NEWPID)));
+        .and_then(|()| step("create a process namespace", unshare(CloneFlags::CLONE_NEWPID)));
     let child = match room.and_then(|()| step("start a process", fork())) {
         Err(error) => {
             tell(&keeper, &error);
@@ -225,18 +227,18 @@ fn user_namespace(keeper: &Channel) -> Result<(), SetUpError> {
             let cause = match error {
                 Errno::EPERM | Errno::ENOSPC | Errno::EUSERS => {
                     format!(
-                        "{error}: this machine allows none (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, \
-                             kernel.apparmor_restrict_unprivileged_userns); root needs none"
+                        "{error}: this machine does not permit it (sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces, \
+                             kernel.apparmor_restrict_unprivileged_userns); root does not need it"
                     )
                 }
                 error => error.to_string(),
             };
-            return Err(SetUpError { step: "make a user namespace".to_owned(), cause });
+            return Err(SetUpError { step: "create a user namespace".to_owned(), cause });
         }
     };
-    step("tell the parent", keeper.send(&[message], None))?;
-    if step("hear of the parent", keeper.receive())?.is_none() {
-        return Err(SetUpError { step: "go on".to_owned(), cause: "the parent is gone".to_owned() });
+    step("send to the parent process", keeper.send(&[message], None))?;
+    if step("receive from the parent process", keeper.receive())?.is_none() {
+        return Err(SetUpError { step: "continue".to_owned(), cause: "the parent process has ended".to_owned() });
     }
     Ok(())
 }
@@ -246,14 +248,14 @@ fn outer_room(keeper: &Channel, mtu: u32) -> Result<(), SetUpError> {
     let netlink = step("open netlink", Netlink::open())?;
     // Treat every address as local to the outer namespace, except the addresses of the inner namespace.
     step(
-        "lead all addresses to the outer room",
+        "add a route for all addresses to the outer namespace",
         netlink.add_route("lo", IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0, Reach::Here),
     )?;
-    step("lead to the inner room", netlink.add_route(DEVICE, INSIDE.into(), 32, Reach::BehindFirst))?;
+    step("add a route to the inner namespace", netlink.add_route(DEVICE, INSIDE.into(), 32, Reach::BehindFirst))?;
     set("ipv4/ip_nonlocal_bind", "1");
     // Ignore an error: if the kernel has no IPv6, the link carries no IPv6 either.
     let _ = netlink.add_route("lo", IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0, Reach::Here);
     let _ = netlink.add_route(DEVICE, INSIDE_V6.into(), 128, Reach::BehindFirst);
     set("ipv6/ip_nonlocal_bind", "1");
-    step("hand over the device of the outer room", keeper.send(&[DONE], Some(tun.as_fd())))
+    step("pass on the device of the outer namespace", keeper.send(&[DONE], Some(tun.as_fd())))
 }

@@ -9,16 +9,16 @@ pub trait Device: Send {
     /// Reads the next packet into `packet`. Returns false if no packet is waiting.
     ///
     /// # Errors
-    /// Returns an error if the device has failed and no packet can arrive any more.
+    /// Returns an error if the device has failed, so that no packet can arrive.
     fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<bool>;
 
     /// Sends a packet. A packet that the device rejects counts as lost and is not an error.
     ///
     /// # Errors
-    /// Returns an error if the device has failed and no packet can be sent any more.
+    /// Returns an error if the device has failed, so that no packet can be sent.
     fn send(&mut self, packet: &[u8]) -> io::Result<()>;
 
-    /// A descriptor that is readable while a packet is waiting.
+    /// Returns a descriptor that is readable while a packet is waiting.
     fn descriptor(&self) -> BorrowedFd<'_>;
 }
 

@@ -1,15 +1,15 @@
 //! Lopsided's TCP as an endpoint for real packets: the simulator's [`Connection`] and [`Listener`], driven by the
 //! machine's clock over a device.
 //!
-//! A [`TcpHost`] has one address and a thread. Applications hold [`TcpSocket`]s, which block like those of a kernel.
-//! The peer may be any TCP.
+//! A [`TcpHost`] has one address and a thread. Applications use [`TcpSocket`]s, which block like the sockets of a
+//! kernel. The peer may be any TCP.
 //!
 //! ```text
 //! application ── TcpSocket ── Connection (crates/tcp) ── Device: TUN, or ports of this machine's own address
 //! ```
 //!
-//! Each segment is one packet: there is no offloading. Left out: urgent data, and path-MTU discovery (so IPv6 packets
-//! must fit every link).
+//! Each segment is one packet, because there is no offloading. Left out: urgent data, and path-MTU discovery (so IPv6
+//! packets must fit every link).
 
 mod device;
 mod ports;
@@ -68,10 +68,10 @@ pub struct SocketSettings {
 }
 
 impl SocketSettings {
-    /// Settings with a profile and a congestion control by name.
+    /// Returns the settings for a profile and a congestion control, both given by name.
     ///
     /// # Errors
-    /// Returns an error if there is no such profile or congestion control. The error lists the available ones.
+    /// Returns an error if there is no such profile or congestion control. The error lists the available names.
     pub fn named(profile: &str, cc: &str, mtu: u32) -> Result<SocketSettings, String> {
         let found = Profile::named(profile)
             .ok_or_else(|| format!("there is no profile {profile:?} of TCP; there are {}", PROFILES.join(", ")))?;
@@ -103,7 +103,7 @@ struct Shared {
     address: IpAddr,
     clock: Clock,
     state: Mutex<HostState>,
-    /// Notified of each event for which an application may be waiting.
+    /// Notified after each event for which an application may be waiting.
     changed: Condvar,
     wake: EventFd,
 }
@@ -111,7 +111,7 @@ struct Shared {
 struct HostState {
     table: Table,
     stopped: bool,
-    /// The error that stopped the device; `None` while it works.
+    /// The error that stopped the device; `None` while the device works.
     failed: Option<String>,
 }
 
@@ -136,7 +136,7 @@ impl Shared {
             if let Some(done) = attempt(&mut state.table)? {
                 return Ok(done);
             }
-            // After a failure of the endpoint nothing changes any more, so the wait would never end.
+            // After a failure of the endpoint no further change occurs, so the wait would never end.
             if let Some(why) = &state.failed {
                 return Err(io::Error::other(why.clone()));
             }
@@ -199,7 +199,7 @@ impl TcpHost {
         Ok(TcpHost { shared, thread: Some(thread) })
     }
 
-    /// Address of the host.
+    /// Returns the address of the host.
     pub fn address(&self) -> IpAddr {
         self.shared.address
     }
@@ -207,10 +207,11 @@ impl TcpHost {
     /// Opens a connection from a local port. You may write to the socket before the handshake is complete.
     ///
     /// # Errors
-    /// `AddrInUse` if the connection already exists, `InvalidInput` if the peer's address has the other IP version.
+    /// Returns `AddrInUse` if the connection already exists, and `InvalidInput` if the peer's address has the other IP
+    /// version.
     pub fn connect(&self, port: u16, peer: SocketAddr, settings: &SocketSettings) -> io::Result<TcpSocket> {
         if peer.is_ipv4() != self.shared.address.is_ipv4() {
-            return Err(io::Error::new(ErrorKind::InvalidInput, "the peer's address is of another version of IP"));
+            return Err(io::Error::new(ErrorKind::InvalidInput, "the peer's address has another IP version"));
         }
         let local = Endpoint { addr: self.shared.address, port };
         let remote = Endpoint { addr: peer.ip(), port: peer.port() };
@@ -225,7 +226,7 @@ impl TcpHost {
     /// Listens on a port.
     ///
     /// # Errors
-    /// `AddrInUse` if the port already has a listener.
+    /// Returns `AddrInUse` if the port already has a listener.
     pub fn listen(&self, port: u16, backlog: usize, settings: &SocketSettings) -> io::Result<TcpAcceptor> {
         let (settings, local) = (settings.clone(), Endpoint { addr: self.shared.address, port });
         // RFC 6528: peers must not be able to guess the initial sequence numbers of other connections.
@@ -242,12 +243,12 @@ impl TcpHost {
         Ok(TcpAcceptor { shared: Arc::clone(&self.shared), port })
     }
 
-    /// Packet counters since the start of the host.
+    /// Returns the packet counters since the start of the host.
     pub fn counts(&self) -> PacketCounts {
         self.shared.lock().table.counts
     }
 
-    /// Waits until the peers have acknowledged all written data and all FINs. Returns false if that takes longer than
+    /// Waits until the peers have acknowledged all written data and all FINs. Returns false if the wait exceeds
     /// `patience`.
     pub fn linger(&self, patience: Duration) -> bool {
         let until = instant() + patience;
@@ -289,7 +290,8 @@ fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
                     more = false;
                     break;
                 }
-                // Send after each received segment, as the simulator does: each segment may require its own ACK.
+                // Send after each received segment, as the simulator does, because each segment may require its own
+                // ACK.
                 let now = shared.clock.now();
                 told |= table.handle_packet(now, &octets);
                 send_all(now, table, device)?;
@@ -341,10 +343,10 @@ pub struct TcpAcceptor {
 }
 
 impl TcpAcceptor {
-    /// Waits for the next connection, without limit if `patience` is `None`.
+    /// Waits for the next connection for at most `patience`, or without limit if `patience` is `None`.
     ///
     /// # Errors
-    /// `WouldBlock` if no connection arrives in that time.
+    /// Returns `WouldBlock` if no connection arrives in this time.
     pub fn accept(&self, patience: Option<Duration>) -> io::Result<TcpSocket> {
         let until = patience.map(|patience| instant() + patience);
         let ends = self.shared.wait(until, |table| Ok(table.accept(self.port)))?;
@@ -360,7 +362,8 @@ impl Drop for TcpAcceptor {
     }
 }
 
-/// The application's handle of a connection. Dropping it closes the connection; written data is still delivered.
+/// The application's handle of a connection. Dropping the handle closes the connection; written data is still
+/// delivered.
 #[derive(Debug)]
 pub struct TcpSocket {
     shared: Arc<Shared>,
@@ -382,20 +385,20 @@ fn gone() -> io::Error {
 }
 
 impl TcpSocket {
-    /// The local port.
+    /// Returns the local port.
     pub fn port(&self) -> u16 {
         self.ends.0
     }
 
-    /// Address and port of the peer.
+    /// Returns the address and port of the peer.
     pub fn peer(&self) -> SocketAddr {
         SocketAddr::new(self.ends.1.addr, self.ends.1.port)
     }
 
-    /// Waits until the handshake is complete, without limit if `patience` is `None`.
+    /// Waits until the handshake is complete for at most `patience`, or without limit if `patience` is `None`.
     ///
     /// # Errors
-    /// The connection's error if the connection fails, `WouldBlock` if the handshake takes longer.
+    /// Returns the connection's error if the connection fails, and `WouldBlock` if the handshake takes longer.
     pub fn established(&self, patience: Option<Duration>) -> io::Result<()> {
         let until = patience.map(|patience| instant() + patience);
         self.shared.wait(until, |table| {
@@ -408,12 +411,12 @@ impl TcpSocket {
         })
     }
 
-    /// Writes as many bytes as fit in the send buffer, and returns their number. Waits for free space, without limit if
-    /// `patience` is `None`.
+    /// Writes the bytes that fit into the send buffer, and returns their number. Waits for free space for at most
+    /// `patience`, or without limit if `patience` is `None`.
     ///
     /// # Errors
-    /// The connection's error if it fails, `BrokenPipe` if this direction is closed, `WouldBlock` if no space becomes
-    /// free in that time.
+    /// Returns the connection's error if the connection fails, `BrokenPipe` if this direction is closed, and
+    /// `WouldBlock` if no space becomes free in this time.
     pub fn write(&self, octets: &[u8], patience: Option<Duration>) -> io::Result<usize> {
         if octets.is_empty() {
             return Ok(0);
@@ -433,11 +436,11 @@ impl TcpSocket {
         Ok(written)
     }
 
-    /// Reads between 1 and `most` bytes. Waits for data, without limit if `patience` is `None`. An empty result is the
-    /// end of the stream.
+    /// Reads between 1 and `most` bytes. Waits for data for at most `patience`, or without limit if `patience` is
+    /// `None`. An empty result means the end of the stream.
     ///
     /// # Errors
-    /// The connection's error if it fails, `WouldBlock` if no data arrives in that time.
+    /// Returns the connection's error if the connection fails, and `WouldBlock` if no data arrives in this time.
     pub fn read(&self, most: usize, patience: Option<Duration>) -> io::Result<Vec<u8>> {
         let until = patience.map(|patience| instant() + patience);
         let payload = self.shared.wait(until, |table| {
@@ -462,7 +465,7 @@ impl TcpSocket {
     /// Replaces the congestion control, like the socket option TCP_CONGESTION.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no congestion control of that name.
+    /// Returns `InvalidInput` if there is no congestion control with that name.
     pub fn set_cc(&self, name: &str) -> io::Result<()> {
         let now = self.shared.clock.now();
         let mut state = self.shared.lock();
@@ -504,11 +507,11 @@ impl Drop for TcpSocket {
     }
 }
 
-/// Creates a TUN device in this network namespace. `kernels` is the kernel's address, `ours` the one behind the device.
-/// Needs root.
+/// Creates a TUN device in this network namespace. `kernels` is the kernel's address, and `ours` the address behind the
+/// device. Needs root.
 ///
 /// # Errors
-/// Returns an error if the kernel refuses.
+/// Returns an error if the kernel rejects a request.
 pub fn tun_between(name: &str, kernels: IpAddr, ours: IpAddr, mtu: u32) -> io::Result<Tun> {
     let tun = Tun::create(name)?;
     let netlink = Netlink::open()?;

@@ -1,8 +1,8 @@
 //! Reserves ports of this machine's own address for lopsided's TCP.
 //!
 //! An NFQUEUE rule diverts packets that arrive for these ports. Packets leave through a raw socket and pass the
-//! kernel's routes, filters and queues. Idle sockets keep other programs from the ports. All of this needs root. If
-//! this process is killed, another process removes the rule, and the kernel resets the connections.
+//! kernel's routes, filters and queues. Idle bound sockets prevent other programs from using the ports. All of this
+//! needs root. If this process is killed, another process removes the rule, and the kernel resets the connections.
 
 use super::Device;
 use crate::linux::{NfQueue, RawOut, Verdict};
@@ -23,13 +23,13 @@ const SEARCHED: RangeInclusive<u16> = 20_000..=31_000;
 /// Largest MTU in bytes, limited by the message size of NFQUEUE. The loopback device would permit more.
 const MOST_MTU: u32 = 65_500;
 
-/// Ports of one address that lopsided's TCP uses instead of the kernel's.
+/// Ports of one address at which lopsided's TCP replaces the kernel's TCP.
 #[derive(Debug)]
 pub struct OwnPorts {
     address: IpAddr,
     ports: RangeInclusive<u16>,
-    /// Removes the rule when this process ends or drops the ports. The first field that is dropped, so that the rule
-    /// is gone before its queue.
+    /// Removes the rule when this process ends or drops the ports. This field is dropped first, so that the rule is
+    /// removed before its queue.
     _keeper: Keeper,
     queue: NfQueue,
     raw: RawOut,
@@ -41,7 +41,7 @@ impl OwnPorts {
     /// Takes `count` consecutive free ports from the kernel.
     ///
     /// # Errors
-    /// Returns an error if there are no such ports, or this process may not take them.
+    /// Returns an error if there are not enough consecutive free ports, or if this process may not take them.
     pub fn reserve(address: IpAddr, count: u16) -> io::Result<OwnPorts> {
         let count = count.max(1);
         // Start at a port that depends on the process ID, so that concurrent processes rarely collide.
@@ -62,8 +62,8 @@ impl OwnPorts {
     /// Takes these ports from the kernel.
     ///
     /// # Errors
-    /// `AddrInUse` if a program uses one of them, `PermissionDenied` without root, or the error of the tools that set
-    /// rules.
+    /// Returns `AddrInUse` if a program uses one of the ports, `PermissionDenied` without root, or the error of the
+    /// tools that set rules.
     pub fn take(address: IpAddr, ports: RangeInclusive<u16>) -> io::Result<OwnPorts> {
         let raw = RawOut::open(None, None)?;
         let mut bound = Vec::new();
@@ -81,12 +81,13 @@ impl OwnPorts {
         Ok(OwnPorts { address, ports, _keeper: keeper, queue, raw, _bound: bound })
     }
 
-    /// The ports.
+    /// Returns the reserved ports.
     pub fn ports(&self) -> RangeInclusive<u16> {
         self.ports.clone()
     }
 
-    /// True for a TCP packet to one of the ports. The kernel reassembles fragments before it queues a packet.
+    /// Returns true if the packet is a TCP packet to one of the ports. The kernel reassembles fragments before it
+    /// queues a packet.
     fn is_ours(&self, octets: &[u8]) -> bool {
         let Ok(packet) = wire::parse_captured(octets) else { return false };
         let port = packet.tcp().map(|header| header.dst_port);
@@ -123,15 +124,16 @@ fn hold(port: SocketAddr) -> io::Result<OwnedFd> {
     let holder = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     let address = SockaddrStorage::from(port);
     if bind(holder.as_raw_fd(), &address).is_err() {
-        // Retry with SO_REUSEADDR, because the port may only be in TIME-WAIT. The first attempt omits it: otherwise
-        // another program that sets SO_REUSEADDR could share the port.
+        // Retry with SO_REUSEADDR, because the port may only be in TIME-WAIT. The first attempt omits SO_REUSEADDR:
+        // otherwise another program that sets it could share the port.
         setsockopt(&holder, sockopt::ReuseAddr, &true)?;
         bind(holder.as_raw_fd(), &address)?;
     }
     Ok(holder)
 }
 
-/// The source address of packets to `peer`, and the path MTU in bytes: the kernel's for IPv4, 1,280 for IPv6.
+/// Returns the source address of packets to `peer`, and the path MTU in bytes: the kernel's value for IPv4, and 1,280
+/// for IPv6.
 ///
 /// # Errors
 /// Returns an error if there is no route to `peer`.

@@ -1,8 +1,8 @@
 //! The connections and listening sockets of one address, without I/O and without a clock.
 //!
-//! It does the work of a kernel around the state machines: it assigns packets to connections, answers packets without a
-//! socket with a reset (RFC 9293, section 3.10.7.1), and keeps closed sockets until their end. Left out: path-MTU
-//! discovery and fragments.
+//! A table does the work of a kernel around the state machines. It assigns packets to connections, answers packets
+//! without a socket with a reset (RFC 9293, section 3.10.7.1), and keeps closed sockets until their end. Left out:
+//! path-MTU discovery and fragments.
 
 use lopsided_core::packet::Addresses;
 use lopsided_core::{FlowId, IpHeader, NewPacket, Packet, Time, Transport, wire};
@@ -14,7 +14,7 @@ use std::net::IpAddr;
 /// Key of a connection: the local port and the peer.
 pub(super) type Ends = (u16, Endpoint);
 
-/// Largest number of pending RSTs. It bounds the work that a flood of packets to a closed port causes.
+/// Maximum number of pending RSTs. The limit bounds the work that a flood of packets to a closed port causes.
 const MOST_PENDING_RSTS: usize = 64;
 
 /// A connection; `orphaned` is true once its application has dropped the socket.
@@ -75,7 +75,7 @@ impl Table {
         true
     }
 
-    /// Adds a listener. Returns false if the port already has one.
+    /// Adds a listener. Returns false if the port already has a listener.
     pub fn listen(&mut self, port: u16, listener: Listener) -> bool {
         match self.listeners.entry(port) {
             Entry::Vacant(place) => {
@@ -136,7 +136,7 @@ impl Table {
         }
     }
 
-    /// Number of connections that need further packets from their peers before they can close.
+    /// Returns the number of connections that need further packets from their peers before they can close.
     pub fn under_way(&self) -> usize {
         let over = |held: &&Held| matches!(held.connection.state(), State::Closed | State::TimeWait);
         self.connections.values().filter(|held| !over(held)).count()
@@ -197,7 +197,8 @@ impl Table {
         any
     }
 
-    /// Time at which the next timer expires and [`Table::handle_timeouts`] must be called; `None` if no timer is armed.
+    /// Returns the time at which the next timer expires and [`Table::handle_timeouts`] must be called; `None` if no
+    /// timer is armed.
     pub fn next_timeout(&self) -> Option<Time> {
         let connections = self.connections.values().filter_map(|held| held.connection.poll_timeout());
         let listeners = self.listeners.values().filter_map(Listener::poll_timeout);
@@ -328,7 +329,8 @@ mod tests {
         assert_eq!((server.counts.malformed, server.counts.refused), (1, 1));
     }
 
-    /// Changes one byte of an IPv4 packet, as a hostile network could. Recomputes the checksums if `repaired` is true.
+    /// Returns an IPv4 packet with one byte changed, as a hostile network could do. Recomputes the checksums if
+    /// `repaired` is true.
     fn altered(packet: &[u8], place: usize, by: u8, repaired: bool) -> Vec<u8> {
         let mut packet = packet.to_vec();
         let place = place % packet.len();
@@ -345,7 +347,7 @@ mod tests {
         packet
     }
 
-    /// Internet checksum (RFC 1071). All parts except the last must have an even length.
+    /// Returns the Internet checksum (RFC 1071). All parts except the last must have an even length.
     fn checksum(parts: &[&[u8]]) -> [u8; 2] {
         let words = parts.iter().flat_map(|part| part.chunks(2));
         let mut sum: u32 = words.map(|word| u32::from(word[0]) << 8 | u32::from(*word.get(1).unwrap_or(&0))).sum();

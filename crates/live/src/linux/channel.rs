@@ -1,6 +1,6 @@
 //! Messages between a process and its children. A message may carry an open descriptor.
 //!
-//! If one process dies, the other finds the channel closed.
+//! If one process dies, the other process finds the channel closed.
 
 use nix::cmsg_space;
 use nix::errno::Errno;
@@ -31,13 +31,13 @@ impl Channel {
         let descriptors: Vec<RawFd> = descriptor.iter().map(AsRawFd::as_raw_fd).collect();
         let rights = [ControlMessage::ScmRights(&descriptors)];
         let control = if descriptors.is_empty() { &rights[..0] } else { &rights[..] };
-        // The receiver would take an empty message for a closed channel.
+        // An empty message would look to the receiver like a closed channel.
         debug_assert!(!message.is_empty() && message.len() <= MOST);
         sendmsg::<UnixAddr>(self.0.as_raw_fd(), &[IoSlice::new(message)], control, MsgFlags::MSG_NOSIGNAL, None)?;
         Ok(())
     }
 
-    /// Receives the next message and its descriptor, if it carries one. `None` if the other end is closed.
+    /// Receives the next message, and its descriptor if it carries one. Returns `None` if the other end is closed.
     pub fn receive(&self) -> io::Result<Option<(Vec<u8>, Option<OwnedFd>)>> {
         let mut message = vec![0; MOST];
         let mut control = cmsg_space!([RawFd; 1]);

@@ -34,8 +34,8 @@ const PREROUTING: u8 = 0;
 const VERDICT_HEADER: u16 = 2;
 const PAYLOAD: u16 = 10;
 
-/// Largest number of packets in the kernel's queue: more than in lopsided's disciplines, so that only these drop
-/// packets.
+/// Maximum number of packets in the kernel's queue. It exceeds the limits of lopsided's disciplines, so that only these
+/// disciplines drop packets.
 const LENGTH: u32 = 65_536;
 /// Size of the socket's receive buffer in bytes.
 const BUFFER: usize = 8 << 20;
@@ -57,11 +57,11 @@ pub(crate) struct NfQueue {
 }
 
 impl NfQueue {
-    /// Takes the queue of this number in this network namespace. If it overflows, packets pass with `fail_open`, and
-    /// are dropped otherwise.
+    /// Takes the queue with this number in this network namespace. If the queue overflows, packets pass if `fail_open`
+    /// is true, and are dropped otherwise.
     ///
     /// # Errors
-    /// `AddrInUse` if another socket has the queue, `PermissionDenied` without `CAP_NET_ADMIN`.
+    /// Returns `AddrInUse` if another socket has the queue, and `PermissionDenied` without `CAP_NET_ADMIN`.
     pub fn bind(number: u16, fail_open: bool) -> io::Result<NfQueue> {
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkNetFilter)?;
@@ -125,7 +125,8 @@ impl NfQueue {
         Ok(())
     }
 
-    /// Receives the next packet that waits for a verdict into `packet`. Returns its number in the kernel's queue.
+    /// Receives the next packet that waits for a verdict into `packet`. Returns the packet's number in the kernel's
+    /// queue.
     pub fn receive(&mut self, packet: &mut Vec<u8>) -> io::Result<Option<u32>> {
         Ok(self.receive_with_way(packet)?.map(|(number, _)| number))
     }
@@ -135,7 +136,7 @@ impl NfQueue {
         loop {
             let len = match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Err(Errno::EAGAIN) => return Ok(None),
-                // ENOBUFS: the socket buffer overflowed. The kernel has passed or dropped those packets.
+                // ENOBUFS: the socket buffer overflowed. The kernel has passed or dropped the packets that did not fit.
                 Err(Errno::ENOBUFS | Errno::EINTR) => continue,
                 other => other?,
             };
@@ -163,13 +164,14 @@ impl AsFd for NfQueue {
     }
 }
 
-/// True if a process owns the queue of this number. Only root can read the kernel's list of queues.
+/// Returns true if a process owns the queue with this number. Only root can read the kernel's list of queues.
 fn is_taken(number: u16) -> bool {
     let listed = std::fs::read_to_string("/proc/thread-self/net/netfilter/nfnetlink_queue").unwrap_or_default();
     listed.lines().any(|line| line.split_whitespace().next() == Some(&number.to_string()))
 }
 
-/// Extracts a packet from a kernel message. Returns its number, and true at the prerouting hook.
+/// Extracts a packet from a kernel message. Returns its number, and true if the packet was queued at the prerouting
+/// hook.
 fn read(message: &[u8], packet: &mut Vec<u8>) -> Option<(u32, bool)> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     if kind != PACKET {

@@ -63,7 +63,8 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives the thread a timer slack of 1 ns and, if permitted, real-time priority, until dropped.
+/// Sets the thread's timer slack to 1 ns and, if permitted, its priority to real time. The previous values are restored
+/// when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Hurry(());
 
@@ -92,7 +93,7 @@ fn schedule(policy: i32, urgency: i32) {
     let _ = unsafe { nix::libc::sched_setscheduler(0, policy, &raw const parameter) };
 }
 
-/// Drops root's capabilities for good, for this thread and the threads that it starts later.
+/// Drops root's capabilities permanently, for this thread and the threads that it starts later.
 pub(crate) fn drop_privileges() -> io::Result<()> {
     keep_capabilities(0)
 }

@@ -21,13 +21,14 @@ pub(crate) struct RawOut {
 }
 
 impl RawOut {
-    /// Opens the sockets. Packets get the firewall mark `mark` and leave through `interface`, if given. Needs root.
+    /// Opens the sockets. Packets get the firewall mark `mark` and leave through `interface`, if these are given. Needs
+    /// root.
     pub fn open(mark: Option<u32>, interface: Option<&str>) -> io::Result<RawOut> {
         let open = |family| -> io::Result<OwnedFd> {
             let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
             let raw = socket(family, SockType::Raw, flags, SockProtocol::Raw)?;
-            // Packets that this process delayed leave in bursts, which the buffer must hold. Without the privilege the
-            // buffer keeps its default size.
+            // Packets that this process delayed leave in bursts, and the buffer must be large enough for a burst.
+            // Without the privilege the buffer keeps its default size.
             let _ = setsockopt(&raw, sockopt::SndBufForce, &BUFFER);
             if let Some(mark) = mark {
                 setsockopt(&raw, sockopt::Mark, &mark)?;

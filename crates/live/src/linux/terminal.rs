@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 nix::ioctl_read_bad!(window_size, libc::TIOCGWINSZ, libc::winsize);
 
-/// Rows and columns, or `None` if the descriptor is not a terminal or the size is unknown.
+/// Returns the number of rows and columns; `None` if the descriptor is not a terminal or the size is unknown.
 pub(crate) fn terminal_size(terminal: &impl AsFd) -> Option<(u16, u16)> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     #[expect(unsafe_code, reason = "the kernel writes the size")]

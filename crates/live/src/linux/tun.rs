@@ -43,14 +43,14 @@ const SEGMENTS: i32 = 0x01 | 0x02 | 0x04 | 0x08;
 const DATAGRAMS: i32 = 0x20 | 0x40;
 
 impl Tun {
-    /// Creates a device of this name in the network namespace of this thread.
+    /// Creates a device with this name in the network namespace of this thread.
     ///
     /// # Errors
     /// Returns an error if the process lacks the privilege, or the kernel has no TUN driver.
     pub fn create(name: &str) -> io::Result<Tun> {
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open("/dev/net/tun")?;
         if name.is_empty() || name.len() >= libc::IFNAMSIZ {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is no name of an interface")));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name:?} is not a valid interface name")));
         }
         let mut characters = [0; libc::IFNAMSIZ];
         for (place, octet) in characters.iter_mut().zip(name.bytes()) {
@@ -82,7 +82,7 @@ impl Tun {
     fn of(file: File) -> Tun {
         let takes_datagrams = offer(&file, SEGMENTS | DATAGRAMS);
         if !takes_datagrams {
-            // A kernel before Linux 6.2 has no UDP offload but may have TCP offload. Without either, the kernel
+            // A kernel before Linux 6.2 has no UDP offload but may have TCP offload. Without any offload, the kernel
             // segments all packets itself.
             offer(&file, SEGMENTS);
         }
@@ -95,7 +95,7 @@ impl Tun {
         Ok(Tun::of(self.file.try_clone()?))
     }
 
-    /// Returns an empty bundle, to collect packets that this device sends with one call.
+    /// Returns an empty bundle. The device sends the packets of a bundle with one call.
     pub(crate) fn bundle(&self) -> Bundle {
         Bundle::new(self.takes_datagrams)
     }
@@ -103,7 +103,7 @@ impl Tun {
     /// Reads the next packet into `packet`. Returns `None` if no packet is waiting.
     ///
     /// # Errors
-    /// Returns an error if the device is gone or down.
+    /// Returns an error if the device was deleted or is down.
     pub fn receive(&self, packet: &mut Vec<u8>) -> io::Result<Option<()>> {
         if self.receive_more(packet) {
             return Ok(Some(()));
@@ -119,7 +119,7 @@ impl Tun {
         packet.clear();
         let Some((offload, whole)) = octets[..came].split_first_chunk::<OFFLOAD>() else { return Ok(Some(())) };
         let offload = Offload::read(offload);
-        // This call returns the first segment of a large packet, later calls return the others.
+        // This call returns the first segment of a large packet. Later calls return the other segments.
         *cut = Cut::of(&offload, whole);
         match cut {
             Some(cut) => {
@@ -144,7 +144,7 @@ impl Tun {
         false
     }
 
-    /// True if the last read contains packets that `receive` has not returned yet.
+    /// Returns true if the last read contains packets that `receive` has not returned yet.
     pub(crate) fn has_more(&self) -> bool {
         self.read.borrow().cut.as_ref().is_some_and(Cut::has_more)
     }
@@ -152,7 +152,7 @@ impl Tun {
     /// Passes a packet to the kernel. Returns false if the kernel rejects the packet.
     ///
     /// # Errors
-    /// Returns an error if the device is gone.
+    /// Returns an error if the device was deleted.
     pub fn send(&self, packet: &[u8]) -> io::Result<bool> {
         taken((&self.file).write_vectored(&[IoSlice::new(&[0; OFFLOAD]), IoSlice::new(packet)]))
     }
@@ -160,7 +160,7 @@ impl Tun {
     /// Passes the bundle to the kernel and empties it. Returns the number of rejected packets.
     ///
     /// # Errors
-    /// Returns an error if the device is gone.
+    /// Returns an error if the device was deleted.
     pub(crate) fn send_bundle(&self, bundle: &mut Bundle) -> io::Result<u64> {
         if bundle.is_empty() {
             return Ok(0);
@@ -192,7 +192,7 @@ fn taken(written: io::Result<usize>) -> io::Result<bool> {
     }
 }
 
-/// True if the device was deleted while this process had it open.
+/// Returns true if the device was deleted while this process had it open.
 fn gone(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::EBADFD as i32)
 }

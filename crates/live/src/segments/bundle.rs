@@ -1,14 +1,14 @@
-//! Combines packets into one large packet, if the kernel's segmentation restores them byte for byte.
+//! Combines packets into one large packet if the kernel's segmentation restores the original packets byte for byte.
 //!
 //! Such packets are consecutive segments of one TCP connection, or datagrams of one UDP flow. They may differ only in
 //! the fields that segmentation writes:
 //!
 //! - lengths, sequence numbers and checksums, all of which are correct,
-//! - the identification of IPv4, which counts up by one,
+//! - the IPv4 identification, which increases by 1 per packet,
 //! - CWR on the first packet, PSH and FIN on the last.
 //!
-//! All have the same size, except that the last may be smaller. Left out: IP options and extension headers, and
-//! segments with SYN, RST or URG.
+//! All packets have the same size, except that the last packet may be smaller. Left out: IP options and extension
+//! headers, and segments with SYN, RST or URG.
 
 use super::{
     CWR, FIN, IPV6_HEADER, KIND_TCP_V4, KIND_TCP_V6, KIND_UDP, Kind, NEEDS_CHECKSUM, OFFLOAD, Offload, PSH, WITH_CWR,
@@ -60,12 +60,13 @@ impl Bundle {
         self.count == 0
     }
 
-    /// Number of packets in the bundle.
+    /// Returns the number of packets in the bundle.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Appends a packet. Returns false if it does not fit the bundle, which the caller must then write first.
+    /// Appends a packet. Returns false if the packet does not fit into the bundle. The caller must then first write the
+    /// bundle.
     pub fn take(&mut self, packet: &[u8]) -> bool {
         if self.count == 0 {
             self.octets.clear();
@@ -81,7 +82,7 @@ impl Bundle {
             return false;
         }
         // Segmentation replaces a wrong checksum by a correct one, so the first packet's checksums must be verified.
-        // They are verified only when a second packet arrives, because most bundles have just one.
+        // They are verified only when a second packet arrives, because most bundles contain just one packet.
         if self.count == 1 {
             self.is_verified = is_correct(&self.octets[OFFLOAD..], &head);
         }
@@ -191,7 +192,7 @@ impl Bundle {
 }
 
 impl Head {
-    /// Parses a packet's headers. `None` if the packet cannot be part of a bundle.
+    /// Parses a packet's headers. Returns `None` if the packet cannot be part of a bundle.
     fn of(packet: &[u8]) -> Option<Head> {
         let (ip_len, protocol, len) = match packet.first()? >> 4 {
             // Accept IPv4 without options, unless the packet is a fragment.
@@ -227,13 +228,13 @@ impl Head {
         is_usual.then_some(Head { kind, ip_len, header_len, size: len - header_len })
     }
 
-    /// True if this packet must be the last of its bundle.
+    /// Returns true if this packet must be the last packet of its bundle.
     fn is_last(&self, packet: &[u8]) -> bool {
         self.kind == Kind::Tcp && packet[self.ip_len + at::TCP_FLAGS] & (FIN | PSH) != 0
     }
 }
 
-/// True if both checksums equal those that segmentation would write.
+/// Returns true if both checksums equal the checksums that segmentation would write.
 fn is_correct(packet: &[u8], head: &Head) -> bool {
     if is_v4(packet) {
         let mut sum = Checksum::default();

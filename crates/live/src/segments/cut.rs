@@ -1,4 +1,4 @@
-//! Cuts a large packet of the kernel into the packets that the kernel's own segmentation would make.
+//! Cuts a large packet of the kernel into the packets that the kernel's own segmentation would create.
 
 use super::{
     CWR, FIN, IPV6_HEADER, KIND_NONE, KIND_TCP_V4, KIND_TCP_V6, KIND_UDP, Kind, NEEDS_CHECKSUM, Offload, PSH, WITH_CWR,
@@ -55,8 +55,9 @@ impl Cut {
             return None;
         }
         let pseudo = if partial {
-            // The checksum field contains the sum of the pseudo-header with the combined packet's length, so subtract
-            // that length. Computing the sum again would use the wrong destination if there is a routing header.
+            // The checksum field contains the sum of the pseudo-header, including the combined packet's length, so
+            // subtract this length. Computing the sum again would use the wrong destination if there is a routing
+            // header.
             let mut sum = Checksum::default();
             let field = ip_len + kind.checksum_at();
             sum.add(&piece[field..field + 2]);

@@ -1,8 +1,8 @@
 //! Segmentation offload: one call passes up to 64 kB of one flow (virtio 1.2, section 5.1.6; Linux's
 //! `Documentation/networking/segmentation-offloads.rst`).
 //!
-//! [`Cut`] cuts the kernel's large packets as the kernel's own segmentation would. A [`Bundle`] combines packets that a
-//! cut would restore. Both support TCP and UDP over IPv4 and IPv6.
+//! [`Cut`] cuts the kernel's large packets as the kernel's own segmentation would. A [`Bundle`] combines packets if
+//! cutting the result would restore them. Both support TCP and UDP over IPv4 and IPv6.
 //!
 //! Not enabled: offloads for fragmented UDP (UFO), tunnels, and CWR on every segment (accurate ECN).
 
@@ -81,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// Offset in bytes of the checksum field in the transport header.
+    /// Returns the offset in bytes of the checksum field in the transport header.
     fn checksum_at(self) -> usize {
         match self {
             Kind::Tcp => 16,
@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// Length in bytes of the transport header at the start of `octets`; `None` if the header is invalid.
+    /// Returns the length in bytes of the transport header at the start of `octets`; `None` if the header is invalid.
     fn header_len(self, octets: &[u8]) -> Option<usize> {
         match self {
             Kind::Tcp => octets.get(12).map(|offset| usize::from(offset >> 4) * 4).filter(|len| *len >= 20),
@@ -140,7 +140,7 @@ fn put_total_len(packet: &mut [u8], ip_len: usize, len: usize) {
     }
 }
 
-/// Checksum of the pseudo-header (RFC 9293, section 3.1; RFC 8200, section 8.1), without a routing header.
+/// Returns the checksum of the pseudo-header (RFC 9293, section 3.1; RFC 8200, section 8.1), without a routing header.
 fn pseudo_header(packet: &[u8], kind: Kind, body_len: usize) -> Checksum {
     let mut sum = Checksum::default();
     sum.add(if is_v4(packet) { &packet[12..20] } else { &packet[8..IPV6_HEADER] });

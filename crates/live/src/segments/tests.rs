@@ -21,7 +21,7 @@ struct Made {
 }
 
 impl Made {
-    /// Encodes the packet with correct lengths and checksums.
+    /// Returns the encoded packet with correct lengths and checksums.
     fn octets(&self) -> Vec<u8> {
         let mut body = [self.port.to_be_bytes(), 443u16.to_be_bytes()].concat();
         if self.udp {
@@ -58,7 +58,7 @@ impl Made {
         if self.udp { PROTOCOL_UDP } else { PROTOCOL_TCP }
     }
 
-    /// The segment that follows this one.
+    /// Returns the segment that follows this segment.
     fn next(&self, payload: Vec<u8>) -> Made {
         let seq = self.seq.wrapping_add(self.payload.len() as u32);
         Made { id: self.id.wrapping_add(1), seq, flags: self.flags & !CWR, payload, ..self.clone() }
@@ -81,7 +81,7 @@ fn written(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
     out
 }
 
-/// Returns the packets that the receiver of the written bytes gets.
+/// Returns the packets that a receiver gets from the written bytes.
 fn cut(written: &[u8]) -> Vec<Vec<u8>> {
     let (offload, piece) = written.split_first_chunk::<OFFLOAD>().expect("the octets in front");
     let offload = Offload::read(offload);
@@ -237,7 +237,7 @@ fn a_checksum_that_is_left_to_us_is_completed() {
     assert_eq!(cut(&[&offload.write()[..], &partial].concat()), [whole]);
 }
 
-/// A kernel forwards from a device with bundles to one without offloads, so it segments the packets.
+/// The kernel forwards packets from a device with bundles to a device without offloads, so it segments the packets.
 #[test]
 fn it_is_cut_as_linux_cuts() {
     // `unshare` moves only the current thread to another namespace.

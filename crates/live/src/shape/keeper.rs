@@ -1,4 +1,4 @@
-//! A process that sets rules for another process and removes them when that process exits, for whatever reason.
+//! A process that sets rules for another process, and removes them when the other process exits for any reason.
 
 use super::rules::{Rules, RulesError};
 use crate::linux::{Channel, MOST, Side, finish, fork};
@@ -11,7 +11,7 @@ const SET: &[u8] = b"+";
 /// Message that ends the keeper.
 const END: &[u8] = b"-";
 
-/// Formats the tools that failed as an answer. Each line has a tool and its error message.
+/// Formats the tools that failed as a reply. Each line contains a tool and its error message.
 fn refusal(tried: &[(String, String)]) -> Vec<u8> {
     let lines: Vec<String> = tried.iter().map(|(tool, said)| format!("{tool}\t{said}")).collect();
     let mut answer = lines.join("\n").into_bytes();
@@ -19,13 +19,14 @@ fn refusal(tried: &[(String, String)]) -> Vec<u8> {
     answer
 }
 
-/// Parses an answer of [`refusal`].
+/// Parses a reply of [`refusal`].
 fn tried(answer: &[u8]) -> Vec<(String, String)> {
     let answer = String::from_utf8_lossy(answer);
     answer.lines().filter_map(|line| line.split_once('\t')).map(|(tool, said)| (tool.into(), said.into())).collect()
 }
 
-/// A process that sets the rules, and removes them when this process exits. It retains the necessary privileges.
+/// A process that sets the rules, and removes them when this process exits. It keeps the privileges that are needed to
+/// remove them.
 ///
 /// Before [`Keeper::set`] the keeper changes nothing, because the rules may still belong to another process.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ impl Keeper {
                         Ok(Some((message, _))) if message == SET => {}
                         _ => return 0,
                     }
-                    // The keeper and not the parent sets the rules. If the parent were killed while a tool sets them,
+                    // The keeper sets the rules, not the parent. If the parent were killed while a tool sets the rules,
                     // the tool would finish after the keeper has removed them.
                     let answer = match rules.add() {
                         Ok(()) => SET.to_vec(),

@@ -1,5 +1,5 @@
 //! Applies a simulated queue discipline to the packets that leave a real interface. The kernel passes each packet to
-//! this process (NFQUEUE) and sends it when the discipline dequeues it, at the configured rate.
+//! this process (NFQUEUE), and sends the packet when the discipline dequeues it, at the configured rate.
 //!
 //! **Fail-open.** Packets pass if no process listens or the kernel's queue is full. If this process is killed, the
 //! packets in its queue are lost, and a keeper process removes the rules. If the keeper is killed too, the rules remain
@@ -8,8 +8,8 @@
 //! **Sensing.** The probes of `asqm` and `bdp` (sensing packets) leave through a raw socket. A
 //! [reflector](crate::reflect) behind the link returns them. `bdp` also reads the timestamps of arriving packets.
 //!
-//! Left out: a queue for arriving packets. This queue must be the bottleneck: set a rate slightly below that of the
-//! modem.
+//! Left out: a queue for arriving packets. The queue of this module must be the bottleneck, so set a rate slightly
+//! below the rate of the modem.
 
 pub(crate) mod keeper;
 pub mod rules;
@@ -59,13 +59,13 @@ const CLIENT: NodeId = NodeId(1);
 pub struct Shaping {
     /// Name of the interface.
     pub interface: String,
-    /// Rate of the shaper, such as `10M`; slightly below that of the link behind the interface.
+    /// Rate of the shaper, such as `10M`; slightly below the rate of the link behind the interface.
     pub up: String,
     /// The queue: the name of a discipline, a limit, or a table as in a scenario file.
     pub queue: String,
-    /// Drop ACKs that later ACKs make redundant, like the discipline `ack_filter`.
+    /// True to drop ACKs that later ACKs make redundant, like the discipline `ack_filter`.
     pub ack_filter: bool,
-    /// Send ACKs before all other packets.
+    /// True to send ACKs before all other packets.
     pub acks_first: bool,
     /// The link layer's overhead per packet, such as `pppoe-llcsnap`.
     pub framing: Option<String>,
@@ -98,7 +98,7 @@ impl fmt::Display for ShapeError {
             ShapeError::Build(error) => error.fmt(f),
             ShapeError::Rules(error) => error.fmt(f),
             ShapeError::Taken(interface) => {
-                write!(f, "another `shape` runs on {interface} already; end it first")
+                write!(f, "another `shape` already runs on {interface}; end it first")
             }
             ShapeError::Queue(error) => write!(f, "the kernel's queue of packets failed: {error}"),
             ShapeError::Run(error) => error.fmt(f),
@@ -115,8 +115,8 @@ impl Shaping {
     /// Returns an error if a setting is invalid.
     pub fn scenario(&self) -> Result<Scenario, ShapeError> {
         let queue = match self.queue.as_str() {
-            // On a real link only a reflector returns the probes (sensing packets) of these disciplines, so the
-            // reflector must be a separate stage.
+            // On a real link, the probes (sensing packets) of these disciplines are returned only by a reflector, so
+            // the reflector must be a separate stage.
             name @ ("asqm" | "bdp") => format!("{{ kind = {}, far_end = \"stage\" }}", quoted(name)),
             name if name.starts_with(|first: char| first.is_ascii_alphabetic()) => {
                 format!("{{ kind = {} }}", quoted(name))
@@ -146,7 +146,7 @@ impl Shaping {
         Ok(scenario)
     }
 
-    /// Returns the arriving packets that must be passed to the discipline.
+    /// Returns the set of arriving packets that must be passed to the discipline.
     ///
     /// # Errors
     /// Returns an error if a setting is invalid, or the sensing packets would never be returned.
@@ -157,7 +157,7 @@ impl Shaping {
         match queue.build(1, "shape").map_err(fault)?.senses() {
             None => Ok(WayIn::Nothing),
             Some(FarEnd::Link) => Err(ShapeError::Usage(format!(
-                "--queue {}: its sensing packets turn at a reflector behind the line (`lopsided reflect`): write far_end = \"stage\"",
+                "--queue {}: a reflector behind the line (`lopsided reflect`) must return its sensing packets: write far_end = \"stage\"",
                 self.queue
             ))),
             Some(FarEnd::Stage) if self.queue.contains("bdp") => Ok(WayIn::All),
@@ -185,15 +185,15 @@ pub struct Shaped {
     pub result: RunResult,
     /// Measurements of the pump, such as the lateness of packets.
     pub pumped: Pumped,
-    /// Number of probes (sensing packets) that the discipline sent, and number that were returned; `None` if the
-    /// discipline sends none.
+    /// Numbers of probes (sensing packets) that the discipline sent and that were returned; `None` if the discipline
+    /// sends no probes.
     pub sensed: Option<(u64, u64)>,
 }
 
 /// Shapes an interface until a signal ends the program.
 ///
 /// # Errors
-/// Returns an error if a setting is invalid, the kernel refuses, or the interface disappears.
+/// Returns an error if a setting is invalid, the kernel rejects a request, or the interface disappears.
 pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     let scenario = shaping.scenario()?;
     let gone = Gone::default();
@@ -290,7 +290,7 @@ struct WayOut {
     index: u32,
     looked: Time,
     queue: NfQueue,
-    /// Socket for packets that the discipline creates; `None` if it creates none.
+    /// Socket for packets that the discipline creates; `None` if the discipline creates no packets.
     raw: Option<RawOut>,
     ending: Ending,
     gone: Gone,
@@ -362,7 +362,7 @@ impl Io for WayOut {
                 self.queue.verdict(kernels, Verdict::Drop, None)?;
             }
         }
-        // NFQUEUE does not report that an interface disappeared: packets just stop arriving.
+        // NFQUEUE does not report that an interface disappeared. Packets only stop arriving.
         self.still_there()?;
         let left = until.saturating_since(self.clock.now()).min(LOOK);
         let mut waits =

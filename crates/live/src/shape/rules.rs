@@ -1,5 +1,5 @@
-//! The kernel's rules that divert packets to a queue. They are set with nftables in their own table, or with iptables.
-//! The purpose of a rule determines its name and number.
+//! The kernel's rules that divert packets to a queue. They are set with nftables in a separate table, or with iptables.
+//! The purpose of a rule determines its name and its queue number.
 //!
 //! | purpose | diverts | queue numbers |
 //! |---|---|---|
@@ -15,11 +15,11 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 
-/// First queue number of `shape`, to which the interface's index is added.
+/// First queue number of `shape`. The interface's index is added to it.
 const FIRST_QUEUE: u16 = 21_000;
 const QUEUES: u32 = 40_000;
 const REFLECTOR_QUEUE: u16 = 20_999;
-/// First queue number of TCP endpoints, to which the first port number is added.
+/// First queue number of TCP endpoints. The first port number is added to it.
 const FIRST_PORT_QUEUE: u16 = 62_000;
 const PORT_QUEUES: u16 = 3000;
 
@@ -63,7 +63,7 @@ pub fn check_interface(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The rules for one purpose. All of them divert packets to the same queue.
+/// The rules for one purpose. All rules divert packets to the same queue.
 #[derive(Clone, Debug)]
 pub struct Rules {
     queue: u16,
@@ -73,7 +73,7 @@ pub struct Rules {
 /// The reason why the rules could not be set.
 #[derive(Debug)]
 pub enum RulesError {
-    /// There is no interface of this name.
+    /// There is no interface with this name.
     NoInterface(String),
     /// No tool could set the rules. Contains each tool that was tried, with its error message.
     Refused(Vec<(String, String)>),
@@ -83,10 +83,10 @@ impl fmt::Display for RulesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RulesError::NoInterface(name) => {
-                write!(f, "there is no interface {name:?} here; `ip link` lists those that there are")
+                write!(f, "there is no interface {name:?}; `ip link` lists the interfaces")
             }
             RulesError::Refused(tried) => {
-                f.write_str("no rule could be set (it takes root, and nft or iptables with NFQUEUE):")?;
+                f.write_str("no rule could be set (this needs root, and nft or iptables with NFQUEUE):")?;
                 tried.iter().try_for_each(|(tool, said)| write!(f, "\n  {tool}: {said}"))
             }
         }
@@ -139,7 +139,7 @@ impl Rules {
         Ok(Rules { queue: FIRST_QUEUE + (number % QUEUES) as u16, rules })
     }
 
-    /// Creates the rules for arriving probes (sensing packets), on one interface or on all.
+    /// Creates the rules for arriving probes (sensing packets), on one interface or on all interfaces.
     ///
     /// # Errors
     /// Returns an error if there is no such interface.
@@ -173,7 +173,7 @@ impl Rules {
         Rules { queue: FIRST_PORT_QUEUE + first % PORT_QUEUES, rules: vec![rule] }
     }
 
-    /// Number of the queue to which the rules divert packets.
+    /// Returns the number of the queue to which the rules divert packets.
     pub fn queue(&self) -> u16 {
         self.queue
     }
@@ -204,7 +204,7 @@ impl Rules {
         told
     }
 
-    /// Sets the rules, replacing earlier ones of the same purpose.
+    /// Sets the rules. Replaces earlier rules of the same purpose.
     ///
     /// # Errors
     /// Returns an error if no tool succeeds.
@@ -248,7 +248,7 @@ impl Rules {
     /// Removes all rules of this purpose.
     ///
     /// # Errors
-    /// At present it returns no error.
+    /// Returns no error in this version.
     pub fn remove(&self) -> Result<(), RulesError> {
         let table = self.table();
         let _ = run("nft", &["delete", "table", "inet", &table].map(str::to_owned), "");

@@ -5,7 +5,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Until dropped, Ctrl-C and similar signals are read from this descriptor instead of ending the process.
+/// Until this value is dropped, Ctrl-C and similar signals are read from the descriptor instead of ending the process.
 #[derive(Debug)]
 pub(crate) struct Ending {
     signals: SignalFd,

@@ -26,7 +26,7 @@ pub struct End {
     pub sends: bool,
 }
 
-/// A TUN device of a host, and the flow ends that use it. A host may have one per separate namespace.
+/// A TUN device of a host, and the flow ends that use it. A host may have one device per separate namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Index of the host in the scenario.
@@ -52,8 +52,8 @@ pub(super) struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    /// Creates the environment. `tuns` must contain one TUN device for each entry of `devices`, followed by two for
-    /// each passage.
+    /// Creates the environment. `tuns` must contain one TUN device for each entry of `devices`, followed by two TUN
+    /// devices for each passage.
     pub fn new(
         scenario: &Scenario,
         devices: &[Device],
@@ -79,17 +79,18 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// True if the agent exited before the end of the run.
+    /// Returns true if the agent exited before the end of the run.
     pub fn is_abandoned(&self) -> bool {
         self.abandoned
     }
 
-    /// Number of packets that the kernel rejected.
+    /// Returns the number of packets that the kernel rejected.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Index of the device for a packet that left the network at an edge; the host's first one without a flow.
+    /// Returns the index of the device for a packet that left the network at an edge. A packet without a flow uses the
+    /// host's first device.
     fn device(&self, edge: NodeId, packet: &Packet) -> Option<usize> {
         let known = self.ports.flow((packet.src(), packet.dst()), packet.transport());
         let end = known.map(|(flow, side)| End { flow: flow.0, sends: side == Side::From });

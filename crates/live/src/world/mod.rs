@@ -1,8 +1,8 @@
 //! A scenario with real hosts: this process emulates the whole path in real time, and the hosts run in network
 //! namespaces. Each end of the path is a TUN device.
 //!
-//! Another process, the **agent**, represents the hosts: it makes the namespaces and devices, and drives the flows
-//! through the kernel's TCP. Both agree on the start time:
+//! Another process, the **agent**, represents the hosts. It creates the namespaces and devices, and drives the flows
+//! through the kernel's TCP. Both processes agree on the start time:
 //!
 //! ```text
 //! agent          one message per device, carrying the device; then two per passage, the host's side before the path's
@@ -11,8 +11,8 @@
 //! this process   "over": the run has ended
 //! ```
 //!
-//! Each side detects the death of the other, and the namespaces and devices disappear with the agent. The simulator
-//! runs all other hosts, with its own TCP.
+//! Each process detects the death of the other process, and the namespaces and devices disappear with the agent. The
+//! simulator runs all other hosts, with its own TCP.
 //!
 //! If both ends of a flow are the simulator's own hosts, they get a **passage**: a namespace whose kernel forwards
 //! between two devices, so that a kernel sees the flow's packets.
@@ -54,8 +54,8 @@ impl fmt::Display for WorldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WorldError::Build(error) => error.fmt(f),
-            WorldError::AgentGone => write!(f, "the agent that plays the hosts has ended"),
-            WorldError::Misunderstood(what) => write!(f, "the agent that plays the hosts said {what:?}"),
+            WorldError::AgentGone => write!(f, "the agent that represents the hosts has ended"),
+            WorldError::Misunderstood(what) => write!(f, "the agent that represents the hosts sent {what:?}"),
             WorldError::Device(error) => write!(f, "a device of the path failed: {error}"),
             WorldError::Run(error) => error.fmt(f),
         }
@@ -87,7 +87,7 @@ impl Talk {
         Ok(Talk { here, agents: Some(agents) })
     }
 
-    /// The agent's end of the channel, to be inherited by the agent. `None` after [`Talk::agent_started`].
+    /// Returns the agent's end of the channel, which the agent inherits. `None` after [`Talk::agent_started`].
     pub fn agents_end(&self) -> Option<RawFd> {
         self.agents.as_ref().map(|channel| channel.as_fd().as_raw_fd())
     }

@@ -19,7 +19,8 @@ impl Ports {
         Ports { listeners: listeners(scenario).into_iter().zip(flows).collect() }
     }
 
-    /// Returns the packet's flow, and the side that receives the packet. `None` without a flow or ports.
+    /// Returns the packet's flow, and the side that receives the packet. `None` if the packet belongs to no flow or has
+    /// no ports.
     pub fn flow(&self, addresses: (IpAddr, IpAddr), transport: &Transport) -> Option<(FlowId, Side)> {
         let (from, to) = match transport {
             Transport::Tcp(header) => (header.src_port, header.dst_port),

@@ -1,7 +1,8 @@
-//! RTT samples of the flows that the kernel sends, measured at the sender's end of the path. For UDP, one-way delays.
+//! RTT samples of the flows that the kernel sends, measured at the sender's end of the path. For UDP flows, the samples
+//! are one-way delays.
 //!
-//! Each ACK of new data gives one sample, from the newest segment that it acknowledges (Karn's algorithm). The kernel's
-//! processing time is not included.
+//! Each ACK of new data produces one sample, measured from the newest segment that the ACK covers (Karn's algorithm).
+//! The kernel's processing time is not included.
 
 use lopsided_capture::Flight;
 use lopsided_core::packet::{Flags, TcpHeader};
@@ -30,8 +31,8 @@ pub(super) struct RoundTrips {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Sending and receiving host of each flow; `None` for hosts of the simulator. Behind a passage: the passage's far
-    /// edge.
+    /// Sending and receiving host of each flow; `None` for hosts of the simulator. For a host behind a passage, the
+    /// passage's far edge.
     hosts: Vec<[Option<NodeId>; 2]>,
     /// Unacknowledged data of each connection, by flow and sender's port.
     connections: BTreeMap<(u32, u16), Flight>,
@@ -45,8 +46,8 @@ impl RoundTrips {
         RoundTrips { shared: Arc::new(Mutex::new(Shared { hosts, ..Shared::default() })) }
     }
 
-    /// Sets the scenario to observe. With a passage at each end, delays of datagrams are measured at the far side of
-    /// the receiver's passage.
+    /// Sets the scenario to observe. If each end has a passage, delays of datagrams are measured at the far side of the
+    /// receiver's passage.
     pub fn watch(&self, scenario: &Scenario, passages: &[Passage]) {
         let far = |host: usize| passages.iter().find(|passage| passage.host == host).map(|passage| passage.far);
         let mut shared = self.lock();
