@@ -2,12 +2,12 @@
 //! `flows=N`, `loss=P`, `seconds=S`, `cc=NAME`, `profile=NAME`, `transport=KIND`, `queue=KIND`, `stage=1`, `watch=1`,
 //! `cores=N`. `bench controls` prints the names for `cc`.
 //!
-//! The workloads are those of the comparison with other simulators:
+//! The workloads equal those of the comparison with other simulators:
 //!
-//! - **m**: an access line of 2.4 Mbit/s down and 196 kbit/s up with buffers of 50 packets, a download for 240 s, and
-//!   an upload from 120 s on.
-//! - **d100** and **d1g**: 20 downloads over a bottleneck of 100 Mbit/s or 1 Gbit/s for 30 s, with access links ten
-//!   times as fast, 40 ms, and a buffer of one BDP.
+//! - **m**: an access line of 2.4 Mbit/s down and 196 kbit/s up with buffers of 50 packets. A download runs for 240 s,
+//!   and an upload starts after 120 s.
+//! - **d100** and **d1g**: 20 downloads run for 30 s over a bottleneck of 100 Mbit/s or 1 Gbit/s. The access links are
+//!   ten times as fast, the RTT is 40 ms, and the buffer is one BDP.
 //! - **shared**: any number of downloads with `share=N` Mbit/s each (default 5), between at most 10,000 pairs of hosts.
 //!
 //! `stage` inserts a stage that forwards every ACK. `watch` adds an observer of all packets.

@@ -1,5 +1,5 @@
-//! Prints the loss rate of quinn's BBR, which is not paced, next to NewReno and CUBIC. With the feature `noq`:
-//! lopsided's BBR and BBRv3.
+//! Prints the loss rates of quinn's BBR, which is not paced, and of NewReno and CUBIC. With the feature `noq`, prints
+//! the loss rates of lopsided's BBR and BBRv3.
 //!
 //!     cargo run --release -p lopsided-sim --example quinn_bbr
 //!     cargo run --release -p lopsided-sim --example quinn_bbr --features noq

@@ -13,7 +13,8 @@ pub fn address(host: usize) -> IpAddr {
     Ipv4Addr::from_bits(FIRST_HOST.to_bits() + host as u32).into()
 }
 
-/// Returns the address and port at which each flow listens: the receiver's, unless the receiver opens the connection.
+/// Returns the address and port at which each flow listens. The receiver listens, unless the receiver opens the
+/// connection.
 pub fn listeners(scenario: &Scenario) -> Vec<(IpAddr, u16)> {
     let mut services = vec![0; scenario.graph.hosts.len()];
     let place = |flow: &FlowSpec| {

@@ -34,7 +34,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let net = Topology::new(&scenario.graph)?;
     check_carried(scenario, &net, options.outside.iter().map(|outside| outside.host).chain(options.passages.clone()))?;
     let Routing { tables, followers } = Routing::new(scenario, &net, &options.outside)?;
-    // A host with a single link does not choose a route, so it needs no routing table.
+    // A host with a single link always uses the same route, so it needs no routing table.
     let mut hosts: Vec<Host> = (0..net.hosts)
         .map(|host| {
             let interface = scenario.interfaces.get(&host).map(|spec| interface(spec, scenario, &net.outlets[host]));
@@ -51,7 +51,7 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
             place_flow(flow, spec, scenario.duration, seed, &options, &mut stacks, &mut hosts)
         })
         .collect::<Result<Vec<_>, _>>()?;
-    // Checking the windows takes time for every segment, so hosts check them only if the scenario records changes.
+    // Checking the windows takes time at every segment, so hosts check them only if the scenario records changes.
     if scenario.record.on_change {
         hosts.iter_mut().for_each(Host::watch_windows);
     }
@@ -123,7 +123,7 @@ fn nodes(
     let audit = options.audit_queues;
     let mut nodes: Vec<NetNode<Host>> = Vec::with_capacity(net.hosts + 2 * scenario.graph.links.len());
     for (number, host) in hosts.into_iter().enumerate() {
-        // An edge takes the place of the simulated host, which is dropped.
+        // An edge replaces the simulated host, which is dropped.
         let is_outside = options.outside.iter().any(|outside| outside.host == number && !outside.keeps_flows);
         nodes.push(if is_outside { NetNode::Edge } else { NetNode::Host(Box::new(host)) });
     }
@@ -166,7 +166,7 @@ fn add_middleboxes(
     Ok(labels)
 }
 
-/// Checks the hosts outside of the simulation: each has one link and no interface of its own.
+/// Checks the hosts outside of the simulation. Each of these hosts must have one link and no interface of its own.
 fn check_carried(
     scenario: &Scenario,
     net: &Topology<'_>,
@@ -260,5 +260,8 @@ fn no_ring(link: &str) -> BuildError {
 }
 
 fn no_link(link: usize) -> BuildError {
-    BuildError::Link { link: link.to_string(), what: "there is none with this number for a middlebox".to_owned() }
+    BuildError::Link {
+        link: link.to_string(),
+        what: "a middlebox is placed on this link, but there is no such link".to_owned(),
+    }
 }

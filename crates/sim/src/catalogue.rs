@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-/// A name that many rows share, stored once.
+/// A name that many rows share. It is stored once.
 pub type Name = Arc<str>;
 
 /// The unit of a column's values. Names of columns end with their unit.
@@ -74,7 +74,7 @@ pub struct ColumnSpec {
     pub kind: Kind,
     /// Unit of the values.
     pub unit: Unit,
-    /// Heading for people.
+    /// Heading of the column in reports.
     pub heading: &'static str,
     /// The meaning of the column, in one sentence.
     pub meaning: &'static str,
@@ -110,7 +110,7 @@ pub enum Column<'a> {
     Text(&'a [String]),
 }
 
-/// A type of values that a column can have.
+/// A Rust type that the values of a column can have.
 ///
 /// # Examples
 ///

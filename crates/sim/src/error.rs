@@ -3,10 +3,10 @@
 use lopsided_core::{Conservation, Duration, Time};
 use std::fmt;
 
-/// Maximum number of event rows of one run. This number takes several gigabytes of memory.
+/// Maximum number of event rows of one run. A table of this size takes several gigabytes of memory.
 pub(crate) const MOST_EVENTS: usize = 10_000_000;
 
-/// Reason why a scenario cannot be built. Reading a scenario file already reports most of these errors.
+/// The reason why a scenario cannot be built. The reader of scenario files already reports most of these errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -101,7 +101,7 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// Reason why a run has no result.
+/// The reason why a run has no result.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum RunError {

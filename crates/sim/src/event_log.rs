@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct EventLog(Arc<Mutex<Vec<(NodeId, EventRow)>>>);
 
 impl EventLog {
-    /// Number of events recorded so far.
+    /// Returns the number of events recorded so far.
     pub fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -99,7 +99,7 @@ impl Places {
         Places(places)
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -22,7 +22,7 @@ pub(crate) struct ChangeKey {
 }
 
 impl ChangeKey {
-    /// The value of a flow without a connection.
+    /// The key of a flow without a connection.
     pub const CLOSED: ChangeKey = ChangeKey { state: "closed", cwnd_bytes: 0, ssthresh: f64::NAN.to_bits() };
 }
 
@@ -32,7 +32,7 @@ impl From<&SampleRow> for ChangeKey {
     }
 }
 
-/// Returns a sample of the flow. `rtt` has the RTTs of the interval; `None` for a row between two intervals.
+/// Returns a sample of the flow. `rtt` contains the RTTs of the interval; `None` for a row between two intervals.
 pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt: Option<Moments>) -> SampleRow {
     let now = network.now();
     let delivered = delivered(network, site);
@@ -69,7 +69,7 @@ pub(crate) fn sample(flow: usize, site: &FlowSite, network: &Network<Host>, rtt:
     with_connections(row, host, source.app, now)
 }
 
-/// Adds the state of the connections: counters and windows are sums, other values are those of the oldest connection.
+/// Adds the state of the connections. Counters and windows are sums; all other values belong to the oldest connection.
 fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> SampleRow {
     let infos = host.infos(app, now);
     let counters = host.total(app, now);
@@ -79,7 +79,7 @@ fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> Sampl
         retransmits: counters.retransmits,
         ..row
     };
-    // Once all connections have closed, only the counters have values.
+    // After all connections have closed, only the counters have values.
     let Some(oldest) = infos.first() else { return row };
     SampleRow {
         state: oldest.state,
@@ -95,7 +95,7 @@ fn with_connections(row: SampleRow, host: &Host, app: usize, now: Time) -> Sampl
     }
 }
 
-/// Data that reached the receiving application; all zero if the application is outside of the simulation.
+/// Data that reached the receiving application. All values are 0 if the application is outside of the simulation.
 #[derive(Default)]
 struct Delivered {
     bytes: u64,
@@ -139,7 +139,7 @@ impl Words {
 fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation, tally: &TransferStats) -> FlowRow {
     let (network, site) = (&simulation.network, &simulation.flows[flow]);
     let (sent, delivered) = (sent(network, site), delivered(network, site));
-    // The receiver measures one-way times, and the sender measures round-trip times.
+    // The receiver measures one-way delays, and the sender measures round-trip times.
     let measured_at = if site.datagrams { site.sink } else { site.source };
     let nothing = DelayStats::default();
     let delays = measured_at.map_or(&nothing, |at| &network.host(at.host).flow_meter(at.app).rtt);
@@ -200,7 +200,8 @@ fn row(flow: usize, spec: &FlowSpec, words: &mut Words, simulation: &Simulation,
     }
 }
 
-/// Data that the sender sent over all of its connections; all zero if the sender is outside of the simulation.
+/// Data that the sender has sent over all of its connections. All values are 0 if the sender is outside of the
+/// simulation.
 #[derive(Default)]
 struct Sent {
     counters: Counters,

@@ -44,7 +44,7 @@ impl NodeKind {
     }
 }
 
-/// Returns the nodes of the scenario by node number, without those of the run options.
+/// Returns the nodes of the scenario by node number. Nodes of the run options are not included.
 pub fn node_labels(scenario: &Scenario) -> Vec<NodeLabel> {
     let graph = &scenario.graph;
     let hosts = graph.hosts.iter().map(|name| (name.clone(), NodeKind::Host));

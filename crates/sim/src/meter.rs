@@ -1,10 +1,10 @@
-//! Measurements of a flow during a run. Their memory use does not depend on the duration of the run.
+//! Measurements of a flow during a run. The memory that they need does not depend on the duration of the run.
 
 use lopsided_core::{Duration, Time};
 use lopsided_queue::Histogram;
 use lopsided_tcp::RttStats;
 
-/// Number, sums and extremes of values in milliseconds, from which the mean and the standard deviation are computed.
+/// Number, sums and extremes of values in milliseconds. The mean and the standard deviation are computed from them.
 #[derive(Debug, Clone, Copy)]
 pub struct Moments {
     /// Number of values.
@@ -13,9 +13,9 @@ pub struct Moments {
     pub sum: f64,
     /// Sum of the squares.
     pub sum_of_squares: f64,
-    /// The smallest value; infinity if there is none.
+    /// The smallest value; infinity without values.
     pub min: f64,
-    /// The largest value; negative infinity if there is none.
+    /// The largest value; negative infinity without values.
     pub max: f64,
 }
 
@@ -36,7 +36,7 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
-    /// Adds all values of another set to this one.
+    /// Adds all values of another set to this set.
     pub fn merge(&mut self, other: &Moments) {
         self.count += other.count;
         self.sum += other.sum;
@@ -50,7 +50,7 @@ impl Moments {
         self.sum / self.count as f64
     }
 
-    /// Returns the standard deviation of these values (divided by N, not by N - 1); NaN if there are no values.
+    /// Returns the standard deviation of the values, divided by N instead of N - 1; NaN if there are no values.
     pub fn std(&self) -> f64 {
         let mean = self.mean();
         // Because of rounding, the computed variance can be slightly negative.
@@ -72,7 +72,7 @@ impl Moments {
 #[derive(Debug, Default)]
 pub struct DelayStats {
     spread: Histogram,
-    /// `None` until the first value: in most flows, one of the two ends counts no value.
+    /// `None` until the first value, because in most flows one of the two ends counts no value.
     moments: Option<Box<DelayMoments>>,
 }
 
@@ -96,7 +96,7 @@ impl DelayStats {
         (0..times).for_each(|_| self.spread.add(span));
     }
 
-    /// Adds a connection's collected statistics to those of the current interval.
+    /// Adds a connection's collected statistics to the statistics of the current interval.
     pub fn absorb(&mut self, stats: &RttStats) {
         if let (Some(min), Some(max)) = (stats.min, stats.max) {
             self.interval().merge(&Moments {
@@ -116,8 +116,8 @@ impl DelayStats {
     /// Returns the moments of the current interval, and starts the next interval.
     pub fn take_interval(&mut self) -> Moments {
         let Some(moments) = self.moments.as_deref_mut() else { return Moments::default() };
-        // The moments of the current interval are stored separately from the earlier ones, so that `add` updates only
-        // one set.
+        // The moments of the current interval and of earlier intervals are stored separately, so that `add` updates
+        // only one set.
         moments.before.merge(&moments.interval);
         std::mem::take(&mut moments.interval)
     }

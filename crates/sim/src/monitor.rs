@@ -28,7 +28,7 @@ impl Monitor {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// True if the runs were cancelled.
+    /// Returns true if the runs were cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

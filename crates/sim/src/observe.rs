@@ -1,4 +1,4 @@
-//! Records the time series of a run, and makes the tables at the end of the run.
+//! Records the time series of a run, and creates the tables at the end of the run.
 //!
 //! A sample is taken after all events of its instant, and does not affect the run.
 
@@ -43,14 +43,14 @@ pub(crate) struct Recorder {
     parts: PartTable,
     /// Statistics of the transfers of each flow, by flow number.
     tallies: Vec<TransferStats>,
-    /// State of each flow at its last sample. Empty unless changes are sampled.
+    /// State of each flow at its last sample. Empty unless flows are sampled at changes.
     last: Vec<flow_row::ChangeKey>,
     log: EventLog,
     tcp_log: TcpLog,
 }
 
 impl Recorder {
-    /// Number of events in both logs.
+    /// Returns the number of events in both logs.
     pub fn events(&self) -> usize {
         self.log.len() + self.tcp_log.len()
     }
@@ -127,7 +127,7 @@ impl Recorder {
 
     fn complete(&mut self, flow: usize, what: &'static str, start: Time, end: Time, size: Bytes) {
         let completion_s = (end - start).as_secs_f64();
-        // Parts of a web page have rows of their own, but are not transfers of the flow.
+        // Parts of a web page have their own rows, but are not transfers of the flow.
         if matches!(what, "transfer" | "page" | "fetch") {
             self.tallies[flow].done.add(completion_s);
         }
@@ -213,7 +213,7 @@ impl Recorder {
         }
     }
 
-    /// Makes the tables of the run.
+    /// Creates the tables of the run.
     pub fn finish(mut self, scenario: &Scenario, seed: u64, end: Time, mut simulation: Simulation) -> RunResult {
         // Collect the reports that applications have made since the last slice of the run.
         self.gather(&mut simulation);
@@ -312,7 +312,7 @@ fn link_row(number: usize, scenario: &Scenario, simulation: &mut Simulation) -> 
             dropped_packets: stats.dropped_packets() - filtered_packets,
             filtered_packets,
             marked_packets: counters.marked_total().packets,
-            // All drops of the link that the queue did not make are losses on the line.
+            // All drops of the link that were not made by the queue are losses on the line.
             lost_packets: counters.dropped_total().packets - stats.dropped_packets(),
             sojourn_mean_ms: millis(stats.mean_sojourn()),
             sojourn_p50_ms: millis(stats.sojourns().quantile(0.5)),

@@ -17,11 +17,11 @@ use std::net::IpAddr;
 /// assert_eq!(options.cores_from_events, 4_000.0);
 /// ```
 pub struct RunOptions {
-    /// Observers of packet events. [`crate::node_labels`] has the names of the nodes.
+    /// Observers of packet events. [`crate::node_labels`] returns the names of the nodes.
     pub observers: Vec<Box<dyn Observer>>,
-    /// Period in which observers receive events. `None` means the whole run.
+    /// Period in which observers receive events. `None` for the whole run.
     pub watched: Option<Watched>,
-    /// True to check the result of every queue operation, which is slow. By default true in builds with debug
+    /// True to check the result of every queue operation, which is slow. The default is true in builds with debug
     /// assertions.
     pub audit_queues: bool,
     /// Middleboxes to insert. Their node numbers follow those of the scenario's nodes, in this order.
@@ -31,18 +31,18 @@ pub struct RunOptions {
     pub controllers: RunControllers,
     /// Applications in addition to the built-in ones.
     pub applications: RunApplications,
-    /// Hosts outside of the simulation. If a flow begins or ends there, only its other end is simulated.
+    /// Hosts outside of the simulation. If a flow begins or ends at such a host, only its other end is simulated.
     pub outside: Vec<Outside>,
     /// Hosts whose packets the caller forwards between the host and its link; see [`Passage`].
     pub passages: Vec<usize>,
-    /// Maximum number of threads for this run. The result does not depend on the number.
+    /// Maximum number of threads for this run. The number of threads does not affect the result.
     pub cores: usize,
     /// Minimum number of events in a time window for which the parallel engine uses several threads. The default is
     /// about 1 ms of work.
     pub cores_from_events: f64,
 }
 
-/// A period of a run in which observers receive events. It is extended to whole sampling intervals.
+/// A period of a run in which observers receive events. The period is extended to whole sampling intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watched {
     /// Start of the period.
@@ -70,7 +70,8 @@ impl Default for RunOptions {
     }
 }
 
-/// A host outside of the simulation. An edge node replaces the host in the network; packets enter and leave there.
+/// A host outside of the simulation. In the network, an edge node replaces the host. Packets enter and leave at this
+/// edge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside {
     /// Index of the host in the scenario.
@@ -98,8 +99,8 @@ pub struct Passage {
     pub far: NodeId,
 }
 
-/// A middlebox after one direction of a link. Packets from the link enter at port 0; packets sent through port 0
-/// continue on their path.
+/// A middlebox after one direction of a link. Packets from the link enter at port 0. Packets that the middlebox sends
+/// through port 0 continue on their path.
 #[derive(Debug)]
 pub struct MiddleboxPlacement {
     /// Name of the middlebox in tables.

@@ -25,9 +25,9 @@ table! {
         cc: Name [Text "CC"],
         /// Stack profile of the sender.
         profile: Name [Text "stack"],
-        /// When the application started: the start in the scenario plus the jitter of this seed.
+        /// Time at which the application started: the start in the scenario plus the jitter of this seed.
         start_s: f64 [Second "start"],
-        /// When the application stopped, or the end of the run if it did not stop earlier.
+        /// Time at which the application stopped, or the end of the run if the application did not stop earlier.
         stop_s: f64 [Second "stop"],
         /// Time in which the flow had data to send: until `stop_s`, or the sum of the durations of its transfers.
         active_s: f64 [Second "active"],
@@ -55,8 +55,8 @@ table! {
         tail_probes: u64 [Count "tail probes"],
         /// Window reductions that were undone because the retransmission was spurious.
         undos: u64 [Count "undos"],
-        /// Number of round-trip samples. A sample is the time from a data packet to the cumulative ACK that covers it;
-        /// retransmitted packets give no sample. UDP: number of one-way delays.
+        /// Number of round-trip samples. A sample is the time from a data packet to the cumulative ACK that covers it.
+        /// Retransmitted packets produce no sample. UDP: number of one-way delays.
         rtt_count: u64 [Count "RTT samples"],
         /// Mean round-trip time.
         rtt_mean_ms: f64 [Millisecond "RTT mean"],
@@ -72,7 +72,7 @@ table! {
         rtt_max_ms: f64 [Millisecond "RTT max"],
         /// Smoothed RTT at the end of the run (RFC 6298).
         srtt_ms: f64 [Millisecond "SRTT"],
-        /// Mean congestion window over time, from the start of the first connection to the end of the last.
+        /// Mean congestion window over time, from the start of the first connection to the end of the last connection.
         cwnd_mean_bytes: f64 [Byte "cwnd mean"],
         /// Largest congestion window.
         cwnd_max_bytes: Option<u64> [Byte "cwnd max"],
@@ -99,7 +99,7 @@ table! {
         state: &'static str [Text "state"],
         /// Congestion window.
         cwnd_bytes: u64 [Byte "cwnd"],
-        /// Slow-start threshold; null if not set yet.
+        /// Slow-start threshold; null if it is not set yet.
         ssthresh_bytes: f64 [Byte "ssthresh"],
         /// Smoothed RTT (RFC 6298).
         srtt_ms: f64 [Millisecond "SRTT"],
@@ -123,13 +123,13 @@ table! {
         retransmits: u64 [Count "retransmits"],
         /// Number of round-trip samples in the interval that ends now.
         rtt_count: u64 [Count "RTT samples"],
-        /// Sum of the RTTs in these samples.
+        /// Sum of the RTT samples in the interval that ends now.
         rtt_sum_ms: f64 [Millisecond "RTT sum"],
-        /// Sum of the squares of the RTTs in these samples.
+        /// Sum of the squares of the RTT samples in the interval that ends now.
         rtt_sumsq_ms2: f64 [SquareMillisecond "RTT sum of squares"],
-        /// Shortest RTT in these samples.
+        /// Shortest RTT sample in the interval that ends now.
         rtt_min_ms: f64 [Millisecond "RTT min"],
-        /// Longest RTT in these samples.
+        /// Longest RTT sample in the interval that ends now.
         rtt_max_ms: f64 [Millisecond "RTT max"],
     }
 }
@@ -159,9 +159,9 @@ table! {
         sent_packets: u64 [Count "sent"],
         /// Bytes that left the queue for the line since the start.
         sent_bytes: u64 [Byte "sent"],
-        /// Mean time in the queue of the packets that left it in the interval that ends now.
+        /// Mean queueing time of the packets that left the queue in the interval that ends now.
         sojourn_mean_ms: f64 [Millisecond "sojourn mean"],
-        /// Longest time in the queue of these packets.
+        /// Longest queueing time of the packets that left the queue in the interval that ends now.
         sojourn_max_ms: f64 [Millisecond "sojourn max"],
     }
 }
@@ -257,7 +257,7 @@ table! {
         part: Name [Text "part"],
         /// Name of the quantity, with its unit at the end. The documentation of the part explains it.
         quantity: Name [Text "quantity"],
-        /// Value at that time. Counts start at the beginning of the run.
+        /// Value at the time of the sample. Counts start at the beginning of the run.
         value: f64 [Number "value"],
     }
 }
@@ -280,9 +280,8 @@ table! {
 }
 
 table! {
-    /// All events of all packets, in order of time. The table is written only if the scenario requests it (`[record]
-    /// events = true`). If a column does not apply to an event, a numeric column is zero or null, and a text column is
-    /// empty.
+    /// All packet events, in order of time. The table is written only if the scenario requests it (`[record] events =
+    /// true`). If a column does not apply to an event, a numeric column is zero or null, and a text column is empty.
     EventTable of EventRow as "events" {
         /// Time of the event.
         time_s: f64 [Second "time"],
@@ -343,11 +342,12 @@ table! {
         out_of_order: Option<u64> [Count "out of order"],
         /// Segment size of the connection.
         mss_bytes: Option<u64> [Byte "MSS"],
-        /// How the controller classified a loss in this step. `channel`: a loss of the medium. The others count as
-        /// congestion. `queue`: there is a standing queue. `together`: several streams have holes. `every`: every hole
-        /// counts. `answered`: the last reduction was less than one round trip ago, so there is no further one.
+        /// The controller's classification of a loss in this step. `channel`: a loss of the medium. All other classes
+        /// count as congestion. `queue`: there is a standing queue. `together`: several streams have holes. `every`:
+        /// every hole counts. `answered`: the last reduction was less than one round trip ago, so the window is not
+        /// reduced again.
         loss: &'static str [Text "loss"],
-        /// Window of all streams together, after the step; null if it is unlimited.
+        /// Window of all streams together, after the step; null if the window is unlimited.
         window_bytes: Option<u64> [Byte "window"],
         /// Bytes requested but not received, over all streams, after the step.
         requested_bytes: u64 [Byte "requested"],
@@ -397,7 +397,7 @@ table! {
         node: Name [Text "node"],
         /// Number of the flow.
         flow: u32 [Label "flow"],
-        /// Port of the end that opened the connection. With the flow it identifies the connection at both ends.
+        /// Port of the end that opened the connection. The port and the flow identify the connection at both ends.
         opener_port: u32 [Label "port"],
         /// End of the connection: `sender` or `receiver` of the flow's data.
         end: &'static str [Text "end"],
@@ -436,7 +436,7 @@ pub struct RunResult {
     pub digest: u64,
     /// Number of events handled, which measures the work done.
     pub events: u64,
-    /// The number of cores that the run used; `None` if only one was requested.
+    /// The number of cores that the run used; `None` if only one core was requested.
     pub cores: Option<CoresUsed>,
     /// Numbers of packets and bytes that were created, delivered, dropped, and still in the network at the end.
     pub conservation: Conservation,

@@ -1,4 +1,4 @@
-//! Runs scenarios: a single one, or several in parallel on several threads.
+//! Runs scenarios: a single scenario, or several scenarios in parallel on several threads.
 
 use crate::build::build;
 use crate::cores::CoresUsed;
@@ -100,7 +100,7 @@ pub struct Run<S> {
     watched: Option<Watched>,
 }
 
-/// Why [`Run::advance`] returned.
+/// The reason why [`Run::advance`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advanced {
     /// The run has reached the requested time.
@@ -163,11 +163,12 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         self.observer.recorded()
     }
 
-    /// Runs in virtual time until `until`, until the end of the run, or for about `budget` events. The slices do not
-    /// change the result of the run.
+    /// Runs in virtual time until `until`, until the end of the run, or for about `budget` events. The division into
+    /// slices does not change the result of the run.
     ///
     /// # Errors
-    /// Returns an error if the run was cancelled, or if time no longer advances. The run cannot be continued then.
+    /// Returns an error if the run was cancelled, or if time no longer advances. After an error the run cannot be
+    /// continued.
     pub fn advance(&mut self, until: Time, budget: u64, monitor: &Monitor) -> Result<Advanced, RunError> {
         let last = self.events().saturating_add(budget);
         self.steps(until, |run, stop, next| {
@@ -183,17 +184,17 @@ impl<S: Deref<Target = Scenario>> Run<S> {
     /// Runs to the end in virtual time and returns the results.
     ///
     /// # Errors
-    /// Like [`Run::advance`], and if a packet is unaccounted for.
+    /// Returns the errors of [`Run::advance`], and an error if a packet is unaccounted for.
     pub fn finish(mut self, monitor: &Monitor) -> Result<RunResult, RunError> {
         let end = self.end();
         let advanced = self.advance(end, u64::MAX, monitor)?;
-        // The budget is unlimited and `until` is the end of the run, so the run cannot merely be paused.
+        // The budget is unlimited and `until` is the end of the run, so the run cannot be paused.
         debug_assert_eq!(advanced, Advanced::Ended);
         self.result(end)
     }
 
-    /// Runs on a clock of the caller. `pump` advances the network to the given time; it returns `Break` to end the run
-    /// there. `[record] on_change` has no effect.
+    /// Runs on a clock of the caller. `pump` advances the network to the given time. If `pump` returns `Break`, the run
+    /// ends at the current time. `[record] on_change` has no effect.
     ///
     /// # Errors
     /// Returns an error if a packet is unaccounted for.
@@ -214,8 +215,9 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         self.result(now)
     }
 
-    /// Runs until `until` or until the end of the run, and takes each sample when it is due. `drive` advances the network
-    /// to its first argument; its second argument is the time of the next sample. If it returns `Break`, the run pauses.
+    /// Runs until `until` or until the end of the run, and takes each sample when it is due. `drive` advances the
+    /// network to the first given time. The second given time is the time of the next sample. If `drive` returns
+    /// `Break`, the run pauses.
     fn steps<E>(
         &mut self,
         until: Time,
@@ -242,7 +244,7 @@ impl<S: Deref<Target = Scenario>> Run<S> {
         Ok(Advanced::Ended)
     }
 
-    /// Returns the network at its current time and discards the measurements. See [`RunOptions::outside`].
+    /// Discards the measurements and returns the network at its current time. See [`RunOptions::outside`].
     pub fn into_network(self) -> Network<Host> {
         self.simulation.network
     }
@@ -319,7 +321,7 @@ pub fn run_many(
     for job in jobs {
         monitor.expect(job.scenario.duration);
     }
-    // Jobs take different times, so each thread takes the next job as soon as it has finished one.
+    // Jobs take different times, so each thread takes the next job as soon as it has finished the previous job.
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(jobs.len()));
     std::thread::scope(|scope| {
@@ -335,7 +337,7 @@ pub fn run_many(
         }
     });
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // Threads finish in any order: restore the order of the jobs.
+    // Threads finish in any order, so restore the order of the jobs.
     done.sort_by_key(|(place, _)| *place);
     done.into_iter().map(|(_, result)| result).collect()
 }

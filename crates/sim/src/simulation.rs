@@ -1,4 +1,4 @@
-//! A network that is ready to run, and the node numbers that are needed to read its results.
+//! A network that is ready to run, and the node numbers that are needed to interpret its results.
 
 use crate::catalogue::Name;
 use crate::event_log::Places;
@@ -26,7 +26,7 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    /// Returns the node of a link direction: down and up of the first link are 0 and 1, and so on.
+    /// Returns the node of a link direction. Directions 0 and 1 are down and up of the first link, and so on.
     pub fn link_node(&self, link: usize) -> NodeId {
         NodeId((self.first_link + link) as u32)
     }
@@ -46,7 +46,7 @@ pub(crate) struct FlowSite {
     pub sink: Option<AppSite>,
     /// Start of the flow, including jitter.
     pub start: Time,
-    /// When the application stops.
+    /// Time at which the application stops.
     pub stop: Time,
     /// True if the applications exchange datagrams instead of using connections.
     pub datagrams: bool,

@@ -8,7 +8,7 @@ use lopsided_tcp::{Profile, RunControllers, StackConfig};
 use std::fmt;
 use std::sync::Arc;
 
-/// TCP settings of one end of a flow. All connections of that end use them.
+/// TCP settings of one end of a flow. All connections at this end use them.
 #[derive(Clone)]
 pub(crate) struct Stack {
     /// The profile, shared by all flows with equal settings.
@@ -29,7 +29,7 @@ impl fmt::Debug for Stack {
 #[derive(Debug)]
 pub(crate) struct Stacks<'a> {
     controllers: &'a RunControllers,
-    /// All profiles created so far. Even thousands of flows usually share a few profiles.
+    /// All profiles created so far. Usually even thousands of flows share a few profiles.
     profiles: Vec<Arc<Profile>>,
 }
 

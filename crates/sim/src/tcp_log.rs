@@ -20,7 +20,7 @@ struct Entry {
 }
 
 impl TcpLog {
-    /// Number of events recorded so far.
+    /// Returns the number of events recorded so far.
     pub fn len(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -28,7 +28,7 @@ impl TcpLog {
     /// Returns the stored events, sorted by time.
     pub fn take(&self, places: &Places) -> TcpEventTable {
         let mut entries = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        // The events of one connection are in order, but connections publish their events with different delays.
+        // The events of each connection are in order, but connections publish their events with different delays.
         entries.sort_by_key(|entry| entry.at);
         let mut table = TcpEventTable::default();
         entries.iter().for_each(|entry| table.push(row(entry, places)));

@@ -31,7 +31,7 @@ fn scenarios() -> Vec<String> {
     found
 }
 
-/// The names in a folder; empty if there is no such folder.
+/// Returns the names in a folder; an empty list if there is no such folder.
 fn entries(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect()

@@ -1,5 +1,5 @@
 //! A user's own stage, medium, application and ACK policy, each chosen by name. A registration affects the whole
-//! process, so these tests have their own.
+//! process, so these tests run in a separate process.
 
 use lopsided_app::{AppError, AppPair, AppSettings, BulkConfig, FlowContext, RunApplications};
 use lopsided_core::{Rng, Time};
@@ -17,7 +17,8 @@ struct OwnStage(AckThinningConfig);
 impl Part for OwnStage {
     const NAME: &'static str = "own_stage";
     const TEXT: &'static str = "Thins ACKs.";
-    const KEYS: &'static [Key<OwnStage>] = &[key("keep", |own: &mut Self| &mut own.0.keep, "One of so many passes.")];
+    const KEYS: &'static [Key<OwnStage>] =
+        &[key("keep", |own: &mut Self| &mut own.0.keep, "One in this number of ACKs passes.")];
 }
 
 impl StageKind for OwnStage {

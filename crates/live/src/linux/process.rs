@@ -63,8 +63,8 @@ pub(crate) fn forget_signals() -> io::Result<()> {
     Ok(())
 }
 
-/// Sets the thread's timer slack to 1 ns and, if permitted, its priority to real time. The previous values are restored
-/// when this value is dropped.
+/// Sets the thread's timer slack to 1 ns and, if permitted, its priority to real time. Dropping this value restores
+/// the defaults.
 #[derive(Debug)]
 pub(crate) struct Hurry(());
 

@@ -23,7 +23,7 @@ pub(super) fn place_flow(
     hosts: &mut [Host],
 ) -> Result<FlowSite, BuildError> {
     let role = |part: &str| Rng::for_role(seed, &format!("flow/{}/{part}", spec.name));
-    // Each flow has its own random stream, so that adding a flow does not change the starts of the others.
+    // Each flow has its own random stream, so that adding a flow does not change the start times of the other flows.
     let start = spec.start + Duration::from_nanos(role("start").below(spec.start_jitter.as_nanos()));
     let end = Time::ZERO + duration;
     let context =

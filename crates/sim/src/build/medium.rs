@@ -37,7 +37,7 @@ pub(super) fn build(
     let medium = spec.medium.build(&names, seed).map_err(wrong)?;
     let mut stations = Vec::new();
     for (number, station) in names.iter().enumerate() {
-        // For each queue of a station, its name and the receiving station.
+        // For each queue of a station, the name of the queue and the receiving station.
         let receivers: BTreeSet<usize> =
             (0..names.len()).filter(|to| *to != number).map(|to| medium.next_hop(number, to)).collect();
         let queues: Vec<(String, usize)> = match medium.queue_per_receiver() && receivers.len() > 1 {

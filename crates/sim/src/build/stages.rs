@@ -7,7 +7,7 @@
 //! 3. the queue and the line
 //! 4. the exit stages
 //!
-//! A stage that sees the other direction is also in that direction's path, at the same end of the line.
+//! A stage that sees the other direction is also part of that direction's path, at the same end of the line.
 //!
 //! A queue that sends sensing packets ([`lopsided_queue::Qdisc::senses`]) also sees the other direction. Its reflector,
 //! if there is one, is the first exit stage.
@@ -36,7 +36,7 @@ struct Way {
     senses: bool,
 }
 
-/// A node that the scenario does not list as a stage: its node number, its link, and its name.
+/// The number, link and name of a node that the scenario does not list as a stage.
 pub(super) struct Unnamed {
     pub node: NodeId,
     pub hop: Hop,
@@ -65,7 +65,7 @@ pub(super) fn place(
         let nowhere = wires[net.link_node(*hop).index()][0];
         // Add a second port for packets of the other direction. `connect` wires it.
         wires[net.link_node(*hop).index()].push(nowhere);
-        // Without this reflector, sensing packets turn around at a reflector that the scenario lists as a stage.
+        // Without this reflector, a reflector that the scenario lists as a stage returns the sensing packets.
         if far_end == FarEnd::Link {
             let node = append(StageNode::new(Box::new(Reflector::default())), nodes, wires);
             way.stages.insert(0, Placed { node, side: StageSide::Exit, sees_reverse: true });
@@ -121,7 +121,7 @@ fn build(
     Ok(placed)
 }
 
-/// Connects one direction through its own stages and through the other direction's stages that see both directions.
+/// Connects the nodes of one direction: its own stages, and the other direction's stages that see both directions.
 fn connect(hop: Hop, own: &Way, other: &Way, net: &Topology<'_>, wires: &mut [Vec<Attachment>]) {
     let own_at =
         |side| own.stages.iter().filter(move |stage| stage.side == side).map(|stage| (stage.node, StageNode::FORWARD));

@@ -12,7 +12,7 @@ pub(super) struct Topology<'a> {
     graph: &'a Graph,
     /// Number of hosts.
     pub hosts: usize,
-    /// For each host, and then for each router, its links in the outgoing direction, by port.
+    /// The outgoing links of each host and then of each router, by port.
     pub outlets: Vec<Vec<Hop>>,
     /// For each link: the port at its end `from`, and the port at its end `to`.
     ports: Vec<(Port, Port)>,
@@ -71,13 +71,13 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// True if the node needs a routing table. A host with a single link needs none, which saves memory in large
-    /// networks.
+    /// Returns true if the node needs a routing table. A host with a single link needs no table, which saves memory in
+    /// large networks.
     pub fn chooses(&self, node: usize) -> bool {
         node >= self.hosts || self.outlets[node].len() > 1
     }
 
-    /// Returns the node and port to which each port of each node leads.
+    /// Returns, for each port of each node, the node and port at the far end of the wire.
     pub fn wires(&self) -> Vec<Vec<Attachment>> {
         let into_link = |hop: &Hop| Attachment { node: self.link_node(*hop), port: Port(0) };
         let mut wires: Vec<Vec<Attachment>> =
@@ -95,9 +95,9 @@ impl<'a> Topology<'a> {
 
 /// The routes of the flows.
 pub(super) struct Routing {
-    /// Routing tables of all hosts, followed by those of all routers.
+    /// Routing tables of all hosts, followed by the routing tables of all routers.
     pub tables: Vec<Routes>,
-    /// The links that receive packets only from other links: the list of those links, and the link itself. See
+    /// Each link that receives packets only from other links, preceded by the list of these other links. See
     /// [`lopsided_net::Network::with_followers`].
     pub followers: Vec<(Vec<NodeId>, NodeId)>,
 }
@@ -151,7 +151,7 @@ impl Routing {
                 for hop in paths.path(*from, *to).unwrap_or_default() {
                     let (node, port) = net.origin(hop);
                     tables[node].set(address(*to), port);
-                    // All addresses of an outside host use the same route.
+                    // All addresses of an outside host use the route of the host.
                     addresses.iter().for_each(|address| tables[node].set(*address, port));
                     if *takes_the_rest {
                         tables[node].set_default(port);

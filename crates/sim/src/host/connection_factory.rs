@@ -41,7 +41,8 @@ impl ConnectionFactory {
         let profile = warmed.unwrap_or_else(|| Arc::clone(profile));
         let local = Endpoint { addr: self.local, port: local_port };
         let remote = Endpoint { addr: remote.addr, port: remote.port };
-        // RFC 9293, section 3.4.1: a random ISN. The flow's own random stream keeps it independent of other flows.
+        // RFC 9293, section 3.4.1: a random ISN. It comes from the flow's own random stream, so other flows do not
+        // affect it.
         let iss = self.isn_rng.next_u64() as u32;
         let config = ConnConfig::with(local, remote, iss, *mtu, profile, &**make_controller);
         ConnConfig { path_mtu, ..config }

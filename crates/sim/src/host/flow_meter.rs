@@ -18,7 +18,7 @@ pub(crate) struct FlowMeter {
     pub past: Option<Box<Counters>>,
     /// Smoothed RTT of the connection that ended last.
     pub last_srtt: Option<Duration>,
-    /// Bytes that the application read. With datagrams: bytes of the IP packets that arrived.
+    /// Bytes that the application read. For datagrams: bytes of the IP packets that arrived.
     pub delivered_bytes: u64,
     /// Number of data segments that arrived on connections that no longer exist.
     pub past_segments_in: u64,
@@ -49,12 +49,12 @@ impl FlowMeter {
     }
 
     /// Updates the window and the RTT samples after a segment. If one ACK yields several samples, the histogram counts
-    /// their mean.
+    /// the mean of the samples.
     #[inline(always)]
     pub fn watch(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         self.set_cwnd(now, connection, counted);
         let stats = connection.rtt_stats();
-        // The connection stores totals, so this segment's share is the difference from the previous call.
+        // The connection stores totals, so the values of this segment are the difference from the previous call.
         let (count, sum) = (stats.count - counted.rtt.0, stats.sum_ns - counted.rtt.1);
         if let Some(mean) = sum.checked_div(count) {
             counted.rtt = (stats.count, stats.sum_ns);
@@ -65,7 +65,7 @@ impl FlowMeter {
     #[inline]
     fn set_cwnd(&mut self, now: Time, connection: &Connection, counted: &mut Counted) {
         let cwnd = connection.cwnd().get();
-        // Update the sum by the difference, instead of adding up all connections.
+        // Add the change of this connection's window, instead of summing up all connections.
         self.cwnd_sum = self.cwnd_sum + cwnd - counted.cwnd;
         counted.cwnd = cwnd;
         self.cwnd.set(now, self.cwnd_sum);
@@ -87,13 +87,13 @@ impl FlowMeter {
         self.last_srtt = connection.info(now).srtt;
     }
 
-    /// Adds the RTT statistics of a connection to those of the flow.
+    /// Adds the RTT statistics of a connection to the statistics of the flow.
     pub fn absorb(&mut self, connection: &mut Connection, counted: &mut Counted) {
         counted.rtt = (0, 0);
         self.rtt.absorb(&connection.take_rtt_stats());
     }
 
-    /// Adds the RTT samples of a foreign transport to those of the flow.
+    /// Adds the RTT samples of a foreign transport to the statistics of the flow.
     pub fn take_rtts(&mut self, transport: &mut dyn Transport) {
         let rtt = &mut self.rtt;
         transport.take_rtts(&mut |took| rtt.add(took));

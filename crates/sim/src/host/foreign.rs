@@ -15,7 +15,7 @@ use lopsided_core::{
 use lopsided_tcp::{Connection, Counters, TcpInfo};
 
 impl Host {
-    /// Passes a TCP segment without a connection to a foreign transport, or refuses it.
+    /// Passes a TCP segment without a connection to a foreign transport, or answers it with a reset.
     #[cold]
     pub(super) fn take_stray(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let Header::Tcp(header) = packet.transport() else { return cx.drop(packet, DropReason::NoSocket) };
@@ -132,7 +132,7 @@ impl Host {
         }
     }
 
-    /// Returns the states of the application's live connections, the oldest first.
+    /// Returns the states of the application's live connections, oldest first.
     pub(crate) fn infos(&self, app: usize, now: Time) -> Vec<TransportInfo> {
         match &self.sockets.apps[app].foreign {
             Some(transport) => transport.connections(now),

@@ -1,7 +1,7 @@
 //! A host's network interface: a fixed delay (like netem), followed by the card's transmit ring. The number of waiting
 //! packets is limited.
 //!
-//! The ring stores no packets: it only counts the packets that the link behind it has not sent yet. Captures record a
+//! The ring stores no packets. It only counts the packets that the link behind it has not sent yet. Captures record a
 //! packet when it enters the ring.
 
 use lopsided_core::{BitRate, Count, Duration, Packet, Port, Time};
@@ -26,7 +26,7 @@ impl Interface {
         Interface { delay, limit: limit.map_or(usize::MAX, |limit| limit as usize), waiting: VecDeque::new(), ring }
     }
 
-    /// True if the interface accepts another packet.
+    /// Returns true if the interface accepts another packet.
     pub fn has_room(&self) -> bool {
         self.waiting.len() < self.limit
     }
@@ -36,13 +36,14 @@ impl Interface {
         self.waiting.push_back((now + self.delay, port, packet));
     }
 
-    /// Removes and returns the next packet, if its delay has passed and the ring has a free place.
+    /// Removes and returns the next packet if its delay has passed and the ring has a free place.
     pub fn give(&mut self, now: Time) -> Option<(Port, Packet)> {
         if self.next()? > now {
             return None;
         }
         let (_, port, packet) = self.waiting.pop_front()?;
-        // The packet enters the ring now. Its departure from the link is computed, so no event is needed.
+        // The packet enters the ring now. The ring computes the packet's departure from the link, so no event is
+        // needed.
         if let Some(ring) = &mut self.ring {
             ring.enter(now, &packet);
         }

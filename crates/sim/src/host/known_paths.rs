@@ -10,7 +10,7 @@ use std::net::IpAddr;
 pub(super) struct KnownPaths(BTreeMap<IpAddr, PathMtu>);
 
 impl KnownPaths {
-    /// Returns the path MTU to a destination; `None` if no MTU was reported or if it has expired.
+    /// Returns the path MTU to a destination; `None` if no MTU was reported, or if the reported MTU has expired.
     #[inline]
     pub fn to(&self, destination: IpAddr, now: Time) -> Option<PathMtu> {
         if self.0.is_empty() { None } else { self.0.get(&destination).copied().filter(|known| known.until > now) }

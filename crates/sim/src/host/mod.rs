@@ -4,24 +4,24 @@
 //!
 //! - Each application is on one end of one flow and has an [`AppSlot`]. Each connection has a slot in [`HostSockets`].
 //!   Applications and connections share one sequence of numbers: applications first, then connections.
-//! - `timers` has one time per application and per connection. A time may be too early, but never too late.
+//! - `timers` stores one time per application and per connection. A time may be too early, but never too late.
 //! - `ready` is a stack of the applications and connections that may have packets to send.
 //! - After each segment or timeout of a connection, `visit` notifies its application.
 //!
 //! # Shortcuts
 //!
-//! Most hosts have one connection, and most segments need no answer. These shortcuts must not change the result:
+//! Most hosts have one connection, and most segments need no response. These shortcuts must not change the result:
 //!
 //! - `latest` is the connection of the last segment.
-//! - `goes_on` is true if the next segment of the connection on top of `ready` is a full one ([`Next::Full`]).
-//! - A received segment pushes its connection to `ready` only if the connection may have an answer.
+//! - `goes_on` is true if the connection on top of `ready` will send a full-size segment next ([`Next::Full`]).
+//! - A received segment pushes its connection to `ready` only if the connection may have a response to send.
 //!
 //! # Errors
 //!
 //! A segment without a socket is dropped with the reason `no_socket` and answered with a reset (RFC 9293, section
 //! 3.10.7.1).
 //!
-//! Left out: forwarding, the rest of ICMP, and the processing time of a real host.
+//! Left out: forwarding, all other ICMP messages, and the processing time of a real host.
 
 mod connection_factory;
 mod flow_meter;
@@ -61,7 +61,7 @@ struct PendingRst {
     header: TcpHeader,
 }
 
-/// A host with its applications and sockets. The source of this module explains how a host works.
+/// A host with its applications and sockets. The comment at the start of this file explains how a host works.
 #[derive(Debug)]
 pub struct Host {
     addr: IpAddr,
@@ -72,13 +72,13 @@ pub struct Host {
     sockets: HostSockets,
     /// The connection of the last received segment.
     latest: u32,
-    /// True if the connection on top of `ready` has a full segment to send next.
+    /// True if the connection on top of `ready` will send a full-size segment next.
     goes_on: bool,
     /// Resets to send in response to segments without a connection.
     pending_rsts: Vec<PendingRst>,
     /// The last observed window of each application; `None` unless changes of windows are recorded.
     windows: Option<Vec<Option<Window>>>,
-    /// The interface; `None` for the usual host, whose packets enter the link immediately.
+    /// The interface; `None` for most hosts, whose packets enter the link immediately.
     interface: Option<Box<Interface>>,
 }
 
@@ -97,12 +97,13 @@ impl Host {
         }
     }
 
-    /// Enables interrupts of the run whenever the state or the window of a sender changes.
+    /// Interrupts the run whenever the state or the window of a sender changes.
     pub(crate) fn watch_windows(&mut self) {
         self.windows = Some(Vec::new());
     }
 
-    /// Selects the events inside connections that the host publishes, for all connections that are created from now on.
+    /// Selects the events inside connections that the host publishes. Applies to connections that are created from now
+    /// on.
     pub(crate) fn listen_to(&mut self, kinds: TcpEventMask) {
         self.sockets.trace = kinds;
         for transport in self.sockets.apps.iter_mut().filter_map(|slot| slot.foreign.as_deref_mut()) {
@@ -129,7 +130,7 @@ impl Host {
         // Applications have the lowest numbers in `timers`, so all of them are added before the first connection.
         self.sockets.timers.reserve(place + 1);
         self.sockets.timers.set(place, slot.next_edge());
-        // Most hosts have one application: allocate no room for more.
+        // Most hosts have one application, so allocate no room for more.
         self.sockets.apps.reserve_exact(usize::from(place == 0));
         self.sockets.apps.push(slot);
         self.apps.reserve_exact(usize::from(place == 0));
@@ -159,7 +160,7 @@ impl Host {
         }
         let existing = slot.accepted.iter().map(|(_, conn)| *conn).chain(slot.live.iter().copied());
         let mut existing: Vec<u32> = existing.collect();
-        // A live connection that this end accepted is in both lists: count it once.
+        // A live connection that this end accepted is in both lists. Count it once.
         existing.sort_unstable();
         existing.dedup();
         let counted = existing.into_iter().filter_map(|conn| self.sockets.conn(conn));
@@ -232,7 +233,7 @@ impl Host {
         Some(slot)
     }
 
-    /// Notifies the application of an event of its socket.
+    /// Notifies the application of an event on its socket.
     #[inline]
     fn tell(&mut self, app: u32, socket: SocketId, event: SocketEvent, now: Time) {
         let mut io = Io { sockets: &mut self.sockets, app, now, polled: Some(socket.0) };
@@ -265,7 +266,7 @@ impl Host {
         }
     }
 
-    /// Like [`Host::visit`], but after a timeout. Not inlined, because timers expire rarely.
+    /// Like [`Host::visit`], but after a timeout. This function is not inlined, because timers expire rarely.
     #[cold]
     fn visit_late(&mut self, slot: u32, now: Time) {
         self.visit(slot, now);
@@ -410,14 +411,15 @@ impl Host {
         let goes_on = std::mem::take(&mut self.goes_on);
         // Poll the last entry until it has nothing more to send.
         while let Some(&number) = self.sockets.ready.last() {
-            // Numbers below the number of applications are applications; the others are connections.
+            // Numbers below the number of applications are applications. All other numbers are connections.
             if let Some(slot) = number.checked_sub(self.apps.len() as u32) {
                 if let Some(conn) = self.sockets.conn_mut(slot) {
                     let Conn { connection, flow, ip, .. } = conn;
                     let mut follows = Next::Open;
                     let packet = cx.originate_tcp(|header| {
                         let outgoing = match room {
-                            // The previous call stated that a full segment follows, so all checks can be omitted.
+                            // The previous call returned that a full-size segment follows, so all checks can be
+                            // omitted.
                             true if goes_on => Some(connection.write_full_segment(now, header)),
                             true => connection.write_segment(now, header),
                             false => connection.write_segment_without_data(now, header),
@@ -428,8 +430,8 @@ impl Host {
                     });
                     if let Some(packet) = packet {
                         let to = ip.addresses;
-                        // The connection has nothing more to send, so skip its last poll. Observers need that poll: it
-                        // publishes the events.
+                        // The connection has nothing more to send, so skip its last poll. With observers the last poll
+                        // is needed, because it publishes the events.
                         self.goes_on = follows == Next::Full;
                         if follows == Next::Nothing && self.sockets.trace == TcpEventMask::NONE {
                             self.sockets.ready.pop();
@@ -498,7 +500,7 @@ impl Host {
         let mut interface = self.interface.take()?;
         loop {
             let room = interface.has_room();
-            // If the interface is full, a connection counts its data segment as rejected and reduces the window.
+            // If the interface is full, the connection counts its data segment as rejected and reduces the window.
             let Some((port, packet)) = self.next_packet(room, cx) else { break };
             if room {
                 interface.take(cx.now(), port, packet);
@@ -520,10 +522,10 @@ impl Host {
     }
 }
 
-/// Congestion state, congestion window and slow-start threshold. A change in any of them triggers a sample.
+/// Congestion state, congestion window and slow-start threshold. A change in any of these values triggers a sample.
 type Window = (&'static str, Bytes, Option<Bytes>);
 
-/// The events of one connection since its application was last notified.
+/// The events of one connection that occurred after its application was last notified.
 #[derive(Default)]
 struct Happened {
     connected: bool,
@@ -539,7 +541,7 @@ impl Happened {
             ConnEvent::Closed => self.closed = Some(CloseReason::Normal),
             ConnEvent::Failed(ConnError::TimedOut) => self.closed = Some(CloseReason::TimedOut),
             ConnEvent::Failed(_) => self.closed = Some(CloseReason::Reset),
-            // Readiness needs no flag, because the application is notified of it at each visit.
+            // Readiness needs no flag, because the application is notified of readiness at each visit.
             _ => {}
         }
     }
@@ -553,7 +555,7 @@ impl Host {
         if conn.pass_on(of_app, now) {
             self.tell_ready(slot, now);
         }
-        // The usual case: no other connection is ready and the segment needs no answer. Interfaces, recorded windows
+        // The usual case: no other connection is ready, and the segment needs no response. Interfaces, recorded windows
         // and observers of TCP events need every poll.
         let alone = self.sockets.ready.is_empty()
             && self.interface.is_none()
@@ -601,7 +603,7 @@ impl Node for Host {
     fn handle_packet(&mut self, _port: Port, packet: Packet, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.goes_on = false;
-        // Hosts do not forward.
+        // Hosts do not forward packets.
         if !packet.is_to(self.addr) {
             return cx.drop(packet, DropReason::NoRoute);
         }
@@ -674,7 +676,8 @@ impl Node for Host {
 mod tests {
     use super::*;
 
-    /// With 10,000 flows, 1 byte more in each object costs 20 kB. If you raise a bound, state the reason in the commit.
+    /// With 10,000 flows, each additional byte in one of these objects costs 20 kB. If you raise a limit, state the
+    /// reason in the commit.
     #[test]
     fn what_each_end_of_a_flow_takes() {
         assert!(size_of::<Conn>() <= 2800, "a connection takes {}", size_of::<Conn>());

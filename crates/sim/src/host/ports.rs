@@ -1,9 +1,9 @@
 //! The owners of a host's local ports. Listening applications have well-known ports, and outgoing connections have
 //! ephemeral ports.
 //!
-//! Each port has one owner, so the destination port of a segment selects the only possible connection.
+//! Each port has one owner. The destination port of a segment therefore selects the only possible connection.
 
-/// The listening port of the first application. Later applications get the following ports.
+/// The listening port of the first application. Each later application gets the next port.
 pub(crate) const FIRST_SERVICE: u16 = 5001;
 /// The range of ephemeral ports, as in Linux (`ip_local_port_range`).
 const FIRST_EPHEMERAL: u16 = 32_768;
@@ -14,7 +14,8 @@ pub(crate) const MAX_SERVICES: usize = (FIRST_EPHEMERAL - FIRST_SERVICE) as usiz
 
 /// Marks a free port in the tables.
 const NOBODY: u32 = u32::MAX;
-/// Bit in an entry of `outgoing`. If set, an application with datagrams owns the port; otherwise a connection owns it.
+/// Bit in an entry of `outgoing`. If the bit is set, an application with datagrams owns the port, otherwise a
+/// connection.
 const DATAGRAMS: u32 = 1 << 31;
 
 /// The owners of all ports of a host.
@@ -22,9 +23,10 @@ const DATAGRAMS: u32 = 1 << 31;
 pub(crate) struct Ports {
     /// The application that listens on each port, from [`FIRST_SERVICE`] on.
     services: Vec<u32>,
-    /// The owner of each port from [`FIRST_EPHEMERAL`] on: a connection, or an application with the bit [`DATAGRAMS`].
+    /// The owner of each port from [`FIRST_EPHEMERAL`] on: a connection, or an application if the bit [`DATAGRAMS`] is
+    /// set.
     outgoing: Vec<u32>,
-    /// Where the search for a free ephemeral port starts.
+    /// Index at which the search for a free ephemeral port starts.
     next: usize,
 }
 

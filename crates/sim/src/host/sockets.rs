@@ -33,7 +33,7 @@ pub(crate) struct Conn {
     pub live: bool,
     /// The part of this connection's statistics that the flow's meter has already counted.
     pub counted: Counted,
-    /// Ranges that the application has read as placeholders for lost data, and has not queried yet.
+    /// Ranges that the application has read as placeholders for lost data, and that it has not queried yet.
     pub placeholders: Vec<Range<u64>>,
 }
 
@@ -65,7 +65,7 @@ impl Conn {
     #[inline(always)]
     pub fn read(&mut self, now: Time) -> (Payload, u64) {
         let read = self.connection.read(now, u64::from(u32::MAX)).unwrap_or(Payload::EMPTY);
-        // A placeholder is a range of zeros instead of lost data, which the application may repair later.
+        // A placeholder is a range of zeros that replaces lost data. The application may repair the range later.
         let missing = if self.connection.takes_placeholders() { self.note_placeholders() } else { 0 };
         let delivered = u64::from(read.len()) - missing;
         (read, delivered)
@@ -91,7 +91,7 @@ pub(crate) struct AppSlot {
     pub sends: bool,
     /// The reaction of the application when one of its sockets is ready.
     pub on_ready: OnReady,
-    /// The remote end. Its port is known in advance only at the end that opens.
+    /// The remote end. Its port is known in advance only at the end that opens the connection.
     pub remote: Option<Remote>,
     /// Creates connections; `None` for datagrams.
     pub factory: Option<ConnectionFactory>,
@@ -103,7 +103,7 @@ pub(crate) struct AppSlot {
     pub port: Option<u16>,
     /// The live connections, in the order in which they were opened.
     pub live: Vec<u32>,
-    /// If this end accepts connections: all its connections that still exist, with their remote ends.
+    /// All existing connections that this end accepted, with their remote ends. Empty if this end opens connections.
     pub accepted: Vec<(Remote, u32)>,
     /// Datagrams that wait to be sent.
     pub datagrams: VecDeque<Payload>,
@@ -118,7 +118,7 @@ pub(crate) struct AppSlot {
 }
 
 impl AppSlot {
-    /// Returns when the host must next start or stop the application.
+    /// Returns the time at which the host must next start or stop the application.
     pub fn next_edge(&self) -> Option<Time> {
         match (self.start, self.stop) {
             (Some(start), Some(stop)) => Some(start.min(stop)),
@@ -140,7 +140,7 @@ pub(crate) struct HostSockets {
     pub ports: Ports,
     /// Known path MTUs.
     pub paths: KnownPaths,
-    /// Metrics of ended connections by destination, stored only if the stack enables it.
+    /// Metrics of ended connections by destination. They are stored only if the stack enables this.
     pub remembered: BTreeMap<IpAddr, Remembered>,
     /// One time for each application, then one for each connection. A time may be too early but never too late.
     pub timers: EventQueue,
@@ -186,7 +186,7 @@ impl HostSockets {
     /// Returns a free slot for a new connection.
     pub fn free_slot(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            // Most hosts have one connection: allocate no room for more.
+            // Most hosts have one connection, so allocate no room for more.
             self.conns.reserve_exact(usize::from(self.conns.is_empty()));
             self.conns.push(None);
             self.timers.reserve(self.apps.len() + self.conns.len());
@@ -214,7 +214,7 @@ impl HostSockets {
         if of_app.sends {
             of_app.meter.open(now, &connection, &mut counted);
         }
-        // Select the events to trace before the connection's first event.
+        // Select the events to trace before the first event of the connection.
         connection.listen_to(self.trace);
         of_app.live.reserve_exact(usize::from(of_app.live.is_empty()));
         of_app.live.push(slot);
@@ -235,11 +235,11 @@ impl HostSockets {
         }
     }
 
-    /// Marks a connection as ended, before its application is notified. Returns false if the connection was already
-    /// marked.
+    /// Marks a connection as ended. Called before its application is notified. Returns false if the connection was
+    /// already marked.
     pub fn end(&mut self, slot: u32, now: Time) -> bool {
         let Some(conn) = self.conns[slot as usize].as_deref_mut().filter(|conn| conn.live) else { return false };
-        // Set `live` first: otherwise the application could end the connection a second time.
+        // Set `live` first. Otherwise the application could end the connection a second time.
         conn.live = false;
         let of_app = &mut self.apps[conn.app as usize];
         of_app.live.retain(|live| *live != slot);
@@ -276,12 +276,12 @@ pub(crate) struct Io<'a> {
     pub app: u32,
     /// The current time.
     pub now: Time,
-    /// A connection that the host polls next in any case.
+    /// A connection that the host will poll next anyway.
     pub polled: Option<u32>,
 }
 
 impl Io<'_> {
-    /// Returns the connection of a socket. `None` if the connection is not live or belongs to another application.
+    /// Returns the connection of a socket; `None` if the connection is not live or belongs to another application.
     #[inline]
     fn own(&mut self, socket: SocketId) -> Option<&mut Conn> {
         let app = self.app;
@@ -304,10 +304,10 @@ impl Io<'_> {
         Some((self.sockets.apps[self.app as usize].foreign.as_deref()?, own))
     }
 
-    /// Adds the connection to the list of those that may have packets to send.
+    /// Adds the connection to the list of connections that may have packets to send.
     #[inline]
     fn touch(&mut self, socket: SocketId) {
-        // `ready` may contain an entry twice; the only cost is one more poll.
+        // `ready` may contain an entry twice. The only cost is one additional poll.
         if self.polled != Some(socket.0) {
             self.sockets.ready.push(self.sockets.number(socket.0));
         }
@@ -333,7 +333,7 @@ impl Sockets for Io<'_> {
         let remote = self.sockets.apps[self.app as usize].remote?;
         let slot = self.sockets.free_slot();
         let Some(local_port) = self.sockets.ports.go_out(slot) else {
-            // No port is free: all are in use or in TIME-WAIT.
+            // No port is free: each port is in use or in TIME-WAIT.
             self.sockets.free.push(slot);
             return None;
         };

@@ -52,8 +52,8 @@ fn files(app: &str, loss: &str) -> String {
     pages("", loss).replace("kind = \"http\", ", &format!("kind = \"ftp\", {app}"))
 }
 
-/// The FTP dialogue takes eight round trips of 100 ms before the first file. RETR adds half a round trip and STOR a
-/// whole one.
+/// The FTP dialogue takes eight round trips of 100 ms before the first file. RETR adds half a round trip, and STOR adds
+/// a whole round trip.
 #[test]
 fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
     for (loss, store) in [("0 %", false), ("0 %", true), ("3 %", false), ("3 %", true)] {
@@ -110,7 +110,7 @@ fn a_request_has_the_size_that_was_asked_for() {
     let app = r#"objects = 4, object_size = "10 kB", index_size = "0 B", request_size = "500 B", connections = 4"#;
     let text = pages(app, "0 %");
     let result = run(&text);
-    // The client uploads four requests of 500 bytes. The counters in the table of flows are those of the server.
+    // The client uploads four requests of 500 bytes. The counters in the table of flows belong to the server.
     assert_eq!(result.flows.transfers, [1]);
     let up = result.links.direction.iter().position(|dir| *dir == "up").expect("there is an uplink");
     assert!(result.links.sent_bytes[up] >= 4 * 540, "{}", result.links.sent_bytes[up]);

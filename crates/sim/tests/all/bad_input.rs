@@ -1,4 +1,4 @@
-//! Scenarios made in code can contain errors that a file cannot. They are rejected with an error, never with a panic.
+//! Scenarios created in code can contain errors that a file cannot contain. They must cause an error, never a panic.
 
 use crate::{TWO_WAY, scenario};
 use lopsided_core::{BitRate, Dir, Duration};

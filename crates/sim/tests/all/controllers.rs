@@ -1,4 +1,4 @@
-//! Congestion controls that the caller of `run` provides work in that run.
+//! A run can use congestion controls that the caller of `run` provides.
 
 use crate::{BUSY, run};
 use lopsided_scenario::Scenario;

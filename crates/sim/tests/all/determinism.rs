@@ -1,4 +1,4 @@
-//! The same scenario and seed give the same result, regardless of slices, threads and observers.
+//! The same scenario and seed produce the same result, regardless of slices, threads and observers.
 
 use crate::{BUSY, TWO_WAY, run, run_seed, scenario};
 use lopsided_core::{Duration, Event, EventMask, NodeId, Observer, Time};
@@ -83,7 +83,7 @@ proptest! {
         changes in any::<bool>(),
     ) {
         for text in [TWO_WAY, BUSY] {
-            // Cut off the scenario's own [record], which the text below replaces.
+            // Remove the scenario's own [record], which the text below replaces.
             let recorded = text.split("[record]").next().unwrap_or(text);
             let text = format!("{recorded}[record]\ninterval = \"70 ms\"\non_change = {changes}\n");
             let whole = in_slices(&text, 1, &[(1 << 50, u64::MAX)]);

@@ -1,4 +1,4 @@
-//! ECN from a scenario's text to its tables: queues that mark, and the reaction of senders.
+//! ECN from a scenario's text to its tables: queues that mark packets, and senders that respond to marks.
 
 use super::run;
 use lopsided_sim::RunResult;
@@ -40,7 +40,7 @@ fn red_marks_who_understands_and_drops_the_others() {
     assert_eq!(dropped.links.marked_packets[0], 0);
     assert!(dropped.links.dropped_packets[0] > 20 && dropped.flows.retransmits[0] >= dropped.links.dropped_packets[0]);
 
-    // ECN is off if one end does not support it.
+    // ECN is off if only one end supports it.
     let half = download(RED, "").links.marked_packets[0];
     assert_eq!(half, 0, "Linux does not ask for it");
 }

@@ -40,8 +40,8 @@ fn a_full_interface_brings_the_window_down_and_loses_nothing() {
     assert!(flows.local_congestion[row] >= 1);
     assert_eq!((flows.retransmits[row], flows.timeouts[row], flows.transfers[row]), (0, 0, 1));
     assert_eq!(result.conservation.dropped.packets, 0);
-    // At most 150 packets are sent per RTT. The window is reduced each time the interface is full, so the average is 75
-    // % of that rate.
+    // At most 150 packets are sent per RTT. The window is reduced each time the interface is full, so the mean rate is
+    // 75 % of the maximum rate.
     let most = 150.0 * 1448.0 * 8.0 / 0.102;
     assert!(flows.goodput_bps[row] < most && flows.goodput_bps[row] > 0.5 * most, "{}", flows.goodput_bps[row]);
 }

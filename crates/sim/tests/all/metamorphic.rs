@@ -1,4 +1,4 @@
-//! Changes a scenario in ways whose effect on the result is known exactly.
+//! Each test changes a scenario in a way whose effect on the result is known exactly.
 
 use crate::{cell, run, scenario};
 use lopsided_core::Duration;

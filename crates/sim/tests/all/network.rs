@@ -52,7 +52,7 @@ fn an_overloaded_link_delivers_exactly_its_rate() {
     let lost = result.links.dropped_packets[0];
     // Every packet is delivered, dropped, or still in the queue at the end.
     assert_eq!(result.flows.data_segments_out[0], 2000 + lost + result.conservation.held.packets);
-    // The largest delay is the time to send a full queue of 10 packets and then the packet itself.
+    // The largest delay is the time to send a full queue of 10 packets and one more packet.
     assert!((result.flows.rtt_max_ms[0] - 110.0).abs() <= 10.0, "{}", result.flows.rtt_max_ms[0]);
 }
 

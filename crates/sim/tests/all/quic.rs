@@ -75,8 +75,8 @@ fn counters_balance() {
 /// If this environment variable is set, the test below writes its digest to the named file.
 const DIGEST_TO: &str = "LOPSIDED_QUIC_DIGEST_TO";
 
-/// The same seed gives the same digest on any number of threads and in another process. Another seed gives another
-/// digest.
+/// The same seed produces the same digest on any number of threads and in another process. Another seed produces
+/// another digest.
 #[test]
 fn runs_repeat_on_threads_and_in_another_process() {
     let text = line(r#"{ kind = "http", objects = 9, object_size = "40 kB" }"#, "down.loss = \"1 %\"");

@@ -1,5 +1,5 @@
-//! Sensing packets (delay probes): where they turn around, how much they add to the load, and runs in which none
-//! returns.
+//! Sensing packets (delay probes): the place at which they are returned, the load that they add, and runs in which no
+//! sensing packet is returned.
 
 use crate::run;
 use lopsided_core::DropReason;

@@ -46,8 +46,8 @@ fn the_segment_size() {
 fn delayed_acks() {
     let (usual, every) =
         (with_stack("profile = \"freebsd-7\""), with_stack("profile = \"freebsd-7\", delayed_ack = \"off\""));
-    // The profile sends two ACKs for three segments. Without delayed ACKs there is one for each of 691 segments. The
-    // handshake adds one ACK.
+    // The profile sends two ACKs for three segments. Without delayed ACKs, each of the 691 segments is acknowledged
+    // separately. The handshake adds one ACK.
     assert!((455..475).contains(&sent(&usual, "client")), "{}", sent(&usual, "client"));
     assert!((691..700).contains(&sent(&every, "client")), "{}", sent(&every, "client"));
 }

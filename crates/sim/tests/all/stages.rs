@@ -10,7 +10,7 @@ use lopsided_stage::{Outlet, Stage, StageConfig, StageKind, StageRole, StageSide
 
 const THINNED: &str = include_str!("../../../../scenarios/thinned-acks.toml");
 
-/// The value of a quantity at the end of the run.
+/// Returns the value of a quantity at the end of the run.
 fn last(parts: &PartTable, node: &str, quantity: &str) -> f64 {
     let found =
         (0..parts.value.len()).rev().find(|&row| &*parts.node[row] == node && &*parts.quantity[row] == quantity);
@@ -24,7 +24,7 @@ fn run_scenario(scenario: &Scenario) -> RunResult {
 #[test]
 fn thinned_acks_spare_a_download_the_queue_of_a_narrow_way_back() {
     let thinned = run(THINNED);
-    // The same scenario without its stage.
+    // The same scenario without the stage.
     let plain = run(&THINNED.replace("stages =", "#"));
     let [goodput, rtt] = [
         thinned.flows.goodput_bps[0] / plain.flows.goodput_bps[0],
@@ -41,7 +41,7 @@ fn thinned_acks_spare_a_download_the_queue_of_a_narrow_way_back() {
     assert!(plain.drops.reason.iter().all(|reason| *reason != DropReason::AckThinned.name()));
 }
 
-/// A stage that forwards and counts all packets, and records in which order packets pass the stages.
+/// A stage that forwards and counts all packets, and records the order in which packets pass the stages.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Witness {
     exit: bool,

@@ -66,8 +66,7 @@ fn transfers_without_end_stop_when_told() {
 
 #[test]
 fn connections_that_are_over_leave_nothing_behind() {
-    // If there were enough transfers, the host could run out of ports, because TIME-WAIT holds each port for one
-    // minute.
+    // With enough transfers the host could run out of ports, because TIME-WAIT reserves each port for one minute.
     let result = run(&line(r#"app = { size = "1 B", repeat = "forever", pause = "0 s" }"#));
     let transfers = result.flows.transfers[0];
     assert!(transfers > 190, "{transfers}");
@@ -147,7 +146,7 @@ fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {
     };
     let ((lost_where, lost), (tossed_where, tossed)) = (of(DropReason::RandomLoss), of(DropReason::ContextLost));
     assert_eq!((lost_where, tossed_where), ("up", "up"));
-    // After a loss, no packet can be decompressed until the next full header.
+    // After a loss, the receiver cannot decompress any packet until the next full header.
     assert!(tossed > 5 * lost, "each of {lost} costs those behind it, {tossed} in all");
     let goodput = |text: &str| run(text).flows.goodput_bps[0];
     let clean = COMPRESSED.replace("loss = \"1 %\"", "");
