@@ -1,11 +1,12 @@
 //! Runs the regions of a time window on several threads.
 //!
-//! Any thread can run any region within a time window (see [`regions`](crate::regions)). A *crew* is a network without
-//! nodes that belongs to a thread. For each time window:
+//! Any thread can run any region within a time window (see [`regions`](crate::regions)). Each additional thread has a
+//! *crew*, which is a network without nodes. For each time window:
 //!
-//! 1. The regions are divided into one share per thread. All shares except the caller's move into crews.
+//! 1. The regions are divided into one share per thread. All shares except the share of the calling thread move into
+//!    crews.
 //! 2. Each thread runs its share to the end of the time window.
-//! 3. The nodes move back to the calling thread's network, and then the packets that wait in front of links.
+//! 3. The nodes move back to the calling thread's network. The packets that wait in front of links follow.
 //!
 //! All packets of one leader are in one share and stay in order, so the result does not depend on the number of
 //! threads.
@@ -15,30 +16,32 @@ use crate::regions::{Regions, Window};
 use lopsided_core::{Node, Time};
 use std::panic::resume_unwind;
 
-/// Maximum number of events per share of a thread. Only the calling thread checks the budget of events.
+/// Maximum number of events per share of a thread. Only the calling thread checks the run's budget of events.
 const MOST_EVENTS: u64 = 1 << 24;
 
 impl<H: Node> Network<H> {
-    /// Simulates hosts in parallel on up to `threads` threads, in time windows with at least `from_events` events. Call
-    /// this before [`Network::with_followers`]. Results do not change.
+    /// Simulates hosts in parallel on up to `threads` threads. Several threads are used only in time windows with at
+    /// least `from_events` events. Call this before [`Network::with_followers`]. Results do not change.
     #[must_use]
     pub fn with_threads(mut self, threads: usize, from_events: f64) -> Network<H> {
         (self.crews.threads, self.crews.from_events) = (threads, from_events);
         self
     }
 
-    /// The largest number of threads in one time window, and the number of events in windows with several threads.
+    /// Returns the largest number of threads in one time window, and the number of events in windows with several
+    /// threads.
     pub fn threads_used(&self) -> (usize, u64) {
         self.crews.used
     }
 
-    /// Runs the open time window on several threads if this is faster. `regions.open` then has the rest of the shares.
+    /// Runs the open time window on several threads if this is faster. `regions.open` then contains the unfinished
+    /// shares.
     pub(crate) fn run_on_threads(&mut self, regions: &mut Regions, until: Time) {
         let (threads, first) = (self.crews.threads, regions.open[0]);
         let count = first.until_region - first.region;
         let expected = regions.pace * (first.end - first.begin).as_secs_f64();
-        // Moving a region to a thread and back takes about as long as handling one event, so a region with less than
-        // one event is not worth the move.
+        // Moving a region to a thread and back takes about as long as handling one event. If a region has less than one
+        // event on average, moving it saves no time.
         if threads == 1 || expected < self.crews.from_events.max(count as f64) {
             return;
         }
@@ -60,7 +63,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Runs the shares on all threads. Returns the parts of shares that are still to be run.
+    /// Runs the shares on all threads. Returns the unfinished parts of shares.
     fn run_shares(&mut self, regions: &Regions, shares: &[Window]) -> Vec<Window> {
         let mut shares = shares.chunks(shares.len().div_ceil(self.crews.threads));
         let mine = shares.next().unwrap_or_default();

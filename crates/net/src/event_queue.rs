@@ -1,19 +1,19 @@
 //! The pending events of a network: at most one time per slot. The slot with the earliest time is found in constant
 //! time.
 //!
-//! The queue is a winner tree: each leaf is a slot, and each inner node holds the earlier of its two children. Setting
+//! The queue is a winner tree. Each leaf is a slot, and each inner node stores the earlier of its two children. Setting
 //! a time repeats the comparisons from the leaf to the root and stops at the first unchanged node.
 //!
 //! If several slots have the same time, the lowest slot comes first.
 //!
-//! At 8, 130 and 12,000 slots a change takes 6, 10 and 13 ns; an indexed 4-ary heap takes 12, 18 and 36 ns.
+//! With 8, 130 and 12,000 slots, a change takes 6, 10 and 13 ns. In an indexed 4-ary heap it takes 12, 18 and 36 ns.
 
 use lopsided_core::Time;
 
 /// Stores at most one time per slot, and finds the slot with the earliest time.
 ///
 /// Time and slot share one 64-bit key. With 2^b slots, 64 - b bits remain for the time in nanoseconds: 13 days with
-/// 16,000 slots. A later time leaves the slot empty. See [`EventQueue::horizon`].
+/// 16,000 slots. If a time does not fit, the slot stays empty. See [`EventQueue::horizon`].
 ///
 /// # Examples
 ///
@@ -30,30 +30,30 @@ use lopsided_core::Time;
 /// ```
 #[derive(Debug, Clone)]
 pub struct EventQueue {
-    /// The tree: the root is 1, the children of i are 2i and 2i + 1, and the second half holds the slots.
+    /// The tree: the root is 1, the children of i are 2i and 2i + 1, and the second half contains the slots.
     keys: Vec<u64>,
     leaves: usize,
     slot_bits: u32,
-    /// The latest time that a key can hold, in nanoseconds.
+    /// The latest time that fits into a key, in nanoseconds.
     horizon: u64,
 }
 
 const NEVER: u64 = u64::MAX;
 
 impl EventQueue {
-    /// A queue of at least `slots` slots. All slots are empty.
+    /// Creates a queue of at least `slots` slots. All slots are empty.
     pub fn new(slots: usize) -> EventQueue {
         let leaves = slots.max(1).next_power_of_two();
         let slot_bits = leaves.trailing_zeros();
         EventQueue { keys: vec![NEVER; 2 * leaves], leaves, slot_bits, horizon: (NEVER >> slot_bits) - 1 }
     }
 
-    /// The latest time that the queue can hold. A later time leaves the slot empty.
+    /// Returns the latest time that the queue can store. A later time leaves the slot empty.
     pub fn horizon(&self) -> Time {
         Time::from_nanos(self.horizon)
     }
 
-    /// Grows the queue to at least this number of slots. Times that are set do not change.
+    /// Grows the queue to at least this number of slots. The stored times do not change.
     pub fn reserve(&mut self, slots: usize) {
         if slots <= self.leaves {
             return;
@@ -65,7 +65,7 @@ impl EventQueue {
         *self = grown;
     }
 
-    /// The time of a slot, or `None` if the slot is empty.
+    /// Returns the time of a slot; `None` if the slot is empty.
     #[inline]
     pub fn get(&self, slot: usize) -> Option<Time> {
         self.read(self.keys[self.leaves + slot]).map(|(time, _)| time)
@@ -88,13 +88,13 @@ impl EventQueue {
         }
     }
 
-    /// Sets the time of a slot; `None` removes it.
+    /// Sets the time of a slot. `None` makes the slot empty.
     #[inline(always)]
     pub fn set(&mut self, slot: usize, at: Option<Time>) {
         let mut key = self.key(slot, at);
         let keys = self.keys.as_mut_slice();
         let mut place = self.leaves + slot;
-        // Once the winner of a subtree is unchanged, all nodes above it are unchanged, too.
+        // If the winner of a subtree is unchanged, all nodes above it are unchanged too.
         while keys[place] != key {
             keys[place] = key;
             if place == 1 {
@@ -105,8 +105,8 @@ impl EventQueue {
         }
     }
 
-    /// The earliest time and its slot; `None` if all slots are empty. If several slots have this time, returns the
-    /// lowest.
+    /// Returns the earliest time and its slot; `None` if all slots are empty. If several slots have this time, returns
+    /// the lowest slot.
     #[inline]
     pub fn first(&self) -> Option<(Time, usize)> {
         self.read(self.keys[1])

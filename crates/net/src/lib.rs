@@ -1,8 +1,8 @@
 //! A network without a clock: nodes, the wires between them, routes, and the order in which nodes are polled.
 //!
-//! The caller that drives a [`Network`] passes in virtual time or the time of the machine's clock. Only this crate
-//! decides the order of events, so both give the same packets. Packets enter and leave at hosts and
-//! [edges](NetNode::Edge).
+//! The caller that drives a [`Network`] passes in the time: virtual time, or the time of the machine's clock. Only this
+//! crate determines the order of events, so both kinds of time produce the same packets. Packets enter and leave at
+//! hosts and [edges](NetNode::Edge).
 //!
 //! Left out: processing time in hosts and routers, routing protocols, and ICMP.
 

@@ -1,8 +1,8 @@
-//! The merge point in front of a link with several leaders: packets in flight to the link, in the order in which they
-//! will enter it.
+//! The merge point in front of a link with several leaders. It stores the packets that are in flight to the link, in
+//! the order in which they will enter the link.
 //!
-//! A leader computes the arrival time of a packet as soon as the packet enters it (see `network.rs`). Until the link
-//! needs the packet, it waits here without an event, because other leaders may have earlier packets.
+//! A leader computes the arrival time of a packet as soon as the packet enters the leader (see `network.rs`). The
+//! packet then waits here without an event, because other leaders may have earlier packets.
 //!
 //! A packet that enters the link at t leaves it at t + delay at the earliest. The link therefore waits until t + delay
 //! ([`MergePoint::due`]), and then accepts in one batch all packets that have entered since t.
@@ -12,14 +12,15 @@
 //! - Packets leave in order of entry time, then by the number of the leader, then in the order of addition.
 //! - [`MergePoint::due`] is never too late: each new earliest packet updates it, and the caller then updates the link's
 //!   event.
-//! - The conservation check counts packets that wait here as held.
+//! - The conservation check counts packets that wait here as packets in the network.
 //!
 //! A batch is sorted when it leaves. Packets that enter the link much later are put aside.
 
 use crate::next_hop::Way;
 use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
 
-/// A packet that will enter a link, with its size, because the cache no longer has the packet then.
+/// A packet that will enter a link. Its size is stored too, because the packet may no longer be in the cache when it
+/// enters.
 #[derive(Debug)]
 pub(crate) struct Entering {
     /// The time at which the packet enters the link.
@@ -35,14 +36,14 @@ pub(crate) struct Entering {
 }
 
 impl Entering {
-    /// The entry of a packet of `size` bytes that enters the link at `at`.
+    /// Creates the entry of a packet of `size` bytes that enters the link at `at`.
     #[inline(always)]
     pub fn new(at: Time, from: NodeId, packet: Packet, size: Bytes, way: Way) -> Entering {
         let size = u16::try_from(size.get()).unwrap_or(0);
         Entering { at, packet, from, size, way }
     }
 
-    /// The packet's size.
+    /// Returns the packet's size.
     #[inline(always)]
     pub fn size(&self) -> Bytes {
         if self.size == 0 { self.packet.size() } else { Bytes::new(u64::from(self.size)) }
@@ -74,8 +75,8 @@ pub(crate) struct Batch {
     pub ready: Vec<Entering>,
     /// The packets of the merge point, in the order in which they were added.
     packets: Waiting,
-    /// Indexes in `packets` in order of entry. Packets are not moved, because large networks have hundreds of
-    /// thousands.
+    /// Indexes in `packets`, in order of entry. The packets are not moved, because there are hundreds of thousands of
+    /// them in large networks.
     order: Vec<u32>,
     /// Number of indexes in `order` whose packets have moved to `ready`.
     loaded: usize,
@@ -87,48 +88,49 @@ pub(crate) struct Batch {
 const FEW: usize = 32;
 /// Maximum number of buckets, as a power of 2.
 const MOST_BUCKETS: u32 = 16;
-/// Packets are put aside if `coming` still has more than this many times the packets of the last batch.
+/// Packets are put aside if the number of packets in `coming` exceeds the size of the last batch by more than this
+/// factor.
 const MANY: usize = 4;
 /// Maximum number of packets in [`Batch::ready`]. The processor can fetch this many packets from memory in parallel.
 const LOADED: usize = 64;
 
-/// The sort key of a packet: entry time, then leader.
+/// Returns the sort key of a packet: entry time, then leader.
 #[inline(always)]
 fn key(entering: &Option<Entering>) -> (Time, NodeId) {
     entering.as_ref().map_or((Time::MAX, NodeId(u32::MAX)), |entering| (entering.at, entering.from))
 }
 
 impl MergePoint {
-    /// The merge point in front of a link with this delay.
+    /// Creates the merge point in front of a link with this delay.
     pub fn new(delay: Duration) -> MergePoint {
         let (coming, later) = (Vec::new(), Vec::new());
         MergePoint { delay, first: Time::MAX, coming, later, first_later: Time::MAX }
     }
 
-    /// Moves all packets of another merge point to this one. No leader may have packets in both.
+    /// Moves all packets of another merge point to this merge point. No leader may have packets in both.
     pub fn append(&mut self, other: &mut MergePoint) {
         self.coming.append(&mut other.coming);
         self.first = self.first.min(std::mem::replace(&mut other.first, Time::MAX));
     }
 
-    /// Entry time of the first packet; `Time::MAX` if there is no packet.
+    /// Returns the entry time of the first packet; `Time::MAX` if there is no packet.
     #[inline]
     pub fn first(&self) -> Time {
         self.first
     }
 
-    /// Time by which the link must have the first packet; `Time::MAX` if there is no packet.
+    /// Returns the time by which the link must have the first packet; `Time::MAX` if there is no packet.
     #[inline]
     pub fn due(&self) -> Time {
         if self.first == Time::MAX { Time::MAX } else { self.first + self.delay }
     }
 
-    /// Adds a packet. Returns true if it is the earliest one, which changes [`MergePoint::due`]. An empty merge point
-    /// takes over the memory of `spare`.
+    /// Adds a packet. Returns true if the packet is the earliest packet, which changes [`MergePoint::due`]. An empty
+    /// merge point takes over the memory of `spare`.
     #[inline(always)]
     pub fn add(&mut self, entering: Entering, spare: &mut Waiting) -> bool {
-        // A packet that enters at the same time as the first packet queues behind it. The time of the link's next event
-        // does not change.
+        // A packet that enters at the same time as the first packet queues behind the first packet. The time of the
+        // link's next event does not change.
         let is_first = entering.at < self.first;
         if is_first {
             self.first = entering.at;
@@ -140,7 +142,8 @@ impl MergePoint {
         is_first
     }
 
-    /// Takes over the memory of `spare`, or grows the list by 25 %: 10,000 flows have 400,000 packets here.
+    /// Takes over the memory of `spare`, or grows the list by 25 %. With 10,000 flows the list contains 400,000
+    /// packets.
     #[cold]
     fn make_room(&mut self, spare: &mut Waiting) {
         if self.coming.capacity() == 0 && spare.capacity() > 0 {
@@ -150,8 +153,8 @@ impl MergePoint {
         }
     }
 
-    /// Moves the packets that enter the link by `until` to an empty batch. Call [`Batch::load`] until it is empty, and
-    /// then [`MergePoint::finish`].
+    /// Moves the packets that enter the link by `until` to an empty batch. Call [`Batch::load`] until it returns false,
+    /// and then call [`MergePoint::finish`].
     pub fn take(&mut self, until: Time, batch: &mut Batch) {
         if self.first_later <= until {
             // Packets with equal keys must keep the order in which they were added. The packets in `later` were added
@@ -172,7 +175,7 @@ impl MergePoint {
         self.first = self.first.min(self.first_later);
     }
 
-    /// Takes back the later packets of a batch. Without them, `spare` takes over its memory.
+    /// Takes back the packets of a batch that enter later. If there are none, `spare` takes over the batch's memory.
     pub fn finish(&mut self, batch: &mut Batch, spare: &mut Waiting) {
         let taken = batch.order.len();
         let mut rest = std::mem::take(&mut batch.packets);
@@ -202,12 +205,12 @@ impl MergePoint {
         let (soon, later) =
             std::mem::take(&mut self.coming).into_iter().partition(|entering| key(entering).0 <= border);
         self.coming = soon;
-        // Append these packets at the end, because those already in `later` were added before.
+        // Append these packets at the end, because the packets already in `later` were added earlier.
         self.later.extend::<Waiting>(later);
         self.first_later = self.later.iter().map(|entering| key(entering).0).min().unwrap_or(Time::MAX);
     }
 
-    /// Number and total size of the packets in this merge point.
+    /// Returns the number and total size of the packets in this merge point.
     pub fn held(&self) -> Count {
         Count::of(self.coming.iter().chain(&self.later).flatten().map(|entering| entering.size()))
     }
@@ -237,7 +240,7 @@ impl Batch {
         insertion_sort(order, |place| key(&packets[place as usize]));
     }
 
-    /// Fills `order` for a long list, almost sorted: sorts buckets of entry time, because the list is almost in order.
+    /// Fills `order` for a long list that is almost sorted, by sorting buckets of entry time.
     fn scatter(&mut self, first: Time, until: Time) {
         let Batch { packets, order, buckets, .. } = self;
         let (first, last) = (first.as_nanos(), until.as_nanos());
@@ -277,8 +280,8 @@ impl Batch {
     }
 }
 
-/// Sorts a list by key in linear time if it is almost sorted. The sort is stable: elements with equal keys keep their
-/// order.
+/// Sorts a list by key, in linear time if the list is almost sorted. The sort is stable: elements with equal keys keep
+/// their order.
 #[inline(always)]
 fn insertion_sort<K: Ord + Copy>(list: &mut [u32], key: impl Fn(u32) -> K) {
     let Some((&first, _)) = list.split_first() else { return };

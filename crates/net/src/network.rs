@@ -13,24 +13,26 @@
 //!
 //! # Links
 //!
-//! Most events belong to links. Each is one call of [`Link::next_arrived`], which returns at most one packet and the
-//! time of the next arrival, possibly the same instant. A link never sends in the call in which it receives a packet.
+//! Most events belong to links. Each of these events is one call of [`Link::next_arrived`], which returns at most one
+//! packet and the time of the next arrival. The next arrival may be at the same instant. A link never sends in the call
+//! in which it receives a packet.
 //!
 //! # Rows of links
 //!
-//! A link *follows* other links, its *leaders*, if all of its packets come over these links and the router behind them.
-//! Leaders [foretell](Link::foretells), so packets pass from leader to follower without an event:
+//! A link *follows* other links, its *leaders*, if all of its packets arrive over these links and the router behind
+//! them. Leaders compute arrival times in advance ([`Link::foretells`]), so packets pass from leader to follower
+//! without an event:
 //!
 //! - A link with one leader: the packet passes the leader, the router and the follower in one call, with its future
-//!   arrival time. A row can have any number of links.
+//!   arrival time. A row can consist of any number of links.
 //! - A link with several leaders: packets wait in a [`MergePoint`] in front of the link, and enter it in batches.
 //!
 //! # Regions
 //!
-//! If all nodes are hosts, routers and links in rows, each host can run ahead of the others in virtual time: see
+//! If all nodes are hosts, routers and links in rows, each host can run ahead of the other hosts in virtual time: see
 //! `regions.rs`.
 //!
-//! Rows and regions never change a result: see `tests/regions.rs`. [`Network::with_followers`] has the conditions.
+//! Rows and regions never change a result: see `tests/regions.rs`. [`Network::with_followers`] lists the conditions.
 
 use crate::merge_point::{Batch, Entering, MergePoint, Waiting};
 use crate::next_hop::{Follower, Hop, NextHops, Way};
@@ -42,18 +44,18 @@ use lopsided_link::Link;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A node of a network whose hosts have the type `H`. An enum avoids dynamic dispatch for the usual kinds.
+/// A node of a network whose hosts have the type `H`. An enum avoids dynamic dispatch for links, hosts and routers.
 #[derive(Debug)]
 pub enum NetNode<H> {
     /// One direction of a line, with its queue. The wire of port 0 leads to the node behind the link.
     Link(Box<Link>),
     /// A host: the source and destination of packets.
     Host(Box<H>),
-    /// A router, which forwards at once and holds no packets.
+    /// A router, which forwards packets immediately and stores none.
     Router(Box<Router>),
     /// Any other node: a stage, a medium, or a node type of the user.
     Custom(Box<dyn Node>),
-    /// An edge of the network, with one port. Packets from outside enter by [`Network::inject`] and leave by
+    /// An edge of the network, with one port. Packets from outside enter through [`Network::inject`] and leave through
     /// [`Network::poll_egress`].
     Edge,
 }
@@ -69,7 +71,7 @@ impl<H: Node> NetNode<H> {
         }
     }
 
-    /// Number and total size of the packets in the node.
+    /// Returns the number and total size of the packets in the node.
     fn held(&self) -> Count {
         match self {
             NetNode::Link(link) => link.held(),
@@ -79,7 +81,7 @@ impl<H: Node> NetNode<H> {
         }
     }
 
-    /// Calls `out` with part, quantity and value for each current measurement of the node.
+    /// Calls `out` with the part, quantity and value of each current measurement of the node.
     pub fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         match self {
             NetNode::Link(link) => Node::sample(&**link, out),
@@ -99,7 +101,7 @@ pub struct Attachment {
     pub port: Port,
 }
 
-/// Why a call of [`Network::run`] returned.
+/// The reason why a call of [`Network::run`] returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// All events up to and including the given time are done.
@@ -108,7 +110,7 @@ pub enum Progress {
     Paused,
 }
 
-/// A node and its data for forwarding, which one cache miss loads.
+/// A node and its data for forwarding. They are stored together, so that one cache miss loads both.
 #[derive(Debug)]
 pub(crate) struct Place<H> {
     pub node: NetNode<H>,
@@ -122,9 +124,9 @@ pub(crate) struct Place<H> {
 /// The relation of a link to its leaders and followers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row {
-    /// The only leader of this link; `None` if it has no leader or several.
+    /// The only leader of this link; `None` if the link has no leader or several leaders.
     pub follows: Option<NodeId>,
-    /// Index of the merge point in front of this link; `None` unless it has several leaders.
+    /// Index of the merge point in front of this link; `None` unless the link has several leaders.
     pub merge_point: Option<u32>,
     /// Index in `Network::next_hops` of the table of the router behind this link; `u32::MAX` if this link is not a
     /// leader.
@@ -175,7 +177,7 @@ const NOWHERE: Attachment = Attachment { node: NodeId(u32::MAX), port: Port(0) }
 pub struct Network<H> {
     /// Dropped before the packets in nodes, because debug builds check that no packet is lost.
     pub(crate) accounting: Accounting,
-    /// The current time. It never goes back.
+    /// The current time. It never decreases.
     pub(crate) now: Time,
     pub(crate) places: Vec<Place<H>>,
     /// The wires of all nodes, by node and then by port.
@@ -189,7 +191,7 @@ pub struct Network<H> {
     spare: Waiting,
     /// The next-hop tables of the routers between leaders and followers. Shared with the crews.
     next_hops: Arc<Vec<NextHops>>,
-    /// Stack of the nodes to poll; the last is polled first.
+    /// Stack of the nodes to poll. The last node is polled first.
     dirty: Vec<NodeId>,
     /// The regions; `None` if the network cannot be divided into regions.
     pub(crate) regions: Option<Box<Regions>>,
@@ -200,7 +202,7 @@ pub struct Network<H> {
     /// Number of packets in `inbound`.
     pub(crate) inbound_packets: usize,
     pub(crate) events: u64,
-    /// The instant of the last pause of [`Network::run`], and the number of events at the first pause there.
+    /// The instant of the last pause of [`Network::run`], and the number of events at the first pause at this instant.
     pub(crate) instant: (Time, u64),
     /// Packets that arrived at edges and have not been collected yet, each with its edge.
     egress: VecDeque<(NodeId, Delivered)>,
@@ -215,7 +217,7 @@ pub(crate) struct Crews<H> {
     pub threads: usize,
     /// Minimum number of events in a time window for which several threads are used.
     pub from_events: f64,
-    /// A network without nodes for each thread except the calling one. Created on first use.
+    /// A network without nodes for each thread except the calling thread. Created on first use.
     pub networks: Vec<Network<H>>,
     /// For each region, the links that packets of the region's host cross before they reach a shared link.
     pub outlets: Vec<Vec<NodeId>>,
@@ -230,11 +232,11 @@ impl<H> Default for Crews<H> {
 }
 
 impl<H: Node> Network<H> {
-    /// Creates a network. `wires` has one list per node, in the order of the nodes: the far end of the wire at each
-    /// port.
+    /// Creates a network. `wires` contains one list per node, in the order of the nodes. The list contains the far end
+    /// of the wire at each port.
     ///
     /// # Panics
-    /// If the number of nodes differs from the number of lists of wires.
+    /// Panics if the number of nodes differs from the number of lists in `wires`.
     pub fn new(nodes: Vec<NetNode<H>>, wires: &[Vec<Attachment>], accounting: Accounting) -> Network<H> {
         assert_eq!(nodes.len(), wires.len(), "each node has its wires");
         let mut flat = Vec::new();
@@ -272,7 +274,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// A network with the wires and rows of this one, but without nodes and packets.
+    /// Returns a network with the wires and rows of this network, but without nodes and packets.
     pub(crate) fn without_nodes(&self) -> Network<H> {
         let place = |place: &Place<H>| Place { node: NetNode::Edge, ..*place };
         let places = self.places.iter().map(place).collect();
@@ -315,8 +317,8 @@ impl<H: Node> Network<H> {
             };
             let row = &mut self.places[follower.index()].row;
             match leaders[..] {
-                // A drop-tail link delivers packets in the order in which they entered, so packets from one leader need
-                // no sorting.
+                // A drop-tail link delivers packets in the order in which they entered. Packets from one leader
+                // therefore need no sorting.
                 [leader] => row.follows = Some(leader),
                 _ => {
                     // Packets from several leaders must be sorted by time.
@@ -356,8 +358,8 @@ impl<H: Node> Network<H> {
         let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
         // A link into which several nodes send cannot follow.
         let [router] = senders[follower.index()][..] else { return None };
-        // Only links and hosts may send to the router. A stage, a medium or an edge could create packets that come over
-        // none of the leaders.
+        // Only links and hosts may send to the router. A stage, a medium or an edge could create packets that arrive
+        // over none of the leaders.
         let is_plain = |node: &NodeId| matches!(self.node(*node), NetNode::Link(_) | NetNode::Host(_));
         if !matches!(self.node(router), NetNode::Router(_)) || !senders[router.index()].iter().all(is_plain) {
             return None;
@@ -382,7 +384,7 @@ impl<H: Node> Network<H> {
         self
     }
 
-    /// The nodes that send into each node.
+    /// Returns the nodes that send into each node.
     pub(crate) fn senders(&self) -> Vec<Vec<NodeId>> {
         let mut senders = vec![Vec::new(); self.places.len()];
         for from in (0..self.places.len()).map(|index| NodeId(index as u32)) {
@@ -404,68 +406,69 @@ impl<H: Node> Network<H> {
         })
     }
 
-    /// States that the caller does not read the links' measurements before `until`, so links may count departures in
+    /// The caller promises not to read the links' measurements before `until`. Links may then count departures in
     /// advance.
     pub fn promise_unseen(&mut self, until: Time) {
         self.accounting.promise_unseen(until);
     }
 
-    /// Limits the events for observers to these kinds. Call this right after reading the measurements of all links: see
-    /// [`Accounting::hear`].
+    /// Limits the events for observers to these kinds. Call this right after the measurements of all links were read:
+    /// see [`Accounting::hear`].
     #[doc(hidden)]
     pub fn hear(&mut self, kinds: EventMask) {
         self.accounting.hear(kinds);
     }
 
-    /// The time up to which the network has run.
+    /// Returns the time up to which the network has run.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Number of events handled so far, as a measure of the work done.
+    /// Returns the number of events handled so far, as a measure of the work done.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The instant of the last pause of [`Network::run`], and the number of events since the first pause there. Detects
-    /// endless loops.
+    /// Returns the instant of the last pause of [`Network::run`], and the number of events since the first pause at
+    /// this instant. With these values the caller can detect endless loops.
     pub fn instant(&self) -> (Time, u64) {
         (self.instant.0, self.events - self.instant.1)
     }
 
-    /// Returns the minimum time by which one host can run ahead of the others; `None` in one global order.
+    /// Returns the minimum time by which one host can run ahead of the other hosts; `None` if all events are handled in
+    /// one global order.
     pub fn lookahead(&self) -> Option<Duration> {
         self.regions.as_ref().map(|regions| regions.lookahead())
     }
 
-    /// The counters of all nodes, the digest, and the observers.
+    /// Returns the accounting: the counters of all nodes, the digest, and the observers.
     pub fn accounting(&self) -> &Accounting {
         &self.accounting
     }
 
-    /// The latest time at which this network can schedule an event. A later event never happens.
+    /// Returns the latest time at which this network can schedule an event. A later event never happens.
     pub fn horizon(&self) -> Time {
         self.queue.horizon()
     }
 
-    /// The time of the next event, or of a packet's entry into the last link before a host. `None` if nothing can
-    /// happen before the next [`Network::inject`].
+    /// Returns the time of the next event, or of a packet's entry into the last link before a host if this entry is
+    /// earlier. `None` if nothing can happen before the next [`Network::inject`].
     pub fn next_time(&self) -> Option<Time> {
         let entering = self.inbound.iter().filter_map(|inlet| inlet.front()).map(|(at, _)| *at);
         self.queue.first().map(|(time, _)| time).into_iter().chain(entering).min()
     }
 
-    /// The node with this number.
+    /// Returns the node with this number.
     pub fn node(&self, node: NodeId) -> &NetNode<H> {
         &self.places[node.index()].node
     }
 
-    /// All nodes, in the order of their numbers.
+    /// Returns all nodes, in the order of their numbers.
     pub fn nodes(&self) -> impl Iterator<Item = &NetNode<H>> {
         self.places.iter().map(|place| &place.node)
     }
 
-    /// The far end of the wire at each port of a node.
+    /// Returns the far end of the wire at each port of a node.
     pub(crate) fn wires_of(&self, node: NodeId) -> &[Attachment] {
         let first = |place: &Place<H>| place.first_wire as usize;
         // Wires are stored by node, so this node's wires end where the next node's wires begin.
@@ -473,15 +476,15 @@ impl<H: Node> Network<H> {
         &self.wires[first(&self.places[node.index()])..after]
     }
 
-    /// The node at the far end of a link.
+    /// Returns the node at the far end of a link.
     pub(crate) fn behind(&self, link: NodeId) -> NodeId {
         self.wire(link, Port(0)).node
     }
 
-    /// The host with this number.
+    /// Returns the host with this number.
     ///
     /// # Panics
-    /// If the node is not a host.
+    /// Panics if the node is not a host.
     pub fn host(&self, node: NodeId) -> &H {
         match &self.places[node.index()].node {
             NetNode::Host(host) => host,
@@ -489,10 +492,10 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The host with this number, mutably. A changed timer takes effect at the host's next event.
+    /// Returns the host with this number, mutably. A changed timer takes effect at the host's next event.
     ///
     /// # Panics
-    /// If the node is not a host.
+    /// Panics if the node is not a host.
     pub fn host_mut(&mut self, node: NodeId) -> &mut H {
         match &mut self.places[node.index()].node {
             NetNode::Host(host) => host,
@@ -503,7 +506,7 @@ impl<H: Node> Network<H> {
     /// Calls `act` with a link, at the current time.
     ///
     /// # Panics
-    /// If the node is not a link.
+    /// Panics if the node is not a link.
     pub fn with_link<T>(&mut self, node: NodeId, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
         match &mut self.places[node.index()].node {
             NetNode::Link(link) => act(link, &mut Cx::new(self.now, node, &mut self.accounting)),
@@ -511,7 +514,7 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Number and total size of all packets in nodes and merge points.
+    /// Returns the number and total size of all packets in nodes, merge points and inlets.
     pub fn held(&self) -> Count {
         let on_their_way = self.merge_points.iter().map(|(_, merge_point)| merge_point.held());
         let inbound = self.inbound.iter().map(|inlet| Count::of(inlet.iter().map(|(_, packet)| packet.size())));
@@ -522,7 +525,7 @@ impl<H: Node> Network<H> {
     /// first.
     ///
     /// # Panics
-    /// If the node is not an edge, if an event is due before `now`, or if `now` is in the past.
+    /// Panics if the node is not an edge, if an event is due before `now`, or if `now` is in the past.
     pub fn inject(&mut self, now: Time, edge: NodeId, new: NewPacket) -> u64 {
         assert!(matches!(self.places[edge.index()].node, NetNode::Edge), "{edge:?} is no edge");
         assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");
@@ -542,8 +545,8 @@ impl<H: Node> Network<H> {
         self.next_time()
     }
 
-    /// Returns the next packet that arrived at an edge, and the edge. It counts as delivered; [`Network::recycle`]
-    /// reuses its memory.
+    /// Returns the next packet that arrived at an edge, and the edge. The packet counts as delivered. Pass it to
+    /// [`Network::recycle`] to reuse its memory.
     pub fn poll_egress(&mut self) -> Option<(NodeId, Delivered)> {
         self.egress.pop_front()
     }
@@ -569,8 +572,8 @@ impl<H: Node> Network<H> {
                 return self.pause(began);
             }
             self.events += 1;
-            // After another node was handled, a node can return a time in the past. It then acts at the current time,
-            // because time never goes back.
+            // A node can return a time in the past after another node was handled. The node then acts at the current
+            // time, because time never goes back.
             self.now = self.now.max(time);
             self.wake(index);
             if self.accounting.take_interrupt() {
@@ -588,8 +591,8 @@ impl<H: Node> Network<H> {
         Progress::Reached
     }
 
-    /// Ends a call of [`Network::run`] that began at `began`, before its end time. Only pauses record the instant, for
-    /// speed.
+    /// Ends a call of [`Network::run`] that began at `began`, before its end time. Only pauses record the instant,
+    /// because recording it at each event would take time.
     fn pause(&mut self, began: Time) -> Progress {
         if self.now != began {
             self.instant = (self.now, self.events);
@@ -619,7 +622,7 @@ impl<H: Node> Network<H> {
                 if let Some(packet) = arrived {
                     self.forward(outlet, packet);
                 }
-                // Fast path: most packets only move from link to link, so no node has to be polled.
+                // Fast path: most packets only move from link to link, so no node must be polled.
                 if self.dirty.is_empty() {
                     return;
                 }
@@ -637,7 +640,7 @@ impl<H: Node> Network<H> {
         self.drain_transmits();
     }
 
-    /// Polls all dirty nodes until none has a packet to send. Receivers are polled before senders.
+    /// Polls all dirty nodes until no node has a packet to send. Receivers are polled before senders.
     fn drain_transmits(&mut self) {
         while let Some(&node) = self.dirty.last() {
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
@@ -645,7 +648,7 @@ impl<H: Node> Network<H> {
             let out = match &mut place.node {
                 NetNode::Host(host) => {
                     let out = host.poll_transmit(&mut cx);
-                    // The host has no further packet, so the poll that would return `None` is skipped.
+                    // The host has no further packet. Skip the poll that would return `None`.
                     if out.is_some() && host.has_given_all() {
                         let due = host.poll_timeout();
                         self.queue.set(node.index(), due);
@@ -681,8 +684,8 @@ impl<H: Node> Network<H> {
                     }
                     Err(why) => return cx.drop(packet, why),
                 },
-                // A packet of the reverse direction, which the queue of this link only observes (`Link::SENSED`). If
-                // the queue sends a packet in response, the link does so in its own event.
+                // The packet belongs to the reverse direction, and the queue of this link only observes it
+                // (`Link::SENSED`). If the queue sends a packet in response, the link sends it in a separate event.
                 NetNode::Link(link) if wire.port == Link::SENSED => {
                     let passing = link.pass_reverse(packet, &mut cx);
                     self.queue.set(wire.node.index(), link.poll_timeout());
@@ -697,7 +700,7 @@ impl<H: Node> Network<H> {
                 }
                 NetNode::Host(host) => {
                     host.handle_packet(wire.port, packet, &mut cx);
-                    // Most received segments trigger no immediate answer; the host then need not be polled.
+                    // Most received segments trigger no immediate response. The host then need not be polled.
                     if host.has_given_all() {
                         let due = host.poll_timeout();
                         return self.queue.set(wire.node.index(), due);
@@ -713,15 +716,15 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves the packet into a link at the time `at`, now or in the future, and then through all following links.
-    /// `size` is its size in bytes.
+    /// Moves the packet into a link at the time `at`, which is now or in the future, and then through all following
+    /// links. `size` is the packet's size in bytes.
     #[inline(always)]
     pub(crate) fn cross(&mut self, mut node: NodeId, mut packet: Packet, size: Bytes, mut at: Time) {
         loop {
             let place = &mut self.places[node.index()];
             let next_hops = self.next_hops.get(place.row.leads_by as usize);
             let next = next_hops.and_then(|next_hops| next_hops.follower(node, &mut packet));
-            // The last link of the row. Its packet arrives by an event, or enters the inlet of a region.
+            // This is the last link of the row. The packet arrives by an event, or enters the inlet of a region.
             let Some(next) = next else {
                 if let Some(region) = self.region_behind(node) {
                     return self.put_inbound(region, at, packet);
@@ -737,7 +740,8 @@ impl<H: Node> Network<H> {
             };
             let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            // `None` if the link drops or loses the packet. The link has then reported this to the accounting.
+            // `pass_through` returns `None` if the link drops or loses the packet. The link has then notified the
+            // accounting.
             let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };
             (at, packet) = passed;
             match next {
@@ -772,12 +776,12 @@ impl<H: Node> Network<H> {
         self.batch = Some(batch);
     }
 
-    /// Moves a packet of a merge point into the link behind it, and through all links that follow.
+    /// Moves a packet of a merge point into the link behind the merge point, and through all links that follow.
     #[inline(always)]
     fn pass_shared(&mut self, link: NodeId, entering: Entering) {
         let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
         let mut node = link;
-        // The next hop behind this link was computed together with the previous hop, which saves a look-up.
+        // The next hop behind this link was computed together with the previous hop. This saves a look-up.
         if way != Way::UNKNOWN {
             let place = &mut self.places[link.index()];
             let next_hops = &self.next_hops[place.row.leads_by as usize];
@@ -796,13 +800,13 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// The region that a link belongs to, or `None` if the link leads to no host.
+    /// Returns the region to which a link belongs; `None` if the link leads to no host.
     #[inline(always)]
     pub(crate) fn region_behind(&self, link: NodeId) -> Option<usize> {
         self.region_of.get(link.index()).filter(|region| **region != u32::MAX).map(|region| *region as usize)
     }
 
-    /// Adds a packet to the inlet of a region. It enters the region's link at `at`, as the last packet.
+    /// Adds a packet to the inlet of a region. The packet enters the region's link at `at`, as the last packet.
     #[inline(always)]
     pub(crate) fn put_inbound(&mut self, region: usize, at: Time, packet: Packet) {
         self.inbound_packets += 1;
@@ -814,7 +818,7 @@ impl<H: Node> Network<H> {
         inlet.push_back((at, packet));
     }
 
-    /// The far end of the wire at a port of a node.
+    /// Returns the far end of the wire at a port of a node.
     #[inline(always)]
     pub(crate) fn wire(&self, node: NodeId, port: Port) -> Attachment {
         let place = &self.places[node.index()];
@@ -828,7 +832,7 @@ impl<H: Node> Network<H> {
         self.queue.set(node.index(), due);
     }
 
-    /// Time of the node's next event. A link also needs the packets of its merge point.
+    /// Returns the time of the node's next event. A link also needs the packets of its merge point.
     #[inline(always)]
     fn due(&self, merge_point: Option<u32>, own: Option<Time>) -> Option<Time> {
         let Some(merge_point) = merge_point else { return own };

@@ -1,14 +1,15 @@
-//! Next-hop tables: which link a packet enters behind a router, for packets that arrive over a leader.
+//! Next-hop tables. For a packet that arrives at a router over a leader, they return the link that the packet enters
+//! next.
 //!
 //! The table of one router combines its routes, the wires of its ports, and the rows of links in `network.rs`. It also
 //! decrements the packet's TTL.
 //!
 //! Invariants:
 //!
-//! - A look-up returns a link only if this link follows the packet's last one. Otherwise it returns `None`, and the
-//!   packet arrives at the router by an event.
-//! - A link with several leaders may lead a single follower behind a second router. The look-up then also returns the
-//!   next hop behind that router (a [`Way`]), and lowers the TTL by 2.
+//! - A look-up returns a link only if this link follows the last link of the packet. Otherwise the look-up returns
+//!   `None`, and the packet arrives at the router by an event.
+//! - A link with several leaders may be the only leader of a follower behind a second router. The look-up then also
+//!   returns the next hop behind the second router (a [`Way`]), and lowers the TTL by 2.
 //! - Tables are built once and never change, so all threads share them.
 
 use crate::routing::Routes;
@@ -22,16 +23,16 @@ use std::net::IpAddr;
 pub(crate) struct Way(u16);
 
 impl Way {
-    /// Not known yet: the next hop is looked up when the packet enters the link.
+    /// The next hop is not known yet. It is looked up when the packet enters the link.
     pub const UNKNOWN: Way = Way(u16::MAX);
 }
 
 /// The next hop of a packet that arrives over a leader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Follower {
-    /// A link whose only leader is the link that the packet comes from.
+    /// A link whose only leader is the previous link of the packet.
     Of(NodeId),
-    /// A link with several leaders: the index of its merge point, and the next hop behind this link.
+    /// A link with several leaders: the index of its merge point, and the next hop behind the link.
     OfSeveral(usize, Way),
 }
 
@@ -44,17 +45,17 @@ pub(crate) struct NextHops {
     near: Vec<Hop>,
     /// The next hops of all other addresses that have a route.
     far: BTreeMap<IpAddr, Hop>,
-    /// The next hop of addresses without a route of their own.
+    /// The next hop of addresses without their own route.
     default: Hop,
 }
 
-/// A next hop: the link that leads from a router towards a destination, and how packets enter this link.
+/// A next hop: the link from a router towards a destination, and the data that a packet needs to enter this link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hop {
     link: NodeId,
-    /// The only leader of the link; [`NO_NODE`] if it has none or several.
+    /// The only leader of the link; [`NO_NODE`] if the link has no leader or several leaders.
     leader: NodeId,
-    /// Index of the merge point in front of the link; [`NONE`] if it has at most one leader.
+    /// Index of the merge point in front of the link; [`NONE`] if the link has at most one leader.
     merge_point: u32,
     /// The next hop behind the link. [`Way::UNKNOWN`] unless the link has several leaders and one follower.
     way: Way,
@@ -69,7 +70,7 @@ impl Hop {
     /// The entry for a next node that is not a follower, or for a missing route.
     pub const NOWHERE: Hop = Hop { link: NO_NODE, leader: NO_NODE, merge_point: NONE, way: Way::UNKNOWN, routers: 1 };
 
-    /// A next hop over `link`. [`NextHops::set_ways`] sets the next hop behind that link later.
+    /// Creates a next hop over `link`. [`NextHops::set_ways`] sets the next hop behind this link later.
     pub fn new(link: NodeId, leader: Option<NodeId>, merge_point: Option<u32>) -> Hop {
         Hop {
             link,
@@ -82,7 +83,7 @@ impl Hop {
 }
 
 impl NextHops {
-    /// The next-hop table of a router with these routes. `hop` returns the next hop behind a port.
+    /// Creates the next-hop table of a router with these routes. `hop` returns the next hop behind a port.
     pub fn new(routes: &Routes, hop: impl Fn(Port) -> Hop) -> NextHops {
         // An address without a route has no follower, so the packet arrives at the router by an event, and the router
         // drops it.
@@ -109,22 +110,22 @@ impl NextHops {
         }
     }
 
-    /// The next hop to `address` from `from`, if that is the next link's only leader.
+    /// Returns the next hop from `from` to `address`, if `from` is the only leader of the next link.
     fn way(&self, address: u32, from: NodeId) -> Way {
         let place = address.wrapping_sub(self.first) as usize;
-        // Only if `from` is the single leader is it known that the next link takes all packets of `from`.
+        // The next link is known to accept all packets of `from` only if `from` is its only leader.
         let follows = self.near.get(place).is_some_and(|hop| hop.leader == from);
         if follows && place < usize::from(Way::UNKNOWN.0) { Way(place as u16) } else { Way::UNKNOWN }
     }
 
-    /// The link that a known next hop refers to.
+    /// Returns the link to which a known next hop refers.
     #[inline(always)]
     pub fn follower_by(&self, way: Way) -> NodeId {
         self.near[usize::from(way.0)].link
     }
 
-    /// Returns the follower that the packet enters after the link `from`, and lowers its TTL. Otherwise returns `None`
-    /// and changes nothing.
+    /// Returns the follower that the packet enters after the link `from`, and lowers the packet's TTL. If there is no
+    /// follower, returns `None` and changes nothing.
     #[inline(always)]
     pub fn follower(&self, from: NodeId, packet: &mut Packet) -> Option<Follower> {
         // Scenario hosts have consecutive IPv4 addresses, so an array access finds the hop.
@@ -148,7 +149,7 @@ impl NextHops {
     }
 }
 
-/// Slow path for a packet that the second router must drop by an event.
+/// Slow path for a packet that the second router must drop. The packet then arrives at that router by an event.
 #[cold]
 fn one_router(packet: &mut Packet) -> Option<Way> {
     packet.lower_ttl().then_some(Way::UNKNOWN)
@@ -169,7 +170,7 @@ mod tests {
         Packet::unbooked(1, Time::ZERO, new)
     }
 
-    /// Link 1, which has a merge point, is behind link 0. Link 2 follows link 1.
+    /// Returns two tables. Link 1, which has a merge point, is behind link 0. Link 2 follows link 1.
     fn two_routers() -> [NextHops; 2] {
         let mut routes = Routes::beginning_at(Ipv4Addr::new(10, 0, 0, 1));
         routes.set(TO.into(), Port(0));

@@ -1,25 +1,25 @@
-//! The regions of a network, and how far each of them can run ahead.
+//! The regions of a network, and the time up to which each region can run ahead.
 //!
 //! A *region* is a host with the link that leads to it. Hosts affect each other only after a link's delay, so a region
 //! can handle all its events up to its *safe time* at once, while its state stays in the cache. These are the
 //! conservative windows of Chandy and Misra (1979).
 //!
-//! Regions behind the same links are a *group*, with one clock. A *shared link* is a link with a merge point, outside
+//! Regions behind the same links form a *group* with one clock. A *shared link* is a link with a merge point, outside
 //! of all regions.
 //!
 //! # Safe time
 //!
-//! - For each group or shared link that feeds a shared link, take the time up to which the feeder is done, plus the
-//!   delay of the links in between. All entries of the shared link are known up to the minimum of these times.
-//! - An unknown packet leaves the shared link after that time plus the link's delay, and after its queue:
-//!   [`Link::no_arrival_until`](lopsided_link::Link::no_arrival_until).
+//! - Take each group or shared link that feeds a shared link. Add the delay of the links in between to the time up to
+//!   which this feeder is finished. Up to the minimum of these times, all entries of the shared link are known.
+//! - A packet that is not known yet leaves the shared link after this minimum plus the link's delay, and after the
+//!   packets in its queue: [`Link::no_arrival_until`](lopsided_link::Link::no_arrival_until).
 //! - The safe time of a group is the minimum of these times over all links that feed the group.
 //!
 //! # Why the result is the same as with one global order of events
 //!
-//! - A region gets every packet that arrives by its safe time before it runs up to that time.
+//! - A region receives every packet that arrives by its safe time before it runs up to this time.
 //! - Packets enter a shared link in order of time, then by the number of the leader, then in the order in which the
-//!   leader delivered them. This is the order of events.
+//!   leader delivered them. The global order of events is the same.
 //! - Digest, counters and packet numbers are kept per node.
 
 use lopsided_core::{Duration, NodeId, Packet, Time};
@@ -50,7 +50,7 @@ pub(crate) struct Region {
 pub(crate) struct Group {
     /// All events up to this time are done.
     pub clock: Time,
-    /// The last instant of the group's time window: the open one, or the latest one if none is open.
+    /// The last instant of the group's open time window, or of its latest time window if none is open.
     pub end: Time,
     /// The indexes of the group's regions in [`Regions::regions`].
     pub regions: Range<usize>,
@@ -61,7 +61,7 @@ pub(crate) struct Group {
 /// A link with a merge point.
 #[derive(Debug)]
 pub(crate) struct SharedLink {
-    /// All packets that enter the link by this time have entered it.
+    /// All packets that enter the link up to this time have entered it.
     pub known: Time,
     /// The delay of the link.
     pub delay: Duration,
@@ -76,7 +76,7 @@ pub(crate) struct SharedLink {
 pub(crate) struct Window {
     /// The next region to run.
     pub region: usize,
-    /// The region after the last one.
+    /// The region after the last region of the time window.
     pub until_region: usize,
     /// All events of the group up to and including `begin` are done.
     pub begin: Time,
@@ -96,13 +96,13 @@ impl Window {
     }
 }
 
-/// The packets that will enter the link of a region, with their entry times, in order.
+/// The packets that will enter the link of a region, in order of their entry times.
 pub(crate) type Inlet = VecDeque<(Time, Packet)>;
 
 /// An inlet with at most this capacity, in packets, is never shrunk.
 pub(crate) const ROOMY: usize = 8;
 
-/// Releases 25 % of an inlet's memory if less than half of it was used for `used` packets.
+/// Releases 25 % of an inlet's memory if `used` packets needed less than half of it.
 #[inline]
 pub(crate) fn give_back_room(inlet: &mut Inlet, used: usize) {
     let places = inlet.capacity();
@@ -129,7 +129,7 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// The minimum time by which a group can run ahead of its feeders.
+    /// Returns the minimum time by which a group can run ahead of its feeders.
     pub fn lookahead(&self) -> Duration {
         let of = |(feeder, delay): &(Feeder, Duration)| match feeder {
             Feeder::Group(_) => *delay,
@@ -138,7 +138,7 @@ impl Regions {
         self.groups.iter().flat_map(|group| &group.feeders).map(of).min().unwrap_or(Duration::ZERO)
     }
 
-    /// The group whose clock is furthest behind, and its clock. `None` if there is no group.
+    /// Returns the group whose clock is furthest behind, and its clock. `None` if there is no group.
     pub fn earliest(&self) -> Option<(usize, Time)> {
         self.groups.iter().map(|group| group.clock).enumerate().min_by_key(|(_, clock)| *clock)
     }
@@ -160,7 +160,7 @@ impl Regions {
     fn open_window_of(&mut self, group: usize, until: Time) {
         let end = self.safe(group).min(until);
         let group = &mut self.groups[group];
-        // Open a time window only if it ends later than the group's open or latest one.
+        // Open a time window only if it ends later than the group's open or latest time window.
         if end > group.end {
             group.end = end;
             let Range { start: region, end: until_region } = group.regions;
@@ -179,17 +179,17 @@ impl Regions {
         self.handled = 0;
     }
 
-    /// The safe time of a group: the time up to which the group can run.
+    /// Returns the safe time of a group: the time up to which the group can run.
     pub fn safe(&self, group: usize) -> Time {
         self.done(&self.groups[group].feeders)
     }
 
-    /// The time up to which all entries of a shared link are known.
+    /// Returns the time up to which all entries of a shared link are known.
     pub fn entered(&self, shared: usize) -> Time {
         self.done(&self.shared[shared].feeders)
     }
 
-    /// The time up to which all packets from these feeders are known.
+    /// Returns the time up to which all packets from these feeders are known.
     fn done(&self, feeders: &Feeders) -> Time {
         let done = |feeder: Feeder| match feeder {
             Feeder::Group(group) => self.groups[group].clock,

@@ -1,4 +1,4 @@
-//! Fixed routes, and the router, which forwards at once and has no buffer.
+//! Fixed routes, and the router, which forwards packets immediately and has no buffer.
 //!
 //! Left out: prefixes, routing protocols and ICMP.
 
@@ -36,7 +36,8 @@ impl Routes {
     /// Number of consecutive addresses that the array covers. All other addresses are in a map.
     const NEAR: u32 = 1 << 16;
 
-    /// An empty table. Routes to the 65,536 IPv4 addresses from `first` on are in an array, others in a map.
+    /// Creates an empty table. Routes to the 65,536 IPv4 addresses from `first` on are stored in an array, all other
+    /// routes in a map.
     pub fn beginning_at(first: Ipv4Addr) -> Routes {
         Routes { first: first.to_bits(), ..Routes::default() }
     }
@@ -57,28 +58,28 @@ impl Routes {
         }
     }
 
-    /// Sets the port for all addresses without a route of their own.
+    /// Sets the port for all addresses without their own route.
     pub fn set_default(&mut self, port: Port) {
         self.default = Some(port.0);
     }
 
-    /// The first address of the array, and the port of each address in it.
+    /// Returns the first address of the array, and the port of each address in the array.
     pub(crate) fn near(&self) -> (u32, impl Iterator<Item = Option<Port>> + '_) {
         let address = |offset| IpAddr::V4(Ipv4Addr::from_bits(self.first.wrapping_add(offset)));
         (self.first, (0..self.near.len() as u32).map(move |offset| self.to(address(offset))))
     }
 
-    /// The routes that are in the map.
+    /// Returns the routes that are in the map.
     pub(crate) fn far(&self) -> impl Iterator<Item = (IpAddr, Port)> + '_ {
         self.far.iter().map(|(address, port)| (*address, Port(*port)))
     }
 
-    /// The port for addresses without a route of their own.
+    /// Returns the port for addresses without their own route.
     pub(crate) fn default_port(&self) -> Option<Port> {
         self.default.map(Port)
     }
 
-    /// The port for an address; `None` if there is no route.
+    /// Returns the port for an address; `None` if there is no route.
     #[inline(always)]
     pub fn to(&self, dst: IpAddr) -> Option<Port> {
         let near = self.offset(dst).and_then(|offset| self.near.get(offset)).filter(|port| **port != Routes::NONE);
@@ -109,7 +110,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router with these routes.
+    /// Creates a router with these routes.
     pub fn new(routes: Routes) -> Router {
         Router { routes }
     }
@@ -118,13 +119,13 @@ impl Router {
         &self.routes
     }
 
-    /// The port by which the packet would leave; `None` if the router would drop the packet.
+    /// Returns the port through which the packet would leave; `None` if the router would drop the packet.
     #[inline]
     pub fn route(&self, packet: &Packet) -> Option<Port> {
         if packet.ttl() > 1 { self.routes.to(packet.dst()) } else { None }
     }
 
-    /// Decrements the packet's TTL and returns the port that the packet leaves by.
+    /// Decrements the packet's TTL and returns the port through which the packet leaves.
     ///
     /// # Errors
     /// Returns the reason to drop the packet if its TTL expires or there is no route.

@@ -6,14 +6,14 @@ use lopsided_core::{Cx, Duration, EventMask, Node, NodeId, Packet, Time};
 use std::collections::BTreeMap;
 
 /// Regions are used only if the lookahead is at least this plus `LOOKAHEAD_PER_REGION` for each region. Visits of
-/// regions (2 ns each) then take at most 2 % of the simulated time.
+/// regions take 2 ns each. They then take at most 2 % of the simulated time.
 const LEAST_LOOKAHEAD: Duration = Duration::from_micros(10);
 const LOOKAHEAD_PER_REGION: Duration = Duration::from_nanos(100);
 
 /// The source of all packets of a link.
 #[derive(Clone, Copy, Debug)]
 enum Source {
-    /// A host, from which packets come over links with one leader each.
+    /// A host. Its packets arrive over links with one leader each.
     Host(NodeId),
     /// A shared link, by the number of its merge point.
     Shared(usize),
@@ -39,8 +39,8 @@ impl<H: Node> Network<H> {
     }
 
     fn regions_behind(&self, leaders: &[Vec<NodeId>], senders: &[Vec<NodeId>]) -> Option<Regions> {
-        // Observers need all events in one order of time. A network without a shared link gains too little on a single
-        // thread.
+        // Observers need all events in one order of time. On a single thread, regions save too little time in a network
+        // without a shared link.
         if self.accounting.mask() != EventMask::NONE || (leaders.is_empty() && self.crews.threads < 2) {
             return None;
         }
@@ -115,7 +115,7 @@ impl<H: Node> Network<H> {
         Some(regions)
     }
 
-    /// For each region, the links that its packets cross before a shared link or another region's link.
+    /// Returns, for each region, the links that its packets cross before a shared link or another region's link.
     fn outlets(&self, regions: &Regions, senders: &[Vec<NodeId>]) -> Vec<Vec<NodeId>> {
         let mut outlets = vec![Vec::new(); regions.regions.len()];
         let numbers: BTreeMap<NodeId, usize> =
@@ -128,8 +128,8 @@ impl<H: Node> Network<H> {
         outlets
     }
 
-    /// The source of a link's packets, and the delay from there to the end of `link`. `None` if the links form a
-    /// circle.
+    /// Returns the source of a link's packets, and the delay from this source to the end of `link`. `None` if the links
+    /// form a loop.
     fn source(&self, mut link: NodeId, senders: &[Vec<NodeId>]) -> Option<(Source, Duration)> {
         let mut delay = Duration::ZERO;
         for _ in 0..self.places.len() {
@@ -174,7 +174,8 @@ impl<H: Node> Network<H> {
         self.now = began;
         match progress {
             Progress::Paused => self.now = began.max(regions.earliest().map_or(began, |(_, clock)| clock)),
-            // The caller may read statistics after this call, so the links must have every packet that entered by now.
+            // The caller may read statistics after this call, so the links must have received every packet that entered
+            // by now.
             Progress::Reached => regions.regions.iter().enumerate().for_each(|(number, region)| {
                 self.let_into_link(number, region.link, began, until);
             }),
@@ -209,12 +210,13 @@ impl<H: Node> Network<H> {
             }
         }
         regions.handled += self.events - before;
-        // Each thread compares only its own events with the budget, so all threads together may handle more events than
-        // the budget allows.
+        // Each thread compares only its own events with the budget. All threads together may therefore handle more
+        // events than the budget.
         if regions.open.is_empty() && self.events <= last { Progress::Reached } else { Progress::Paused }
     }
 
-    /// Runs the regions of the time window. If the number of events reaches `last`, returns the rest of the window.
+    /// Runs the regions of the time window. If the number of events reaches `last`, returns the unfinished part of the
+    /// window.
     pub(crate) fn run_window(&mut self, regions: &Regions, mut window: Window, last: u64) -> Option<Window> {
         while window.region < window.until_region {
             let region = regions.regions[window.region];
@@ -256,7 +258,7 @@ impl<H: Node> Network<H> {
             }
             self.now = self.now.max(time);
             self.events += 1;
-            // At equal times the node with the lower number acts first, as in the order of all events.
+            // At equal times the node with the lower number acts first, as in the global order of events.
             let arrived = if (arrives, link) < (own, host) { next.take() } else { None };
             let NetNode::Host(node) = &mut self.places[host.index()].node else { unreachable!("it is a host") };
             let mut cx = Cx::new(self.now, host, &mut self.accounting);
@@ -277,15 +279,15 @@ impl<H: Node> Network<H> {
         self.queue.set(host.index(), Some(own));
         self.rearm(link);
         self.inbound_packets -= packets - self.inbound[number].len();
-        // The link counts packets up to the beginning of the next time window, so it must have all packets that enter
-        // by then.
+        // The link counts packets up to the start of the next time window, so it must have received all packets that
+        // enter by then.
         self.let_into_link(number, link, window.begin, window.end);
         give_back_room(&mut self.inbound[number], packets);
         progress
     }
 
-    /// Removes and returns the next packet that arrives over the link of a region, with its arrival time. The link
-    /// comes before the inlet. All events before `begin` must be done.
+    /// Removes and returns the next packet that arrives over the link of a region, with its arrival time. Packets in
+    /// the link precede packets in the inlet. All events before `begin` must be done.
     #[inline(always)]
     fn next_arriving(&mut self, number: usize, link: NodeId, begin: Time) -> Option<(Time, Packet)> {
         let NetNode::Link(node) = &mut self.places[link.index()].node else { unreachable!("a link leads here") };
@@ -293,7 +295,7 @@ impl<H: Node> Network<H> {
             let (_, packet) = node.poll_transmit(&mut Cx::new(at, link, &mut self.accounting))?;
             return Some((at, packet));
         }
-        // A packet that the link drops does not arrive, so continue with the next one.
+        // A packet that the link drops does not arrive, so continue with the next packet.
         loop {
             let (at, packet) = self.inbound[number].pop_front()?;
             let size = packet.size();
@@ -311,7 +313,7 @@ impl<H: Node> Network<H> {
             let NetNode::Host(node) = &mut self.places[host.index()].node else { unreachable!("it is a host") };
             let sent = node.poll_transmit(&mut Cx::new(self.now, host, &mut self.accounting));
             let Some((port, packet)) = sent else { return node.poll_timeout() };
-            // The host has no further packet, so the poll that would return `None` is skipped.
+            // The host has no further packet. Skip the poll that would return `None`.
             let (is_last, due) = (node.has_given_all(), node.poll_timeout());
             let link = self.wire(host, port).node;
             let size = packet.size();
@@ -330,8 +332,8 @@ impl<H: Node> Network<H> {
         while inlet.front().is_some_and(|(at, _)| *at <= until) {
             let Some((at, packet)) = inlet.pop_front() else { break };
             let size = packet.size();
-            // The link counts departures up to the time of this context. This time must therefore not be later than the
-            // entry of this packet or of any later packet.
+            // The link counts departures up to the time of this context. This time must not be later than the entry of
+            // this packet or of any later packet.
             node.handle_packet_at(packet, size, at, &mut Cx::new(begin.min(at), link, &mut self.accounting));
         }
         if inlet.len() < packets {
@@ -340,8 +342,8 @@ impl<H: Node> Network<H> {
         }
     }
 
-    /// Moves packets from the merge points into the shared links, as far as all entries are known. `now` is the time at
-    /// which the run began.
+    /// Moves packets from the merge points into the shared links, up to the time up to which all entries are known.
+    /// `now` is the time at which the run began.
     fn let_in(&mut self, regions: &mut Regions, until: Time) {
         let mut goes_on = true;
         // Repeat until nothing changes, because a shared link may feed another shared link.

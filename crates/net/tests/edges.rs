@@ -1,4 +1,4 @@
-//! Packets from outside enter at one edge, cross a link and a router, and leave at another edge.
+//! Packets from outside enter at one edge, cross a link and a router, and leave at the other edge.
 
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
@@ -38,7 +38,7 @@ const ROUTER: NodeId = NodeId(1);
 const LINK: NodeId = NodeId(2);
 const OUT: NodeId = NodeId(3);
 
-/// An edge, a router, a link of 8 Mbit/s and 10 ms, and the other edge.
+/// Returns a network of an edge, a router, a link of 8 Mbit/s and 10 ms, and another edge.
 fn line() -> Network<NoHost> {
     let mut routes = Routes::default();
     routes.set(FAR.into(), Port(0));
@@ -55,7 +55,7 @@ fn line() -> Network<NoHost> {
     Network::new(nodes, &[to(ROUTER), to(LINK), to(OUT), to(LINK)], Accounting::new(4))
 }
 
-/// A datagram of 1,000 bytes, including 28 bytes of headers.
+/// Returns a datagram of 1,000 bytes, including 28 bytes of headers.
 fn datagram(dst: Ipv4Addr) -> Vec<u8> {
     let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
     let ip = IpHeader::v4(Ipv4Addr::new(198, 51, 100, 1), dst);
@@ -79,7 +79,7 @@ fn packets_of_others_come_out_at_the_time_of_the_line_and_only_one_hop_older() {
         network.advance(next);
         let (edge, packet) = network.poll_egress().expect("it arrives now");
         assert_eq!(edge, OUT);
-        // A router decrements the TTL and patches the checksum; all other bytes stay the same.
+        // A router decrements the TTL and patches the checksum. All other bytes stay the same.
         let octets = wire::encode(&packet);
         let read = wire::parse(&octets).expect("its checksums are right");
         assert_eq!((read.ttl(), &octets[28..]), (63, &sent[28..]));

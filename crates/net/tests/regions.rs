@@ -1,5 +1,5 @@
 //! Compares networks that are divided into rows and regions with a model that has a single heap of events. The outcome
-//! of each packet, the statistics and the digest are equal for any number of threads.
+//! of each packet, the statistics and the digest must be equal for any number of threads.
 
 mod tree;
 
@@ -46,7 +46,8 @@ proptest! {
     }
 }
 
-/// A host whose timer expires after each `period` and interrupts the run. With a period of 0 it acts endlessly.
+/// A host whose timer expires after each `period` and interrupts the run. With a period of 0 the timer expires
+/// endlessly at the same instant.
 #[derive(Debug)]
 struct Restless {
     timer: Option<Time>,
@@ -74,7 +75,7 @@ impl Node for Restless {
 
 const FIRST: Time = Time::from_nanos(1_000_000);
 
-/// Two hosts that can run ahead of each other. The timer of host 1 expires first, at `FIRST`.
+/// Returns a network of two hosts that can run ahead of each other. The timer of host 1 expires first, at `FIRST`.
 fn network(period: Duration) -> Network<Restless> {
     let host = |timer| NetNode::Host(Box::new(Restless { timer, period }));
     let line = || {
@@ -134,7 +135,7 @@ fn a_row_is_one_event() {
     let tree = Tree { routers: 3, beside: 0, lines, sends: (0..10).map(|at| (10_000 * at, 0, 1, 1000)).collect() };
     let mut network = tree.network(true, 1);
     network.advance(END);
-    // 10 sends, 10 arrivals, 5 answers.
+    // 10 sends, 10 arrivals, and 5 responses.
     assert_eq!(network.events(), 10 + 10 + 5);
     let mut network = tree.network(false, 1);
     network.advance(END);
@@ -148,10 +149,10 @@ fn what_several_links_bring_goes_on_many_at_a_time() {
     let tree = Tree { routers: 3, beside: 0, lines, sends };
     let mut network = tree.network(true, 1);
     network.advance(END);
-    // 20 sends, 20 arrivals and 10 answers.
+    // 20 sends, 20 arrivals, and 10 responses.
     assert_eq!(network.events(), 20 + 20 + 10);
-    // With one global order of time, the shared link takes its packets from the merge point in 10 batches of 2 packets,
-    // and each batch is an event, too.
+    // With one global order of time, the shared link takes its packets from the merge point in 10 batches of 2 packets.
+    // Each batch is an event too.
     let mut network = tree.network(true, 1).in_one_order();
     network.advance(END);
     assert_eq!(network.events(), 20 + 20 + 10 + 10);

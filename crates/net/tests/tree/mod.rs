@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// A host that sends datagrams at given times, and answers every second datagram that it receives.
+/// A host that sends datagrams at given times, and responds to every second datagram that it receives.
 #[derive(Debug)]
 pub struct Host {
     addr: Ipv4Addr,
@@ -32,7 +32,7 @@ impl Node for Host {
         let packet = cx.deliver(packet);
         self.arrived.push((cx.now(), packet.id()));
         if let (std::net::IpAddr::V4(src), 0) = (packet.src(), self.arrived.len() % 2) {
-            // Answers have 40 bytes and are not answered themselves.
+            // Responses have 40 bytes and cause no further responses.
             if packet.size().get() > 40 {
                 self.answers.push_back(src);
             }
@@ -68,7 +68,7 @@ fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
-/// A row of routers, with host 0 at one end, host 1 at the other, and host 2 at one of the routers.
+/// A row of routers. Host 0 is at one end, host 1 at the other end, and host 2 at one of the routers.
 #[derive(Debug, Clone)]
 pub struct Tree {
     pub routers: usize,
@@ -81,7 +81,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The two nodes that each line connects.
+    /// Returns the two nodes that each line connects.
     fn joins(&self) -> Vec<(usize, usize)> {
         let router = |number: usize| HOSTS + number;
         let mut joins = vec![(0, router(0))];
@@ -95,7 +95,7 @@ impl Tree {
         HOSTS + self.routers + 2 * join + dir
     }
 
-    /// The path from one node to another: for each hop (node, next node, link). `None` if there is no path.
+    /// Returns the path from one node to another: for each hop (node, next node, link). `None` if there is no path.
     fn path(&self, from: usize, to: usize, before: Option<usize>) -> Option<Vec<(usize, usize, usize)>> {
         if from == to {
             return Some(Vec::new());
@@ -115,13 +115,13 @@ impl Tree {
         (0..HOSTS).flat_map(|from| (0..HOSTS).map(move |to| (from, to))).filter(|(from, to)| from != to)
     }
 
-    /// Each link that gets packets only from other links, with its leaders.
+    /// Returns each link that gets packets only from other links, with its leaders.
     fn followers(&self) -> Vec<(Vec<NodeId>, NodeId)> {
         let id = |node: usize| NodeId(node as u32);
         let links = (0..self.joins().len()).flat_map(|join| [self.link(join, 0), self.link(join, 1)]);
         links
             .filter_map(|link| {
-                // Only paths of actual flows count: a link may have fewer leaders than the graph suggests.
+                // Consider only paths of actual flows, because a link may have fewer leaders than the graph suggests.
                 let used =
                     |from, to| self.sends.iter().any(|&(_, a, b, _)| (a, b) == (from, to) || (b, a) == (from, to));
                 let mut before: Vec<Option<usize>> = Tree::pairs()
@@ -142,14 +142,15 @@ impl Tree {
             .collect()
     }
 
-    /// The network of this tree, with rows and regions if `in_rows` is true. Its hosts run ahead on `threads` threads.
+    /// Returns the network of this tree, with rows and regions if `in_rows` is true. Its hosts run ahead on `threads`
+    /// threads.
     pub fn network(&self, in_rows: bool, threads: usize) -> Network<Host> {
         let (nodes, wires) = self.nodes();
         let network = Network::new(nodes, &wires, Accounting::new(wires.len())).with_threads(threads, 0.0);
         if in_rows { network.with_followers(self.followers()) } else { network }
     }
 
-    /// A model of the same network that handles all events in one order of time.
+    /// Returns a model of the same network that handles all events in one order of time.
     pub fn model(&self) -> Model {
         let (nodes, wires) = self.nodes();
         Model::new(nodes, wires)
@@ -197,7 +198,7 @@ fn line() -> impl Strategy<Value = LinkConfig> {
     line_with(queue, prop_oneof![1 => Just(0), 6 => 1u64..8000])
 }
 
-/// A line that can be part of a row: a drop-tail queue and a delay above 0.
+/// Generates a line that can be part of a row: a drop-tail queue and a delay above 0.
 fn plain_line() -> impl Strategy<Value = LinkConfig> {
     line_with(drop_tail(), 10u64..8000)
 }
@@ -232,7 +233,7 @@ fn fifo(limit: Limit) -> QueueConfig {
     QueueConfig::new(FifoConfig { limit, ..FifoConfig::default() })
 }
 
-/// A random tree. Its lines are of any kind, or all of the kind that can be in a row.
+/// Generates a random tree. Its lines are of any kind, or all of the kind that can be in a row.
 pub fn tree() -> impl Strategy<Value = Tree> {
     prop_oneof![tree_of(line), tree_of(plain_line)]
 }
@@ -269,7 +270,7 @@ impl View for Network<Host> {
     }
 }
 
-/// All observable state of a network at the instant of the call, as text.
+/// Returns all observable state of a network at the instant of the call, as text.
 pub fn look(network: &mut impl View, tree: &Tree) -> String {
     let mut seen = String::new();
     for link in HOSTS + tree.routers..HOSTS + tree.routers + 2 * tree.lines.len() {

@@ -8,12 +8,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 pub struct Model {
-    /// Must be the first field: without the accounting, packets that remain in `nodes` may be freed.
+    /// Must be the first field, because fields are dropped in order: packets in `nodes` may be freed only after the
+    /// accounting.
     accounting: Accounting,
     nodes: Vec<NetNode<Host>>,
     wires: Vec<Vec<Attachment>>,
     now: Time,
-    /// The event times of all nodes. An entry that differs from the node's current time is skipped.
+    /// The event times of all nodes. An entry is skipped if it differs from the node's current time.
     heap: BinaryHeap<Reverse<(Time, usize)>>,
 }
 
@@ -56,7 +57,8 @@ impl Model {
         self.now = until;
     }
 
-    /// Handles one event of a node. A host sends all its packets; receiving hosts send before it continues.
+    /// Handles one event of a node. A host sends all its packets. Hosts that receive a packet send before the first
+    /// host continues.
     fn act(&mut self, node: usize) {
         let mut to_poll = vec![node];
         let is_link = matches!(self.nodes[node], NetNode::Link(_));
