@@ -234,7 +234,8 @@ impl Application for Sender {
         }
     }
 
-    /// A sender with a fixed size must also be called after its last byte, because it then closes the connection.
+    /// Returns the reaction. A sender with a fixed size must also be called after its last byte, because it then closes
+    /// the connection.
     fn on_ready(&self) -> OnReady {
         if self.transfer.size().is_some() { OnReady::Acts } else { OnReady::Writes }
     }

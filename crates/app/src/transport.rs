@@ -90,7 +90,7 @@ pub trait TransportSettings: Part {
         None
     }
 
-    /// True if middleboxes can read the transport's ACKs, as with TCP.
+    /// Returns true if middleboxes can read the transport's ACKs, as with TCP.
     fn shows_acks(&self) -> bool {
         true
     }

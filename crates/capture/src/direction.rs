@@ -346,8 +346,8 @@ impl Direction {
         [self.ways.far_least(), self.ways.near_least()]
     }
 
-    /// After a loss, counts the packets that were in the queue. These packets passed while the packet after the lost
-    /// packet waited.
+    /// Counts the packets that were in the queue at a loss. These packets passed while the packet after the lost packet
+    /// waited.
     pub(crate) fn count_queued(&mut self, loads: &Loads, from: Option<usize>, to: Option<usize>) {
         let Some((at, wait)) = self.after_loss.take() else { return };
         if let Some(packets) = loads.packets_between(from, to, at.saturating_sub(wait), at) {

@@ -24,7 +24,7 @@ fn outcome(options: &[&str], command: &[&str]) -> Output {
     emulate(options, command).output().expect("the binary was built")
 }
 
-/// True if links can be emulated on this machine.
+/// Returns true if links can be emulated on this machine.
 fn can_be() -> bool {
     let tried = outcome(&["-q"], &["true"]);
     if !tried.status.success() {
@@ -305,7 +305,7 @@ fn signal(process: &Child, name: &str) {
     assert!(done.expect("kill is there").success());
 }
 
-/// True if the condition becomes true within 30 s, which is enough even on a busy machine.
+/// Returns true if the condition becomes true within 30 s, which is enough even on a busy machine.
 fn met(condition: impl Fn() -> bool) -> bool {
     (0..3000).any(|_| {
         condition() || {
@@ -315,7 +315,7 @@ fn met(condition: impl Fn() -> bool) -> bool {
     })
 }
 
-/// True if, within 30 s, no process has this word in its command line.
+/// Returns true if, within 30 s, no process has this word in its command line.
 fn gone(word: &str) -> bool {
     met(|| !running(word))
 }

@@ -226,7 +226,7 @@ fn check_all(end: &dyn End, seed: u64, size: u64) {
     assert_eq!(got, size);
 }
 
-/// Both ends send `size` bytes in parallel and check the bytes that they receive.
+/// Lets both ends send `size` bytes in parallel and check the bytes that they receive.
 fn exchange(ours: &dyn End, kernels: &dyn End, size: u64) {
     thread::scope(|scope| {
         scope.spawn(|| send_all(ours, 1, size));

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Reference implementation: a linear search over all slots.
+    /// Returns the earliest slot by a linear search over all slots, as a reference.
     fn first_of(times: &[Option<u64>]) -> Option<(Time, usize)> {
         let first = times.iter().enumerate().filter_map(|(slot, time)| time.map(|time| (time, slot))).min();
         first.map(|(time, slot)| (Time::from_nanos(time), slot))

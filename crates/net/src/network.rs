@@ -406,8 +406,8 @@ impl<H: Node> Network<H> {
         })
     }
 
-    /// The caller promises not to read the links' measurements before `until`. Links may then count departures in
-    /// advance.
+    /// Promises that the caller does not read the links' measurements before `until`. Links may then count departures
+    /// in advance.
     pub fn promise_unseen(&mut self, until: Time) {
         self.accounting.promise_unseen(until);
     }

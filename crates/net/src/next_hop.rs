@@ -149,7 +149,8 @@ impl NextHops {
     }
 }
 
-/// Slow path for a packet that the second router must drop. The packet then arrives at that router by an event.
+/// Lowers the TTL for one router only, because the second router must drop the packet. The packet arrives at the second
+/// router by an event.
 #[cold]
 fn one_router(packet: &mut Packet) -> Option<Way> {
     packet.lower_ttl().then_some(Way::UNKNOWN)

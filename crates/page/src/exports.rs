@@ -174,7 +174,7 @@ pub extern "C" fn close_run() {
     with(|state| state.session = None);
 }
 
-/// If `on` is 1, pins the last finished run: later runs are compared with it. If `on` is 0, ends the comparison.
+/// Pins the last finished run if `on` is 1: later runs are compared with it. Ends the comparison if `on` is 0.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn pin(on: u32) {
     with(|state| state.pinned = if on == 1 { state.last.clone() } else { None });

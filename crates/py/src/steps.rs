@@ -60,7 +60,7 @@ impl Prepared {
     }
 }
 
-/// An exception in user code cancels the run. Return the exception, because it is more specific than "cancelled".
+/// Returns the exception if user code cancelled the run by an exception, because it is more specific than "cancelled".
 fn explained(abort: &RunAbort, error: RunError) -> Failure {
     abort.take().map_or(Failure::Run(error), |raised| Failure::Controller(Box::new(raised)))
 }

@@ -401,7 +401,8 @@ impl TransportSettings for QuicConfig {
         stack.mtu().min(Bytes::new(self.max_datagram.get() + HEADERS))
     }
 
-    /// RFC 9000, section 14.1: datagrams with Initial packets are padded to 1,200 bytes.
+    /// Returns the size of a client's first packet. Datagrams with Initial packets are padded to 1,200 bytes (RFC 9000,
+    /// section 14.1).
     fn opening_packet(&self) -> Option<Bytes> {
         Some(Bytes::new(SMALLEST_DATAGRAM + HEADERS))
     }
@@ -411,7 +412,7 @@ impl TransportSettings for QuicConfig {
     }
 }
 
-/// The reason why a congestion control cannot run over QUIC; `None` if it can.
+/// Returns the reason why a congestion control cannot run over QUIC; `None` if the congestion control can.
 fn refused(cc: &str) -> Option<&'static str> {
     match cc {
         "dctcp" | "prague" | "prague-fallback" | "prague-fallback-5.15" => {

@@ -310,7 +310,7 @@ pub enum Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// True if a packet with this frame must be acknowledged (RFC 9002, section 2).
+    /// Returns true if a packet with this frame must be acknowledged (RFC 9002, section 2).
     pub fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Frame::Padding(_) | Frame::Ack { .. } | Frame::ConnectionClose { .. })
     }

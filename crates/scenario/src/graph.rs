@@ -170,7 +170,7 @@ impl<'a> Routes<'a> {
         Routes { graph, of_host, between_routers }
     }
 
-    /// True if routes may use the link in this direction.
+    /// Returns true if routes may use the link in this direction.
     fn is_open(&self, hop: Hop) -> bool {
         hop.dir == Dir::Down || !self.graph.links[hop.link].one_way
     }

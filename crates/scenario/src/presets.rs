@@ -177,7 +177,7 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// The names of all presets.
+/// Returns the names of all presets.
 pub(crate) fn names() -> Vec<&'static str> {
     PRESETS.iter().map(|preset| preset.name).collect()
 }

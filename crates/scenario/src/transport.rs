@@ -109,12 +109,12 @@ impl TransportConfig {
         TransportConfig(Chosen::new(settings, methods_of::<T>))
     }
 
-    /// Name of the kind, such as `tcp` or `quic`.
+    /// Returns the name of the kind, such as `tcp` or `quic`.
     pub fn kind(&self) -> &'static str {
         self.0.kind()
     }
 
-    /// True if the transport is the host's own TCP.
+    /// Returns true if the transport is the host's own TCP.
     pub fn is_tcp(&self) -> bool {
         self.get::<TcpTransport>().is_some()
     }
@@ -170,7 +170,7 @@ impl TransportConfig {
         self.choice().opening_packet()
     }
 
-    /// True if middleboxes can read the acknowledgements of this transport.
+    /// Returns true if middleboxes can read the acknowledgements of this transport.
     pub fn shows_acks(&self) -> bool {
         self.choice().shows_acks()
     }

@@ -119,12 +119,12 @@ impl Fields {
         Fields(self.0 & other.0)
     }
 
-    /// True if the set contains `field`.
+    /// Returns true if the set contains `field`.
     pub const fn has(self, field: Field) -> bool {
         self.0 & 1 << field as u8 != 0
     }
 
-    /// True if the set contains no field.
+    /// Returns true if the set contains no field.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -185,7 +185,7 @@ impl Rules {
         found.and(self.compared)
     }
 
-    /// True if the timestamps options differ by more than the tolerance.
+    /// Returns true if the timestamps options differ by more than the tolerance.
     fn clocks_differ(&self, one: &Segment, other: &Segment) -> bool {
         // The timestamp clocks tick in whole milliseconds, so two packets within the tolerance may differ by one more
         // tick.

@@ -192,13 +192,13 @@ impl Sender {
         }
     }
 
-    /// Eifel detection (RFC 3522): true if the ACK echoes a timestamp older than the first retransmission.
+    /// Returns true if the ACK echoes a timestamp older than the first retransmission (Eifel detection, RFC 3522).
     fn echoes_the_original(&self, ack: &Segment) -> bool {
         let echo = ack.timestamps.and_then(|(_, echo)| echo);
         echo.zip(self.first_repair).is_some_and(|(echo, repair)| (echo.wrapping_sub(repair) as i32) < 0)
     }
 
-    /// If a gap remains, enters recovery if the missing segment was already retransmitted, and disorder otherwise.
+    /// Enters recovery or disorder if a gap remains: recovery if the missing segment was already retransmitted.
     fn looks_for_gaps(&mut self, at: u64, ack: u64, sacked: u64) {
         if sacked <= ack {
             return;

@@ -188,7 +188,7 @@ fn name_users(pid: Pid) -> Result<(), SetUpError> {
     step("map the user of a user namespace", one)
 }
 
-/// The main function of the keeper.
+/// Runs the keeper: this is its main function.
 fn keep(keeper: Channel, init: Channel, inside: &Inside, leads_out: bool) -> i32 {
     // Ignore the signals that the terminal sends to all of its processes: only the command should react to them. The
     // keeper exits when its parent exits.

@@ -271,7 +271,7 @@ impl Drop for TcpHost {
     }
 }
 
-/// The main loop of a host's thread.
+/// Runs the main loop of a host's thread.
 fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
     let mut octets = Vec::new();
     loop {

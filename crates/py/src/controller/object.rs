@@ -64,7 +64,7 @@ impl Object {
     }
 }
 
-/// True if the object's class overrides a method of the base class `B`.
+/// Returns true if the object's class overrides a method of the base class `B`.
 pub(crate) fn defines<B: PyTypeInfo>(object: &Bound<'_, PyAny>, method: &str) -> PyResult<bool> {
     let inherited = B::type_object(object.py()).getattr(method)?;
     Ok(!object.get_type().getattr(method)?.is(&inherited))

@@ -28,7 +28,7 @@ thread_local! {
 
 static ANY_REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// True if a run could call a queue discipline in Python.
+/// Returns true if a run could call a queue discipline in Python.
 pub(crate) fn any_registered() -> bool {
     ANY_REGISTERED.load(Ordering::Relaxed)
 }

@@ -372,7 +372,7 @@ impl Controller for Watching {
         metrics
     }
 
-    /// quinn clones a control only for a new path, so the clone must start from its initial state.
+    /// Returns a control in its initial state, because quinn clones a control only for a new path.
     fn clone_box(&self) -> Box<dyn Controller> {
         let start = self.clock.instant(Time::ZERO);
         Arc::clone(&self.factory).build(start, SMALLEST_MTU)

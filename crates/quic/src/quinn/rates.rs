@@ -70,7 +70,7 @@ impl Rates {
         sample
     }
 
-    /// True if a packet in flight was sent when the sender had no more data.
+    /// Returns true if a packet in flight was sent when the sender had no more data.
     pub fn is_app_limited(&self) -> bool {
         self.delivery.is_app_limited()
     }

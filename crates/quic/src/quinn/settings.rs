@@ -17,7 +17,7 @@ fn varint(value: u64) -> VarInt {
     VarInt::from_u64(value).unwrap_or(VarInt::MAX)
 }
 
-/// quinn's configuration of a connection with the settings of a flow.
+/// Returns quinn's configuration of a connection with the settings of a flow.
 pub(super) fn transport_config(
     config: &QuicConfig,
     end: &TransportEnd,

@@ -7,7 +7,7 @@ use crate::tree::{self, Table, Value};
 use lopsided_core::Dir;
 use std::sync::OnceLock;
 
-/// The keys of a preset's `[link]`.
+/// Returns the keys of a preset's `[link]`.
 pub(crate) fn link(name: &str) -> Option<&'static Table> {
     static LINKS: OnceLock<Vec<Table>> = OnceLock::new();
     let links = LINKS.get_or_init(|| PRESETS.iter().map(read).collect());

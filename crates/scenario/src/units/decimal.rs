@@ -121,7 +121,7 @@ impl Decimal {
         Decimal { digits: self.digits.checked_mul(other.digits)?, scale: self.scale + other.scale }.shifted(0)
     }
 
-    /// True if this number is at most `other`; `None` on overflow.
+    /// Returns true if this number is at most `other`; `None` on overflow.
     pub(crate) fn at_most(self, other: Decimal) -> Option<bool> {
         let scale = self.scale.max(other.scale);
         let lift = |d: Decimal| d.digits.checked_mul(10u128.checked_pow(scale - d.scale)?);

@@ -3,7 +3,7 @@
 use super::{flow, run, scenario};
 use lopsided_scenario::Scenario;
 
-/// At 24 Mbit/s the line sends two packets per millisecond.
+/// Returns a scenario whose line sends two packets per millisecond (24 Mbit/s).
 fn text(interface: &str) -> String {
     format!(
         r#"

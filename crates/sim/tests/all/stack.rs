@@ -109,7 +109,7 @@ fn a_remembered_threshold_ends_the_first_slow_start() {
     }
 }
 
-/// A transfer in which every twentieth segment is lost.
+/// Runs a transfer in which every twentieth segment is lost.
 fn with_losses(stack: &str) -> RunResult {
     run(&format!(
         r#"

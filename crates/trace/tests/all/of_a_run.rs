@@ -132,7 +132,7 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
     assert!(must_pass.iter().all(|state| passed.contains(state)), "the scenario shows little: {passed:?}");
 }
 
-/// True if packets cannot distinguish the reported reason for an ACK from the inferred reason.
+/// Returns true if packets cannot distinguish the reported reason for an ACK from the inferred reason.
 fn looks_the_same(told: &str, inferred: &str) -> bool {
     match told {
         // Linux holds back some ACKs until a timer expires: ACKs that ACK compression delays, and ACKs of two segments
