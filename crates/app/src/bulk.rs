@@ -191,7 +191,7 @@ impl Application for Sender {
 
     fn on_event(&mut self, socket: SocketId, event: SocketEvent, io: &mut dyn Sockets) {
         if self.answers && event == SocketEvent::Accepted && self.phase != Phase::Ended {
-            // A new connection of the asker replaces the previous one.
+            // A new connection of the asker replaces the previous connection.
             self.socket = Some(socket);
             self.prepare(io);
         }

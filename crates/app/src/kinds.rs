@@ -1,4 +1,5 @@
-//! The registry of applications that a scenario can select by kind: those of this crate, and those that users register.
+//! The registry of applications that a scenario can select by kind. It contains the applications of this crate, and
+//! applications that users register.
 //!
 //! All code of an application is in its own file or folder.
 

@@ -186,7 +186,7 @@ pub struct TransportInfo {
 /// }
 /// ```
 pub trait Transport: Debug + Send {
-    /// Opens a connection and a socket on it. Returns `None` if no connection can be opened now.
+    /// Opens a connection, and a socket on this connection. Returns `None` if no connection can be opened now.
     fn connect(&mut self, now: Time) -> Option<SocketId>;
 
     /// Opens a stream on a socket's connection; `None` without streams or if the socket is closed.
@@ -206,7 +206,7 @@ pub trait Transport: Debug + Send {
     /// Ends the sending direction after the data written so far.
     fn close(&mut self, now: Time, socket: SocketId);
 
-    /// Aborts the socket. No further event follows for it.
+    /// Aborts the socket. No further event of the socket follows.
     fn abort(&mut self, now: Time, socket: SocketId);
 
     /// Returns the state of the socket; `None` if the socket does not exist.

@@ -8,7 +8,7 @@ use lopsided_core::packet::Flags;
 
 /// Segment size in bytes if a SYN has no MSS option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
-/// A capture is near an endpoint if at most this share of the RTT lies between them.
+/// A capture counts as near an endpoint if the RTT between the two is at most this share of the whole RTT.
 const AT_AN_END: f64 = 0.1;
 
 /// The place where the capture was taken, relative to one direction of data.
@@ -62,7 +62,7 @@ impl Ending {
 /// One connection of a capture.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The endpoints. The first one sent the SYN, or the first captured packet if the capture has no SYN.
+    /// The endpoints. The first endpoint sent the SYN, or the first captured packet if the capture has no SYN.
     pub ends: [Endpoint; 2],
     /// For each endpoint: the data that it sends, and the ACKs for this data.
     pub directions: [Direction; 2],

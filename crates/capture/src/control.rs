@@ -90,7 +90,7 @@ pub struct Fit {
     pub reduction: f64,
     /// Number of losses that were compared.
     pub reductions: usize,
-    /// Mean error of the windows between losses, by the same formula; 0 without such periods.
+    /// Mean error of the windows between losses, by the same formula; 0 without periods between losses.
     pub growth: f64,
     /// Number of periods between losses that were compared.
     pub periods: usize,

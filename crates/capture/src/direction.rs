@@ -56,7 +56,7 @@ impl Rtts {
     }
 }
 
-/// The data of one endpoint, the ACKs for it, and measurements of both.
+/// The data of one endpoint, the ACKs for this data, and measurements of data and ACKs.
 ///
 /// All times are in nanoseconds since the epoch of the file's clock.
 #[derive(Clone, Debug, Default)]

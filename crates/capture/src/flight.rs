@@ -179,7 +179,7 @@ impl Flight {
         self.sacked_bytes += bytes;
         newest.map(|(sent, again)| {
             let rtt = at.saturating_since(sent);
-            // If the end of a burst was lost, the next segment was sent much later, when the queue had drained.
+            // If the end of a burst was lost, the next segment was sent much later, after the queue had drained.
             let soon = |lost: Sent| sent.saturating_since(lost.at).as_nanos() as f64 <= SOON * rtt.as_nanos() as f64;
             let shows_queue = above && again.is_none() && before.is_some_and(soon);
             Sacked { bytes, rtt: again.is_none().then_some(rtt), after_loss: shows_queue.then_some(rtt) }

@@ -119,7 +119,7 @@ fn shares(bins: &[Bin]) -> [f64; Limit::ALL.len()] {
         totals.iter_mut().zip(bin.limits).for_each(|(total, time)| *total += time as f64);
     }
     let all: f64 = totals.iter().sum();
-    // If a direction sent all of its data at once, the only limit was the amount of data.
+    // If a direction sent all of its data in one burst, the only limit was the amount of data.
     if all == 0.0 {
         totals[Limit::Application as usize] = 1.0;
         return totals;

@@ -3,7 +3,7 @@
 //! An ACK takes effect when it has reached the sender, so the method works at any point of the path. The time between
 //! two segments is attributed to one of these limits:
 //!
-//! - the receiver's window, if it had no room for another segment after the first one;
+//! - the receiver's window, if the window had no room for another segment after the first segment;
 //! - the congestion window, if an ACK released the second segment: slow start or congestion avoidance;
 //! - pacing, if no ACK released the second segment and the gap is short;
 //! - the application, if no ACK released the second segment and the gap is long;
@@ -337,7 +337,7 @@ impl Sender {
     fn judge_silence(&mut self, segment: &Sending, round: u64, timeline: &mut Timeline) -> bool {
         let Some(suspect) = self.suspect.take() else { return false };
         // RFC 5681, section 3.1: after a timeout the sender sends one segment and waits for its ACK. An application
-        // that resumes writing releases several segments at once.
+        // that resumes writing releases several segments together.
         if 2 * segment.at.saturating_sub(suspect.to) < round {
             timeline.held(Limit::Application, suspect.from, suspect.to);
             return false;

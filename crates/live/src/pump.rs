@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 /// The reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// The requested time has come, or packets may have arrived.
+    /// The requested time is reached, or packets may have arrived.
     Look,
     /// The run must end now.
     Stop,
@@ -207,7 +207,7 @@ fn send<H: Node>(
 ) -> io::Result<()> {
     while let Some((edge, packet)) = network.poll_egress() {
         let due = network.now();
-        // If the pump is late, batches save system calls, so that it can catch up.
+        // If the pump is late, it sends batches. They save system calls, so that the pump can catch up.
         if now.saturating_since(due) > BEHIND {
             io.send_together(edge, &packet)?;
             together.push(due);

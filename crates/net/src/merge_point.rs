@@ -14,7 +14,7 @@
 //!   event.
 //! - The conservation check counts packets that wait here as packets in the network.
 //!
-//! A batch is sorted when it leaves. Packets that enter the link much later are put aside.
+//! A batch is sorted when it leaves. Packets with much later entry times are put aside.
 
 use crate::next_hop::Way;
 use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
@@ -27,7 +27,7 @@ pub(crate) struct Entering {
     pub at: Time,
     /// The packet.
     pub packet: Packet,
-    /// The leader that the packet comes from.
+    /// The leader over which the packet arrives.
     pub from: NodeId,
     /// The packet's size in bytes; 0 if the size does not fit into 16 bits.
     size: u16,
@@ -332,7 +332,8 @@ mod tests {
     }
 
     proptest! {
-        /// Each step adds early and late packets, and takes a batch: exactly the packets whose entry time has come.
+        /// Each step adds early and late packets, and takes a batch. The batch must contain exactly the packets whose
+        /// entry time is reached.
         #[test]
         fn what_entered_comes_in_order_of_time_then_link_then_arrival(
             steps in prop::collection::vec(

@@ -8,7 +8,7 @@
 //! 1. The node with the earliest time acts. If several nodes have the same time, the node with the lowest number acts
 //!    first.
 //! 2. The node handles its timeout. The network then calls `poll_transmit` until the node returns no more packets.
-//! 3. Each packet moves at once to the node at the other end of the wire. Routers cost no event.
+//! 3. Each packet moves immediately to the node at the other end of the wire. Routers cost no event.
 //! 4. A host or custom node that received a packet is polled next, before the network polls the sender again.
 //!
 //! # Links
@@ -289,7 +289,7 @@ impl<H: Node> Network<H> {
     }
 
     /// Moves packets through rows of links without one event per link. Each pair is a list of leaders and their
-    /// follower. All packets that reach the follower through its router must come over one of the leaders.
+    /// follower. All packets that reach the follower through its router must arrive over one of the leaders.
     ///
     /// A pair is ignored unless all of these hold:
     ///
@@ -573,7 +573,7 @@ impl<H: Node> Network<H> {
             }
             self.events += 1;
             // A node can return a time in the past after another node was handled. The node then acts at the current
-            // time, because time never goes back.
+            // time, because time never decreases.
             self.now = self.now.max(time);
             self.wake(index);
             if self.accounting.take_interrupt() {

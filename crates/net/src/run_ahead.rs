@@ -200,7 +200,7 @@ impl<H: Node> Network<H> {
         opened
     }
 
-    /// Runs the regions of the open time windows to the end of those windows.
+    /// Runs the regions of the open time windows to the end of these windows.
     fn run_open(&mut self, regions: &mut Regions, last: u64) -> Progress {
         let before = self.events;
         while let Some(window) = regions.open.pop() {

@@ -108,7 +108,7 @@ pub extern "C" fn describe_scenario() -> u32 {
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn open_run(columns: u32, from_s: f64, to_s: f64, packets_from_s: f64, packets_to_s: f64) -> u32 {
     with(|state| {
-        // Free the memory of the previous run before the next one starts.
+        // Free the memory of the previous run before the next run starts.
         state.session = None;
         let request = Request::read(&state.input);
         let opened = request.scenario().and_then(|scenario| {

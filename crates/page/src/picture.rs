@@ -71,7 +71,7 @@ fn curved(scenario: &Scenario) -> Vec<Curved<'_>> {
             }
         }
     }
-    // There may be many groups as well, and a chart with more curves is unreadable.
+    // There may also be many groups. A chart with more curves than this is unreadable.
     found.truncate(2 * MOST_CURVES);
     found
 }

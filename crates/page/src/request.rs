@@ -1,4 +1,4 @@
-//! A request of the page: a scenario with settings, and the errors in it.
+//! A request of the page: a scenario with settings. Also the errors in a request.
 
 use crate::answer::Answer;
 use crate::json::Json;

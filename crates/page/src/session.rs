@@ -92,7 +92,8 @@ impl Session {
         let Session { run, scenario, view, every, packets } = self;
         let result = run.finish(&Monitor::default()).map_err(|error| Problems::of(error.to_string()))?;
         let account = Account::of(&scenario, &result);
-        // Use only the samples that the scenario itself requests, so that the sentences equal those of `lopsided run`.
+        // Use only the samples that the scenario itself requests. The sentences then equal the sentences of `lopsided
+        // run`.
         let goodput = |flow: usize, start_s, stop_s| {
             let curve = delivered(&result, flow, every);
             Ok::<f64, ()>(mean_goodput(&curve.time_s, &curve.value, start_s, stop_s))

@@ -312,7 +312,7 @@ pub(crate) fn analysis_tables() -> Vec<(&'static str, &'static str, Vec<[&'stati
 }
 
 /// Reads and analyzes a capture; `-` means standard input. `other` is a second capture of the same flows. If `points`
-/// is true, the points of diagrams are returned as well. `progress` is called regularly with the numbers of packets and
+/// is true, the points of diagrams are also returned. `progress` is called regularly with the numbers of packets and
 /// connections read so far. After each second of the capture, `live` is called with the directions that carried data in
 /// that second: see [`latest`].
 ///
@@ -407,7 +407,7 @@ struct StandardInput {
 impl StandardInput {
     /// Interval between two checks for a signal.
     const CHECK: Duration = Duration::from_millis(100);
-    /// Largest number of bytes that are read at once, and the number of pieces that may wait.
+    /// Maximum number of bytes per read, and maximum number of pieces that wait.
     const PIECE: (usize, usize) = (1 << 18, 4);
 
     fn new(ended: Arc<AtomicBool>) -> StandardInput {

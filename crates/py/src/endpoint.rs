@@ -165,7 +165,7 @@ impl TcpSocket {
         self.socket.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     }
 
-    /// Returns the state of the connection. The names are those of Linux's tcp_info, but windows are in bytes.
+    /// Returns the state of the connection. The keys are named as in Linux's tcp_info, but windows are in bytes.
     fn info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let info = self.get()?.info();
         let found = PyDict::new(py);

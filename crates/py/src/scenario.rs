@@ -6,7 +6,7 @@ use lopsided_scenario::Axes;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// A resolved scenario, with the congestion controls of the user that it can select by name. The text is kept as well,
+/// A resolved scenario, with the congestion controls of the user that it can select by name. The text is also stored,
 /// so that a changed scenario can be parsed and checked again.
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct Scenario {

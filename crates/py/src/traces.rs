@@ -49,7 +49,7 @@ fn hosts(scenario: &Scenario) -> Vec<NodeLabel> {
 table! {
     /// Statistics of a capture at each sending host, with one row for each flow. The table is written only if the
     /// scenario requests it (`[record] traces = true`). Counts, elapsed time, RTTs and outstanding data are equal to
-    /// those of tcptrace.
+    /// the values of tcptrace.
     TraceTable of TraceRow as "traces" {
         /// The sending host, which is the point of capture.
         host: Name [Text "host"],

@@ -59,7 +59,7 @@ pub struct QuicConfig {
     pub ack_packets_most: u32,
     /// Maximum delay of an ACK.
     pub max_ack_delay: Duration,
-    /// Maximum delay of an ACK as a fraction of the RTT; 0 for no such limit.
+    /// Maximum delay of an ACK as a fraction of the RTT; 0 for no limit by the RTT.
     pub ack_delay_rtts: f64,
     /// Reordering threshold for immediate ACKs. 0: no immediate ACKs. 1: an immediate ACK for every packet out of
     /// order. n > 1: an immediate ACK only for a gap that makes the sender declare a packet lost.

@@ -166,8 +166,8 @@ impl Detector {
         // Do not count the new hole on this stream.
         let others = self.holes.iter().flatten().filter(|hole| fresh(hole)).count().saturating_sub(1);
         let expected = self.rounds.holes_each();
-        // On a very lossy channel, every stream has a hole in nearly every round trip. So holes on all streams at once
-        // always count as an overflow.
+        // On a very lossy channel, every stream has a hole in nearly every round trip. Therefore holes on all streams
+        // together always count as an overflow.
         let by_chance = at_least(others as u32, expected) > BY_CHANCE && others + 1 < self.holes.len();
         others + 1 >= TOGETHER && !by_chance
     }

@@ -49,7 +49,7 @@ impl Ranges {
         if new.is_empty() {
             return;
         }
-        // Ranges that only touch the new range are merged as well, so that the set never contains adjacent ranges.
+        // Ranges that only touch the new range are also merged, so that the set never contains adjacent ranges.
         let from = self.ranges.partition_point(|range| range.end < new.start);
         let to = self.ranges.partition_point(|range| range.start <= new.end);
         let mut merged = new;

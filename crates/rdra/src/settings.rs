@@ -4,10 +4,10 @@ use crate::{Detection, WindowRule};
 use lopsided_core::{Bytes, Duration};
 use lopsided_spec::Choice;
 
-/// The rule that determines how much data is requested.
+/// The rule that determines the amount of data to request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// All streams together request as much as a single TCP sender would have in flight (equation 2.4).
+    /// All streams together request the amount of data that a single TCP sender would have in flight (equation 2.4).
     #[default]
     Fair,
     /// Plain parallel TCP: only the TCP sender of each stream limits the stream, not the receiver.
@@ -24,7 +24,7 @@ impl Choice for Mode {
 /// The settings of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The rule that determines how much data is requested.
+    /// The rule that determines the amount of data to request.
     pub mode: Mode,
     /// Number of parallel connections. [`Mode::Single`] always uses one connection.
     pub streams: u32,

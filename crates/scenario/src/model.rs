@@ -12,7 +12,7 @@ use lopsided_spec::{Key, Part, key};
 use lopsided_tcp::StackConfig;
 use std::collections::BTreeMap;
 
-/// One experiment: a network, the flows in it, the duration, and what is recorded.
+/// One experiment: a network, its flows, the duration, and the data to record.
 ///
 /// # Examples
 ///
@@ -49,7 +49,7 @@ pub struct Scenario {
     pub graph: Graph,
     /// The interfaces with a delay, a queue or a ring, by index in [`Graph::hosts`].
     pub interfaces: BTreeMap<usize, InterfaceSpec>,
-    /// The flows. `count = 20` in the file makes 20 entries. A [`lopsided_core::FlowId`] is an index into this list.
+    /// The flows. `count = 20` in the file creates 20 entries. A [`lopsided_core::FlowId`] is an index into this list.
     pub flows: Vec<FlowSpec>,
     /// The records that the run keeps.
     pub record: RecordSpec,
@@ -95,7 +95,7 @@ impl Part for InterfaceSpec {
 /// One flow of data from one host to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
-    /// The unique name. If `count` makes several copies, their names are `group.1` to `group.N`.
+    /// The unique name. If `count` creates several copies, their names are `group.1` to `group.N`.
     pub name: String,
     /// Name of the flow's group: all copies made by `count`, by default under the flow's name in the file.
     pub group: String,

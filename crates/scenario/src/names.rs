@@ -2,7 +2,7 @@
 
 use lopsided_tcp::CONTROLLERS;
 
-/// Returns the names of the congestion controls of the crate `tcp`, followed by those of the user.
+/// Returns the names of the congestion controls of the crate `tcp`, followed by the names of the user's own.
 pub(crate) fn with_own<'n>(own: &[&'n str]) -> Vec<&'n str> {
     own.iter().chain(CONTROLLERS).copied().collect()
 }

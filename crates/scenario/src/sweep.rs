@@ -204,7 +204,7 @@ pub(crate) fn read_axes(root: &Table, report: &mut Report<'_>) -> Axes {
     found
 }
 
-/// Converts nested tables, such as those from `link.up.rate = [...]`, to dotted keys.
+/// Converts nested tables, such as the tables that `link.up.rate = [...]` creates, to dotted keys.
 fn flatten<'t>(key: &str, place: Place, node: &'t Node, out: &mut Vec<(String, Place, &'t Node)>) {
     match &node.value {
         Value::Table(table) => {

@@ -1,6 +1,6 @@
 //! The catalogue of results: the declaration of every table and column.
 //!
-//! `table!` declares a row, the table of such rows, and a [`TableSpec`]. Result files, reports and the reference page
+//! `table!` declares a row, a table of these rows, and a [`TableSpec`]. Result files, reports and the reference page
 //! use these declarations.
 
 use std::sync::Arc;
@@ -147,7 +147,7 @@ cells! {
     String => Text Text,
 }
 
-/// Declares a row and the table of such rows. A column has a meaning (its doc comment), a name, a type, a unit and a
+/// Declares a row and a table of these rows. A column has a meaning (its doc comment), a name, a type, a unit and a
 /// heading.
 #[macro_export]
 macro_rules! table {

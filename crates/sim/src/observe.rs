@@ -250,7 +250,8 @@ impl Recorder {
     }
 }
 
-/// Sorts transfers by end time and then by flow. The order must not depend on how often reports were collected.
+/// Sorts transfers by end time and then by flow. The order must not depend on the times at which reports were
+/// collected.
 fn in_order(mut rows: Vec<TransferRow>) -> TransferTable {
     let end = |row: &TransferRow| row.start_s + row.completion_s;
     rows.sort_by(|one, other| end(one).total_cmp(&end(other)).then(one.flow.cmp(&other.flow)));

@@ -24,7 +24,7 @@ pub struct RunOptions {
     /// True to check the result of every queue operation, which is slow. The default is true in builds with debug
     /// assertions.
     pub audit_queues: bool,
-    /// Middleboxes to insert. Their node numbers follow those of the scenario's nodes, in this order.
+    /// Middleboxes to insert. Their node numbers follow the numbers of the scenario's nodes, in this order.
     pub middleboxes: Vec<MiddleboxPlacement>,
     /// Congestion controls in addition to the built-in ones. Pass their names to
     /// [`lopsided_scenario::Scenario::parse_with`] when you parse the scenario.

@@ -45,7 +45,7 @@ table! {
         data_segments_in: u64 [Count "data segments in"],
         /// Segments retransmitted, including SYNs (`tcpi_total_retrans`).
         retransmits: u64 [Count "retransmits"],
-        /// Retransmission timeouts (RFC 6298), including those of SYNs.
+        /// Retransmission timeouts (RFC 6298), including timeouts of SYNs.
         timeouts: u64 [Count "timeouts"],
         /// Number of times that fast recovery began (RFC 5681).
         fast_retransmits: u64 [Count "fast retransmits"],
@@ -293,7 +293,7 @@ table! {
         event: &'static str [Text "event"],
         /// Number of the flow.
         flow: u32 [Label "flow"],
-        /// Number of the packet, the same at all nodes.
+        /// Number of the packet. It is the same at all nodes.
         packet: u64 [Label "packet"],
         /// `tcp`, `udp` or `other`.
         protocol: &'static str [Text "protocol"],

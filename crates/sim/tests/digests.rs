@@ -1,6 +1,6 @@
 //! Every scenario of the repository has the digest in `tests/digests.toml`, for every compiler profile and processor.
 //!
-//! The test has its own binary, so that it can run alone.
+//! This test is a separate binary, so that it can be run without the other tests.
 
 use lopsided_scenario::Scenario;
 use lopsided_sim::{Monitor, RunOptions};

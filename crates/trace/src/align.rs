@@ -151,8 +151,8 @@ impl fmt::Debug for Fields {
 /// Rules that determine which differences between packets count.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The times of two corresponding packets, counted from the SYN, may differ by this much without counting as
-    /// different, in nanoseconds.
+    /// The times of two corresponding packets, counted from the SYN, count as different if they differ by more than
+    /// this, in nanoseconds.
     pub tolerance: u64,
     /// The fields that are compared.
     pub compared: Fields,

@@ -162,7 +162,7 @@ impl Sender {
             self.acked = ack;
             self.probed = false;
         } else if ack == self.acked && segment.len == 0 && ack < self.next && segment.sack.is_empty() {
-            // Without SACK, only duplicate ACKs reveal a gap. A pure window update looks the same.
+            // Without SACK, only duplicate ACKs reveal a gap. A pure window update looks like a duplicate ACK.
             self.is_disordered(segment.at);
         }
         // A SACK block above all earlier blocks means that a segment arrived out of order.
@@ -290,7 +290,7 @@ impl Receiver {
             self.hold(start, end);
             AckReason::OutOfOrder
         } else {
-            // RFC 5681, section 4.2: data that fills all or part of a gap is acknowledged at once.
+            // RFC 5681, section 4.2: data that fills all or part of a gap is acknowledged immediately.
             let before = self.held.len();
             self.next = end;
             self.takes_in_what_follows();
@@ -336,7 +336,7 @@ impl Receiver {
         if self.acked == 0 {
             return AckReason::Handshake;
         }
-        // RFC 9293, section 3.10.7.4: a FIN is acknowledged at once.
+        // RFC 9293, section 3.10.7.4: a FIN is acknowledged immediately.
         if self.ends && ack >= self.next && self.held.is_empty() {
             return AckReason::Fin;
         }
@@ -349,7 +349,7 @@ impl Receiver {
         if arrived.kind != AckReason::Count {
             return arrived.kind;
         }
-        // RFC 8257, section 3.2: a receiver acknowledges a change of the CE mark at once.
+        // RFC 8257, section 3.2: a receiver acknowledges a change of the CE mark immediately.
         if echoes != self.echoes {
             return AckReason::Ecn;
         }

@@ -24,7 +24,7 @@ pub struct TraceRead {
 /// Calls `each` for every packet of a capture, with its time since 1970 or the start of the run.
 ///
 /// # Errors
-/// Returns an error if the input is not a capture, or no packet can be read from it.
+/// Returns an error if the input is not a capture, or if it contains no readable packet.
 pub fn read(input: impl Read + Send, mut each: impl FnMut(Time, &Packet)) -> Result<TraceRead, ReadError> {
     let mut done = TraceRead::default();
     let read = frames(input, |frame| {

@@ -40,7 +40,7 @@ impl RoundTrips {
     pub fn observe(&mut self, at: Time, packet: &Packet) {
         let Some(header) = packet.tcp() else { return };
         let length = packet.payload().len();
-        // The receiver's port identifies the flow: data goes to it, and ACKs come from it.
+        // The receiver's port identifies the flow: it is the destination of data and the source of ACKs.
         if length > 0 && self.ports.contains_key(&header.dst_port) {
             let key = (packet.dst(), header.dst_port, header.src_port);
             let flight = self.flights.entry(key).or_insert_with(|| Flight::new(header.seq));

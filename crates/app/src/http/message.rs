@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-/// A request for an object of `size` bytes, or for a range of it.
+/// A request for an object of `size` bytes, or for a range of this object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub size: u64,

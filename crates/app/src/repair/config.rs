@@ -15,7 +15,7 @@ pub struct RepairConfig {
 }
 
 impl Default for RepairConfig {
-    /// Returns a fetch of 10 MB with requests of 100 bytes, like those of curl.
+    /// Returns a fetch of 10 MB with requests of 100 bytes, like the requests of curl.
     fn default() -> RepairConfig {
         RepairConfig {
             size: Bytes::new(10_000_000),

@@ -34,7 +34,7 @@ pub(super) fn of_line(result: &RunResult, pumped: &Pumped) -> String {
     );
     let links = &result.links;
     for row in 0..links.link.len() {
-        // The duration of a run that was stopped at once is 0.
+        // The duration is 0 if the run was stopped immediately.
         let rate = 8.0 * links.sent_bytes[row] as f64 / result.duration_s.max(1e-9);
         let _ = writeln!(
             text,

@@ -23,7 +23,7 @@ pub(super) struct Devices {
     pub clock: Clock,
     pub inner: End,
     pub outer: End,
-    /// True if the outer device is read first. The value alternates, so that neither device can starve the other.
+    /// True if the outer device is read first. The value alternates, so that no device can starve the other device.
     pub outer_first: bool,
     /// Reused buffer for the bytes of the packet that is written to a device.
     pub octets: Vec<u8>,
@@ -73,7 +73,7 @@ impl Io for Devices {
                 return Ok(Some(end.edge));
             }
         }
-        // Alternate, so that a busy direction cannot starve the other.
+        // Alternate, so that a busy direction cannot starve the other direction.
         self.outer_first = !self.outer_first;
         let (inner, outer) = (&mut self.inner, &mut self.outer);
         for end in if self.outer_first { [outer, inner] } else { [inner, outer] } {

@@ -498,7 +498,7 @@ fn carry(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
     }
 }
 
-/// Copies data in both directions, each on its own thread, until both streams have ended.
+/// Copies data in both directions, with one thread per direction, until both streams have ended.
 fn join(near: TcpStream, far: TcpStream, ends: Ends, back: &Back) -> io::Result<()> {
     // The relay threads need blocking reads.
     near.set_nonblocking(false)?;

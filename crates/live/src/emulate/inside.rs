@@ -1,5 +1,5 @@
-//! Process 1 of the inner namespace. It starts the command, waits for it and forwards signals. Its exit ends every
-//! other process.
+//! Process 1 of the inner namespace. It starts the command, waits for the end of the command, and forwards signals. The
+//! exit of process 1 ends all other processes in the namespace.
 
 use super::room::{DONE, Inside, SetUpError, inner_room, step, tell};
 use crate::linux::{Channel, Side, finish, forget_signals, fork, own_terminal};

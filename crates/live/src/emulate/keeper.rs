@@ -56,7 +56,7 @@ fn make(protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
     let socket = socket(family, kind, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)?;
     setsockopt(&socket, sockopt::ReuseAddr, &true)?;
     if address.is_ipv4() {
-        // The address belongs to a remote host; IP_FREEBIND permits binding to it.
+        // The address belongs to a remote host; IP_FREEBIND permits binding to this address.
         setsockopt(&socket, sockopt::IpFreebind, &true)?;
     } else {
         // A separate socket serves IPv4 on the same port. IPv6 does not need IP_FREEBIND, because ip_nonlocal_bind is

@@ -13,7 +13,7 @@ pub struct Ends {
     pub outside: usize,
 }
 
-/// A link as the command line describes it. Its settings override those of the scenario file or preset.
+/// A link as the command line describes it. Its settings override the settings of the scenario file or preset.
 #[derive(Clone, Debug, Default)]
 pub struct LineOptions {
     /// A scenario file. Its flows are ignored.

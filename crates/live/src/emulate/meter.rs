@@ -54,7 +54,7 @@ impl Meter {
         Some(meter)
     }
 
-    /// Limits scrolling to all rows except the last one, and restores the cursor.
+    /// Limits scrolling to all rows except the last row, and restores the cursor.
     fn reserve(&self) -> String {
         format!("\x1b7\x1b[1;{}r\x1b8", self.size.0 - 1)
     }

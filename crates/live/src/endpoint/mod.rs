@@ -482,7 +482,7 @@ impl TcpSocket {
         self.act(|connection| connection.shutdown(how));
     }
 
-    /// Aborts the connection at once with a reset.
+    /// Aborts the connection with a reset.
     pub fn abort(&self) {
         self.act(Connection::abort);
     }

@@ -28,7 +28,7 @@ pub(crate) fn fork() -> io::Result<Side> {
 pub(crate) fn finish(work: impl FnOnce() -> i32) -> ! {
     let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or(101);
     #[expect(unsafe_code, reason = "the child must not run the destructors of the parent")]
-    // SAFETY: `_exit` ends the process at once and runs none of the parent's destructors or handlers.
+    // SAFETY: `_exit` ends the process immediately and runs none of the parent's destructors or handlers.
     unsafe {
         nix::libc::_exit(code)
     }

@@ -92,7 +92,7 @@ impl Bundle {
         self.octets.extend_from_slice(&packet[head.header_len..]);
         self.count += 1;
         let full = head.kind == Kind::Udp && self.count == MOST_DATAGRAMS;
-        // Only the last packet of a segmented packet may be smaller than the others, so a small packet ends the bundle.
+        // Only the last packet of a segmented packet may be smaller than all others, so a small packet ends the bundle.
         if full || head.is_last(packet) || packet.len() < head.header_len + head.size {
             self.head = None;
         }
@@ -159,7 +159,7 @@ impl Bundle {
             }
     }
 
-    /// Changes the headers of the first packet into those of the combined packet.
+    /// Changes the headers of the first packet into the headers of the combined packet.
     fn seal(&mut self, head: &Head) {
         let packet = &mut self.octets[OFFLOAD..];
         let len = packet.len();

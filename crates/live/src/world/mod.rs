@@ -136,7 +136,7 @@ pub struct Carried {
     pub trips: Vec<Trip>,
 }
 
-/// Runs the scenario from its start to its end. The agent represents the hosts in `devices`, and makes a passage for
+/// Runs the scenario from its start to its end. The agent represents the hosts in `devices`, and creates a passage for
 /// each host in `passages`.
 ///
 /// # Errors

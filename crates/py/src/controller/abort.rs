@@ -36,7 +36,7 @@ impl RunAbort {
     }
 
     pub(crate) fn end(&self, raised: ControllerFailure) {
-        // Keep the first error: later ones are often its consequences.
+        // Keep the first error, because later errors are often its consequences.
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(raised);
         self.monitor.cancel();
     }

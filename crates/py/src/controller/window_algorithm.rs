@@ -56,7 +56,7 @@ impl WindowAlgorithm {
     #[pyo3(text_signature = "($self, idle_s, path)")]
     fn on_transmit_start(&self, _idle_s: f64, _path: &Bound<'_, PathState>) {}
 
-    /// Called for every ACK, including those during recovery.
+    /// Called for every ACK, including ACKs during recovery.
     #[pyo3(text_signature = "($self, ack, path, window)")]
     fn pkts_acked(&self, _ack: &Bound<'_, Acked>, _path: &Bound<'_, PathState>, _window: &Bound<'_, Window>) {}
 

@@ -111,8 +111,8 @@ impl PacketCounts {
         for packet in frames::packets(datagram) {
             self.counters.sums.segments_in += 1;
             let number = packet.number(self.largest_received);
-            // RFC 9000, section 12.3: each packet number space has its own numbers, and only those of 1-RTT packets are
-            // used.
+            // RFC 9000, section 12.3: each packet number space has its own numbers. Only the numbers of 1-RTT packets
+            // are used.
             if packet.kind == PacketKind::OneRtt {
                 self.largest_received = Some(self.largest_received.map_or(number, |largest| largest.max(number)));
             }

@@ -483,7 +483,7 @@ impl ServerConfig for PlainConfig {
     }
 }
 
-/// Signs the tokens of stateless resets. Not secure, but repeatable: the same seed gives the same tokens.
+/// Signs the tokens of stateless resets. Not secure, but repeatable: the same seed produces the same tokens.
 pub(super) struct SeededHmac(pub u64);
 
 impl SeededHmac {

@@ -3,8 +3,8 @@
 //! A socket is a bidirectional stream. The socket that opens a connection uses its first stream. A client closes a
 //! connection when none of its sockets is open.
 //!
-//! Written data stays in the socket until quinn accepts it. Received data is read from quinn at once, so flow control
-//! never waits for the application.
+//! Written data stays in the socket until quinn accepts it. Received data is read from quinn immediately, so flow
+//! control never waits for the application.
 
 mod clock;
 mod congestion;
@@ -642,7 +642,7 @@ impl Link {
         }
     }
 
-    /// Adds the counters of this connection to those of earlier connections.
+    /// Adds the counters of this connection to the counters of earlier connections.
     fn add_to(&mut self, past: Counters) -> Counters {
         past + self.info().counters
     }

@@ -8,7 +8,7 @@ use lopsided_app::TransportEnd;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Maximum number of streams that a peer may have open at once.
+/// Maximum number of streams that a peer may have open at the same time.
 const MAX_STREAMS: u32 = 1000;
 /// Size of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;

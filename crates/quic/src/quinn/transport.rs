@@ -118,7 +118,7 @@ impl Transport for QuicEndpoint {
             Ecn::Ect1 => Some(EcnCodepoint::Ect1),
             Ecn::Ce => Some(EcnCodepoint::Ce),
         };
-        // Process the packet at once, unless it must wait for the processor or for its batch.
+        // Process the packet now, unless it must wait for the processor or for its batch.
         let idle = self.inbox.is_empty() && self.config.receive_wait.is_zero() && self.busy_until <= now;
         if idle {
             self.work(now);

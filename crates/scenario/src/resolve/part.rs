@@ -143,7 +143,7 @@ fn fill<'t>(
     }
     let own = source("");
     refuse_exclusive(info, &own, report);
-    // After an error, the checks below would only report errors that follow from it.
+    // After an error, the checks below would only report consequences of this error.
     if report.count() > problems {
         return;
     }
@@ -196,7 +196,7 @@ pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report:
         Some(word) if value::is_word(node, word) => Ok(Value::None),
         _ => scalar(what, key.value_type, node, line),
     };
-    // The word for "none" is valid as well, so the advice must mention it.
+    // The word for "none" is also valid, so the advice must mention this word.
     let or_word = |error: UnitError| match (key.none_word, node.text()) {
         (Some(word), Some(_)) => {
             let help = error.help.as_deref().unwrap_or("write a value with a unit");

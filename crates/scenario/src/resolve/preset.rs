@@ -1,4 +1,4 @@
-//! The keys of access-line presets, parsed like those of a file.
+//! The keys of access-line presets, parsed like the keys of a file.
 
 use crate::error::Report;
 use crate::presets::{PRESETS, Preset};

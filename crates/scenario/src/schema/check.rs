@@ -139,7 +139,7 @@ pub(crate) fn unknown_key(place: Place, word: &str, shape: &PartInfo, path: &str
     report.problem(place, &join(path, word), message, Some(help));
 }
 
-/// Returns the known key that a misspelled key probably stands for.
+/// Returns the known key that a misspelled key probably means.
 fn meant(word: &str, shape: &PartInfo) -> Option<&'static str> {
     let renamed = RENAMED.iter().find(|(old, new)| *old == word && shape.key(new).is_some());
     renamed.map(|(_, new)| *new).or_else(|| nearest(word, shape.names()))

@@ -181,7 +181,7 @@ const LEAST_PROBABILITY: f64 = 1e-12;
 /// Returns an error if the text is not a number from 0 to 1, or if the number is larger than 0 and smaller than 10^-12.
 pub fn parse_probability(text: &str) -> Result<f64, UnitError> {
     let trimmed = text.trim();
-    // The texts `1 %` and `0.01` mean the same.
+    // `1 %` and `0.01` are the same number.
     let (number, percent) = match trimmed.strip_suffix('%') {
         Some(number) => (number.trim_end(), true),
         None => (trimmed, false),

@@ -117,7 +117,7 @@ pub(super) fn setting_to_json(key: &KeyInfo, value: Option<&Value>) -> (String, 
     (format!("{}{}", key.name, suffix(key.value_type)), written)
 }
 
-/// Returns the suffix that a JSON key of this type gets for its unit.
+/// Returns the suffix for the unit of a JSON key of this type.
 pub(super) fn suffix(value_type: ValueType) -> &'static str {
     match value_type {
         ValueType::Rate => "_bps",

@@ -68,7 +68,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
                 Threshold::Packets(count) => Threshold::Packets(count.saturating_add(more)),
                 Threshold::Bytes(bytes) => Threshold::Bytes(Bytes::new(bytes.get() + u64::from(more))),
             };
-            // `harddrop` needs `ecn`, and `burst` is only an input: the weight follows from it.
+            // `harddrop` needs `ecn`, and `burst` is only an input from which the weight is computed.
             let (avpkt, harddrop, burst) = (Bytes::new(avpkt), harddrop && ecn, None);
             let (marks, victim) = Default::default();
             RedConfig {

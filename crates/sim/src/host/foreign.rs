@@ -24,7 +24,7 @@ impl Host {
             self.take_foreign(&packet, app, cx.now());
             return cx.recycle(packet);
         }
-        // Clone the header, because `refuse` needs the whole packet as well.
+        // Clone the header, because `refuse` also needs the whole packet.
         let header = header.clone();
         self.refuse(&packet, &header);
         cx.drop(packet, DropReason::NoSocket);

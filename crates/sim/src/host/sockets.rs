@@ -264,7 +264,7 @@ fn foreign_socket(socket: SocketId) -> Option<SocketId> {
     (socket.0 & FOREIGN != 0).then_some(SocketId(socket.0 & !FOREIGN))
 }
 
-/// Returns the addresses of a packet from one end of a flow to the other.
+/// Returns the addresses of a packet from one end of a flow to the other end.
 pub(crate) fn addresses(from: IpAddr, to: IpAddr) -> Addresses {
     Addresses::new(from, to).expect("the ends of a flow have one version of IP")
 }

@@ -1,5 +1,5 @@
 //! Shared media in whole runs: packets are conserved, runs are deterministic, and competition between the directions
-//! makes flows slower.
+//! reduces the goodput of flows.
 
 use crate::{run, run_seed, scenario};
 use lopsided_scenario::Scenario;

@@ -27,7 +27,7 @@ fn a_short_transfer_takes_two_round_trips_and_its_sending() {
     let result = run(&line(r#"app = "10 kB""#));
     assert_eq!(result.flows.transfers, [1]);
     assert_eq!(result.flows.delivered_bytes, [10_000]);
-    // SYN and SYN-ACK take 40 ms. The data is sent at once in the initial window: 20 ms of delay and 10 ms to send.
+    // SYN and SYN-ACK take 40 ms. The data fits into the initial window: 20 ms of delay and 10 ms to send.
     let completion = result.flows.completion_s[0];
     assert!((0.070..0.073).contains(&completion), "{completion}");
     // A flow of transfers is active only during its transfers.
@@ -82,7 +82,7 @@ fn off_is_silent_and_on_is_not() {
         samples.delivered_bytes[row]
     };
     for begin in [0.0, 5.0, 10.0] {
-        // Deliveries continue for some time after the burst of 2 s, because data in the send buffer must still be sent.
+        // Deliveries continue after the burst of 2 s, because data in the send buffer must still be sent.
         assert!(delivered(begin + 2.0) > delivered(begin + 0.5) + 500_000, "on from {begin}");
         assert_eq!(delivered(begin + 4.9), delivered(begin + 3.5), "off from {}", begin + 2.0);
     }
@@ -119,7 +119,7 @@ fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
             let result = run_seed(&text, seed);
             let samples = &result.samples;
             let connected = samples.state.iter().position(|state| *state == "open").expect("it connects");
-            // The wait delays the first byte, but the connection opens at once.
+            // The wait delays the first byte, but the connection opens immediately.
             assert!(samples.time_s[connected] <= 0.2, "the handshake does not wait");
             samples.time_s[samples.sent_bytes.iter().position(|sent| *sent > 0).expect("it sends")]
         })

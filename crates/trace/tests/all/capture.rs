@@ -31,7 +31,8 @@ fn the_flow_table_tells_the_story_of_the_download() {
     assert_eq!(download.acked_bytes, 3 * 1448);
     assert_eq!(download.active, Duration::from_millis(250));
     assert_eq!(download.goodput_bps(), 3.0 * 1448.0 * 8.0 / 0.25);
-    // The first segment has an RTT of 25 ms. The ACK of the other segments covers a retransmission and gives no sample.
+    // The first segment has an RTT of 25 ms. The ACK of the other two segments covers a retransmission and produces no
+    // sample.
     assert_eq!(download.rtt.samples, 1);
     assert_eq!((download.rtt.min, download.rtt.max), (Duration::from_millis(25), Duration::from_millis(25)));
     let story = download_seen_by_the_server();

@@ -1,4 +1,4 @@
-//! Captures of simulated runs: packets are sorted by time, and the flows' statistics equal those of the run itself.
+//! Captures of simulated runs: packets are sorted by time, and the flows' statistics equal the statistics of the run.
 
 use crate::story::SharedFile;
 use lopsided_core::tcp_event::TcpEvent;
