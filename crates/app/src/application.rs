@@ -28,7 +28,8 @@ pub enum SocketEvent {
     Closed(CloseReason),
 }
 
-/// The application's reaction to [`SocketEvent::Ready`]. The host uses it to skip calls that would have no effect.
+/// The application's reaction to [`SocketEvent::Ready`]. The host uses the reaction to skip calls that would have no
+/// effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnReady {
     /// The application may do anything, so the host must call it each time.
@@ -104,7 +105,7 @@ pub enum Report {
 /// assert_eq!(Greeter.next_timeout(), None);
 /// ```
 pub trait Application: Debug + Send {
-    /// Starts the application. The host calls this method once, at the flow's start time plus its jitter.
+    /// Starts the application. The host calls this method once, at the start time of the flow plus jitter.
     fn on_start(&mut self, io: &mut dyn Sockets);
 
     /// Handles an event on one of this application's sockets.
@@ -122,7 +123,8 @@ pub trait Application: Debug + Send {
         OnReady::Acts
     }
 
-    /// Returns the time of the next [`Application::on_timeout`], if any. The host reads it again after each call.
+    /// Returns the time of the next [`Application::on_timeout`]; `None` for no timeout. The host reads the time again
+    /// after each call.
     fn next_timeout(&self) -> Option<Time> {
         None
     }

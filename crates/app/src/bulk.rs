@@ -13,7 +13,7 @@ use crate::{Application, OnReady, Report, SocketEvent, SocketId, Sockets};
 use lopsided_core::{Bytes, Duration, Payload, Time};
 use lopsided_tcp::State;
 
-/// Bytes that an unlimited sender offers in one call: more than any send buffer accepts.
+/// Number of bytes that an unlimited sender offers in one call. It exceeds the free space of any send buffer.
 const PLENTY: u64 = u64::MAX;
 /// Size of the largest single write in bytes, as in iperf3. The end of a write sets PSH.
 pub(crate) const WRITE: u64 = 128 << 10;
@@ -73,7 +73,8 @@ impl Transfer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// No connection before the time `next`: the sender waits for its next transfer, or the host had no free port.
+    /// There is no connection before the time `next`. The sender waits for its next transfer, or the host had no free
+    /// port.
     Waiting,
     Sending,
     /// The connection is open, but the sender has nothing to send before the time `next`.
@@ -269,7 +270,7 @@ impl Receiver {
         Receiver { size, read: Vec::new() }
     }
 
-    /// Counts the bytes read, and reports the transfer as soon as its last byte is read.
+    /// Counts the bytes read, and reports the transfer when its last byte is read.
     fn count(&mut self, socket: SocketId, octets: u64, size: Bytes, io: &mut dyn Sockets) {
         let Some((_, read)) = self.read.iter_mut().find(|(of, _)| *of == socket) else { return };
         let before = *read;

@@ -1,5 +1,5 @@
-//! The settings of applications, the two ends that are built from them, and custom applications that are registered for
-//! a single run.
+//! The settings of applications, the applications that are built from them, and custom applications that are registered
+//! for a single run.
 
 use crate::{AppPair, Application, Side};
 use lopsided_core::Time;

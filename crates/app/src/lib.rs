@@ -1,8 +1,8 @@
 //! Applications: the traffic that a flow's two ends send and receive through their sockets.
 //!
-//! An [`Application`] is a state machine without a clock or I/O. A host calls it when one of its sockets has changed or
-//! its timeout has expired. It acts through [`Sockets`]. A flow is a pair of applications ([`AppPair`]): one at the
-//! sender of data, one at the receiver.
+//! An [`Application`] is a state machine without a clock or I/O. A host calls the application when one of its sockets
+//! has changed or its timeout has expired. The application acts through [`Sockets`]. A flow is a pair of applications
+//! ([`AppPair`]): one at the sender of data, one at the receiver.
 //!
 //! Left out: processing time, files, TLS.
 //!

@@ -74,7 +74,7 @@ pub trait TransportSettings: Part {
         Ok(())
     }
 
-    /// Returns the keys of the TCP stack that this transport reads; `None` for all. Other keys are rejected.
+    /// Returns the keys of the TCP stack that this transport reads; `None` for all keys. All other keys are rejected.
     fn stack_keys(&self) -> Option<&'static [&'static str]> {
         None
     }
@@ -171,7 +171,7 @@ pub struct TransportInfo {
 ///
 /// # Examples
 ///
-/// The calls of a host when a timeout is due. `examples/own-transport` of the repository implements the trait for
+/// The calls of a host when a timeout is due. The repository's `examples/own-transport` implements the trait for
 /// smoltcp.
 ///
 /// ```
@@ -221,8 +221,8 @@ pub trait Transport: Debug + Send {
     /// Returns the next packet to send; `None` if no packet may be sent now.
     fn poll_transmit(&mut self, now: Time) -> Option<Datagram>;
 
-    /// Returns the time at which to call [`Transport::handle_timeout`]; `None` for no timeout. A time in the past means
-    /// immediately.
+    /// Returns the time at which to call [`Transport::handle_timeout`]; `None` for no timeout. If the time is in the
+    /// past, the call is due now.
     fn poll_timeout(&self) -> Option<Time>;
 
     /// Returns the next event of any socket, in order. After [`SocketEvent::Closed`] the socket's number may be reused.
@@ -243,8 +243,8 @@ pub trait Transport: Debug + Send {
     /// Starts to record events of these kinds. [`Transport::poll_trace`] returns them.
     fn listen_to(&mut self, _kinds: TcpEventMask) {}
 
-    /// Returns the next recorded event, in order; `None` if there is none or if [`Transport::listen_to`] was not
-    /// called.
+    /// Returns the next recorded event, in order. Returns `None` if there is no event or if [`Transport::listen_to`]
+    /// was not called.
     fn poll_trace(&mut self) -> Option<TimedTcpEvent> {
         None
     }

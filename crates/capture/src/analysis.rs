@@ -97,7 +97,7 @@ impl Analysis {
         Ok(analysis)
     }
 
-    /// Stores the rate of each line that was busy with data, for the ACKs of other connections.
+    /// Stores the rate of each line that was busy with data. The rate is used for the ACKs of other connections.
     fn find_lines(&mut self) {
         for connection in &self.connections {
             for sender in 0..2 {

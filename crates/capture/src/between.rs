@@ -105,8 +105,8 @@ impl Between {
             found.push(Found { way, times: [Some(segment.at), None], numbers: [Some(segment.number), None] });
         })?;
         each(other, |segment| {
-            // Packets with the same key are retransmissions. The n-th copy in one capture belongs to the n-th copy in
-            // the other.
+            // Packets with the same key are retransmissions. The n-th copy in one capture is matched with the n-th copy
+            // in the other capture.
             let place = waiting.get_mut(&(segment.from, segment.to, key(segment))).and_then(VecDeque::pop_front);
             let (at, number) = (Some(segment.at), Some(segment.number));
             if let Some(place) = place {
@@ -260,8 +260,8 @@ impl Line {
     fn through([there, back]: &[Vec<Instant>; 2]) -> Line {
         let mirrored: Vec<Instant> = back.iter().map(|(at, value)| (*at, -value)).collect();
         let (one, other) = (tilt(there), -tilt(&mirrored));
-        // A queue that grows or drains tilts the line of its own direction, so the flatter of the two lines is less
-        // affected.
+        // A queue that grows or drains tilts the line of its own direction. The flatter of the two lines is therefore
+        // less affected.
         let slope = if one.abs() <= other.abs() { one } else { other };
         let least = |points: &[Instant], slope: f64| {
             points.iter().map(|(at, value)| value - slope * at).fold(f64::INFINITY, f64::min)

@@ -132,7 +132,7 @@ pub fn of_data(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     Bottleneck { rate_bps, busy, buffer_ms, longest_wait_ms, discipline }
 }
 
-/// Returns the bottleneck of the ACKs for the data of `sender` (0 or 1). Buffer size and discipline stay unknown.
+/// Returns the bottleneck of the ACKs for the data of `sender` (0 or 1). Its buffer size and discipline are unknown.
 pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottleneck {
     let data = &connection.directions[sender];
     let [from, to] = [1 - sender, sender].map(|end| connection.ends[end].address);
@@ -143,9 +143,9 @@ pub fn of_acks(connection: &Connection, sender: usize, loads: &Loads) -> Bottlen
     Bottleneck { rate_bps, busy, buffer_ms: f64::NAN, longest_wait_ms, discipline: Discipline::Unknown }
 }
 
-/// Returns the rate and busy time of the link of `sender`'s data; `None` if it was never busy for long enough.
+/// Returns the rate and busy time of the link of `sender`'s data; `None` if the link was never busy for long enough.
 pub(crate) fn line(connection: &Connection, sender: usize, loads: &Loads) -> Option<(f64, u64)> {
-    // A busy period contains at least this much data, so skip connections with less data.
+    // A busy period contains at least this amount of data, so skip connections with less data.
     let carries = connection.directions[sender].acked_bytes as f64 >= ENOUGH_OCTETS;
     let found = carries.then(|| rate(connection, sender, loads, floor_ms(connection, sender), false));
     found.filter(|(rate_bps, _)| rate_bps.is_finite())

@@ -55,7 +55,7 @@ const FALLS_SIGN: f64 = 5.0;
 const PROBES_SIGN: f64 = 3.0;
 const JUMPS_SIGN: f64 = 8.0;
 const PACING_SIGN: f64 = 8.0;
-/// A sign of BBR: the flight falls without a loss in at least this share of the round trips.
+/// A sign of BBR: in at least this share of the round trips, the flight falls without a loss.
 const FALLS: f64 = 0.1;
 /// A decrease of the flight counts if it exceeds both this share of the flight and two segments.
 const FALL: f64 = 0.1;
@@ -221,7 +221,7 @@ pub fn guess(steps: &[Step], mss: u32, start: u32, pacing: f64) -> (Guess, Vec<F
         fit.probability = libm::exp(weight - most) / total;
     }
     fits.sort_by(|one, other| other.probability.total_cmp(&one.probability));
-    // Reno was replayed twice, with two ways to count ACKs. Keep the better fit, and add up the two probabilities.
+    // Reno was replayed twice, with two rules for counting ACKs. Keep the better fit, and add up the two probabilities.
     if let Some(worse) = fits.iter().rposition(|fit| fit.name == "reno").filter(|_| enough) {
         let worse = fits.remove(worse);
         fits.iter_mut().filter(|fit| fit.name == "reno").for_each(|fit| fit.probability += worse.probability);

@@ -1,4 +1,5 @@
-//! One direction of a connection: the data that one endpoint sends, and the ACKs that it receives for this data.
+//! One direction of a connection: the data that one endpoint sends, and the ACKs that this endpoint receives for the
+//! data.
 
 use crate::ack_path::AckPath;
 use crate::clock::Clock;
@@ -16,7 +17,8 @@ use lopsided_core::packet::Flags;
 
 /// An agreed MSS of at most this many bytes is implausible and is ignored (Linux's `TCP_MIN_MSS`).
 const LEAST_MSS: u32 = 88;
-/// After this time in nanoseconds, a segment counts as sent by a timer or the application, not by an ACK.
+/// If no segment was sent for this time, in nanoseconds, a timer or the application is assumed to have sent the next
+/// segment, not an ACK.
 const LONGEST_SILENCE: u64 = 200_000_000;
 
 /// Statistics of the RTT from the point of capture to one endpoint and back.
@@ -100,7 +102,8 @@ pub struct Direction {
     pub ack_path: AckPath,
     /// Measurements over time; `None` without data.
     pub timeline: Option<Box<Timeline>>,
-    /// Three counts: segments marked CE, segments that are ECN-capable or marked, and ACKs with ECE (RFC 3168).
+    /// Three counts: segments marked CE, segments that are ECN-capable or marked, and ACKs with the flag ECE (RFC
+    /// 3168).
     pub ecn: (u64, u64, u64),
     /// Queueing delay of data when a loss was detected, in ms.
     pub wait_at_loss_ms: Sketch,
@@ -128,7 +131,7 @@ pub struct Direction {
     after_loss: Option<(u64, u64)>,
     /// Payload of a full-size segment, in bytes.
     mss: u32,
-    /// True once a hole or a SACK block has revealed a loss. Until then, retransmissions count as losses.
+    /// True if a hole or a SACK block has revealed a loss. As long as it is false, retransmissions count as losses.
     shows_holes: bool,
 }
 
@@ -272,7 +275,8 @@ impl Direction {
         let window = u32::from(segment.window) << peer.shift;
         bin.window = bin.window.min(window);
         let mut delivered = 0;
-        // Linux passes the RTT of segments that SACK reports to the congestion control, too (`tcp_clean_rtx_queue`).
+        // As in Linux (`tcp_clean_rtx_queue`), segments that SACK reports also produce an RTT for the congestion
+        // control.
         let mut sack_rtt = None;
         for (start, end) in segment.options.sack() {
             // RFC 2883, section 4: a block at or below the acknowledgement number reports a duplicate segment (DSACK).

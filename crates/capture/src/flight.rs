@@ -113,7 +113,7 @@ impl Flight {
         self.held = VecDeque::new();
     }
 
-    /// Records a segment. Returns `None` for new data, or the earlier state of the data that is sent again.
+    /// Records a segment. Returns `None` for new data. For retransmitted data, returns the earlier state of the data.
     pub fn sent(&mut self, at: Time, start: Seq, end: Seq) -> Option<Again> {
         if !start.before(self.next) {
             self.held.push_back(Sent { start, end, at, again_at: None, sacked: false });
@@ -195,7 +195,7 @@ impl Flight {
 /// State of the data when it was retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
-    /// Capture time of the first copy; `None` if the capture lacks that copy or it was already acknowledged.
+    /// Capture time of the first copy; `None` if the capture lacks the first copy or the data was already acknowledged.
     pub first_at: Option<Time>,
     /// True if a SACK block had covered a part of the data.
     pub sacked: bool,

@@ -128,7 +128,7 @@ fn reason(error: &PcapError<&[u8]>) -> String {
     }
 }
 
-/// Returns the decompressed input, or the input itself if it is neither gzip nor zstd.
+/// Returns the decompressed input. Returns the input itself if it is neither gzip nor zstd.
 fn decompressed<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
     let head = head(&mut input)?;
     let magic = head.get(..4).unwrap_or_default().to_vec();

@@ -13,9 +13,9 @@ pub enum Limit {
     Avoidance,
     /// The sender was in loss recovery.
     Recovery,
-    /// The sender paced its segments: it spread them over time although the congestion window had room.
+    /// The sender paced its segments: it spread the segments over time although the congestion window had room.
     Pacing,
-    /// The congestion window was full because ACKs were delayed in queues for longer than the data.
+    /// The congestion window was full because ACKs were queued for longer than the data.
     AckPath,
     /// No packet arrived or was sent until the retransmission timer expired.
     RtoIdle,

@@ -1,4 +1,4 @@
-//! The packets and bytes that each host sent and received over time, summed over all of its connections.
+//! The packets and bytes that each host sent and received over time, summed over all connections of the host.
 
 use crate::ids::Ids;
 use crate::segment::Segment;

@@ -71,7 +71,7 @@ impl Default for Thinned {
 }
 
 impl Points {
-    /// Adds a point, unless it is skipped because only every `stride`-th point is kept.
+    /// Adds a point, unless the point is skipped because only every `stride`-th point is kept.
     pub(crate) fn add(&mut self, at: u64, kind: Kind, start: Seq, end: Seq, number: u64) {
         let origin = *self.origin.get_or_insert(start);
         let begin = self.offset(start.since(origin));

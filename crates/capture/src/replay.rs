@@ -54,7 +54,7 @@ enum Stage {
     Spoiled,
 }
 
-/// Returns the comparisons of one congestion control; `None` if its name is unknown. `counting` is the rule by which
+/// Returns the comparisons of one congestion control; `None` if the name is unknown. `counting` is the rule by which
 /// the stack counts ACKs.
 pub fn replay(name: &str, counting: ByteCounting, steps: &[Step], mss: u32) -> Option<Vec<Compared>> {
     let mss = u64::from(mss.max(1));

@@ -78,7 +78,7 @@ impl Report {
         let mut bins = direction.judged(vantage == Vantage::Sender);
         let mut shares = self::shares(&bins);
         let halves = connection.halves(sender);
-        // The RTT of the whole path is the sum of the RTTs from the point of capture to either end.
+        // The RTT of the whole path is the sum of the RTTs from the point of capture to each end.
         let floor_ms = match halves {
             [None, None] => f64::NAN,
             halves => halves.into_iter().flatten().sum::<u64>() as f64 * 1e-6,
@@ -138,8 +138,8 @@ fn compressed(connection: &Connection, sender: usize, data: &Bottleneck) -> f64 
 /// Determines whether ACKs are thinned, and whether the receiver or the network is the cause.
 fn thinning(connection: &Connection, sender: usize, stretch: f64, vantage: Vantage, loads: &Loads) -> Thinning {
     let missing = connection.directions[sender].ack_path.missing_share();
-    // If the host uses one counter for all connections, an identification that one connection lacks belongs to a packet
-    // of another connection.
+    // If the host uses one counter for all connections, a gap in the identifications of one connection may be filled by
+    // packets of another connection.
     let of_host = loads.missing_share(connection.ends[1 - sender].address);
     let missing = missing.map(|share| of_host.map_or(share, |of_host| share.min(of_host)));
     if missing.is_some_and(|share| share >= THINNED) {

@@ -51,7 +51,7 @@ pub(crate) struct Sending {
 pub enum SlowStartEnd {
     /// A segment was lost.
     Loss,
-    /// The flight stopped growing without a loss, as with HyStart, a delay-based congestion control or BBR.
+    /// The flight stopped growing without a loss. HyStart, delay-based congestion controls and BBR cause this.
     Delay,
     /// The receiver's window was full.
     ReceiveWindow,
@@ -130,7 +130,8 @@ impl Arriving {
     /// RTT to the sender in nanoseconds.
     fn has_taken_effect(&self, echo: Option<u32>, near: u64, until: u64) -> bool {
         match self.value.zip(echo) {
-            // The echoed timestamp is exact. If it equals the ACK's timestamp, the RTT to the sender decides.
+            // The echoed timestamp is exact. If the echoed timestamp equals the ACK's timestamp, the RTT to the sender
+            // decides.
             Some((value, echo)) if value != echo => (value.wrapping_sub(echo) as i32) < 0,
             _ => self.at + near <= until,
         }
@@ -333,7 +334,7 @@ impl Sender {
         as_a_timer && self.out() == 0 && !self.last_pushed && self.room.is_none_or(|room| room > 0)
     }
 
-    /// Decides between timer and application for the suspected pause. Returns true if a loss recovery begins.
+    /// Decides whether the timer or the application ended the suspected pause. Returns true if a loss recovery begins.
     fn judge_silence(&mut self, segment: &Sending, round: u64, timeline: &mut Timeline) -> bool {
         let Some(suspect) = self.suspect.take() else { return false };
         // RFC 5681, section 3.1: after a timeout the sender sends one segment and waits for its ACK. An application

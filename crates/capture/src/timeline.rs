@@ -12,7 +12,7 @@ const MOST_BINS: usize = 600;
 pub struct Bin {
     /// Nanoseconds attributed to each limit, in the order of [`Limit::ALL`].
     pub limits: [u64; Limit::ALL.len()],
-    /// Frame numbers of the first and last packet with data or an ACK; 0 if the bin has none.
+    /// Frame numbers of the first and last packet with data or an ACK; 0 if the bin contains no such packet.
     pub packets: (u64, u64),
     /// Payload bytes sent, including retransmissions.
     pub sent_bytes: u64,
@@ -221,7 +221,7 @@ impl Timeline {
         if to <= from {
             return;
         }
-        // Create the last bin first, because its creation may widen all bins, and the loop needs a constant width.
+        // Create the last bin first. Its creation may widen all bins, and the loop needs a constant width.
         self.at(to - 1);
         let mut from = from.max(self.begin);
         while from < to {

@@ -64,7 +64,7 @@ pub(crate) struct Ways {
     /// Queueing delay of ACKs before and after the point of capture.
     acks_here: u64,
     acks_onward: u64,
-    /// Latest queueing delays: data before the point of capture, ACKs before it, and ACKs after it.
+    /// Latest queueing delays: data before the point of capture, ACKs before the point of capture, and ACKs after it.
     latest: [u64; 3],
     /// Longest queueing delay of data in the current and in the previous round trip.
     recent: [u64; 2],

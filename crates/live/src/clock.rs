@@ -3,7 +3,8 @@
 use lopsided_core::Time;
 use std::time::Instant;
 
-/// A clock that counts from the start of a run. It is monotonic: setting the machine's date or time does not affect it.
+/// A clock that counts from the start of a run. The clock is monotonic: setting the machine's date or time does not
+/// affect it.
 ///
 /// # Examples
 ///

@@ -2,7 +2,7 @@
 //! waits.
 //!
 //! A packet enters the network at the time at which it was read, after all earlier events. If the loop is delayed, only
-//! departing packets are late; [`Pumped::lateness`] records their delays.
+//! departing packets are late. [`Pumped::lateness`] records their delays.
 
 use lopsided_core::{Duration, FlowId, NewPacket, Node, NodeId, Packet, Time, wire};
 use lopsided_net::Network;
@@ -69,10 +69,10 @@ pub trait Io {
         FlowId(0)
     }
 
-    /// Called with the number of the last received packet, or `None` if it was not an IP packet.
+    /// Called with the number of the last received packet; `None` if the packet was not an IP packet.
     fn entered(&mut self, _number: Option<u64>) {}
 
-    /// Sends a packet that left the network at an edge. A rejected packet is lost, which is not an error.
+    /// Sends a packet that left the network at an edge. A rejected packet is lost. This is not an error.
     ///
     /// # Errors
     /// Returns an error if the sink has failed, so that no packet can be sent.
@@ -120,7 +120,7 @@ pub struct Pumped {
     pub sent: u64,
     /// Number of received packets that were not IP packets.
     pub malformed: u64,
-    /// Time between a packet's departure from the network and the moment at which it was sent.
+    /// Time between a packet's departure from the network and the time at which the packet was sent.
     pub lateness: Histogram,
 }
 

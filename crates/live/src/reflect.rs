@@ -183,7 +183,7 @@ fn instant() -> Instant {
 /// Returns the probes (sensing packets) of `asqm` and `bdp` to their senders until a signal ends the program.
 ///
 /// # Errors
-/// Returns an error if the kernel denies this process a queue, a socket or a rule.
+/// Returns an error if the kernel does not permit a queue, a socket or a rule.
 pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
     let rules = Rules::of_sensing(reflection.interface.as_deref()).map_err(ReflectError::Rules)?;
     let keeper = Keeper::start(rules.clone()).map_err(ReflectError::Queue)?;
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!((&back[12..16], &back[16..20], back[8]), (&[198, 51, 100, 7][..], &[192, 0, 2, 1][..], DEFAULT_TTL));
         assert_eq!(back.len(), 28);
         assert_eq!(&back[21..28], &77u64.to_be_bytes()[1..]);
-        // A second reflector lets the returned packet pass, and also any packet that is not a sensing packet.
+        // A second reflector lets the returned packet pass. It also lets packets pass that are not sensing packets.
         assert_eq!(turner.turn(&back), Turned::On);
         assert_eq!(turner.turn(&packet(77, 17)), Turned::On);
         assert_eq!(turner.turn(&packet(77, 253)[..27]), Turned::On);

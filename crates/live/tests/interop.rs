@@ -391,7 +391,7 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     assert!(ended(ours.get()) && ended(theirs.get()));
     drop((ours, theirs));
 
-    // Lopsided closes while it has unread data: it sends a reset (RFC 1122, section 4.2.2.13).
+    // Lopsided closes the connection while it has unread data, so it sends a reset (RFC 1122, section 4.2.2.13).
     let (ours, theirs) = join();
     theirs.put(b"never read").expect("room");
     while ours.info().counters.bytes_received.get() == 0 {
@@ -483,7 +483,7 @@ fn queue_rules() -> usize {
     String::from_utf8_lossy(&counted.stdout).trim().parse().expect("a number")
 }
 
-/// Holds ports until it is killed. Does nothing unless the test below sets the variable `LOPSIDED_HOLDS`.
+/// Reserves ports until the process is killed. Does nothing unless the test below sets the variable `LOPSIDED_HOLDS`.
 #[test]
 fn holds_ports_when_asked() {
     if std::env::var_os("LOPSIDED_HOLDS").is_none() {

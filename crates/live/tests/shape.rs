@@ -133,8 +133,8 @@ fn it_holds_the_rate_and_fails_open() {
             shown.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("{word}: {shown}{said}"));
         line.split_whitespace().next().and_then(|first| first.parse().ok()).expect("a number")
     };
-    // 300 kB plus headers take 618 ms at 4 Mbit/s. A plain link has no burst credit that could shorten this. The upper
-    // limit depends on the machine, so only the lower limit is checked.
+    // 300 kB plus headers take 618 ms at 4 Mbit/s. A plain link has no burst credit that could shorten this time. The
+    // upper limit depends on the machine, so only the lower limit is checked.
     assert!(number("shaped") >= Duration::from_millis(600).as_millis() as u64, "{shown}");
     assert_eq!(shown.matches(" got it\n").count(), 3, "{shown}");
     for when in ["shaped", "killed", "both"] {
@@ -296,7 +296,7 @@ fn a_sensed_line_is_kept_short_by_what_its_far_end_returns() {
     assert!(logs.contains("the interface r0 is gone"), "{logs}");
     let (returned, others) = (numbers("reflector"), numbers("others"));
     assert!(returned[0] >= numbers("heard")[1] + numbers("flows")[1], "{shown}{logs}");
-    // The kernel may reject some packets if a busy machine delayed many of them and sends them at once.
+    // The kernel may reject some packets if a busy machine delays many packets and then sends them in one burst.
     assert!(returned[2] < returned[0] / 10, "{shown}{logs}");
     assert!(others[0] == 0 && others[2] >= 100, "{shown}{logs}");
 }

@@ -46,7 +46,7 @@ impl<H: Node> Network<H> {
             return;
         }
         // The group has fewer regions than there are threads, so run the other groups at the same time. If this group
-        // advanced first, the time windows of the other groups could be longer.
+        // ran first, the time windows of the other groups could be longer.
         if count < threads {
             regions.open_others(until);
         }

@@ -175,7 +175,8 @@ const NOWHERE: Attachment = Attachment { node: NodeId(u32::MAX), port: Port(0) }
 /// ```
 #[derive(Debug)]
 pub struct Network<H> {
-    /// Dropped before the packets in nodes, because debug builds check that no packet is lost.
+    /// The accounting is the first field, because fields are dropped in order, and debug builds check that no packet is
+    /// lost while the accounting exists.
     pub(crate) accounting: Accounting,
     /// The current time. It never decreases.
     pub(crate) now: Time,
@@ -185,7 +186,7 @@ pub struct Network<H> {
     pub(crate) queue: EventQueue,
     /// The merge points, each with the link behind it.
     pub(crate) merge_points: Vec<(NodeId, MergePoint)>,
-    /// The packets that leave a merge point in one batch. Stored here so that its memory is reused.
+    /// The packets that leave a merge point in one batch. The batch is stored here so that its memory is reused.
     batch: Option<Box<Batch>>,
     /// Memory for the next merge point that gets packets.
     spare: Waiting,
@@ -293,12 +294,12 @@ impl<H: Node> Network<H> {
     ///
     /// A pair is ignored unless all of these hold:
     ///
-    /// - the leaders and the follower [foretell](Link::foretells),
+    /// - the leaders and the follower compute arrival times in advance ([`Link::foretells`]),
     /// - the leaders end at the router in front of the follower, and no stage, medium or edge sends packets to that
     ///   router,
     /// - a follower with several leaders has a delay.
     ///
-    /// All pairs are ignored if an observer watches packets between hosts. The setting changes no result.
+    /// All pairs are ignored if an observer watches packets between hosts. Results do not depend on this setting.
     #[must_use]
     pub fn with_followers(mut self, pairs: impl IntoIterator<Item = (Vec<NodeId>, NodeId)>) -> Network<H> {
         // An observer of queues must see the entry of a packet into a link at the time of the entry, not in advance.
@@ -375,7 +376,7 @@ impl<H: Node> Network<H> {
         (link.foretells() && !too_soon).then(|| link.delay())
     }
 
-    /// Disables regions, so that all events are handled in one global order. Needed if nodes interrupt a run
+    /// Disables regions, so that all events are handled in one global order. This is needed if nodes interrupt a run
     /// ([`Cx::interrupt`]) or if hosts share state.
     #[must_use]
     pub fn in_one_order(mut self) -> Network<H> {
@@ -605,7 +606,7 @@ impl<H: Node> Network<H> {
     fn wake(&mut self, index: usize) {
         let node = NodeId(index as u32);
         let merge_point = self.places[index].row.merge_point;
-        // Before the link computes departures, it must have received every packet that entered by now.
+        // The link must have received every packet that entered by now before it computes departures.
         if let Some(merge_point) = merge_point {
             self.admit(merge_point as usize, self.now);
         }
@@ -836,7 +837,7 @@ impl<H: Node> Network<H> {
     #[inline(always)]
     fn due(&self, merge_point: Option<u32>, own: Option<Time>) -> Option<Time> {
         let Some(merge_point) = merge_point else { return own };
-        // For an empty merge point this is `Time::MAX`. That time is later than the horizon of the event queue, so the
+        // For an empty merge point, this time is `Time::MAX`. It is later than the horizon of the event queue, so the
         // queue stores no time.
         let entering = self.merge_points[merge_point as usize].1.due();
         Some(own.map_or(entering, |own| own.min(entering)))

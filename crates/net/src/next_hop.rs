@@ -17,8 +17,8 @@ use lopsided_core::{NodeId, Packet, Port};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// The next hop behind a link that the packet will enter: an index into [`NextHops::near`]. 16 bits, because each
-/// packet at a merge point stores one.
+/// The next hop behind a link that the packet will enter: an index into [`NextHops::near`]. The index has 16 bits,
+/// because each packet at a merge point stores one index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way(u16);
 

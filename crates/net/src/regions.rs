@@ -1,8 +1,8 @@
 //! The regions of a network, and the time up to which each region can run ahead.
 //!
-//! A *region* is a host with the link that leads to it. Hosts affect each other only after a link's delay, so a region
-//! can handle all its events up to its *safe time* at once, while its state stays in the cache. These are the
-//! conservative windows of Chandy and Misra (1979).
+//! A *region* is a host with the link that leads to the host. Hosts affect each other only after a link's delay. A
+//! region can therefore handle all its events up to its *safe time* without interruption, while its state stays in the
+//! cache. These are the conservative windows of Chandy and Misra (1979).
 //!
 //! Regions behind the same links form a *group* with one clock. A *shared link* is a link with a merge point, outside
 //! of all regions.
@@ -120,7 +120,7 @@ pub(crate) struct Regions {
     pub groups: Vec<Group>,
     /// The shared links, by the number of the merge point.
     pub shared: Vec<SharedLink>,
-    /// The time windows that are being handled, or the parts of them that are still to be run.
+    /// The time windows that are being handled. If a part of a time window is finished, only the rest is stored.
     pub open: Vec<Window>,
     /// Number of events handled so far in the open time windows.
     pub handled: u64,

@@ -1,5 +1,5 @@
-//! The functions that the page calls. Each reads its input from the buffer of [`alloc`] and stores an [`Answer`], which
-//! remains valid until the next call.
+//! The functions that the page calls. Each function reads its input from the buffer of [`alloc`] and stores an
+//! [`Answer`], which remains valid until the next call.
 //!
 //! A call returns 0 on success. Otherwise the answer contains a list of `problems`. After a trap, [`fault_ptr`] points
 //! to the reason, and the instance is unusable.
@@ -126,8 +126,8 @@ pub extern "C" fn open_run(columns: u32, from_s: f64, to_s: f64, packets_from_s:
     })
 }
 
-/// Continues the run up to a time in seconds or a number of events. Returns 0 if it continues, 1 on problems, 2 at its
-/// end.
+/// Continues the run up to a time in seconds or a number of events. Returns 0 if the run can continue, 1 on problems,
+/// and 2 at the end of the run.
 #[cfg_attr(target_family = "wasm", unsafe(no_mangle))]
 pub extern "C" fn advance(until_s: f64, budget: u32) -> u32 {
     with(|state| {

@@ -1,9 +1,9 @@
-//! The simulator behind the page. It executes one run at a time, in slices, and returns pictures of bounded size.
+//! The simulator behind the page. It executes one run at a time, in slices, and returns pictures of limited size.
 //!
 //! A picture is an [`Answer`]: a JSON head and columns of numbers. As WebAssembly, this crate exports plain functions
 //! ([`exports`]). As a library, it computes the first picture of a page.
 //!
-//! Before a run starts, [`limits`] rejects it if it would need too much memory. Left out: users' Python code, and runs
+//! Before a run starts, [`limits`] rejects runs that would need too much memory. Left out: users' Python code, and runs
 //! on several cores.
 
 #![deny(missing_docs)]

@@ -71,8 +71,8 @@ pub fn memory(scenario: &Scenario, interval: Duration) -> f64 {
     let directions = scenario.graph.links.iter().flat_map(|link| Dir::BOTH.map(|dir| link.dir(dir)));
     let packets: f64 = directions
         .map(|link| {
-            // Large buffers do not fill in a short run: assume that at most 20 times as many packets are queued as the
-            // link can carry in the whole run.
+            // Large buffers do not fill in a short run. Assume that the number of queued packets is at most 20 times
+            // the number that the link can carry in the whole run.
             let rate = link.rate.map_or(f64::INFINITY, |rate| rate.as_bps() as f64 / 8.0);
             let on_the_way = rate * link.delay.as_secs_f64() / SMALL_PACKET;
             let waiting = match link.queue.limit() {

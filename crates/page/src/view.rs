@@ -19,7 +19,7 @@ pub struct View {
     pub from_s: f64,
     /// End of the displayed time, in seconds.
     pub to_s: f64,
-    /// Start of the period whose packets are kept, in seconds. An empty period keeps none.
+    /// Start of the period whose packets are kept, in seconds. If the period is empty, no packets are kept.
     pub packets_from_s: f64,
     /// End of the period whose packets are kept, in seconds.
     pub packets_to_s: f64,

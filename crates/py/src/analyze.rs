@@ -1,5 +1,5 @@
 //! The analysis of a capture as tables: directions, their limits over time, and points of diagrams. For two captures,
-//! also the delays in between.
+//! the tables also contain the delays between the two points of capture.
 
 use crate::columns::columns;
 use crate::error::Failure;
@@ -82,7 +82,8 @@ table! {
         retransmitted_bytes: u64 [Byte "retransmitted"],
         /// Packets retransmitted although the receiver had their data, as an ACK, SACK or DSACK shows.
         spurious_packets: u64 [Count "spurious"],
-        /// Packets that fill a hole in the captured data: the first copy was lost before the capture, or arrived late.
+        /// Packets that fill a hole in the captured data. Their first copy was lost before the point of capture, or
+        /// arrived late.
         filled_holes: u64 [Count "holes filled"],
         /// Loss recoveries that were started by duplicate ACKs or SACK.
         recoveries: u64 [Count "recoveries"],
@@ -290,8 +291,8 @@ table! {
     PassageTable of PassageRow as "passages" {
         /// Row of the packet's direction in the table `between`, from 1.
         way: u64 [Label "direction"],
-        /// Time at the first capture, or at the second if the first lacks the packet; measured from the first packet of
-        /// the first capture.
+        /// Time at the first capture, measured from the first packet of the first capture. If the first capture lacks
+        /// the packet, the converted time at the second capture.
         time_s: f64 [Second "time"],
         /// Number of the packet in the first capture; null if the packet is missing there.
         packet_1: Option<u64> [Label "packet in 1"],
@@ -377,7 +378,7 @@ pub(crate) fn analyze<'py>(
     }
     let whole = whole(py, &found)?;
     let begin = found.times.0;
-    // Free the connections before the tables are copied to Python, so that the two do not add up.
+    // Free the connections before the tables are copied to Python, so that both are not in memory at the same time.
     let (directions, timeline, drawn) = py.detach(move || tables(&found));
     let tables = PyDict::new(py);
     tables.set_item(DirectionTable::spec().name, columns(py, &directions.columns())?)?;

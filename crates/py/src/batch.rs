@@ -17,7 +17,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Runs in progress. Results arrive in the order in which the runs finish. Dropping the batch stops the remaining runs.
+/// Runs in progress. Results arrive in the order in which the runs finish. If the batch is dropped, the remaining runs
+/// stop.
 #[pyclass(frozen, module = "lopsided._native")]
 pub(crate) struct Batch {
     work: Arc<Work>,

@@ -10,7 +10,7 @@ use std::fs::{File, create_dir_all};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-/// Where a run captures packets: at its hosts, on its links or both. The files are written to `folder`.
+/// The points at which a run captures packets: its hosts, its links or both. The files are written to `folder`.
 #[derive(Clone, Debug)]
 pub(crate) struct Points {
     pub(crate) folder: PathBuf,

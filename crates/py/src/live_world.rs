@@ -74,8 +74,8 @@ impl LivePath {
         }
     }
 
-    /// Waits for the end of the run. Returns the results of a simulated run, the RTTs of the kernel's flows, and a
-    /// dictionary of counts. Returns `None` if the agent ended early.
+    /// Waits for the end of the run. Returns the tables of the run, the RTTs of the kernel's flows, and a dictionary of
+    /// counts. Returns `None` if the agent ended early.
     #[allow(clippy::type_complexity)]
     fn finish<'py>(
         &self,

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 /// An arrival: time in nanoseconds, number of the flow, and first bytes of the packet from the IP header on.
 type Arrival = (u64, u32, Vec<u8>);
 
-/// The fate of a packet: departure time and position, time and reason of its drop, and true if it was marked.
+/// The fate of a packet: departure time and position, time and reason of its drop, and true if the packet was marked.
 type Fate = (Option<(u64, u32)>, Option<(u64, &'static str)>, bool);
 
 /// Replays captured packets through a direction of a link, and returns the fate of each packet. If `instants` is given,

@@ -84,7 +84,7 @@ impl Scenario {
         }
     }
 
-    /// Returns the scenario with only these flows. Their random numbers are the same as in the full scenario.
+    /// Returns the scenario with only these flows. The flows have the same random numbers as in the full scenario.
     fn only(&self, flows: Vec<String>) -> PyResult<Scenario> {
         let mut reduced = (*self.resolved).clone();
         reduced.flows.retain(|flow| flows.contains(&flow.name));

@@ -14,7 +14,7 @@ const USUAL_MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 const SMALLEST_DATAGRAM: u64 = 1200;
 /// Size of the IPv4 and UDP headers in bytes.
 const HEADERS: u64 = 28;
-/// Maximum ACK threshold in packets; only the timer then triggers ACKs. Packet counts have 32 bits.
+/// Maximum ACK threshold in packets. With this threshold, only the timer triggers ACKs. Packet counts have 32 bits.
 const MOST_ACK_PACKETS: u32 = 1 << 20;
 
 /// The implementation of a QUIC sender's congestion control: lopsided's or quinn's.
@@ -88,7 +88,7 @@ pub struct QuicConfig {
     pub connection_window: Option<Bytes>,
     /// Maximum amount of unacknowledged data over all streams, in bytes.
     pub send_window: Bytes,
-    /// Time without a received packet after which the connection closes, or `None` for never.
+    /// Time without a received packet after which the connection closes; `None` for no timeout.
     pub idle_timeout: Option<Duration>,
     /// Size of the server's handshake messages in bytes.
     pub server_flight: Bytes,

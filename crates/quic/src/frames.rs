@@ -88,7 +88,7 @@ impl PacketView<'_> {
     /// Returns the full packet number, given the largest packet number received before (RFC 9000, appendix A.3).
     pub fn number(&self, largest: Option<u64>) -> u64 {
         let expected = largest.map_or(0, |largest| largest + 1);
-        // RFC 9000, appendix A.3: of all numbers with these low bytes, the one closest to the expected number.
+        // RFC 9000, appendix A.3: choose the number with these low bytes that is closest to the expected number.
         let window = 1u64 << (8 * self.number_len);
         let candidate = (expected & !(window - 1)) | self.truncated_number;
         if candidate + window / 2 <= expected && candidate < (1 << 62) - window {
@@ -161,7 +161,7 @@ impl<'a> Iterator for Packets<'a> {
 
 /// Parses a packet whose packet number starts at byte `at`.
 fn one(kind: PacketKind, first: u8, packet: &[u8], at: usize, size: usize) -> Option<PacketView<'_>> {
-    // RFC 9000, section 17.2: the low 2 bits hold the length of the packet number minus 1.
+    // RFC 9000, section 17.2: the low 2 bits contain the length of the packet number minus 1.
     let number_len = usize::from(first & 3) + 1;
     let number = packet.get(at..at + number_len)?;
     let truncated_number = number.iter().fold(0, |value, octet| value << 8 | u64::from(*octet));
@@ -334,7 +334,7 @@ impl Iterator for AckBlocks<'_> {
         if self.left > 0 {
             self.left -= 1;
             let gap = varint(&mut self.octets)?;
-            // RFC 9000, section 19.3.1: the next range ends at the previous smallest number - gap - 2.
+            // RFC 9000, section 19.3.1: the next range ends at (smallest number of the previous range) - gap - 2.
             self.end = start.checked_sub(gap.checked_add(2)?);
         }
         Some((start, end))
@@ -369,7 +369,7 @@ fn read<'a>(octets: &mut &'a [u8]) -> Option<Frame<'a>> {
         0x01 => Frame::Ping,
         kind @ (0x02 | 0x03) => {
             let (largest, delay, left) = (number(octets)?, number(octets)?, number(octets)?);
-            // `blocks` parses the ranges on demand, but the end of the frame is needed now, so skip the ranges.
+            // `blocks` parses the ranges on demand. Skip the ranges now to find the end of the frame.
             let blocks = AckBlocks { octets, left, end: Some(largest) };
             number(octets)?;
             for _ in 0..left {

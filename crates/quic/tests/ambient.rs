@@ -31,14 +31,14 @@ mod replaced {
     #[unsafe(no_mangle)]
     extern "C" fn clock_gettime(clock: c_int, time: *mut c_void) -> c_int {
         let _ = CALLS.try_with(|calls| calls.set((calls.get().0 + 1, calls.get().1)));
-        // SAFETY: the caller passes a valid `timespec`, as for the function that this one replaces.
+        // SAFETY: the caller passes a valid `timespec`, as the replaced function requires.
         unsafe { libc::syscall(libc::SYS_clock_gettime, c_long::from(clock), time) as c_int }
     }
 
     #[unsafe(no_mangle)]
     extern "C" fn getrandom(buffer: *mut c_void, len: usize, flags: c_uint) -> isize {
         let _ = CALLS.try_with(|calls| calls.set((calls.get().0, calls.get().1 + 1)));
-        // SAFETY: the caller passes a buffer of `len` bytes, as for the function that this one replaces.
+        // SAFETY: the caller passes a buffer of `len` bytes, as the replaced function requires.
         unsafe { libc::syscall(libc::SYS_getrandom, buffer, len, flags) as isize }
     }
 }

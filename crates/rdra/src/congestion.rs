@@ -67,7 +67,7 @@ const QUEUE_PART: u64 = 8;
 const LEAST_QUEUE: Duration = Duration::from_millis(2);
 /// Minimum number of streams with a hole in the same round trip for an overflow.
 const TOGETHER: usize = 3;
-/// Probability of coincidence below which holes on several streams are an overflow.
+/// If the probability of a coincidence is below this value, holes on several streams count as an overflow.
 const BY_CHANCE: f64 = 0.01;
 /// Minimum number of round trips until a sender's timer expires (RFC 8985, section 7.2).
 const REPAIR_RTTS: u64 = 2;
@@ -92,7 +92,8 @@ pub(crate) struct Detector {
 struct Rounds {
     /// Start of the current round trip.
     began: Time,
-    /// One bit for each completed round trip, set if it had a hole. The lowest bit is the latest.
+    /// One bit for each completed round trip, set if the round trip contained a hole. The lowest bit is the latest
+    /// round trip.
     with_hole: u64,
     /// Number of completed round trips, at most 64.
     over: u32,

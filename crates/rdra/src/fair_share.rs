@@ -82,7 +82,8 @@ pub(crate) struct FairShare {
     holes: u64,
     /// Number of reductions of the window so far.
     reductions: u64,
-    /// One round trip after the last reduction of the window. Until then, a further hole causes no reduction.
+    /// The time one round trip after the last reduction of the window. Until this time, a further hole causes no
+    /// reduction.
     until: Time,
     round: Round,
 }

@@ -11,7 +11,7 @@ const LEAST_PIECE: u64 = 64 << 10;
 /// Largest request of plain parallel TCP in bytes. Larger requests would end at very different times.
 const LARGEST_PIECE: u64 = 4 << 20;
 
-/// The download of one object over several streams, which are numbered from 0. It has no clock and no I/O.
+/// The download of one object over several streams, which are numbered from 0. A transfer has no clock and no I/O.
 ///
 /// For each idle stream call [`Transfer::request`] and send the range to the server. Report received data with
 /// [`Transfer::received`], the state of each connection with [`Transfer::observe`], and lost connections with
@@ -132,7 +132,8 @@ impl Transfer {
         }
     }
 
-    /// Reports that the next `octets` bytes of the stream's request have arrived. Returns their range in the object.
+    /// Reports that the next `octets` bytes of the stream's request have arrived. Returns the range of these bytes in
+    /// the object.
     ///
     /// # Errors
     /// Returns an error if fewer than `octets` bytes of the stream's request are left.

@@ -25,7 +25,7 @@ pub struct Problem {
     pub underline: (usize, usize),
 }
 
-/// All errors of a scenario. The `Display` text is for a terminal, with one block per error.
+/// All errors of a scenario. The `Display` text is for a terminal and contains one block per error.
 ///
 /// # Examples
 ///
@@ -218,7 +218,7 @@ pub(crate) fn quote(text: &str) -> String {
 
 /// Returns the known name that is most similar to `word`; `None` if no name is similar enough.
 pub(crate) fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    // No key is longer than 64 characters, and the comparison takes time proportional to the length.
+    // No key is longer than 64 characters, and the time of the comparison is proportional to the length.
     if word.len() > 64 {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The tables `[record]` and `[fairness]`: which records a run keeps, and how fairness is measured.
+//! The tables `[record]` and `[fairness]`: the records that a run keeps, and the settings of the fairness metrics.
 
 use lopsided_core::Duration;
 use lopsided_spec::{Fault, Given, Key, Part, key};

@@ -120,7 +120,8 @@ impl Axes {
     }
 
     fn point(&self, index: u64) -> Point {
-        // Read the index as a mixed-radix number: the repetition is its last digit, and the first axis its first digit.
+        // Read the index as a mixed-radix number. Its last digit is the repetition, and its first digit belongs to the
+        // first axis.
         let repetition = (index % u64::from(self.repeat)) as u32;
         let mut rest = index / u64::from(self.repeat);
         let mut chosen: Vec<(&Axis, &AxisValue)> = Vec::with_capacity(self.axes.len());

@@ -94,7 +94,7 @@ impl Table {
     }
 }
 
-/// Parses a file. Reports TOML syntax errors; the result then contains the parts that could be parsed.
+/// Parses a file. Reports TOML syntax errors. After an error, the result contains the parts that could be parsed.
 pub(crate) fn parse_file(text: &str, report: &mut Report<'_>) -> Table {
     // The recoverable parser reports all syntax errors, not only the first.
     let (table, errors) = DeTable::parse_recoverable(text);

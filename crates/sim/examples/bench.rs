@@ -163,7 +163,8 @@ impl Workload {
             links.push(link(&format!("left{number}"), NodeRef::Host(number), NodeRef::Router(0), &access));
             links.push(link(&format!("right{number}"), NodeRef::Router(1), NodeRef::Host(pairs + number), &access));
         }
-        // Flows start within 1 s. More than 1,000 flows on a bottleneck of fixed rate start at once.
+        // Flows start within 1 s. If there are more than 1,000 flows on a bottleneck with a fixed rate, all flows start
+        // at time 0.
         let start = |n: usize| match self.flows as u64 {
             0..=20 => Duration::from_millis(50 * n as u64),
             flows if self.share_mbps.is_some() => Duration::from_micros(1_000_000 * n as u64 / flows),

@@ -98,11 +98,13 @@ pub(crate) fn build(scenario: &Scenario, seed: u64, options: RunOptions) -> Resu
     let (cores, from_events) = (options.cores, options.cores_from_events);
     let network = Network::new(nodes, &wires, accounting).with_threads(cores, from_events);
     let network = if plain { network.with_followers(followers) } else { network };
-    // Samples at each change, and code of the user that shares state between hosts, require one global order of events.
+    // Samples at each change require one global order of events. User code that shares state between hosts also
+    // requires it.
     let shares = !options.controllers.names().is_empty() || options.applications.names().next().is_some();
     let in_one_order = scenario.record.on_change || shares;
     let network = if in_one_order { network.in_one_order() } else { network };
-    // The event queue packs node and time into 64 bits, so a larger network allows only a shorter run.
+    // The event queue packs node and time into 64 bits, so the maximum duration of a run decreases with the size of the
+    // network.
     if Time::ZERO + scenario.duration > network.horizon() {
         return Err(BuildError::TooLong { limit: network.horizon() - Time::ZERO });
     }

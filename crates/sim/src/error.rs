@@ -31,7 +31,7 @@ pub enum BuildError {
         /// The profile.
         profile: String,
     },
-    /// The congestion control of a flow is neither built in nor passed in the run options.
+    /// The congestion control of a flow is neither built in nor listed in the run options.
     UnknownController {
         /// Name of the flow.
         flow: String,
@@ -52,7 +52,7 @@ pub enum BuildError {
         /// The error.
         what: String,
     },
-    /// A host has fewer ports than flows that end there, or a node has fewer ports than links.
+    /// A host has too few ports for the flows that end there, or a node has too few ports for its links.
     TooMany {
         /// `flows` or `links`.
         what: &'static str,

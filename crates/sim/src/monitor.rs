@@ -23,7 +23,7 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Cancels the runs. They end soon with [`RunError::Cancelled`](crate::RunError::Cancelled).
+    /// Cancels the runs. They end with [`RunError::Cancelled`](crate::RunError::Cancelled) at their next check.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }

@@ -29,7 +29,8 @@ table! {
         start_s: f64 [Second "start"],
         /// Time at which the application stopped, or the end of the run if the application did not stop earlier.
         stop_s: f64 [Second "stop"],
-        /// Time in which the flow had data to send: until `stop_s`, or the sum of the durations of its transfers.
+        /// Time in which the flow had data to send. For transfers, the sum of their durations; for other applications,
+        /// the time until `stop_s`.
         active_s: f64 [Second "active"],
         /// Payload sent, including retransmissions. UDP: IP bytes.
         sent_bytes: u64 [Byte "sent"],

@@ -56,7 +56,8 @@ pub fn run(scenario: &Scenario, seed: u64, options: RunOptions, monitor: &Monito
     Run::new(scenario, seed, options)?.finish(monitor)
 }
 
-/// A run in progress. `S` is a reference to the scenario: `&Scenario`, or `Arc<Scenario>` if the run must own it.
+/// A run in progress. `S` is a reference to the scenario: `&Scenario`, or `Arc<Scenario>` if the run must own the
+/// scenario.
 ///
 /// ```
 /// use lopsided_core::{Duration, Time};

@@ -333,8 +333,8 @@ impl<'a> Alignment<'a> {
         let first_of_each = self.common.iter().filter_map(|pairs| pairs.iter().find(|pair| wanted(pair)));
         let found = first_of_each.min_by_key(|pair| pair.at())?;
         let (at, from) = (found.at(), found.from()?);
-        // If the packet is in the first capture, count the packets before it there. If it is only in the second
-        // capture, count all packets of the first capture up to its time.
+        // If the packet is in the first capture, count the packets before the packet in the first capture. If the
+        // packet is only in the second capture, count all packets of the first capture up to the packet's time.
         let packets = match found.one {
             Some(_) => self.one.place_of(from, found.number),
             None => self.one.segments.partition_point(|segment| segment.at <= at),
@@ -358,7 +358,7 @@ fn common<'a>(
         let differ = match (one, other) {
             (None, None) => break,
             (Some(one), Some(other)) => rules.differences(one, other),
-            // The other capture may have ended before this packet passed, so it does not count as missing.
+            // The other capture may have ended before this packet passed. The packet then does not count as missing.
             (Some(only), None) if only.at + rules.tolerance >= lasted.other => break,
             (None, Some(only)) if only.at + rules.tolerance >= lasted.one => break,
             _ => Fields::NONE.with(Field::Missing),

@@ -83,7 +83,8 @@ struct Shared {
     taps: Vec<Tap>,
     /// Packets that are not written yet, sorted by time. Packets with equal times keep the order of their reports.
     pending: VecDeque<Record>,
-    /// Longest delay of a report: a tap may report an event this long after other taps have reported later events.
+    /// Maximum delay of a report. A tap may report an event up to this time after other taps have reported later
+    /// events.
     lateness: Duration,
     newest: Time,
     written: u64,

@@ -18,8 +18,8 @@ pub struct Stretch {
     pub until: u64,
     /// Number of packets in the first and in the second capture.
     pub packets: [usize; 2],
-    /// Highest sequence number that was sent until the end of the part, for each capture: the opener's, then the
-    /// answerer's.
+    /// Highest sequence number that was sent until the end of the part, for each capture: first the opener's number,
+    /// then the answerer's.
     pub position: [[u64; 2]; 2],
     /// Number of packets of the first capture that have a match in the second.
     pub matched: usize,
@@ -97,7 +97,7 @@ fn advance(stretches: &mut [Stretch], capture: usize, segments: &[Segment]) {
 
 type Identity = (End, u64, u32, Option<u64>, [bool; 3]);
 
-/// The packets of a capture, by their identity. Each packet is matched once, the earliest first.
+/// The packets of a capture, by their identity. Each packet is matched once, in the order of time.
 struct Again<'a>(BTreeMap<Identity, Vec<&'a Segment>>);
 
 impl<'a> Again<'a> {

@@ -15,7 +15,7 @@ use lopsided_core::{Duration, FlowId, Packet, Seq, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// One direction of a connection: addresses and ports, with the sender of the direction's packets as the source.
+/// One direction of a connection: addresses and ports. The source is the sender of the direction's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     /// IP address of the sender.
@@ -39,7 +39,7 @@ impl FlowKey {
 pub struct FlowSummary {
     /// Addresses and ports of the direction.
     pub key: FlowKey,
-    /// The simulated flow that the packets belong to; always flow 0 for packets read from a file.
+    /// The simulated flow to which the packets belong. Packets that were read from a file always belong to flow 0.
     pub flow: FlowId,
     /// Number of packets of any kind in this direction.
     pub packets: u64,

@@ -33,7 +33,7 @@ const AN_ANSWER: u64 = 100_000;
 /// A pause shorter than this fraction of the RTT is a gap between segments; a timer would have waited longer.
 const TIMER_SHARE: f64 = 0.9;
 
-/// Infers the events of an end as the sender of data. The capture must have been taken at that end's host.
+/// Infers the events of an end as the sender of data. The capture must have been taken at the host of this end.
 pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
     let mut sender = Sender::default();
     for segment in &conversation.segments {
@@ -317,7 +317,7 @@ impl Receiver {
     fn sends(&mut self, segment: &Segment) {
         let Some(ack) = segment.ack else { return };
         let echoes = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
-        // Only a pure ACK has a reason of its own. A packet with data or control flags would have been sent anyway.
+        // Only a pure ACK has a separate reason. A packet with data or control flags would have been sent anyway.
         let alone = segment.len == 0 && !(segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN));
         if alone && !segment.flags.has(Flags::RST) {
             let why = self.reason(segment, ack, echoes);

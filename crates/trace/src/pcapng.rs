@@ -106,6 +106,6 @@ fn end_of_options(body: &mut Vec<u8>) {
 }
 
 fn pad(body: &mut Vec<u8>) {
-    // Options and packet data are padded to 32 bits, so blocks need no padding of their own.
+    // Options and packet data are padded to 32 bits, so blocks need no additional padding.
     body.resize(body.len().next_multiple_of(4), 0);
 }

@@ -278,7 +278,7 @@ fn frame_json(out: &mut String, frame: &Frame<'_>) -> fmt::Result {
         Frame::RetireConnectionId { sequence } => with(out, "retire_connection_id", "sequence_number", sequence),
         Frame::PathChallenge => simple(out, "path_challenge"),
         Frame::PathResponse => simple(out, "path_response"),
-        // qlog has no name for such an error: "unknown" means that the numeric code follows.
+        // qlog has no name for this error. "unknown" means that the numeric code follows.
         Frame::ConnectionClose { by_application, code } => {
             let space = if by_application { "application" } else { "transport" };
             write!(

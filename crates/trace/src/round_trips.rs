@@ -36,7 +36,8 @@ impl RoundTrips {
         RoundTrips { ports, flights: BTreeMap::new(), found: Vec::new() }
     }
 
-    /// Adds the next packet of the capture. Packets of other flows and of other protocols than TCP are ignored.
+    /// Adds the next packet of the capture. Packets of other flows, and packets of protocols other than TCP, are
+    /// ignored.
     pub fn observe(&mut self, at: Time, packet: &Packet) {
         let Some(header) = packet.tcp() else { return };
         let length = packet.payload().len();

@@ -7,7 +7,8 @@ use crate::units;
 const NOTABLE: f64 = 0.05;
 /// Smallest difference that is mentioned, in milliseconds.
 const NOTABLE_MS: f64 = 1.0;
-/// Maximum number of flows, and of queues, that are mentioned. Those with the largest changes are chosen.
+/// Maximum number of flows, and of queues, that are mentioned. The flows and queues with the largest changes are
+/// chosen.
 const SHOWN: usize = 3;
 
 /// Describes the changes from one run to another: goodput and RTT of flows, and queueing delays. The largest changes
@@ -48,7 +49,7 @@ fn largest(mut found: Vec<(f64, String)>) -> Vec<String> {
 fn change(before: f64, after: f64) -> Option<f64> {
     // On a logarithmic scale, doubling and halving are equally large changes.
     let log = (after / before).ln().abs();
-    // The ratio is infinite or 0 if one of the values is 0, and undefined if both are.
+    // The ratio is infinite or 0 if one of the values is 0, and undefined if both values are 0.
     if before > 0.0 || after > 0.0 { Some(log).filter(|log| *log >= (1.0 + NOTABLE).ln()) } else { None }
 }
 

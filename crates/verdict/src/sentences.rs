@@ -11,13 +11,14 @@ use lopsided_sim::RunResult;
 const BLOAT: f64 = 2.0;
 /// RTTs count as long only if their mean exceeds the smallest RTT by this many milliseconds.
 const BLOAT_MS: f64 = 20.0;
-/// A queueing delay below this fraction of the RTT's rise does not explain the rise.
+/// A queueing delay below this fraction of the rise of the RTT does not explain the rise.
 const EXPLAINED: f64 = 0.2;
 /// Mean queueing delay in milliseconds from which a queue explains a loss of goodput.
 const LONG_WAIT_MS: f64 = 50.0;
 /// A flow that keeps less than this fraction of its goodput is mentioned.
 const LOST_SHARE: f64 = 0.6;
-/// Time that a flow needs to settle at its rate, in seconds, and the shortest time over which goodput is measured.
+/// Time that a flow needs to reach its steady rate, in seconds. It is also the shortest time over which goodput is
+/// measured.
 const SETTLED_S: f64 = 3.0;
 /// Fraction of datagrams that a call must lose for the loss to be mentioned.
 const MOST_LOST: f64 = 0.01;

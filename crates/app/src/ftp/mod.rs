@@ -1,10 +1,10 @@
-//! File transfers over FTP (RFC 959) in passive mode: a control connection for commands and replies, and one data
-//! connection per file. The client opens both.
+//! File transfers over FTP (RFC 959) in passive mode. The client opens a control connection for commands and replies,
+//! and one data connection per file.
 //!
 //! The control connection carries real text, and each command takes a round trip. The files have no contents.
 //!
-//! Left out: active mode, error replies, processing time, disk access time, and separate ports for data connections:
-//! the server treats the connection after PASV as the data connection.
+//! Left out: active mode, error replies, processing time, and disk access time. Data connections do not use separate
+//! ports: the server treats the connection after PASV as the data connection.
 
 mod client;
 mod config;

@@ -4,13 +4,13 @@ use super::config::FtpConfig;
 use super::session::{ANSWERS, Control, Outgoing};
 use crate::{Application, Report, SocketEvent, SocketId, Sockets};
 
-/// The FTP server, which serves one session at a time. If a session fails, the client opens another.
+/// The FTP server, which serves one session at a time. If a session fails, the client opens another session.
 #[derive(Debug)]
 pub struct FtpServer {
     config: FtpConfig,
     control: Option<Control>,
     data: Option<Data>,
-    /// True if the server replied to PASV, so the next connection is a data connection.
+    /// True if the server replied to PASV. The next connection is then a data connection.
     passive: bool,
 }
 
@@ -38,7 +38,7 @@ impl FtpServer {
             self.data = Some(Data { file, read: 0, asked: false, finished: false });
             return;
         }
-        // A new control connection replaces the old one, because the client has aborted the previous session.
+        // A new control connection replaces the old connection, because the client has aborted the previous session.
         let control = Control::new(socket);
         control.say("220 ready\r\n", io);
         self.control = Some(control);

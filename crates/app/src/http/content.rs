@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 /// Size of the longest header that either end accepts, in bytes.
 pub(crate) const MAX_HEADER: usize = 16 << 10;
 
-/// Period of the pattern in bytes: a prime, so data shifted by a power of 2 does not match.
+/// Period of the pattern in bytes. It is a prime, so data that is shifted by a power of 2 does not match the pattern.
 const PERIOD: usize = 65_521;
 
 /// Returns two periods of the pattern, so that any section of up to one period is contiguous.
@@ -17,7 +17,8 @@ fn pattern() -> &'static [u8] {
     PATTERN.get_or_init(|| (0..2 * PERIOD).map(octet).collect())
 }
 
-/// Returns at most `len` bytes of the pattern from position `from`; fewer if the stored pattern ends first.
+/// Returns at most `len` bytes of the pattern from position `from`. Returns fewer bytes if the stored pattern ends
+/// first.
 fn piece(from: u64, len: usize) -> &'static [u8] {
     let at = (from % PERIOD as u64) as usize;
     &pattern()[at..at + len.min(PERIOD)]

@@ -108,7 +108,7 @@ impl Peer {
         }
     }
 
-    /// Removes one request from the inbox. Returns its length, or 0 if the request is incomplete.
+    /// Removes one request from the inbox. Returns the length of the request, or 0 if the request is incomplete.
     fn take_request(&mut self) -> Result<usize, ()> {
         let Some((request, len)) = Request::parse(&self.inbox).map_err(|_| ())? else { return Ok(0) };
         self.responses.push_back(Response::new(&request, 0));
@@ -128,7 +128,7 @@ impl Peer {
         Ok(end)
     }
 
-    /// Writes the data that fits into the send buffer: first the outbox, then more of the objects.
+    /// Writes the data that fits into the send buffer: first the outbox, then data of the objects.
     fn write(&mut self, multiplexed: bool, io: &mut dyn Sockets) {
         loop {
             let room = io.writable(self.socket);

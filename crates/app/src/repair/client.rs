@@ -18,8 +18,8 @@ const ANSWER: &[u8] = b"HTTP/1.1 206 ";
 #[derive(Debug)]
 pub struct RepairClient {
     config: RepairConfig,
-    /// The connection for the object, and the connection for repairs. The second is opened when the first repair is
-    /// needed.
+    /// The connection for the object, and the connection for repairs. The connection for repairs is opened when the
+    /// first repair is needed.
     lines: [Line; 2],
     /// Ranges that are missing and not yet requested, in the order in which they were detected.
     missing: VecDeque<Range<u64>>,
@@ -308,7 +308,8 @@ impl Application for RepairClient {
             SocketEvent::Connected => {
                 self.lines[at].open = true;
                 self.lines[at].heard = io.now();
-                // The first connection requests the whole object. On the second, `ask` requests the missing ranges.
+                // The first connection requests the whole object. On the second connection, `ask` requests the missing
+                // ranges.
                 if at == 0 {
                     let (size, request_size) = (self.config.size.get(), self.config.request_size.get());
                     self.lines[0].request(io.now(), size, None, request_size);

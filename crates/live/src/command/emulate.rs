@@ -145,8 +145,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<EmulateArgument
             Long("quiet") | Short('q') => found.quiet = true,
             Long("help") | Short('h') => found.help = true,
             Value(program) => {
-                // The first word that is not an option starts the command. The command's own options must not be parsed
-                // here.
+                // The first word that is not an option starts the command. Do not parse the command's own options here.
                 emulation.command = std::iter::once(program).chain(parser.raw_args()?).collect();
                 return Ok(found);
             }
@@ -164,7 +163,7 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         return say(EMULATE_HELP);
     }
     let mut arguments = arguments;
-    // This process only runs the emulation, so it can drop its privileges for good. A Python process cannot.
+    // This process only runs the emulation, so it can drop its privileges permanently. A Python process cannot do so.
     arguments.emulation.drops_privileges = true;
     match emulate_line(&arguments) {
         Ok(Ran { emulated, .. }) => {
@@ -207,7 +206,7 @@ pub fn emulate_line(arguments: &EmulateArguments) -> Result<Ran, EmulateError> {
     let captures =
         arguments.pcap.as_deref().map_or(Ok(Vec::new()), |file| captures(&scenario, file, arguments.overwrite))?;
     let observers = captures.iter().map(|(_, capture)| Box::new(capture.clone()) as Box<dyn Observer>);
-    // Finish the captures even if the emulation failed: they contain all packets up to the failure.
+    // Finish the captures even if the emulation failed, because they contain all packets up to the failure.
     let emulated = emulate(&scenario, ends, &arguments.emulation, observers.collect());
     for (file, capture) in &captures {
         capture.finish().map_err(|error| EmulateError::Capture { file: file.clone(), error })?;

@@ -46,7 +46,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     }
 }
 
-/// Prints text that the user requested. A closed pipe is not an error: `head` closes it early.
+/// Prints text that the user requested. A closed pipe is not an error, because `head` closes its pipe early.
 fn say(text: &str) -> u8 {
     use std::io::Write;
     let _ = std::io::stdout().write_all(text.as_bytes());

@@ -79,8 +79,8 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ReflectErr
     }
     let rules = Rules::of_sensing(found.reflection.interface.as_deref()).map_err(ReflectError::Rules)?;
     if found.wishes.undo {
-        // This also removes the rule of a process that was killed, because the number of the rule depends only on its
-        // purpose.
+        // This also removes the rule of a process that was killed. The queue number of the rule depends only on the
+        // rule's purpose.
         rules.remove().map_err(ReflectError::Rules)?;
         return Ok(0);
     }

@@ -95,8 +95,8 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
         return Ok(say(HELP));
     }
     if found.wishes.undo {
-        // The rules of an interface have the same names and queue number for every discipline, so `WayIn::Nothing`
-        // removes them all.
+        // For every discipline, the rules of an interface have the same names and queue number. `WayIn::Nothing`
+        // therefore removes all of them.
         Rules::of(&found.shaping.interface, WayIn::Nothing)
             .and_then(|rules| rules.remove())
             .map_err(ShapeError::Rules)?;

@@ -78,8 +78,8 @@ impl Came<'_> {
         }
         for row in self.octets.chunks(self.size * MOST_TOGETHER) {
             let together = u16::try_from(self.size).ok().filter(|_| row.len() > self.size);
-            // The kernel rejects a batch if its datagrams exceed the MTU. Then each datagram is sent by itself, and the
-            // kernel fragments it.
+            // The kernel rejects a batch if its datagrams exceed the MTU. In this case, send each datagram separately,
+            // and the kernel fragments it.
             if together.is_some_and(|size| send(row, Some(&size)).is_ok()) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! The gateway between the emulated link and the network: an ordinary socket of this machine continues each TCP
-//! connection and UDP flow. It needs no privilege.
+//! The gateway between the emulated link and the network. An ordinary socket of this machine continues each TCP
+//! connection and UDP flow. The gateway needs no privilege.
 //!
 //! For a SYN that leaves the link, the gateway connects to the same destination. If that succeeds, the gateway opens a
 //! listening socket in the outer namespace, passes the SYN to the kernel of that namespace, and copies data. If the
@@ -85,7 +85,8 @@ pub(super) struct Gateway {
 }
 
 impl Gateway {
-    /// Starts the thread. `resolver` is the name server behind port 53, `descriptors` the maximum number of open files.
+    /// Starts the gateway's thread. `resolver` is the name server behind port 53. `descriptors` is the maximum number
+    /// of open files.
     pub fn start(keeper: Channel, outer: Tun, resolver: Option<SocketAddr>, descriptors: usize) -> io::Result<Gateway> {
         let (tell, told) = channel();
         let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
@@ -168,7 +169,8 @@ impl Back {
 enum Stage {
     /// The connection to the network is being opened. Contains the SYN, which waits for the result.
     Connecting(Vec<u8>),
-    /// Connected to the network since this instant, waiting for the command to complete its handshake.
+    /// The connection to the network is established since this instant. The command has not completed its handshake
+    /// yet.
     Waiting(TcpStream, Instant),
     /// Both connections are established, and data is copied between them.
     Joined,
@@ -345,8 +347,8 @@ impl Work {
                         self.connections.insert(ends, Stage::Joined);
                     }
                 }
-                // The command completed the handshake, but the connection to the network is gone: reset the command's
-                // connection.
+                // The command completed the handshake, but the connection to the network no longer exists. Reset the
+                // command's connection.
                 other => {
                     if let Some(stage) = other {
                         self.connections.insert(ends, stage);
@@ -403,7 +405,7 @@ impl Work {
             .iter()
             .map(|(destination, datagrams)| (last_used(datagrams).unwrap_or(datagrams.made), *destination))
             .collect();
-        // Sort by the time of last use: the flows that have been idle longest are closed first.
+        // Sort by the time of last use, so that the flows with the longest idle time are closed first.
         idle.sort();
         for (_, destination) in idle {
             if excess == 0 {

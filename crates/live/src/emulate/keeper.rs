@@ -1,4 +1,4 @@
-//! The keeper: a process in the outer namespace that opens sockets there on request.
+//! The keeper: a process in the outer namespace that opens sockets in this namespace on request.
 
 use crate::linux::Channel;
 use nix::sys::socket::{
@@ -59,7 +59,7 @@ fn make(protocol: Protocol, address: SocketAddr) -> io::Result<OwnedFd> {
         // The address belongs to a remote host; IP_FREEBIND permits binding to this address.
         setsockopt(&socket, sockopt::IpFreebind, &true)?;
     } else {
-        // A separate socket serves IPv4 on the same port. IPv6 does not need IP_FREEBIND, because ip_nonlocal_bind is
+        // A separate socket serves IPv4 on the same port. IPv6 does not need IP_FREEBIND, because `ip_nonlocal_bind` is
         // set.
         setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
     }

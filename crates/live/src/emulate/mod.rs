@@ -53,7 +53,8 @@ pub struct Emulation {
     /// Program and arguments of a server at the far end. If set, the command reaches only this server, and starts after
     /// the server has opened a port. Empty to use the real network.
     pub server: Vec<OsString>,
-    /// Time after which the emulation ends, with exit code 124 as in `timeout`(1). `None` waits until the command ends.
+    /// Time after which the emulation ends, with exit code 124 as in `timeout`(1). If `None`, the emulation lasts until
+    /// the command ends.
     pub limit: Option<Duration>,
     /// Seed of all random choices of the link.
     pub seed: u64,
@@ -72,7 +73,8 @@ pub struct Emulation {
 /// The result of an emulation.
 #[derive(Debug)]
 pub struct Emulated {
-    /// Exit code of the command, 128 plus the signal that killed it, or 124 if it exceeded the limit.
+    /// Exit code of the command, 128 plus the number of the signal that killed the command, or 124 if the command
+    /// exceeded the limit.
     pub exit_code: u8,
     /// Measurements of the scenario.
     pub result: RunResult,
@@ -215,12 +217,12 @@ fn drive(
     let _ = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(_, most)| setrlimit(Resource::RLIMIT_NOFILE, most, most));
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(allowed, _)| allowed);
     let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
-    // This must precede `drop_privileges`, because real-time priority needs a privilege.
+    // Set the priority before `drop_privileges`, because real-time priority needs a privilege.
     let _hurry = Hurry::begin();
     if emulation.drops_privileges {
         drop_privileges()?;
     }
-    // This must follow `drop_privileges`, so that the gateway's threads start without privileges.
+    // Start the gateway after `drop_privileges`, so that its threads start without privileges.
     let (outer, gateway, server) = match far {
         Far::Network(outer) => {
             let gateway = Gateway::start(keeper, outer.again()?, resolver, descriptors)?;

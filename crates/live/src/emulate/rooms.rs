@@ -82,7 +82,7 @@ impl Rooms {
         }
     }
 
-    /// Starts the server, if there is one, waits until it opens a port, and starts the command.
+    /// Starts the server, if there is a server, waits until it opens a port, and starts the command.
     pub fn start(&self) -> Result<(), SetUpError> {
         if let Far::Server(server) = &self.far {
             step(inside::START_SERVER, server.init.send(&[DONE], None))?;
@@ -104,8 +104,8 @@ impl Rooms {
 }
 
 impl Room {
-    /// Creates a namespace for a command and, if `leads_out` is true, the outer namespace. `forget` closes descriptors
-    /// in the new process.
+    /// Creates a namespace for a command. If `leads_out` is true, also creates the outer namespace. `forget` closes
+    /// descriptors in the new process.
     fn make(inside: &Inside, leads_out: bool, forget: impl FnOnce()) -> Result<(Room, Option<Tun>), SetUpError> {
         let (keeper, keeper_end) = step("make a channel", Channel::pair())?;
         let (init, init_end) = step("make a channel", Channel::pair())?;
@@ -190,8 +190,8 @@ fn name_users(pid: Pid) -> Result<(), SetUpError> {
 
 /// Runs the keeper: this is its main function.
 fn keep(keeper: Channel, init: Channel, inside: &Inside, leads_out: bool) -> i32 {
-    // Ignore the signals that the terminal sends to all of its processes: only the command should react to them. The
-    // keeper exits when its parent exits.
+    // Ignore the signals that the terminal sends to all of its processes, because only the command should react to
+    // them. The keeper exits when its parent exits.
     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
     let room = user_namespace(&keeper)
         .and_then(|()| if leads_out { outer_room(&keeper, inside.mtu) } else { Ok(()) })

@@ -71,11 +71,12 @@ impl OwnPorts {
             bound.push(hold(SocketAddr::new(address, port))?);
         }
         let rules = Rules::of_ports(address, &ports);
-        // The keeper inherits the bound sockets, so that no other program can take a port whose rule still exists. It
-        // must not inherit the queue: the kernel lets packets pass only if no process has the queue open.
+        // The keeper inherits the bound sockets, so that no other program can take a port whose rule still exists. The
+        // keeper must not inherit the queue, because the kernel lets packets pass only if no process has the queue
+        // open.
         let keeper = Keeper::start(rules.clone())?;
-        // A full queue must drop packets. A dropped packet is retransmitted, but a packet that passes would reach the
-        // kernel's TCP, which would reset the connection.
+        // A full queue must drop packets. A dropped packet is retransmitted. A packet that passes would reach the
+        // kernel's TCP, and the kernel would reset the connection.
         let queue = NfQueue::bind(rules.queue(), false)?;
         keeper.set().map_err(io::Error::other)?;
         Ok(OwnPorts { address, ports, _keeper: keeper, queue, raw, _bound: bound })

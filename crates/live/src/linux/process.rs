@@ -85,7 +85,7 @@ impl Drop for Hurry {
     }
 }
 
-/// Sets the scheduling policy and priority of this thread. Has no effect if the user may not set them.
+/// Sets the scheduling policy and priority of this thread. Has no effect if the user lacks the permission.
 fn schedule(policy: i32, urgency: i32) {
     let parameter = nix::libc::sched_param { sched_priority: urgency };
     #[expect(unsafe_code, reason = "none of the libraries in use has this call")]

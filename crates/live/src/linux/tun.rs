@@ -3,7 +3,7 @@
 //! The kernel may pass several segments as one large packet (`IFF_VNET_HDR`, `TUNSETOFFLOAD`). `receive` returns one
 //! segment per call. See [`crate::segments`].
 //!
-//! The calls that name the device and enable its offloads are `unsafe`: no library has a safe version.
+//! The calls that name the device and enable its offloads are `unsafe`, because no library has a safe version of them.
 
 use crate::segments::{Bundle, Cut, OFFLOAD, Offload, complete};
 use nix::errno::Errno;

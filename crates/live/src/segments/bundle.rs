@@ -124,7 +124,7 @@ impl Bundle {
             return false;
         }
         let Some(next) = Head::of(packet) else { return false };
-        // Segmentation creates packets of equal size, except that the last may be smaller.
+        // Segmentation creates packets of equal size, except that the last packet may be smaller.
         if (next.kind, next.ip_len, next.header_len) != (head.kind, head.ip_len, head.header_len)
             || next.size > head.size
             || is_v4(first) != is_v4(packet)
@@ -147,8 +147,8 @@ impl Bundle {
                 Kind::Tcp => {
                     let seq = |header: &[u8]| u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
                     let sent = (head.size * self.count) as u32;
-                    // The sequence number must continue. Only the first segment may have CWR; only the last may have
-                    // FIN and PSH.
+                    // The sequence number must continue. CWR is permitted only on the first segment, and FIN and PSH
+                    // only on the last segment.
                     mine[..at::TCP_SEQ] == its[..at::TCP_SEQ]
                         && seq(its) == seq(mine).wrapping_add(sent)
                         && mine[8..at::TCP_FLAGS] == its[8..at::TCP_FLAGS]
@@ -169,7 +169,7 @@ impl Bundle {
         if head.kind == Kind::Udp {
             put(packet, head.ip_len + at::UDP_LEN, body_len as u16);
         }
-        // The checksum field contains only the sum of the pseudo-header: the kernel or the device completes the
+        // The checksum field contains only the sum of the pseudo-header. The kernel or the device completes the
         // checksum.
         let pseudo = !pseudo_header(packet, head.kind, body_len).value();
         put(packet, head.ip_len + head.kind.checksum_at(), pseudo);

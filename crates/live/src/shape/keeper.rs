@@ -47,8 +47,8 @@ impl Keeper {
                     // Ignore the signals that the terminal sends to all of its processes: only the parent should react
                     // to them.
                     let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None);
-                    // The parent's first message requests the rules. The second receive returns at the parent's next
-                    // message, or when the parent's end is closed.
+                    // The parent's first message requests the rules. The second call of `receive` returns at the
+                    // parent's next message, or when the parent's end is closed.
                     match end.receive() {
                         Ok(Some((message, _))) if message == SET => {}
                         _ => return 0,
@@ -91,8 +91,8 @@ impl Keeper {
 
     fn finish(&mut self) {
         if let Some(channel) = self.channel.take() {
-            // Closing the channel is not enough: the keeper of a later endpoint of this process has inherited a copy of
-            // this end.
+            // Closing the channel is not sufficient, because the keeper of a later endpoint of this process has
+            // inherited a copy of this end.
             let _ = channel.send(END, None);
             drop(channel);
             let _ = nix::sys::wait::waitpid(self.pid, None);

@@ -141,7 +141,7 @@ impl Shaping {
         let mut scenario = Scenario::parse(&text, "shape", &[]).map_err(ShapeError::Scenario)?;
         scenario.flows.clear();
         scenario.duration = FOREVER;
-        // A run without a time limit must not record samples, which would fill the memory.
+        // A run without a time limit must not record samples, because they would fill the memory.
         scenario.record.interval = None;
         Ok(scenario)
     }

@@ -236,7 +236,7 @@ impl Rules {
             }
             if rule.v6 {
                 let done = run(v6, &told, "");
-                // A failure of the IPv6 rule may mean that the machine has no IPv6, which is not an error.
+                // A failure of the IPv6 rule is not an error, because the machine may have no IPv6.
                 if !rule.v4 {
                     done.map_err(|said| (v6, said))?;
                 }

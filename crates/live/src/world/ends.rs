@@ -43,7 +43,7 @@ pub(super) struct Ends<'a> {
     tuns: Vec<(NodeId, Tun)>,
     /// For each device: false after a read found the device empty, until `wait` reports the device as readable.
     ready: Vec<bool>,
-    /// Index of the device to read first. It changes each time, so that no device starves another.
+    /// Index of the device to read first. The index changes at each read, so that no device starves another device.
     next: usize,
     device_of: BTreeMap<End, usize>,
     agent: &'a Channel,

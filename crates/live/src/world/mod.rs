@@ -14,8 +14,8 @@
 //! Each process detects the death of the other process, and the namespaces and devices disappear with the agent. The
 //! simulator runs all other hosts, with its own TCP.
 //!
-//! If both ends of a flow are the simulator's own hosts, they get a **passage**: a namespace whose kernel forwards
-//! between two devices, so that a kernel sees the flow's packets.
+//! If both ends of a flow are the simulator's own hosts, they get a **passage**. A passage is a namespace whose kernel
+//! forwards packets between two devices, so that a kernel processes the flow's packets.
 
 mod ends;
 mod ports;
@@ -153,7 +153,7 @@ pub fn carry(
     hosts.sort_unstable();
     hosts.dedup();
     let trips = RoundTrips::of(scenario, &hosts);
-    // The kernel's TCP does not report its RTT samples, so they are measured at the edges.
+    // The kernel's TCP does not report its RTT samples, so the RTTs are measured at the edges.
     options.observers.push(Box::new(trips.clone()));
     let outside = |host: &usize| Outside { host: *host, ..Outside::default() };
     options.outside = hosts.iter().map(outside).collect();

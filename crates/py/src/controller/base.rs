@@ -21,7 +21,7 @@ pub(crate) struct Controller {
     cwnd: Number,
     ssthresh: Option<Number>,
     pacing_rate: Option<Number>,
-    /// True if the controller paces. Does not change after the connection is established.
+    /// True if the controller paces packets. The value is fixed after the connection is established.
     pub(super) paces: Option<bool>,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Watched {
     pub in_flight: u64,
     pub cwnd: u64,
     pub ssthresh: Option<u64>,
-    /// True from a reduction of the window until a packet sent after it is acknowledged.
+    /// True from a reduction of the window until a packet that was sent after the reduction is acknowledged.
     pub in_recovery: bool,
     /// RTT samples of acknowledged packets that the endpoint has not fetched yet.
     pub rtts: Vec<Duration>,
@@ -499,7 +499,7 @@ impl Ours {
     fn acked(&mut self, bytes: u64, rtt: Duration, estimator: &RttEstimator) {
         self.acked += bytes;
         self.packets += 1;
-        // The oldest packet that a frame acknowledges has the longest RTT, and the newest has the shortest.
+        // The oldest packet that a frame acknowledges has the longest RTT, and the newest packet has the shortest RTT.
         self.rtt = Some(self.rtt.map_or(rtt, |oldest| oldest.max(rtt)));
         self.newest_rtt = Some(self.newest_rtt.map_or(rtt, |newest| newest.min(rtt)));
         self.srtt = Some(Duration::from_nanos(estimator.get().as_nanos() as u64));

@@ -114,7 +114,7 @@ struct Link {
     /// True if this end opened the connection.
     client: bool,
     established: bool,
-    /// True once the connection is closed or lost. Its sockets then get no more events.
+    /// True once the connection is closed or lost. Its sockets then receive no more events.
     over: bool,
     watched: Arc<Mutex<Watched>>,
     local_acks: Arc<Mutex<LocalAcks>>,
@@ -185,7 +185,7 @@ struct Socket {
     /// Number of bytes that quinn accepted.
     written: u64,
     inbox: Vec<u8>,
-    /// Number of bytes that the application can read. `inbox` stays empty if it discards contents.
+    /// Number of bytes that the application can read. `inbox` stays empty if the application discards contents.
     readable: u64,
     /// True once the application has closed its sending direction.
     closing: bool,
@@ -533,7 +533,7 @@ impl QuicEndpoint {
                 }
                 return true;
             }
-            // Nothing more to send: update the timer, then handle the events that the sending caused.
+            // There is nothing more to send. Update the timer, then handle the events that the sending caused.
             link.touched = false;
             if self.listened != TcpEventMask::NONE {
                 self.trace(place, now);

@@ -30,7 +30,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// Counts a packet. `start` is the number of bytes sent before it, `in_flight` includes the packet.
+    /// Counts a packet. `start` is the number of bytes sent before the packet. `in_flight` includes the packet.
     pub fn sent(&mut self, now: Time, number: u64, start: u64, bytes: u64, in_flight: u64) {
         let stamp = self.delivery.stamp(now, in_flight == bytes, in_flight, self.total_lost);
         // The handshake's packet number spaces may use the same number (RFC 9000, section 12.3): keep only the newest

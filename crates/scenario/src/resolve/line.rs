@@ -23,8 +23,8 @@ pub(super) struct Defaults {
 
 /// Defaults of all links other than `[link]` and the LAN links.
 pub(super) const PLAIN: Defaults = Defaults { queue_packets: 50, delay_required: false, base_rtt_beyond: None };
-/// Defaults of links that should not be the bottleneck. The queue limit is that of Linux network devices (`txqueuelen`
-/// 1000).
+/// Defaults of links that should not be the bottleneck. The queue limit equals the default of Linux network devices
+/// (`txqueuelen` 1000).
 pub(super) const FAST: Defaults = Defaults { queue_packets: 1000, delay_required: false, base_rtt_beyond: None };
 
 /// Reads both directions of a link.
@@ -39,7 +39,7 @@ pub(super) fn resolve_line(link: &Layers<'_>, defaults: Defaults, report: &mut R
     (direction(Dir::Down, down_delay), direction(Dir::Up, up_delay))
 }
 
-/// Returns the one-way delays, down and up. A direction's own delay takes precedence; an RTT is split in half.
+/// Returns the one-way delays, down and up. The delay of a direction takes precedence. An RTT is split in half.
 pub(super) fn resolve_delays(link: &Layers<'_>, defaults: Defaults, report: &mut Report<'_>) -> (Duration, Duration) {
     let own = |dir: Dir, report: &mut Report<'_>| read(&link.below(dir.name()), "delay", value::span, report);
     // A delay of a direction overrides the delay of the link.

@@ -41,8 +41,8 @@ pub(crate) fn resolve(tree: &Table, file: &str, controllers: &[&str], report: &m
     let duration = (report.count() == before).then_some(head.duration);
     let network = resolve_network(&layers, report);
     let interfaces = resolve_hosts(&layers, &network, controllers, report);
-    // If the duration is invalid, use the longest possible duration, so that no start or stop time exceeds it and
-    // causes another error.
+    // If the duration is invalid, use the longest possible duration. Then no start or stop time exceeds the duration
+    // and causes another error.
     let flows = resolve_flows(&layers, &network, controllers, duration.unwrap_or(Duration::MAX), report);
     // Read these tables even after errors in other tables, so that all errors are reported together.
     let record = read_part(&layers.below("record"), Line::default(), report);

@@ -81,8 +81,8 @@ pub(super) fn read_family(
     part
 }
 
-/// Returns the kind of a part without `kind`: the first kind that has all keys, if the family permits it, or the
-/// default.
+/// Returns the kind of a part without the key `kind`. If the family permits it, this is the first kind that has all
+/// given keys, otherwise the default.
 fn kind_by_keys(family: &Family, layers: &Layers<'_>) -> &'static str {
     let members = (family.members)();
     let all: Vec<&str> = members.iter().flat_map(|member| member.info.names()).collect();
@@ -173,7 +173,7 @@ fn refuse_exclusive(info: &PartInfo, layers: &Layers<'_>, report: &mut Report<'_
 fn read_key(key: &KeyInfo, layers: &Layers<'_>, line: Line, report: &mut Report<'_>) -> Option<Value> {
     match key.value_type {
         ValueType::Limit => read_limit(&layers.below(key.name), line, report).map(Value::Amount),
-        // Each key of a nested table is read from the nested tables of this name, the most specific first.
+        // Each key of a nested table is read from the nested tables of this name, most specific table first.
         ValueType::Part(table) => {
             let info = table();
             let mut part = info.make?();
@@ -208,7 +208,7 @@ pub(super) fn read_value(key: &KeyInfo, layers: &Layers<'_>, line: Line, report:
     found.map_err(or_word).map_err(|error| report.problem(node.place, &path, error.message, error.help)).ok()
 }
 
-/// Returns the amount of a table that contains only the key `amount`, otherwise the node itself.
+/// Returns the amount of a table that contains only the key `amount`. Returns the node itself in all other cases.
 fn bare_amount(node: &Node) -> &Node {
     match node.table() {
         Some(table) if table.entries.len() == 1 => table.get("amount").unwrap_or(node),

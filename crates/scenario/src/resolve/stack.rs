@@ -14,14 +14,15 @@ use lopsided_tcp::{CONTROLLERS, DelayedAck, FastRecovery, PROFILES, StackConfig,
 const LARGEST_MTU: u64 = 65_535;
 /// Length of IPv4 and TCP headers without options, in bytes.
 const HEADERS: u64 = 40;
-/// The smallest MSS in bytes. Smaller values (RFC 9293, section 3.7.1) leave no room for data next to options.
+/// The smallest MSS in bytes. RFC 9293, section 3.7.1, permits smaller values, but they leave no room for data next to
+/// options.
 const SMALLEST_MSS: u64 = 64;
 
 /// Reads the TCP settings of one end. `controllers` are the names that `cc` may have.
 pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &mut Report<'_>) -> StackConfig {
     let profile = read(layers, "profile", |node| value::choice(node, "profile", PROFILES), report);
     let cc = read(layers, "cc", |node| congestion_control(node, controllers), report).unwrap_or(CONTROLLERS[0]);
-    // Linux replaced FACK by RACK, and rate halving by PRR. A stack uses at most one of each pair.
+    // Linux replaced FACK with RACK, and rate halving with PRR. A stack uses at most one mechanism of each pair.
     for (key, other) in [("rack", "fack"), ("prr", "rate_halving")] {
         exclude(layers, key, other, report);
     }
@@ -72,7 +73,7 @@ fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>)
     }
 }
 
-/// Reports an error if both `abc` and `abc_half` are set, because both select how ACKed bytes are counted.
+/// Reports an error if both `abc` and `abc_half` are set, because both select the rule for counting ACKed bytes.
 fn refuse_abc_beside_half(layers: &Layers<'_>, report: &mut Report<'_>) {
     let half = layers.get("abc_half").is_some_and(|(node, _)| value::flag(node) == Ok(true));
     if half && layers.has("abc") {
@@ -103,7 +104,7 @@ fn refuse_newreno_without_its_recovery(layers: &Layers<'_>, stack: &StackConfig,
     }
 }
 
-/// Reads the keys of delayed ACKs. The most specific table that sets any of them decides between on and off.
+/// Reads the keys of delayed ACKs. The most specific table that sets any of these keys turns delayed ACKs on or off.
 fn resolve_delayed_ack(layers: &Layers<'_>, report: &mut Report<'_>) -> Option<DelayedAck> {
     // A table that sets any of these keys turns delayed ACKs on, unless the table also contains `mode = "off"`.
     let deciding = layers.deciding(&["mode", "segments", "timeout"]);

@@ -27,7 +27,7 @@ pub(crate) fn check(table: &mut Table, shape: &PartInfo, path: &str, report: &mu
     let mut present: Vec<&str> = shape.names().filter(|name| table.get(name).is_some()).collect();
     table.entries.retain_mut(|entry| {
         if shape.key(&entry.key).is_none() {
-            // Stop here: a comparison of thousands of unknown words with all keys would take too long.
+            // Stop here, because a comparison of thousands of unknown words with all keys would take too long.
             if report.is_full() {
                 return false;
             }

@@ -19,7 +19,7 @@ the key, so that the preset's value or the default applies. `lopsided schema` pr
 pub(crate) fn reference_page() -> String {
     let mut page = Page { text: HEAD.to_owned(), done: Vec::new(), waiting: Vec::new() };
     page.table(&file());
-    // Breadth first, so that sections follow in the order of their first mention.
+    // Write the sections breadth first, so that they appear in the order in which they are first mentioned.
     while !page.waiting.is_empty() {
         match page.waiting.remove(0) {
             Section::Table(info) => page.table(&info),

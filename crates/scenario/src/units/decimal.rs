@@ -130,7 +130,7 @@ impl Decimal {
 
     /// Returns the nearest `f64`.
     pub(crate) fn to_f64(self) -> f64 {
-        // Use the standard library's parser, because it rounds correctly, whereas a floating-point division would not.
+        // Use the parser of the standard library, because it rounds correctly. A floating-point division would not.
         format!("{}e-{}", self.digits, self.scale).parse().expect("digits, e and digits are a float")
     }
 }

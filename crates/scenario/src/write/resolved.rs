@@ -1,5 +1,5 @@
-//! The resolved scenario as JSON. The key of a number ends with the unit (`_s`, `_bps`, `_bytes`). Nodes are referred
-//! to by name.
+//! The resolved scenario as JSON. The key of a number ends with the unit (`_s`, `_bps`, `_bytes`). Nodes are identified
+//! by name.
 //!
 //! Tables are declared here or generated from the declaration of a component (queue, link, controller).
 

@@ -84,7 +84,7 @@ fn red_has_the_defaults_of_tc() {
     assert_eq!((plain.probability, plain.avpkt), (0.02, Bytes::new(1000)));
     assert_eq!(plain.bandwidth, Some(BitRate::from_bps(2_400_000)));
     assert!(!plain.ecn && !plain.harddrop && !plain.gentle && plain.idle_decay);
-    // A token bucket does not dequeue from an empty queue, so the average does not decay.
+    // A token bucket does not dequeue from an empty queue, so RED's average does not decay.
     let queue = "{ kind = \"red\", limit = \"960 kB\" }";
     let shaped = with(&[("link.down.queue", queue), ("link.down.shaper", "{ burst = \"1600 B\" }")]).expect(queue);
     let behind_bucket = shaped.graph.links[0].down.queue.get::<RedConfig>().expect("a red queue");

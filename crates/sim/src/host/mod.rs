@@ -127,7 +127,7 @@ impl Host {
             transport.listen_to(self.sockets.trace);
         }
         let place = self.apps.len();
-        // Applications have the lowest numbers in `timers`, so all of them are added before the first connection.
+        // Applications have the lowest numbers in `timers`, so all applications are added before the first connection.
         self.sockets.timers.reserve(place + 1);
         self.sockets.timers.set(place, slot.next_edge());
         // Most hosts have one application, so allocate no room for more.
@@ -253,7 +253,8 @@ impl Host {
     fn tell_ready(&mut self, slot: u32, now: Time) {
         let Some(conn) = self.sockets.conn(slot) else { return };
         let app = conn.app;
-        // Before the handshake completes, the application cannot act: in a real program, connect() would still block.
+        // Before the handshake completes, the application cannot act, because connect() of a real program would still
+        // block.
         let (live, open) = (conn.live, conn.connection.state() != State::SynSent);
         if conn.connection.has_events() {
             self.visit_events(slot, app, open, now);
@@ -403,7 +404,8 @@ impl Host {
         }
     }
 
-    /// Returns the next packet. `room` is false if the interface is full; only segments without data are then sent.
+    /// Returns the next packet. `room` is false if the interface is full. In this case, only segments without data are
+    /// sent.
     #[inline]
     fn next_packet(&mut self, room: bool, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
@@ -631,7 +633,7 @@ impl Node for Host {
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         let now = cx.now();
         self.goes_on = false;
-        // A timer may expire too early. The connection or application then only arms it again.
+        // A timer may expire too early. The connection or application then only arms the timer again.
         while let Some((_, number)) = self.sockets.timers.first().filter(|(due, _)| *due <= now) {
             self.sockets.timers.set(number, None);
             match number.checked_sub(self.apps.len()) {

@@ -46,13 +46,13 @@ fn a_full_interface_brings_the_window_down_and_loses_nothing() {
     assert!(flows.goodput_bps[row] < most && flows.goodput_bps[row] > 0.5 * most, "{}", flows.goodput_bps[row]);
 }
 
-/// With a transmit ring, packets wait in the interface, and the line sends the same packets.
+/// With a transmit ring, packets wait in the interface. The line sends the same packets as without a ring.
 #[test]
 fn a_ring_moves_the_wait_into_the_interface() {
     let without = run(&text("[host.server.interface]\ndelay = \"20 ms\""));
     let with = run(&text("[host.server.interface]\ndelay = \"20 ms\"\nring = \"10 packets\""));
     assert!(without.links.max_backlog_packets[0] > 50);
-    // The ring holds ten packets, one of which the line is sending, so at most nine are in the queue.
+    // The ring has ten places. The line is sending one of the ten packets, so at most nine packets are in the queue.
     assert_eq!(with.links.max_backlog_packets[0], 9);
     assert_eq!(with.flows.completion_s, without.flows.completion_s);
     let limited =

@@ -132,7 +132,7 @@ fn tcp_over_several_bottlenecks_fills_the_narrowest() {
     let text = PARKING_LOT.replace(r#"app = { kind = "udp", rate = "100 kbit/s", size = "500 B" }"#, "");
     let result = run(&text);
     let goodput = result.flows.goodput_bps[flow(&result.flows, "long")];
-    // 1,448 of 1,500 bytes are payload, and slow start reduces the goodput a little more.
+    // 1,448 of 1,500 bytes are payload, and slow start reduces the goodput slightly.
     assert!((800_000.0..966_000.0).contains(&goodput), "{goodput}");
 }
 

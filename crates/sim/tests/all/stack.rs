@@ -75,9 +75,9 @@ fn the_buffers() {
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
     let narrow = goodput("send_buffer = \"20 kB\"");
     assert!((1_000_000.0..4_000_000.0).contains(&narrow), "{narrow}");
-    // Slow start ends when the last segment is lost, as on Linux: 1 MB takes 1.1 s, plus 0.5 s for the timer.
+    // Slow start ends when the last segment is lost, as on Linux. 1 MB takes 1.1 s, and the timer adds 0.5 s.
     assert!(goodput("") > 4_500_000.0);
-    // This stack always offers a window of 16 KiB, unless its receive buffer may grow.
+    // This stack always advertises a window of 16 KiB, unless its receive buffer may grow.
     let offered = |stack: &str| with_stack(stack).samples.snd_wnd_bytes.into_iter().max();
     let (fixed, grown) = (
         offered("profile = \"bsdi-3\""),
