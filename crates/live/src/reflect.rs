@@ -34,7 +34,7 @@ pub struct Reflection {
     pub most: u32,
 }
 
-/// Default rate limit in packets per second: the number of sensing packets for a link of about 500 Mbit/s.
+/// Default rate limit in packets per second. A link of about 500 Mbit/s needs this number of sensing packets.
 pub const MOST: u32 = 10_000;
 
 /// An IP prefix.

@@ -32,7 +32,7 @@ impl Answer {
     /// Returns the JSON of the head.
     ///
     /// # Panics
-    /// Never, because every answer has a head.
+    /// Never panics, because every answer has a head.
     pub fn head(&self) -> &str {
         let length = u32::from_le_bytes(self.0[..4].try_into().expect("four bytes")) as usize;
         std::str::from_utf8(&self.0[4..4 + length]).expect("the head is JSON").trim_end()

@@ -30,7 +30,7 @@ impl Observed {
         Box::new(self.0.clone())
     }
 
-    /// Returns the statistics of each flow at its sending host. There a capture shows the RTTs.
+    /// Returns the statistics of each flow at its sending host, because a capture at this host shows the RTTs.
     pub(crate) fn seen(&self, scenario: &Scenario) -> Vec<Seen> {
         let labels = hosts(scenario);
         let mut seen = Vec::new();

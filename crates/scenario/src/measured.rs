@@ -14,7 +14,8 @@ pub struct RecordSpec {
     pub events: bool,
     /// True to write a table of the events inside TCP endpoints.
     pub tcp_events: bool,
-    /// True to write a table of each sending host's connections, as a packet capture at the host would show them.
+    /// True to write a table with statistics of each sending host's connections, as a packet capture at the host would
+    /// show them.
     pub traces: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct FtpClient {
 #[derive(Debug)]
 struct Data {
     file: Outgoing,
-    /// True if the server replied 150: it is ready to receive the file.
+    /// True if the server replied 150. The server is then ready to receive the file.
     wanted: bool,
     /// Number of bytes read of a file that the client retrieves.
     read: u64,

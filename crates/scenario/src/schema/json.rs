@@ -141,7 +141,7 @@ fn table_or_shorthand(shape: &PartInfo, tables: &mut BTreeMap<String, Json>) -> 
 }
 
 fn value(value_type: ValueType, tables: &mut BTreeMap<String, Json>) -> Fields {
-    // The same syntax as `units::Decimal`.
+    // Uses the syntax of `units::Decimal`.
     const NUMBER: &str = r"^\s*\+?([0-9][0-9_]*(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*";
     let quantity = |units: &str, examples: &[&str]| {
         object_fields([

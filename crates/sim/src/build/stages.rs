@@ -138,7 +138,7 @@ fn connect(hop: Hop, own: &Way, other: &Way, net: &Topology<'_>, wires: &mut [Ve
     let sensing = other.senses.then(|| (net.link_node(Hop { dir: hop.dir.reverse(), ..hop }), Link::SENSED));
     let behind = sensing.into_iter().chain(other_at(StageSide::Entry)).chain(own_at(StageSide::Exit));
     let way = before.chain([(link, Port(0))]).chain(behind);
-    // The end of the path so far: a node and one of its ports.
+    // The end of the path that is connected so far: a node and one of its ports.
     let mut from = (origin, usize::from(port.0));
     for (node, port) in way {
         wires[from.0][from.1] = Attachment { node, port };
