@@ -49,7 +49,7 @@ pub struct FramesRead {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError(String);
 
-// Remove control characters, because a hostile file must not be able to write escape sequences to the terminal.
+// Control characters are removed, because a hostile file must not be able to write escape sequences to the terminal.
 impl ReadError {
     /// Creates an error from a reason. Removes control characters and truncates the reason to 200 characters.
     pub fn new(reason: impl fmt::Display) -> ReadError {
