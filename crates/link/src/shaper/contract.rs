@@ -7,7 +7,7 @@ use std::fmt::Debug;
 ///
 /// # Contract
 /// A link reports idle and backlogged times afterwards, and computes in advance when a packet may leave. Times never go
-/// back. `crates/link/tests/eager.rs` compares each shaper with a model that steps through every nanosecond.
+/// back. `crates/link/tests/all/eager.rs` compares each shaper with a model that steps through every nanosecond.
 /// - While no packet can be sent, the link calls [`Shaper::advance_idle`]. While a packet of known size is at the head
 ///   of the queue, it calls [`Shaper::advance_backlogged`] with that size. The result must not depend on how these
 ///   calls divide the time.

@@ -1,0 +1,65 @@
+//! A configuration that cannot work is rejected with an error that names the component and the reason.
+
+use crate::common::{kbit, nanos, octets};
+use lopsided_core::{BitRate, Duration};
+use lopsided_link::{GilbertConfig, LinkConfig, LossConfig, ShaperConfig};
+use lopsided_queue::QueueConfig;
+
+fn sound() -> LinkConfig {
+    let shaper =
+        ShaperConfig { burst: octets(500), interval: Some(Duration::from_millis(4)), line_rate: Some(kbit(100_000)) };
+    LinkConfig { shaper: Some(shaper), ..LinkConfig::new(Some(kbit(1000)), Duration::ZERO, QueueConfig::packets(1)) }
+}
+
+fn with_shaper(change: impl FnOnce(&mut ShaperConfig)) -> LinkConfig {
+    let mut config = sound();
+    config.shaper.as_mut().map(change);
+    config
+}
+
+fn with_loss(loss: LossConfig) -> LinkConfig {
+    LinkConfig { loss, ..sound() }
+}
+
+#[test]
+fn what_is_refused_and_why() {
+    let probability = |p| GilbertConfig { to_bad: p, to_good: 0.5, loss_bad: 0.5, loss_good: 0.5 };
+    let default = LossConfig::default;
+    let cases = [
+        (LinkConfig { rate: Some(BitRate::from_bps(0)), ..sound() }, "rate", "at least 1 bit/s"),
+        (LinkConfig { rate: Some(BitRate::from_bps(u64::MAX)), ..sound() }, "rate", "at most 10 Tbit/s"),
+        (LinkConfig { rate: None, ..sound() }, "rate", "a shaper needs the link's rate"),
+        (with_shaper(|shaper| shaper.burst = octets(0)), "shaper.burst", "from 1 B"),
+        (with_shaper(|shaper| shaper.burst = octets(u64::MAX)), "shaper.burst", "to 1 GiB"),
+        (with_shaper(|shaper| shaper.burst = octets(499)), "shaper.burst", "at least 500 B"),
+        (with_shaper(|shaper| shaper.interval = Some(Duration::ZERO)), "shaper.refill_interval", "an interval of zero"),
+        (with_shaper(|shaper| shaper.interval = Some(Duration::MAX)), "shaper.burst", "at least"),
+        (with_shaper(|shaper| shaper.line_rate = Some(kbit(999))), "shaper.line_rate", "below the shaper's own rate"),
+        (with_loss(LossConfig { random: 1.01, ..default() }), "loss.random", "from 0 to 1"),
+        (with_loss(LossConfig { random: f64::NAN, ..default() }), "loss.random", "from 0 to 1"),
+        (with_loss(LossConfig { gilbert: Some(probability(-0.1)), ..default() }), "loss.gilbert", "from 0 to 1"),
+        (with_loss(LossConfig { packets: vec![0], ..default() }), "loss.packets", "counted from 1"),
+        (with_loss(LossConfig { packets: vec![3, 3], ..default() }), "loss.packets", "ascending"),
+        (with_loss(LossConfig { outages: vec![(nanos(5), nanos(5))], ..default() }), "loss.outages", "none empty"),
+        (
+            with_loss(LossConfig { outages: vec![(nanos(5), nanos(9)), (nanos(8), nanos(10))], ..default() }),
+            "loss.outages",
+            "overlap",
+        ),
+        (LinkConfig { queue: QueueConfig::packets(0), ..sound() }, "queue.limit", "room for at least one"),
+    ];
+    for (config, key, reason) in cases {
+        let error = config.build(1, "link").map(|_| ()).expect_err(reason);
+        assert_eq!(error.key(), key, "{error}");
+        assert!(error.to_string().contains(reason), "{error:?} says: {error}");
+    }
+}
+
+#[test]
+fn odd_but_possible_lines_are_built() {
+    sound().build(1, "link").unwrap();
+    LinkConfig::new(Some(BitRate::from_bps(1)), Duration::from_secs(1_000_000), QueueConfig::packets(1))
+        .build(1, "link")
+        .unwrap();
+    LinkConfig::new(None, Duration::ZERO, QueueConfig::packets(u32::MAX)).build(1, "link").unwrap();
+}

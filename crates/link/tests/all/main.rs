@@ -1,0 +1,13 @@
+//! Tests of the public interface of links.
+
+mod access;
+mod common;
+mod config;
+mod eager;
+mod framing;
+mod header_compression;
+mod loss;
+mod medium;
+mod rates;
+mod replay;
+mod wifi;

@@ -1,0 +1,236 @@
+//! Checks the exact rates and times of the serializer and the token bucket against arithmetic, Linux and merritt2010.
+
+use crate::common::{Bench, Fate, Touch, kbit, nanos, octets, run};
+use lopsided_core::{BitRate, Duration, Node, Time};
+use lopsided_link::{Framing, LinkConfig, ShaperConfig};
+use lopsided_queue::{FqCodelConfig, QueueConfig};
+
+fn plain(rate: BitRate, delay: Duration, limit: u32) -> LinkConfig {
+    LinkConfig::new(Some(rate), delay, QueueConfig::packets(limit))
+}
+
+fn shaped(rate: BitRate, delay: Duration, limit: u32, shaper: ShaperConfig) -> LinkConfig {
+    LinkConfig { shaper: Some(shaper), ..plain(rate, delay, limit) }
+}
+
+fn tbf(burst: u64) -> ShaperConfig {
+    ShaperConfig { burst: octets(burst), interval: None, line_rate: None }
+}
+
+/// A router of merritt2010, table 4.3: a Bc of `bc_bits` every 4 ms, and bursts at 100 Mbit/s.
+fn router(bc_bits: u64) -> (BitRate, ShaperConfig) {
+    let (interval, line_rate) = (Some(Duration::from_millis(4)), Some(kbit(100_000)));
+    (BitRate::from_bps(bc_bits * 250), ShaperConfig { burst: octets(bc_bits / 8), interval, line_rate })
+}
+
+fn arrivals(bench: &Bench) -> Vec<(u64, u64)> {
+    let arrival = |fate: &Fate| match *fate {
+        Fate::Delivered(id, at) => (id, at.as_nanos()),
+        Fate::Dropped(..) => unreachable!("this list holds deliveries"),
+    };
+    bench.delivered().iter().map(arrival).collect()
+}
+
+/// Keeps the link's queue non-empty for `count` packets. Returns the arrival of the last packet.
+fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
+    let mut bench = Bench::new(config.build(1, "link").unwrap());
+    let mut now = Time::ZERO;
+    let mut offered = 0;
+    while (bench.delivered().len() as u64) < count {
+        while offered < count && bench.view(now, |link| link.counters().waiting.packets) < 2 {
+            bench.touch(now, Touch::Packet(size));
+            offered += 1;
+        }
+        now = bench.link.poll_timeout().expect("packets are under way");
+        bench.run_until(now);
+    }
+    (bench, now)
+}
+
+#[test]
+fn a_million_packets_take_exactly_their_bits_divided_by_the_rate() {
+    // Rates that do not divide the packet's number of bits: 1,500 bytes take 3,999,966.6669 ns at the first rate.
+    for (bps, size) in [(3_000_025, 1500), (999_999_937, 1500), (196_000, 41)] {
+        let config = plain(BitRate::from_bps(bps), Duration::ZERO, 10);
+        let count = 1_000_000;
+        let (_, end) = saturate(&config, count, size);
+        let exact = u128::from(size) * 8 * u128::from(count) * 1_000_000_000 / u128::from(bps);
+        assert_eq!(u128::from(end.as_nanos()), exact, "{bps} bit/s");
+    }
+}
+
+#[test]
+fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
+    let (size, count) = (1500_u32, 100_000_u64);
+    for bps in [3_000_025, 999_999_937] {
+        let config = shaped(BitRate::from_bps(bps), Duration::ZERO, 10, tbf(1600));
+        let (_, end) = saturate(&config, count, size);
+        let bits = u128::from(size) * 8 * u128::from(count) - 1600 * 8;
+        assert_eq!(u128::from(end.as_nanos()), (bits * 1_000_000_000).div_ceil(u128::from(bps)));
+    }
+    // With refills, the bits beyond the first burst take whole intervals, rounded up.
+    let (rate, shaper) = router(784);
+    let (_, end) = saturate(
+        &LinkConfig { shaper: Some(ShaperConfig { line_rate: None, ..shaper }), ..plain(rate, Duration::ZERO, 10) },
+        1000,
+        size,
+    );
+    let lumps = (u64::from(size) * 8 * 1000 - 784).div_ceil(784);
+    assert_eq!(end, nanos(lumps * 4_000_000));
+}
+
+/// With a serializer a packet leaves the queue with its first bit, with a token bucket when there are tokens for all of
+/// it.
+#[test]
+fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_is_within_it() {
+    let burst_of = |config: &LinkConfig| {
+        let mut bench = Bench::new(config.build(1, "link").unwrap());
+        (0..100).for_each(|_| bench.touch(nanos(0), Touch::Packet(1500)));
+        let counters = bench.view(nanos(0), |link| link.counters());
+        (counters.waiting.packets, counters.in_flight.packets + counters.delivered.packets)
+    };
+    assert_eq!(burst_of(&plain(kbit(3000), Duration::ZERO, 5)), (5, 1));
+    // The bucket is full at the start, so one packet leaves at once and five wait.
+    assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1600))), (5, 1));
+    // The bucket is smaller than a packet, so no packet leaves at once.
+    assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1499))), (5, 0));
+}
+
+/// Linux 6.1 (tbf with 3 Mbit/s and burst 1,600, child pfifo with limit 50): the largest RTT was 222.05 ms. 50 packets
+/// and the base RTT take 221.87 ms.
+#[test]
+fn the_largest_delay_of_a_full_linux_tbf() {
+    let config = shaped(kbit(3000), Duration::from_millis(10), 50, tbf(1600));
+    let config = LinkConfig { framing: Framing::ETHERNET, ..config };
+    // Packets arrive faster than the bucket's rate, so the queue is full again after each departure.
+    let touches: Vec<(Time, Touch)> = (0..40_000).map(|id| (nanos(id * 100_000), Touch::Packet(1500))).collect();
+    let bench = run(config.build(1, "link").unwrap(), &touches);
+    let longest = bench.transits(|id| nanos((id - 1) * 100_000)).into_iter().max().unwrap();
+    let rtt_ms = longest.as_millis_f64() + 10.0;
+    let exact = 20.0 + 50.0 * 1514.0 * 8.0 / 3000.0;
+    assert!(
+        (exact - 0.1..exact + 1e-6).contains(&rtt_ms),
+        "{rtt_ms} ms; an arrival just after a departure would see {exact}"
+    );
+    assert!((rtt_ms - 222.05).abs() < 0.3, "Linux has 222.05 ms, this {rtt_ms} ms");
+}
+
+#[test]
+fn token_bucket_by_hand() {
+    // At 8 Mbit/s a byte takes 1 us.
+    let config = shaped(kbit(8000), Duration::ZERO, 10, tbf(1600));
+    let touches = [
+        (0, 1500),      // full bucket: at once, 100 left
+        (0, 1500),      // needs 1400 more: 1400 us
+        (0, 100),       // 1500 us
+        (10_000, 1000), // full again: at once, 600 left
+        (10_100, 600),  // 700 there: at once, 100 left
+        (10_100, 600),  // 500 more: 10 600
+    ];
+    let touches: Vec<_> = touches.iter().map(|&(us, size)| (nanos(us * 1000), Touch::Packet(size))).collect();
+    let bench = run(config.build(1, "link").unwrap(), &touches);
+    let expected = [(1, 0), (2, 1400), (3, 1500), (4, 10_000), (5, 10_100), (6, 10_600)];
+    assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
+}
+
+/// As in Linux, tbf dequeues from an empty queue, and the discipline then removes the empty flow. htb never does.
+#[test]
+fn a_token_bucket_finds_the_queue_empty_and_a_serializer_does_not() {
+    for (shaper, listed) in [(Some(tbf(1600)), 0.0), (None, 1.0)] {
+        let queue = QueueConfig::new(FqCodelConfig::default());
+        let config = LinkConfig { shaper, ..LinkConfig::new(Some(kbit(3000)), Duration::ZERO, queue) };
+        let mut bench = Bench::new(config.build(1, "link").unwrap());
+        bench.touch(nanos(0), Touch::Packet(1500));
+        let mut flows = None;
+        bench.view(nanos(0), |link| {
+            link.gauges(&mut |_, name, value| flows = if name == "active_flows" { Some(value) } else { flows });
+        });
+        assert_eq!(flows, Some(listed));
+    }
+}
+
+/// The 3000/1000 downlink of merritt2010 adds 1,500 bytes every 4 ms. A full packet takes 120 µs at the line rate.
+#[test]
+fn a_lump_leaves_as_a_burst_at_the_line_rate() {
+    let (rate, shaper) = router(12_000);
+    let config = shaped(rate, Duration::ZERO, 50, shaper);
+    let sizes = [1500, 1500, 1500, 500, 500, 500, 500];
+    let touches = sizes.map(|size| (nanos(1_000_000), Touch::Packet(size)));
+    let bench = run(config.build(1, "link").unwrap(), &touches);
+    // An idle bucket stores the tokens of one refill. The last packet waits for the next refill.
+    let expected = [(1, 1_120), (2, 4_120), (3, 8_120), (4, 12_040), (5, 12_080), (6, 12_120), (7, 16_040)];
+    assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
+}
+
+/// MER-A03: on the 3000/100 uplink Bc is 400 bits. 1,500 bytes need 30 refills, and an ACK of 40 bytes needs one.
+#[test]
+fn credit_below_a_packet_adds_up_while_it_waits() {
+    let (rate, shaper) = router(400);
+    let config = shaped(rate, Duration::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
+    let touches = [1500, 1500, 40, 40].map(|size| (nanos(0), Touch::Packet(size)));
+    let bench = run(config.build(1, "link").unwrap(), &touches);
+    // The bucket starts with 400 bits, so the first packet needs 29 refills and the second packet 30. An ACK needs 320
+    // bits, so one refill suffices and 80 bits remain.
+    assert_eq!(arrivals(&bench), [(1, 116_000_000), (2, 236_000_000), (3, 240_000_000), (4, 244_000_000)]);
+}
+
+#[test]
+fn an_idle_link_keeps_one_burst_of_credit_and_no_more() {
+    let (rate, shaper) = router(12_000);
+    let config = shaped(rate, Duration::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
+    let touches = [1500, 1500].map(|size| (Time::ZERO + Duration::from_secs(3600), Touch::Packet(size)));
+    let bench = run(config.build(1, "link").unwrap(), &touches);
+    let hour = 3_600_000_000_000;
+    assert_eq!(arrivals(&bench), [(1, hour), (2, hour + 4_000_000)]);
+}
+
+/// The starting time does not matter, and at twice the rate everything takes half the time.
+#[test]
+fn shifted_and_scaled_runs_are_shifted_and_scaled() {
+    let sizes = [1500, 40, 576, 1500, 1500, 52, 1500, 1000];
+    let outcome = |rate: u64, start: u64, gap: u64, shaper: Option<ShaperConfig>| {
+        let config = LinkConfig { shaper, ..plain(kbit(rate), Duration::from_nanos(gap * 7), 2) };
+        let at = |index: u64| nanos(start + gap * index * index);
+        let touches: Vec<_> = (0..).zip(sizes).map(|(index, size)| (at(index), Touch::Packet(size))).collect();
+        let bench = run(config.build(1, "link").unwrap(), &touches);
+        let mut all: Vec<Fate> = bench.delivered().to_vec();
+        all.extend(bench.drops());
+        let fate = |fate| match fate {
+            Fate::Delivered(id, at) => (id, true, at.as_nanos() - start),
+            Fate::Dropped(id, at, _) => (id, false, at.as_nanos() - start),
+        };
+        all.into_iter().map(fate).collect::<Vec<_>>()
+    };
+    for interval in [None, Some(Duration::from_micros(800))] {
+        let shaper = |halves: u64| {
+            let interval = interval.map(|interval| interval / halves);
+            ShaperConfig { burst: octets(2000), interval, line_rate: Some(kbit(100_000 * halves)) }
+        };
+        for shaped in [false, true] {
+            let gate = |halves| shaped.then(|| shaper(halves));
+            let base = outcome(10_000, 0, 40_000, gate(1));
+            assert!(base.iter().any(|(_, delivered, _)| !delivered), "some packet should have been dropped");
+            assert_eq!(outcome(10_000, 8_000_000, 40_000, gate(1)), base, "later");
+            let halved: Vec<_> = base.iter().map(|&(id, delivered, at)| (id, delivered, at / 2)).collect();
+            assert_eq!(outcome(20_000, 0, 20_000, gate(2)), halved, "faster");
+        }
+    }
+}
+
+/// A link needs only one event per packet with any shaper, which is the purpose of lazy departures.
+#[test]
+fn a_crossing_is_one_event() {
+    let delay = Duration::from_micros(1500);
+    let (rate, shaper) = router(9600);
+    let configs = [
+        plain(kbit(3000), delay, 1000),
+        shaped(kbit(3000), delay, 1000, tbf(1600)),
+        shaped(rate, delay, 1000, shaper),
+        LinkConfig::new(None, delay, QueueConfig::packets(1000)),
+    ];
+    for config in configs {
+        let touches: Vec<_> = (0..500).map(|id| (nanos(id * 3_000_000), Touch::Packet(1500))).collect();
+        let bench = run(config.build(1, "link").unwrap(), &touches);
+        assert_eq!(bench.timeouts, 500, "{config:?}");
+    }
+}

@@ -1,0 +1,64 @@
+//! A replay through a link or its queue reports when each packet departed, and which were dropped or marked.
+
+use crate::common::nanos;
+use lopsided_core::packet::UdpHeader;
+use lopsided_core::{BitRate, DropReason, Duration, Ecn, FlowId, IpHeader, NewPacket, Payload, Time, Transport};
+use lopsided_link::{LinkConfig, Replayed, replay, replay_at_instants};
+use lopsided_queue::{CodelConfig, CodelQueueConfig, QueueConfig};
+use std::net::Ipv4Addr;
+
+/// Packets of 1,500 bytes at these times in ms. Each takes 1.5 ms at 8 Mbit/s.
+fn arrivals(ms: &[u64]) -> Vec<(Time, NewPacket)> {
+    let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(Ecn::Ect0);
+    let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
+    let new = NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(1472));
+    ms.iter().map(|ms| (nanos(ms * 1_000_000), new.clone())).collect()
+}
+
+fn line(queue: QueueConfig) -> LinkConfig {
+    LinkConfig::new(Some(BitRate::from_bps(8_000_000)), Duration::from_millis(5), queue)
+}
+
+fn departs(micros: u64, place: u32) -> Replayed {
+    Replayed { left: Some((nanos(micros * 1000), place)), ..Replayed::default() }
+}
+
+fn full(ms: u64) -> Replayed {
+    Replayed { dropped: Some((nanos(ms * 1_000_000), DropReason::QueueFull)), ..Replayed::default() }
+}
+
+#[test]
+fn a_link_sends_what_its_queue_holds_and_drops_the_rest() {
+    let config = line(QueueConfig::packets(2));
+    let found = replay(&config, 1, "link", arrivals(&[0, 0, 0, 0, 10]), Duration::ZERO).unwrap();
+    assert_eq!(found, [departs(0, 0), departs(1500, 1), departs(3000, 2), full(0), departs(10_000, 3)]);
+}
+
+#[test]
+fn a_credit_lets_the_second_packet_follow_earlier() {
+    let config = line(QueueConfig::packets(9));
+    let found = replay(&config, 1, "link", arrivals(&[10, 10, 10, 30]), Duration::from_millis(1)).unwrap();
+    assert_eq!(found, [departs(10_000, 0), departs(10_500, 1), departs(12_000, 2), departs(30_000, 3)]);
+}
+
+#[test]
+fn a_queue_is_served_at_the_given_instants() {
+    let config = line(QueueConfig::packets(2));
+    let instants = [3, 3, 20].map(|ms| nanos(ms * 1_000_000));
+    // An arrival comes before a departure at the same time, so the third packet finds two in the queue. One packet has
+    // no recorded departure.
+    let found = replay_at_instants(&config, 1, "link", arrivals(&[0, 0, 3, 4, 20, 20]), &instants).unwrap();
+    let still = Replayed::default();
+    assert_eq!(found, [departs(3000, 0), departs(3000, 1), full(3), departs(20_000, 2), still, full(20)]);
+}
+
+#[test]
+fn marks_are_recorded() {
+    let codel = CodelConfig { ecn: true, ..CodelConfig::default() };
+    let queue = CodelQueueConfig { codel, ..CodelQueueConfig::default() };
+    let found = replay(&line(QueueConfig::new(queue)), 1, "link", arrivals(&[0; 200]), Duration::ZERO).unwrap();
+    assert!(found.iter().all(|fate| fate.left.is_some() && fate.dropped.is_none()));
+    let first = found.iter().position(|fate| fate.marked).expect("a queue of 300 ms is marked");
+    // CoDel starts to mark once the waits have exceeded 5 ms for 100 ms. The first marked packet departs after 105 ms.
+    assert!((70..=72).contains(&first), "{first}");
+}

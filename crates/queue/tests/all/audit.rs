@@ -1,0 +1,141 @@
+//! The audit must detect every kind of violation of a discipline's contract, and must not affect a correct discipline.
+
+use crate::common::{Drops, cx, packet, packet_with};
+use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, MarkReason, NodeId, Packet, Payload, Time};
+use lopsided_queue::{Backlog, CheckedQdisc, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket};
+
+/// The kind of fault of a [`Cheat`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Vice {
+    LosesInSilence,
+    ForgetsAtDequeue,
+    LiesAboutTheBacklog,
+    ShrinksPackets,
+    ForgetsSince,
+    ShowsAnotherSize,
+    IsReadyForNothing,
+    KeepsQuietAboutEntry,
+}
+
+/// A FIFO with a fault at the third packet.
+#[derive(Debug)]
+struct Cheat {
+    vice: Vice,
+    inside: std::collections::VecDeque<QueuedPacket>,
+    backlog: Backlog,
+}
+
+impl Qdisc for Cheat {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        let third = packet.id() == 3;
+        if third && self.vice == Vice::LosesInSilence {
+            return;
+        }
+        if third && self.vice == Vice::KeepsQuietAboutEntry {
+            self.backlog = Backlog { packets: 3, bytes: Bytes::new(300) };
+        } else {
+            self.backlog.add(&packet, packet.size(), cx);
+        }
+        if third && self.vice == Vice::LiesAboutTheBacklog {
+            self.backlog.bytes += Bytes::new(1);
+        }
+        self.inside.push_back(QueuedPacket { packet, enqueued_at: cx.now() });
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        if self.vice == Vice::IsReadyForNothing {
+            return None;
+        }
+        let mut waiting = self.inside.pop_front()?;
+        self.backlog.remove(waiting.packet.size());
+        match self.vice {
+            Vice::ForgetsAtDequeue => return None,
+            Vice::ShrinksPackets => {
+                cx.rewrite(&mut waiting.packet, |packet| assert!(packet.set_payload(Payload::EMPTY)));
+            }
+            Vice::ForgetsSince => waiting.enqueued_at = Time::ZERO,
+            _ => {}
+        }
+        Some(waiting)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
+        let wrong = Bytes::new(u64::from(self.vice == Vice::ShowsAnotherSize));
+        self.inside.front().map(|waiting| waiting.packet.size() + wrong)
+    }
+}
+
+fn catch(vice: Vice) {
+    let mut queue = CheckedQdisc::new(Cheat { vice, inside: Default::default(), backlog: Backlog::default() });
+    let mut accounting = Accounting::new(1);
+    let now = Time::from_nanos(5);
+    (1..=3).for_each(|id| queue.enqueue(packet(id, 100), &mut cx(now, &mut accounting)));
+    queue.peek(&mut cx(now, &mut accounting));
+    queue.dequeue(&mut cx(now, &mut accounting));
+}
+
+macro_rules! catches {
+    ($($name:ident: $vice:expr, $message:literal;)*) => { $(
+        #[test]
+        #[should_panic(expected = $message)]
+        fn $name() {
+            catch($vice);
+        }
+    )* };
+}
+
+catches! {
+    a_packet_lost_in_silence: Vice::LosesInSilence, "neither taken in nor discarded";
+    a_packet_forgotten_at_dequeue: Vice::ForgetsAtDequeue, "in = out + dropped + backlog";
+    a_wrong_backlog: Vice::LiesAboutTheBacklog, "in = out + dropped + backlog";
+    a_packet_that_shrank: Vice::ShrinksPackets, "changed its size";
+    a_wrong_time_of_entry: Vice::ForgetsSince, "waited since another time";
+    a_size_that_is_not_the_next_packets: Vice::ShowsAnotherSize, "a packet of another size was shown before";
+    a_queue_that_is_ready_and_gives_nothing: Vice::IsReadyForNothing, "ready, but gives no packet";
+    an_entry_that_was_not_told: Vice::KeepsQuietAboutEntry, "neither taken in nor discarded";
+}
+
+/// A discipline that, like CoDel, decides at dequeue: it marks every packet, and drops the packets that cannot be
+/// marked.
+#[derive(Debug)]
+struct MarkOrDrop(Fifo);
+
+impl Qdisc for MarkOrDrop {
+    fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+        self.0.enqueue(packet, cx);
+    }
+
+    fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
+        loop {
+            let mut waiting = self.0.dequeue(cx)?;
+            if cx.mark(&mut waiting.packet, MarkReason::Early) {
+                return Some(waiting);
+            }
+            cx.drop(waiting.packet, DropReason::Early);
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.0.backlog()
+    }
+}
+
+#[test]
+fn an_honest_discipline_drops_and_marks_at_dequeue_and_its_losses_reach_the_real_books() {
+    let mut queue = CheckedQdisc::new(MarkOrDrop(Fifo::new(&FifoConfig::new(Limit::Packets(3))).unwrap()));
+    let (drops, mut accounting) = Drops::watched();
+    for id in 1..=4 {
+        let ecn = if id == 2 { Ecn::Ect0 } else { Ecn::NotEct };
+        queue.enqueue(packet_with(ecn, id, 100), &mut cx(Time::ZERO, &mut accounting));
+    }
+    let given = queue.dequeue(&mut cx(Time::ZERO, &mut accounting)).unwrap();
+    assert_eq!((given.packet.id(), given.packet.ecn()), (2, Ecn::Ce));
+    assert!(queue.dequeue(&mut cx(Time::ZERO, &mut accounting)).is_none());
+    assert_eq!(drops.seen(), [(4, DropReason::QueueFull), (1, DropReason::Early), (3, DropReason::Early)]);
+    assert_eq!(drops.entered(), [1, 2, 3]);
+    assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 1);
+}

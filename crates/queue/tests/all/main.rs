@@ -1,0 +1,17 @@
+//! Tests of the public interface of the queue disciplines.
+
+mod ack_filter;
+mod any;
+mod aqm;
+mod audit;
+mod cake;
+mod common;
+mod defaults;
+mod fifo;
+mod hostile;
+mod laws;
+mod marking;
+mod policer;
+mod scheduling;
+mod sensing;
+mod stats;

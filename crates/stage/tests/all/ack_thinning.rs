@@ -1,0 +1,91 @@
+//! ACK thinning: one of `keep` pure cumulative ACKs is forwarded, and other segments are neither held nor dropped.
+
+use crate::common::{Bench, at};
+use lopsided_core::packet::{Flags, SackBlock, TcpHeader};
+use lopsided_core::{DropReason, Duration, Seq};
+use lopsided_stage::AckThinningConfig;
+use proptest::prelude::*;
+
+const MOST: Duration = Duration::from_millis(10);
+
+fn keeping(keep: u32) -> Bench {
+    Bench::of(AckThinningConfig { keep, max_delay: MOST, ..AckThinningConfig::default() })
+}
+
+fn thinned(bench: &Bench) -> u64 {
+    bench.dropped(DropReason::AckThinned)
+}
+
+#[test]
+fn one_of_four_passes_and_the_first_begins_the_count() {
+    let mut bench = keeping(4);
+    (0..9).for_each(|n| bench.ack(at(0), 100 + n * 10));
+    assert_eq!(bench.numbers(), [100, 140, 180]);
+    assert_eq!(thinned(&bench), 6);
+}
+
+#[test]
+fn the_last_one_goes_on_after_the_longest_delay() {
+    let mut bench = keeping(4);
+    (0..3).for_each(|n| bench.ack(at(n), 100 + n as u32 * 10));
+    bench.run_until(at(100));
+    assert_eq!(bench.passed(), [(100, at(0)), (120, at(1) + MOST)]);
+}
+
+#[test]
+fn what_says_more_passes_at_once_behind_the_ack_that_is_held() {
+    let sack = |header: &mut TcpHeader| {
+        header.options.push_sack(SackBlock { start: Seq::new(500), end: Seq::new(600) });
+    };
+    type Change = fn(&mut TcpHeader);
+    let changes: [(&str, u32, Change); 6] = [
+        ("payload", 100, |_| {}),
+        ("sack", 0, sack),
+        ("ece", 0, |header| header.flags = header.flags.with(Flags::ECE)),
+        ("cwr", 0, |header| header.flags = header.flags.with(Flags::CWR)),
+        ("ae", 0, |header| header.flags = header.flags.with(Flags::AE)),
+        ("fin", 0, |header| header.flags = header.flags.with(Flags::FIN)),
+    ];
+    for (what, payload, change) in changes {
+        let mut bench = keeping(4);
+        bench.ack(at(0), 100);
+        bench.ack(at(0), 110);
+        bench.offer(at(0), 120, payload, change);
+        assert_eq!(bench.numbers(), [100, 110, 120], "{what}");
+    }
+}
+
+#[test]
+fn a_duplicate_and_an_older_ack_pass_at_once() {
+    let mut bench = keeping(4);
+    [100, 110, 110, 110, 105].into_iter().for_each(|ack| bench.ack(at(0), ack));
+    assert_eq!(bench.numbers(), [100, 110, 110, 110, 105]);
+    assert_eq!(thinned(&bench), 0);
+}
+
+proptest! {
+    /// For any input, forwarded numbers are in the order of arrival, and each number is acknowledged within the maximum
+    /// delay.
+    #[test]
+    fn the_sender_learns_of_everything_in_time(
+        keep in 1..6_u32,
+        acks in prop::collection::vec((0..4_u32, 0..6_u64, 0..8_u32), 1..80),
+    ) {
+        let mut bench = keeping(keep);
+        let (mut now, mut ack, mut came) = (0, 1000, Vec::new());
+        for (step, wait, odd) in acks {
+            now += wait;
+            ack += step * 10;
+            let flags = |header: &mut TcpHeader| if odd == 0 { header.flags = header.flags.with(Flags::ECE) };
+            bench.offer(at(now), ack, 0, flags);
+            came.push((ack, at(now)));
+        }
+        bench.run_until(at(now + 1000));
+        prop_assert!(bench.numbers().is_sorted());
+        for (ack, when) in &came {
+            let covered = bench.passed().into_iter().find(|(passed, _)| passed >= ack);
+            prop_assert!(covered.is_some_and(|(_, at)| at <= *when + MOST));
+        }
+        prop_assert_eq!(came.len() as u64, bench.segments.len() as u64 + thinned(&bench));
+    }
+}

@@ -1,0 +1,9 @@
+//! Tests of the public interface of stages.
+
+mod ack_expand;
+mod ack_pacing;
+mod ack_reconstruct;
+mod ack_thinning;
+mod common;
+mod mtu_gate;
+mod starvation;
