@@ -11,7 +11,7 @@ use std::sync::Arc;
 ///
 /// # Examples
 ///
-/// A discipline without keys, which holds two packets:
+/// A discipline without keys that stores at most two packets:
 ///
 /// ```
 /// use lopsided_queue::{Discipline, Fifo, FifoConfig, Limit, Queue, QueueConfig, QueuePlace};
@@ -63,7 +63,7 @@ pub struct QueuePlace<'a> {
 }
 
 impl QueuePlace<'_> {
-    /// The random stream of this queue.
+    /// Returns the random stream of this queue.
     pub fn rng(&self) -> Rng {
         Rng::for_role(self.seed, &format!("{}/queue", self.role))
     }
@@ -91,7 +91,7 @@ impl QueueConfig {
         QueueConfig(Chosen::new(config, Arc::new(build_as::<D>)))
     }
 
-    /// The settings as type `D`, or `None` if the queue is of another discipline.
+    /// Returns the settings as type `D`; `None` if they are those of another discipline.
     pub fn get<D: Discipline>(&self) -> Option<&D> {
         self.0.part.downcast()
     }
@@ -106,12 +106,14 @@ impl QueueConfig {
         self.0.kind()
     }
 
-    /// Returns the limit of the whole queue; `None` if there is no key `limit`, or if it is a plain number of packets.
+    /// Returns the limit of the whole queue. `None` if the discipline has no key `limit`, or if the value of that key
+    /// is a plain number of packets.
     pub fn limit(&self) -> Option<Limit> {
         Limit::from_value(self.0.part.get("limit")).ok()
     }
 
-    /// Builds an empty queue. The run's seed and the queue's role, such as `"link/up"`, key its random stream.
+    /// Builds an empty queue. The run's seed and the queue's role, such as `"link/up"`, determine the queue's random
+    /// stream.
     ///
     /// # Errors
     /// Returns an error if the discipline rejects its settings; the [`Fault`] names the key.

@@ -63,8 +63,8 @@ fn entry<D: Discipline>() -> Kind<BuildQueue> {
     Kind::of::<D>(Arc::new(build_as::<D>))
 }
 
-/// Registers your own discipline for all scenarios of this process, under the name of its [`Part`]. Replaces an earlier
-/// registered discipline of the same name.
+/// Registers your own discipline for all scenarios of this process, under the name of its [`Part`]. Replaces a
+/// discipline that you registered earlier under the same name.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ pub fn register<D: Discipline>() -> Result<(), NameTaken> {
 /// Like [`register`], for a discipline whose keys are known only at run time.
 ///
 /// # Errors
-/// The errors of [`register`].
+/// Returns the same errors as [`register`].
 pub fn register_member(member: Member, build: BuildQueue) -> Result<(), NameTaken> {
     KINDS.register(Kind { member, build })
 }
@@ -91,7 +91,7 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
-    /// A drop-tail FIFO queue with room for `limit` packets.
+    /// Returns the settings of a drop-tail FIFO queue with room for `limit` packets.
     pub fn packets(limit: u32) -> QueueConfig {
         QueueConfig::new(FifoConfig::new(Limit::Packets(limit)))
     }

@@ -12,7 +12,7 @@ pub enum Limit {
     Packets(u32),
     /// Number of bytes, without rounding of packet sizes, as in Linux's bfifo.
     Bytes(Bytes),
-    /// Bins of a fixed size. A packet takes whole bins.
+    /// Bins of a fixed size. A packet occupies a whole number of bins.
     Bins {
         /// Number of bins.
         count: u32,
@@ -21,7 +21,7 @@ pub enum Limit {
     },
 }
 
-/// 50 packets, which is a common size.
+/// The default is 50 packets, a common buffer size in routers.
 impl Default for Limit {
     fn default() -> Limit {
         Limit::Packets(50)
@@ -54,7 +54,7 @@ impl Scalar for Limit {
 pub enum Threshold {
     /// Number of packets.
     Packets(u32),
-    /// Bytes of IP.
+    /// Total size of the IP packets, in bytes.
     Bytes(Bytes),
 }
 
@@ -103,7 +103,7 @@ impl Scalar for Threshold {
     }
 }
 
-/// A buffer: its capacity, and the part of it that is in use.
+/// The capacity of a buffer, and the space in use.
 ///
 /// # Examples
 ///
@@ -112,7 +112,7 @@ impl Scalar for Threshold {
 /// use lopsided_queue::{BufferLimit, Limit};
 ///
 /// let mut room = BufferLimit::new(Limit::Bins { count: 2, size: Bytes::new(512) }, Bytes::ZERO).unwrap();
-/// // A packet of 600 bytes takes both bins.
+/// // A packet of 600 bytes occupies both bins.
 /// room.charge(Bytes::new(600));
 /// assert!(!room.fits(Bytes::new(40)));
 /// room.release(Bytes::new(600));
@@ -135,8 +135,8 @@ enum Unit {
 }
 
 impl BufferLimit {
-    /// Creates an empty buffer. `header` bytes are stored with each IP packet, for limits in bytes and bins. A Linux
-    /// bfifo on Ethernet counts 14.
+    /// Creates an empty buffer. If the limit is in bytes or bins, each packet takes `header` bytes in addition to the
+    /// size of the IP packet. Linux's bfifo on Ethernet counts 14 bytes.
     ///
     /// # Errors
     ///
@@ -155,14 +155,14 @@ impl BufferLimit {
         Ok(BufferLimit { unit, capacity, used: 0, header: header.get() })
     }
 
-    /// Returns the space that a packet takes: a number of slots, bytes or bins.
+    /// Returns the number of slots, bytes or bins that a packet occupies.
     #[inline]
     fn cost(&self, size: Bytes) -> u64 {
         match self.unit {
             // A slot holds a packet of any size.
             Unit::Packet => 1,
             Unit::Octet => size.get() + self.header,
-            // Round up, because the rest of a packet's last bin stays unused.
+            // Round up, because no other packet can use the rest of a packet's last bin.
             Unit::Bin { octets } => (size.get() + self.header).div_ceil(octets),
         }
     }
@@ -183,20 +183,20 @@ impl BufferLimit {
         self.cost(size) <= self.capacity
     }
 
-    /// Counts the space of an enqueued packet as used. The packet must fit.
+    /// Allocates the space of an enqueued packet. The packet must fit.
     #[inline]
     pub fn charge(&mut self, size: Bytes) {
         debug_assert!(self.fits(size));
         self.used += self.cost(size);
     }
 
-    /// Counts the space of a packet that leaves as free.
+    /// Frees the space of a packet that leaves the buffer.
     #[inline]
     pub fn release(&mut self, size: Bytes) {
         self.used -= self.cost(size);
     }
 
-    /// Number of slots, bytes or bins in use.
+    /// Returns the number of slots, bytes or bins in use.
     pub fn used(&self) -> u64 {
         self.used
     }

@@ -7,22 +7,22 @@ use std::fmt::Debug;
 /// A queue discipline: decides which packet leaves next, and which packets are dropped or marked.
 ///
 /// # Contract
-/// - An enqueued packet is returned by `dequeue` once, or dropped through `cx.drop` with its reason; never both.
-///   [`crate::CheckedQdisc`] checks this.
-/// - ECN marks are set through `cx.mark`; sizes never change.
-/// - The clock is `cx.now()`. Time never goes back, but several calls may occur at one instant. A link replays its
-///   departures: a `dequeue` may come late, but always before a later `enqueue`.
-/// - There is no timer. A discipline with a periodic update (PIE) replays the missed periods at its next call: its
-///   inputs have not changed in between.
-/// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time `dequeue`
+/// - Each enqueued packet is either returned by `dequeue` or dropped through `cx.drop` with a reason, exactly once.
+///   [`crate::CheckedQdisc`] checks this rule.
+/// - ECN marks are set through `cx.mark`. Packet sizes never change.
+/// - The clock is `cx.now()`. Time never goes back, but several calls may have the same time. A link may call `dequeue`
+///   after the departure time, which is then `cx.now()`, but always before the next `enqueue`.
+/// - There is no timer. A discipline with a periodic update, such as PIE, computes the missed updates at its next call.
+///   Their inputs do not change between two calls.
+/// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time, `dequeue`
 ///   returns a packet or drops one, or `ready_at` returns a later time.
-/// - A discipline that sends sensing packets gets the packets of the opposite direction through `observe_reverse`.
-///   `poll_originate` returns the sensing packets; the caller enqueues them like all other packets.
+/// - A discipline that sends sensing packets receives the packets of the opposite direction through `observe_reverse`.
+///   `poll_originate` returns the sensing packets, which the caller enqueues like all other packets.
 ///
 /// # Composition
-/// A discipline with classes stores them in [`Classes`], or in a [`crate::Child`] or a counting [`crate::Class`] each.
-/// Only the discipline that stores a packet reports it with [`Backlog::add`]. The default methods forward to the
-/// [`Classes`] that `children` and `children_mut` return.
+/// A classful discipline stores its classes in [`Classes`]. It may also store each class in a [`crate::Child`], or in a
+/// [`crate::Class`], which counts packets. Only the discipline that stores a packet calls [`Backlog::add`] for the
+/// packet. The default methods forward to the [`Classes`] that `children` and `children_mut` return.
 ///
 /// # Examples
 ///
@@ -82,7 +82,7 @@ pub trait Qdisc: Debug + Send {
     /// Returns the time at which the next packet can leave: `now` or later. `None` if the queue is empty.
     fn ready_at(&self, now: Time) -> Option<Time> {
         match self.children() {
-            // A discipline with classes is ready when one of its classes is.
+            // A classful discipline is ready when one of its classes is ready.
             Some(classes) => classes.ready_at(now),
             // A work-conserving discipline is ready whenever it has packets.
             None => (self.backlog().packets > 0).then_some(now),
@@ -92,18 +92,18 @@ pub trait Qdisc: Debug + Send {
     /// The number and total size of the queued packets.
     fn backlog(&self) -> Backlog;
 
-    /// Returns the size of the IP packet that `dequeue` would return now; `None` if the size is unknown before the
-    /// dequeue.
+    /// Returns the size of the IP packet that `dequeue` would return now; `None` if only `dequeue` can determine it.
+    /// Called only if a packet is ready.
     ///
-    /// Shapers and deficit round robin need the size. Without it they dequeue and hold the packet, like Linux's
-    /// `qdisc_peek_dequeued`. If a later arrival may displace the head, return the size, like Linux's
-    /// `qdisc_peek_head`. Called only if a packet is ready.
+    /// Shapers and deficit round robin need the size. If it is unknown, they dequeue the packet early and hold it, like
+    /// Linux's `qdisc_peek_dequeued`. If a later arrival may displace the head packet, implement this method, like
+    /// Linux's `qdisc_peek_head`.
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
         None
     }
 
-    /// Returns the place where sensing packets (delay probes) turn around; `None` if the discipline sends none. Called
-    /// once.
+    /// Returns the place that sends the discipline's sensing packets (delay probes) back. `None` if the discipline
+    /// sends no sensing packets. Called once.
     fn senses(&self) -> Option<FarEnd> {
         self.children().and_then(Classes::senses)
     }
@@ -120,8 +120,8 @@ pub trait Qdisc: Debug + Send {
         self.children_mut().and_then(Classes::poll_originate)
     }
 
-    /// True if the discipline implements [`Qdisc::remove`]. A discipline with classes returns true if all its classes
-    /// do.
+    /// True if the discipline implements [`Qdisc::remove`]. A classful discipline returns true if all its classes
+    /// implement the method.
     fn removes(&self) -> bool {
         self.children().is_some_and(Classes::removes)
     }
@@ -132,18 +132,18 @@ pub trait Qdisc: Debug + Send {
         self.children_mut()?.remove(waiting, cx).map(|(_, packet)| packet)
     }
 
-    /// Returns the place number of a packet enqueued now, if `remove` finds packets by number (see [`Waiting::place`]).
-    /// Only disciplines that preserve the order of arrival have numbers.
+    /// Returns the place number that the next enqueued packet will get (see [`Waiting::place`]). `None` if `remove`
+    /// does not find packets by number. Only disciplines that preserve the order of arrival number their packets.
     fn next_place(&self) -> Option<u64> {
         None
     }
 
-    /// Calls `out` with name and counters of each inner class (band, tin, flow), in a fixed order.
+    /// Calls `out` with the name and the counters of each inner class (band, tin, flow), in a fixed order.
     fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.children().into_iter().for_each(|classes| classes.classes(out));
     }
 
-    /// Calls `out` with name and value of each gauge, such as a drop probability or an average.
+    /// Calls `out` with the name and the value of each gauge, such as a drop probability or an average.
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         self.children().into_iter().for_each(|classes| classes.gauges(out));
     }
@@ -203,7 +203,7 @@ impl<Q: Qdisc + ?Sized> Qdisc for Box<Q> {
     }
 }
 
-/// Counters of one class since the start. Bytes are those of IP packets.
+/// Counters of one class since the start of the run. Sizes are those of IP packets, without link headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStats {
     /// Backlog of the class.
@@ -246,7 +246,7 @@ pub struct Waiting<'a> {
     pub enqueued_at: Time,
     /// Result of [`Qdisc::next_place`] immediately before the packet was enqueued.
     pub place: Option<u64>,
-    /// Another packet of the same connection and direction, and thus of the same queue.
+    /// Another packet of the same connection and direction, which a discipline assigns to the same queue.
     pub like: &'a Packet,
 }
 
@@ -275,7 +275,7 @@ impl Backlog {
         cx.trace_enqueued(packet, self.packets, self.bytes);
     }
 
-    /// Subtracts a packet that leaves the queue for any reason.
+    /// Subtracts a packet that was dequeued, dropped or removed.
     #[inline]
     pub fn remove(&mut self, size: Bytes) {
         self.packets -= 1;

@@ -24,7 +24,7 @@ pub enum Queue {
     Threshold(ThresholdFifo),
     /// A queue whose contract is checked after every operation.
     Checked(Box<CheckedQdisc<Queue>>),
-    /// Any other discipline of this crate, or one from outside.
+    /// Any other discipline, from this crate or from another one.
     Custom(Box<dyn Qdisc>),
 }
 

@@ -96,12 +96,13 @@ impl Fifo {
         &self.room
     }
 
-    /// The packet that is dropped if there is no room: the arriving one, or the oldest ones.
+    /// Returns which packets are dropped if there is no room: the arriving packet or the oldest packets.
     pub fn drops_from(&self) -> DropFrom {
         self.drop
     }
 
-    /// Drops packets from the front until a packet of `size` bytes fits. Returns false if it cannot fit.
+    /// Drops packets from the front until a packet of `size` bytes fits. Returns false, and drops nothing, if the queue
+    /// is drop-tail or the packet is larger than the whole buffer.
     #[cold]
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) -> bool {
         // A packet that is larger than the whole buffer never fits, so it must not displace other packets.
@@ -109,7 +110,7 @@ impl Fifo {
             return false;
         }
         while !self.room.fits(size) {
-            let oldest = self.take_head().expect("a packet that could fit does not, so some packet is in its way");
+            let oldest = self.take_head().expect("an empty buffer has room for a packet that could fit");
             cx.drop(oldest.packet, DropReason::HeadDrop);
         }
         true

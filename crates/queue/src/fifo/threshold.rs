@@ -1,12 +1,13 @@
 //! A FIFO that marks every packet above a threshold and none below it, as DCTCP requires of a switch (RFC 8257, section
 //! 3.1).
 //!
-//! The threshold is a queue length, compared with the backlog at arrivals, or a time, compared with the sojourn time at
-//! departures (RFC 9332, appendix A.1; `ce_threshold` of Linux's codel and fq_codel).
+//! The threshold is a queue length or a time. A queue length is compared with the backlog when a packet arrives. A time
+//! is compared with the sojourn time when a packet departs (RFC 9332, appendix A.1; `ce_threshold` of Linux's codel and
+//! fq_codel).
 //!
-//! The setting `ect` selects the packets that may be marked: all ECN-capable ones (RFC 3168, section 5), or only L4S
-//! packets with ECT(1) (RFC 9331, section 5), because marks at an L4S threshold would starve a flow of ECT(0). Other
-//! packets are dropped only if there is no room.
+//! The setting `ect` selects the packets that may be marked: all ECN-capable packets (RFC 3168, section 5), or only L4S
+//! packets with ECT(1) (RFC 9331, section 5). An L4S threshold marks so early that ECT(0) flows would starve. Packets
+//! that may not be marked are dropped only if there is no room.
 //!
 //! Not modelled: a separate queue for ECT(1), and the coupling of two queues (RFC 9332).
 
@@ -26,7 +27,7 @@ pub struct ThresholdConfig {
 }
 
 impl Default for ThresholdConfig {
-    /// A threshold of 0, which marks every packet that has to wait.
+    /// The default is a sojourn time of 0, so that every packet that has to wait is marked.
     fn default() -> ThresholdConfig {
         let mark_threshold = MarkThreshold::Sojourn(Duration::ZERO);
         ThresholdConfig { limit: Limit::default(), mark_threshold, ect: Markable::Ect }

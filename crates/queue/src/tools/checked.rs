@@ -1,8 +1,9 @@
-//! Checks a discipline against its contract after every operation. Each enqueued packet must leave once, be dropped
-//! once with a reason, or count in the backlog. Its ECN field may change only by a mark that the discipline reports.
+//! Checks after every operation that a discipline fulfils its contract. Each enqueued packet must be dequeued once, be
+//! dropped once with a reason, or be part of the backlog. The packet's ECN field may change only by a mark that the
+//! discipline reports.
 //!
-//! The discipline gets its own `Accounting`, whose events are checked and then copied to that of the run. The checks
-//! are slow: use them in tests and debug runs.
+//! The discipline uses a private `Accounting`. The events of the private accounting are checked, and then copied to the
+//! accounting of the run. The checks are slow, so use them only in tests and debug runs.
 
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{
@@ -11,7 +12,7 @@ use lopsided_core::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// A queue that is checked after every operation. A violation panics.
+/// A queue that is checked after every operation. Panics if the queue violates its contract.
 ///
 /// # Examples
 ///
@@ -70,7 +71,7 @@ impl Observer for EventRecorder {
             }
             Event::Marked { packet, why } => Seen::Marked(copy(packet), *why),
             Event::Dropped { packet, why } => Seen::Dropped(copy(packet), *why),
-            other => panic!("a discipline has no business telling of {other:?}"),
+            other => panic!("a discipline must not report {other:?}"),
         };
         self.0.lock().expect("no audit panics while it listens").push(seen);
     }
@@ -176,7 +177,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert!(offered.is_none() || taken_in || refused, "packet {offered:?} was neither taken in nor discarded");
     }
 
-    /// Checks the result of `dequeue` against the results of `peek` and `ready_at` before it.
+    /// Compares the result of `dequeue` with the earlier results of `peek` and `ready_at`.
     fn check_promises(&mut self, ready: Option<Time>, waiting: usize, given: Option<&QueuedPacket>) {
         match (given, self.shown.take()) {
             // A later arrival may change the head, so the size must match only at the instant of the `peek`.
@@ -295,7 +296,7 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
     }
 }
 
-/// Creates a copy of a dropped packet, to report its drop to the accounting of the run.
+/// Creates a copy of a packet, which is used to report the event to the accounting of the run.
 fn copy(packet: &Packet) -> Packet {
     Packet::unbooked(packet.id(), packet.sent_at(), packet.to_new())
 }

@@ -4,18 +4,18 @@
 use lopsided_core::Duration;
 use std::collections::BTreeMap;
 
-/// Bits after a value's leading bit that select its bucket. With 6 bits a bucket's middle is within 0.8 % of its
-/// values.
+/// Number of bits after a value's leading bit that select the value's bucket. With 6 bits, the middle of a bucket
+/// differs from the values in the bucket by at most 0.8 %.
 const MANTISSA_BITS: u32 = 6;
 
 /// Base-2 logarithm of the number of buckets per page. Memory is allocated in pages.
 const PAGE_BITS: u32 = 3;
 const PAGE: usize = 1 << PAGE_BITS;
 
-/// A histogram of durations. Values below 128 ns are exact, larger ones are within 0.8 %.
+/// A histogram of durations. Durations below 128 ns are exact; longer durations have an error of at most 0.8 %.
 ///
-/// Counters exist only for pages with a non-zero count, and have 16 bits; overflows are counted separately. A histogram
-/// takes from a few hundred bytes to 8 kB.
+/// Only pages with a non-zero count have counters. Counters have 16 bits, and their overflows are counted separately. A
+/// histogram takes from a few hundred bytes to 8 kB.
 ///
 /// # Examples
 ///
@@ -33,7 +33,7 @@ pub struct Histogram {
     zeros: u32,
     /// Number of the first page in `pages`.
     first: u32,
-    /// For each page from `first` on, the index of its counters in `counts`; [`NOWHERE`] if it has none.
+    /// For each page from `first` on, the index of its counters in `counts`; [`NOWHERE`] if the page has no counters.
     pages: Vec<u16>,
     /// The counters of the allocated pages.
     counts: Vec<[u16; PAGE]>,
@@ -89,7 +89,7 @@ impl Histogram {
         if self.pages.is_empty() {
             self.first = page;
         }
-        // `pages` rarely has to grow at its front, because few durations are shorter than all earlier ones.
+        // `pages` rarely grows at its front, because few durations are shorter than all earlier durations.
         if page < self.first {
             self.pages.splice(0..0, std::iter::repeat_n(NOWHERE, (self.first - page) as usize));
             self.first = page;
@@ -145,7 +145,7 @@ impl Histogram {
         }
     }
 
-    /// The non-empty buckets in ascending order, with their counts.
+    /// Returns the non-empty buckets and their counts, in ascending order.
     fn buckets(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let used = self.pages.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
         let all = used.flat_map(move |(at, place)| {
@@ -165,7 +165,7 @@ impl Histogram {
     }
 }
 
-/// The bucket of a value. Its width is 1 below 128, and doubles with every octave above.
+/// Returns the bucket of a value. Buckets below 128 have width 1. Above 128, the width doubles with each octave.
 #[inline]
 fn bucket(value: u64) -> usize {
     let lowest = 1 << MANTISSA_BITS;
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_counted_at_once_are_as_many_zeros_one_by_one() {
+    fn add_zeros_equals_repeated_additions_of_zero() {
         let (mut at_once, mut one_by_one) = (Histogram::default(), Histogram::default());
         for histogram in [&mut at_once, &mut one_by_one] {
             histogram.add(Duration::from_nanos(70));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_first_and_what_is_merged_does_not_matter() {
+    fn quantiles_do_not_depend_on_order_or_merging() {
         let spans = [500_000, 0, 70, 3, 0, 1, 90_000_000, 500_000];
         let of = |spans: &[u64]| {
             let mut histogram = Histogram::default();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_overflow_into_others() {
+    fn counters_of_16_bits_may_overflow() {
         let mut many = Histogram::default();
         (0..70_000).for_each(|_| many.add(Duration::from_nanos(5)));
         (0..70_001).for_each(|_| many.add(Duration::from_nanos(9)));

@@ -6,14 +6,15 @@ use std::collections::VecDeque;
 
 /// A FIFO list without a limit.
 ///
-/// A packet can be removed from the middle, by place number or arrival time, and leaves an empty place. Empty places
-/// are deleted at the front, or when they are more than half. The amortized cost per packet is constant.
+/// Removing a packet from the middle, by place number or arrival time, leaves an empty place. Empty places at the two
+/// ends are deleted at once. All empty places are deleted when they are more than half of the list. The amortized cost
+/// per packet is constant.
 #[derive(Debug, Default)]
 pub(crate) struct PacketRing {
     places: VecDeque<Place>,
-    /// Number of the first place. Places have consecutive numbers.
+    /// Number of the first place in the list. Places are numbered consecutively.
     first: u64,
-    /// Lowest valid place number. Packets with lower numbers are found by their arrival time.
+    /// Lowest valid place number. A packet with a lower number is found by its arrival time.
     numbered_from: u64,
     /// Number of empty places.
     empty: usize,
@@ -64,7 +65,7 @@ impl PacketRing {
         self.places.iter().find(|place| place.packet.is_some()).map(|place| place.size)
     }
 
-    /// The place number that the next packet will get.
+    /// Returns the place number that the next packet will get.
     #[inline]
     pub fn next_place(&self) -> u64 {
         self.first + self.places.len() as u64
@@ -72,7 +73,7 @@ impl PacketRing {
 
     /// Removes a packet from anywhere in the list.
     pub fn remove(&mut self, waiting: &Waiting<'_>) -> Option<Packet> {
-        // Place numbers from before the last compaction are invalid. Find such a packet by its arrival time.
+        // A place number assigned before the last compaction is invalid, so find the packet by its arrival time.
         let at = match waiting.place {
             Some(number) if number >= self.numbered_from => number.checked_sub(self.first)? as usize,
             _ => self.search(waiting)?,
@@ -95,7 +96,7 @@ impl PacketRing {
         came_then.position(|place| place.holds(waiting.id)).map(|at| first + at)
     }
 
-    /// Removes and returns the packet that has `number` packets before it. Takes linear time.
+    /// Removes and returns the packet at position `number`, counted from 0. Takes linear time.
     pub fn take_at(&mut self, number: usize) -> Option<Packet> {
         let place = self.places.iter_mut().filter(|place| place.packet.is_some()).nth(number)?;
         let packet = place.packet.take();
@@ -123,8 +124,7 @@ impl PacketRing {
             self.empty -= 1;
         }
         if self.is_mostly_empty() {
-            // Number the places from above the largest old number, so that an old number never identifies another
-            // packet.
+            // Start above the largest old number, so that an old number never identifies another packet.
             self.first = self.next_place();
             self.places.retain(|place| place.packet.is_some());
             self.numbered_from = self.next_place();

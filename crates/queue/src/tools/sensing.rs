@@ -1,13 +1,15 @@
 //! Active sensing: a discipline sends small packets through its own queue and over the link, and the far end sends them
-//! back. Their delay includes all queues on the path, even those below IP (Havey 2015, sections 4.3.2, 5.2 and 6.2).
+//! back. Their delay includes all queues on the path, even queues below IP (Havey 2015, sections 4.3.2, 5.2 and 6.2).
 //!
-//! A sensing packet has the IP header of a packet of the flow, so that every classifier treats it like the flow, and a
-//! timestamp of 8 bytes. It follows every 4th data packet. The far end swaps its addresses ([`turn`]).
+//! A sensing packet consists of a copy of the flow's IP header and a timestamp of 8 bytes. Classifiers therefore assign
+//! it to the class of the flow. The discipline sends one sensing packet after every 4th data packet. The far end swaps
+//! the addresses of the packet ([`turn`]).
 //!
 //! **Deviations.** Sensing packets have protocol 253, which RFC 3692 reserves for experiments. The far end sets the top
-//! bit of the timestamp, so that no second far end returns the packet.
+//! bit of the timestamp, which prevents that another far end returns the packet a second time.
 //!
-//! **Hostile input.** A packet counts only if its timestamp is one of at most 4,096 outstanding ones.
+//! **Hostile input.** A returned packet is ignored unless its timestamp is that of an outstanding sensing packet. At
+//! most 4,096 are outstanding.
 
 use crate::PacketKind;
 use lopsided_core::packet::Addresses;
@@ -17,7 +19,7 @@ use std::collections::VecDeque;
 
 /// IP protocol number of sensing packets (RFC 3692, section 2.1).
 pub const SENSING_PROTOCOL: u8 = 253;
-/// Number of data packets per sensing packet.
+/// Number of data packets after which a sensing packet is sent.
 const PACKETS_FOR_EACH: u32 = 4;
 /// Maximum number of outstanding sensing packets.
 const MOST_OUT: usize = 4096;
@@ -29,7 +31,7 @@ const TURNED: u64 = 1 << 63;
 pub enum FarEnd {
     /// The far end of the discipline's own link.
     Link,
-    /// The first stage of kind `reflector` on their path, which may be several links away.
+    /// The first stage of kind `reflector` on the path of the sensing packets. It may be several links away.
     Stage,
 }
 
@@ -42,13 +44,14 @@ pub(crate) const FAR_END: &str = "Node that returns the discipline's probe packe
 /// Text of the key for the smoothing.
 pub(crate) const SMOOTHING: &str = "Smoothing of round-trip times: as in RFC 6298 (rfc6298), or as printed in the dissertation, where RTTVAR replaces the old SRTT (printed).";
 
-/// How a sample treats the base delay: the delay of the link without a queue.
+/// Whether samples include the base delay, which is the delay of the link without a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseDelay {
-    /// The smallest sample so far is subtracted, which gives the queueing delay.
+    /// The smallest sample so far is subtracted, so that a sample is the queueing delay.
     #[default]
     Subtract,
-    /// Samples are used unchanged, as in the printed algorithm. A link with a long delay then always seems congested.
+    /// Samples include the base delay, as in the printed algorithm. A link with a long delay then always seems
+    /// congested.
     Keep,
 }
 
@@ -81,10 +84,11 @@ pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     })
 }
 
-/// Creates sensing packets, and recognizes them when they return. `owner` is the number of a queue.
+/// Creates sensing packets, and recognizes them when they return. `owner` is the number of the queue that a sensing
+/// packet measures.
 #[derive(Debug, Default)]
 pub(crate) struct Sensor {
-    /// Outstanding packets: timestamp and owner, in the order of the timestamps.
+    /// Timestamp and owner of each outstanding packet, in the order of the timestamps.
     out: VecDeque<(u64, u32)>,
     base_delay: BaseDelay,
     /// The smallest round trip so far; `None` before the first sample.
@@ -141,15 +145,15 @@ impl Sensor {
         self.made.take()
     }
 
-    /// Returns the owner of an outstanding sensing packet on its way to the far end.
+    /// Returns the owner of a sensing packet that is on its way to the far end.
     pub fn owner(&self, packet: &Packet) -> Option<u32> {
         let place = self.out.binary_search_by_key(&stamp(packet)?, |(stamp, _)| *stamp).ok()?;
         Some(self.out[place].1)
     }
 
-    /// Handles a packet of the opposite direction. Returns owner and delay of a returned sensing packet.
+    /// Handles a packet of the opposite direction. If it is a returned sensing packet, returns its owner and its delay.
     pub fn come_home(&mut self, packet: &Packet, now: Time) -> Option<(u32, Duration)> {
-        // Sensing packets of another discipline that are still on their way to their far end may pass here, too.
+        // Ignore packets without `TURNED`. They are sensing packets of another discipline, on the way to its far end.
         let stamp = stamp(packet).filter(|stamp| stamp & TURNED != 0)? & !TURNED;
         let place = self.out.binary_search_by_key(&stamp, |(stamp, _)| *stamp).ok()?;
         let (_, owner) = self.out.remove(place)?;
@@ -168,12 +172,12 @@ impl Sensor {
     }
 }
 
-/// The rule by which round-trip samples are smoothed.
+/// The formula that smooths round-trip samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smoothing {
     /// SRTT and RTTVAR of RFC 6298, section 2, with alpha 1/8 and beta 1/4.
     Rfc6298,
-    /// The equations 4.5 and 6.2 as printed: `SRTT = (1 - alpha) * RTTVAR + alpha * R`.
+    /// Equations 4.5 and 6.2 of Havey 2015 as printed: `SRTT = (1 - alpha) * RTTVAR + alpha * R`.
     Printed,
 }
 
@@ -193,8 +197,8 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// Time for which an estimate is valid after its last sample. The dissertation has no limit, so a discipline could
-    /// drop packets forever.
+    /// Time for which an estimate is valid after its last sample. The dissertation sets no limit, and an old estimate
+    /// could make a discipline drop packets forever.
     pub const LASTS: Duration = Duration::from_secs(5);
 
     /// Adds a sample.
@@ -220,7 +224,7 @@ impl Estimate {
         self.latest().filter(|_| now.saturating_since(self.heard_at) <= Estimate::LASTS)
     }
 
-    /// The estimate, even if it has expired.
+    /// Returns the estimate, even if it has expired. `None` before the first sample.
     pub fn latest(&self) -> Option<Duration> {
         self.smoothed.map(|smoothed| Duration::from_nanos(smoothed as u64))
     }

@@ -4,10 +4,11 @@
 use crate::{Backlog, Histogram};
 use lopsided_core::{Bytes, Count, Duration, Time};
 
-/// The statistics of one queue since the start.
+/// The statistics of one queue since the start of the run.
 ///
-/// A packet that arrives at `a` and leaves at `b` adds `b - a` to the area under the backlog's curve. Two sums of times
-/// are thus enough. They wrap around, which is harmless because the area does not.
+/// A packet that arrives at `a` and departs at `b` adds `b - a` to the area under the curve of the backlog. The area is
+/// a running sum: an arrival subtracts `a`, and a departure adds `b`. The sum may wrap around in between, because the
+/// area itself does not overflow.
 ///
 /// # Examples
 ///
@@ -36,9 +37,9 @@ pub struct QueueStats {
     longest: u64,
     max_packets: u32,
     max_bytes: u64,
-    /// Area under the backlog in packet-nanoseconds, without the term for the current backlog.
+    /// Area under the backlog in packet-nanoseconds. Queued packets have no departure time in this sum yet.
     area_packets: u64,
-    /// Area under the backlog in byte-nanoseconds, without the term for the current backlog.
+    /// Area under the backlog in byte-nanoseconds. Queued packets have no departure time in this sum yet.
     area_bytes: u128,
     dropped_packets: u64,
     dropped_bytes: u64,
@@ -69,14 +70,15 @@ pub struct QueueSample {
 }
 
 impl QueueStats {
-    /// Records a packet that was offered at `now`. If `backlog` is smaller than expected, packets were dropped.
+    /// Records a packet that was offered at `now`. `backlog` is the backlog afterwards; packets missing from it were
+    /// dropped.
     pub fn offered(&mut self, now: Time, size: Bytes, backlog: Backlog) {
         self.came(now, size);
         self.settle(now, backlog);
         self.notice(self.backlog);
     }
 
-    /// Records a packet that was enqueued at `now`. No packet was dropped.
+    /// Records a packet that was enqueued at `now` without a drop of any packet.
     #[inline]
     pub fn entered(&mut self, now: Time, size: Bytes) {
         self.came(now, size);
@@ -100,8 +102,8 @@ impl QueueStats {
         self.sent(size, sojourn);
     }
 
-    /// Records packets that found the queue empty and departed at once, none at the same time. `largest` is the largest
-    /// size.
+    /// Records packets that arrived at different times, found the queue empty and departed at once. `largest` is the
+    /// size of the largest packet.
     pub fn passed(&mut self, packets: Count, largest: Bytes) {
         if packets.packets > 0 {
             self.notice(Backlog { packets: 1, bytes: largest });
@@ -136,7 +138,7 @@ impl QueueStats {
         self.sojourns.add(sojourn);
     }
 
-    /// Records the packets dropped since the last call. `backlog` is the backlog without them.
+    /// Records the packets dropped since the last call. `backlog` is the backlog without the dropped packets.
     #[inline]
     pub fn settle(&mut self, now: Time, backlog: Backlog) {
         // In most calls no packet was dropped.
@@ -179,17 +181,17 @@ impl QueueStats {
         self.backlog
     }
 
-    /// Number of packets that arrived, which is the sum of departed, dropped and queued packets.
+    /// Returns the number of packets that arrived: the sum of departed, dropped and queued packets.
     pub fn arrived_packets(&self) -> u64 {
         self.sent_packets + self.dropped_packets + u64::from(self.backlog.packets)
     }
 
-    /// Number of packets that the discipline dropped, on arrival or later.
+    /// Returns the number of packets that the discipline dropped, on arrival or later.
     pub fn dropped_packets(&self) -> u64 {
         self.dropped_packets
     }
 
-    /// Total size of the packets that the discipline dropped, on arrival or later.
+    /// Returns the total size of the packets that the discipline dropped, on arrival or later.
     pub fn dropped_bytes(&self) -> Bytes {
         Bytes::new(self.dropped_bytes)
     }
@@ -204,7 +206,8 @@ impl QueueStats {
         Bytes::new(self.sent_bytes)
     }
 
-    /// Returns the largest backlog in packets and in bytes. The two may have occurred at different times.
+    /// Returns the largest backlog in packets and the largest backlog in bytes, which may have occurred at different
+    /// times.
     pub fn max_backlog(&self) -> Backlog {
         Backlog { packets: self.max_packets, bytes: Bytes::new(self.max_bytes) }
     }
@@ -222,7 +225,7 @@ impl QueueStats {
         self.area_bytes.wrapping_add(waiting) as f64 / now.as_nanos() as f64
     }
 
-    /// Returns the mean sojourn time of the packets that left for the line. `None` if none has left.
+    /// Returns the mean sojourn time of the packets that left for the line. `None` if no packet has left.
     pub fn mean_sojourn(&self) -> Option<Duration> {
         self.sojourn_sum.checked_div(self.sent_packets).map(Duration::from_nanos)
     }
@@ -260,7 +263,7 @@ impl QueueStats {
     }
 }
 
-/// The product of bytes and nanoseconds since time zero.
+/// Returns the product of `bytes` and the nanoseconds since time zero.
 #[inline]
 fn octet_nanos(now: Time, bytes: Bytes) -> u128 {
     u128::from(now.as_nanos()) * u128::from(bytes.get())
