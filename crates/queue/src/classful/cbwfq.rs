@@ -1,15 +1,16 @@
-//! Class-based weighted fair queueing with a low-latency queue, as in routers (`bandwidth` and `priority` of a policy
-//! map in Cisco IOS; Golestani, A Self-Clocked Fair Queueing Scheme for Broadband Applications, 1994).
+//! Class-based weighted fair queueing with a low-latency queue (`bandwidth` and `priority` of a policy map in Cisco
+//! IOS; Golestani, A Self-Clocked Fair Queueing Scheme for Broadband Applications, 1994).
 //!
-//! Each class is guaranteed its `bandwidth`; unused bandwidth is shared in the same proportion. The class with the
-//! earliest finish time is served next: the start time of its head packet plus its duration at the class's bandwidth.
-//! An idle class starts at the finish time of the packet that was served last.
+//! Each class is guaranteed its `bandwidth`. The classes share unused bandwidth in proportion to their guarantees. The
+//! class with the earliest finish time is served next. The finish time is the start time of the class's head packet
+//! plus the time that the packet takes at the class's bandwidth. An idle class starts at the finish time of the packet
+//! that was served last.
 //!
-//! A class with `priority` precedes all others. While any packet waits, packets in excess of its bandwidth and burst
-//! are dropped (IOS's conditional policer).
+//! A class with `priority` is served before all other classes. While any packet waits in any class, packets that exceed
+//! the bandwidth and burst of the priority class are dropped (IOS's conditional policer).
 //!
-//! Expedited forwarding (RFC 3246) is a priority class, assured forwarding (RFC 2597) a class with a `wred` queue: see
-//! `scenarios/diffserv.toml`.
+//! Use a priority class for expedited forwarding (RFC 3246), and a class with a `wred` queue for assured forwarding
+//! (RFC 2597): see `scenarios/diffserv.toml`.
 //!
 //! Not modelled: bandwidth in per cent, and flow queues in the default class (use `fq_codel` or `wfq` inside).
 
@@ -36,7 +37,7 @@ pub struct CbwfqClass {
     pub bandwidth: BitRate,
     /// True if the class is served before all classes without priority, and is policed.
     pub priority: bool,
-    /// With `priority`: maximum burst in bytes. `None`: the bytes that the class may send in 200 ms at its bandwidth.
+    /// With `priority`: maximum burst in bytes. `None`: the number of bytes that the bandwidth permits in 200 ms.
     pub burst: Option<Bytes>,
     /// The queue of the class.
     pub queue: QueueConfig,
@@ -169,7 +170,7 @@ impl Cbwfq {
     ///
     /// # Errors
     ///
-    /// Returns an error if the settings, or those of a class's queue, are invalid.
+    /// Returns an error if the settings of the discipline or of a class's queue are invalid.
     pub fn new(config: &CbwfqConfig, place: &QueuePlace<'_>) -> Result<Cbwfq, Fault> {
         config.check()?;
         let default = config.default_class.map_or(config.classes.len() - 1, |class| class as usize);
@@ -201,7 +202,7 @@ impl Cbwfq {
                 // Priority classes do not take part in virtual time, so return the unchanged clock.
                 return Some((class, self.clock));
             }
-            // Golestani's self-clocked virtual time: the clock is the finish time of the packet in service.
+            // Golestani 1994: the virtual time is the finish time of the packet in service.
             let finish = share.start + nanos_at(share.bandwidth, size);
             if best.is_none_or(|(_, earliest)| finish < earliest) {
                 best = Some((class, finish));
@@ -224,7 +225,7 @@ impl Qdisc for Cbwfq {
             }
         }
         if self.classes.backlog_of(class).packets == 0 {
-            // A class that was idle starts at the current virtual time, so it gains no credit.
+            // A class that was idle starts at the current virtual time, so the idle time earns no credit.
             share.start = share.start.max(self.clock);
         }
         self.classes.enqueue_to(class, packet, cx);
@@ -235,7 +236,7 @@ impl Qdisc for Cbwfq {
         let given = self.classes.act(class, |class: &mut Class| class.dequeue(cx))?;
         if self.shares[class].policer.is_none() {
             self.shares[class].start = finish;
-            // Golestani: virtual time is the finish time of the packet in service.
+            // Golestani 1994: the virtual time is the finish time of the packet in service.
             self.clock = finish;
         }
         Some(given)

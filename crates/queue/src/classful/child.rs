@@ -1,4 +1,4 @@
-//! A discipline inside another one, or in front of a shaper.
+//! A discipline inside another discipline.
 
 use crate::{Backlog, ClassStats, FarEnd, Qdisc, QueuedPacket, Waiting};
 use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
@@ -6,8 +6,8 @@ use lopsided_core::{Bytes, Cx, NewPacket, Packet, Time};
 /// A child discipline, with room for one packet that was dequeued early because its size was needed (Linux's
 /// `gso_skb`).
 ///
-/// The held packet still counts in the backlog, but the child can no longer drop or overtake it. A child with
-/// [`Qdisc::peek`] keeps its packets until `dequeue`.
+/// The held packet is still part of the backlog, but the child discipline can neither drop nor overtake it. No packet
+/// is held if the child discipline implements [`Qdisc::peek`].
 #[derive(Debug)]
 pub struct Child<Q = Box<dyn Qdisc>> {
     qdisc: Q,
@@ -26,7 +26,7 @@ impl<Q: Qdisc> Child<Q> {
         &self.qdisc
     }
 
-    /// Returns the backlog that consists of the held packet; zero if no packet is held.
+    /// Returns the held packet as a backlog of one packet; an empty backlog if no packet is held.
     fn held(&self) -> Backlog {
         match &self.held {
             None => Backlog::default(),
@@ -57,7 +57,7 @@ impl<Q: Qdisc> Qdisc for Child<Q> {
         self.qdisc.backlog() + self.held()
     }
 
-    /// The size of the packet that `dequeue` would return now; `None` if no packet is left. May drop packets.
+    /// Returns the size of the packet that `dequeue` would return now; `None` if no packet is left. May drop packets.
     fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         if self.held.is_none() {
             let known = self.qdisc.peek(cx);

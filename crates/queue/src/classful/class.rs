@@ -52,7 +52,7 @@ impl Class {
         self.settle(marked, cx);
     }
 
-    /// The size of the packet that `dequeue` would return now; `None` if no packet is left.
+    /// Returns the size of the packet that `dequeue` would return now; `None` if no packet is left.
     pub fn peek(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         let marked = cx.counters().marked_total().packets;
         let size = self.child.peek(cx);
@@ -65,7 +65,7 @@ impl Class {
         self.child.removes()
     }
 
-    /// Removes a packet from the middle: see [`Qdisc::remove`]. The class counts it as filtered.
+    /// Removes a packet from the middle: see [`Qdisc::remove`]. The class counts the packet as filtered.
     pub fn remove(&mut self, waiting: &Waiting<'_>, cx: &mut Cx<'_>) -> Option<Packet> {
         let packet = self.child.remove(waiting, cx)?;
         self.stats.backlog.remove(packet.size());
@@ -99,7 +99,7 @@ impl Class {
         self.stats.backlog
     }
 
-    /// Calls `out` for this class and each inner class, whose names are prefixed with this class's name.
+    /// Calls `out` for this class and each inner class. The names of inner classes are prefixed with this class's name.
     pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         out(&self.name, self.stats);
         self.child.classes(&mut |inner, stats| out(&format!("{}/{inner}", self.name), stats));
@@ -117,7 +117,7 @@ impl Class {
         self.stats.backlog = self.child.backlog();
         self.stats.dropped_packets += u64::from(dropped.packets);
         self.stats.dropped_bytes += dropped.bytes;
-        // Only this child ran between the two readings of the counter, so it set every mark that was added.
+        // Only this child ran between the two readings of the counter, so it has set all marks in between.
         self.stats.marked_packets += cx.counters().marked_total().packets - marked_before;
     }
 }

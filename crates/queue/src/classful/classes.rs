@@ -1,10 +1,10 @@
-//! The classes of a discipline and their classifier, for disciplines with priorities, rounds or rate trees.
+//! The classes of a classful discipline, and their classifier.
 
 use crate::{Backlog, Class, ClassStats, Classifier, FarEnd, Qdisc, Waiting};
 use lopsided_core::{Cx, DropReason, NewPacket, Packet, Time};
 use lopsided_spec::Fault;
 
-/// The classes of a discipline, by number, and their total backlog.
+/// The classes of a discipline, numbered from 0, and their total backlog.
 #[derive(Debug)]
 pub struct Classes {
     classifier: Classifier,
@@ -21,8 +21,7 @@ impl Classes {
     pub fn new(classifier: Classifier, children: Vec<(String, Box<dyn Qdisc>)>, word: &str) -> Result<Classes, Fault> {
         let highest = classifier.highest_class();
         let count = children.len();
-        // Check the class numbers once, when the classes are created, so that `classify` need not check them for each
-        // packet.
+        // Check the class numbers here once, instead of for each packet in `classify`.
         if highest >= count {
             let plural = if word == "class" { "classes".to_owned() } else { format!("{word}s") };
             let what = format!("there is no {word} {highest}: {count} {plural} count from 0");
@@ -32,7 +31,7 @@ impl Classes {
         Ok(Classes { classifier, classes, backlog: Backlog::default() })
     }
 
-    /// The number of the class of this packet.
+    /// Returns the number of the class to which a packet belongs.
     pub fn classify(&self, packet: &Packet) -> usize {
         self.classifier.classify(packet)
     }
@@ -60,7 +59,7 @@ impl Classes {
         done
     }
 
-    /// The time at which a class can return a packet: see [`Qdisc::ready_at`].
+    /// Returns the time at which a class can return a packet: see [`Qdisc::ready_at`].
     pub fn class_ready_at(&self, class: usize, now: Time) -> Option<Time> {
         self.classes[class].ready_at(now)
     }
@@ -70,7 +69,7 @@ impl Classes {
         self.class_ready_at(class, now) == Some(now)
     }
 
-    /// The earliest time at which a class can return a packet; `None` if all classes are empty.
+    /// Returns the earliest time at which any class can return a packet; `None` if all classes are empty.
     pub fn ready_at(&self, now: Time) -> Option<Time> {
         self.classes.iter().filter_map(|class| class.ready_at(now)).min()
     }
@@ -85,7 +84,7 @@ impl Classes {
         self.classes[class].backlog()
     }
 
-    /// Returns the total backlog.
+    /// Returns the total backlog of all classes.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
@@ -120,7 +119,7 @@ impl Classes {
         Some((class, packet))
     }
 
-    /// Calls `out` for each class, and for the classes inside it.
+    /// Calls `out` for each class and its inner classes.
     pub fn classes(&self, out: &mut dyn FnMut(&str, ClassStats)) {
         self.classes.iter().for_each(|class| class.classes(out));
     }

@@ -119,7 +119,7 @@ impl PacketKind {
 }
 
 impl Classifier {
-    /// The class of this packet.
+    /// Returns the class of a packet.
     pub fn classify(&self, packet: &Packet) -> usize {
         // As in tc, the first rule that matches decides.
         self.rules.iter().find(|rule| rule.matches(packet)).map_or(self.default, |rule| rule.class as usize)
@@ -132,13 +132,12 @@ impl Classifier {
 }
 
 impl Rule {
-    /// True if the packet satisfies the condition.
+    /// True if the packet matches all fields of the rule.
     pub fn matches(&self, packet: &Packet) -> bool {
         let (protocol, ports) = match packet.transport() {
             Transport::Tcp(header) => (Some(Protocol::Tcp), Some((header.src_port, header.dst_port))),
             Transport::Udp(header) => (Some(Protocol::Udp), Some((header.src_port, header.dst_port))),
-            // For other transports neither protocol nor ports are known, so a rule that names one of them does not
-            // match.
+            // A rule with a protocol or a port never matches a packet of another transport.
             Transport::Other { .. } => (None, None),
         };
         agrees(self.dscp, u32::from(packet.dscp()))

@@ -1,8 +1,9 @@
 //! Deficit round robin: classes are served in turn, and each sends its quantum of bytes per round (Shreedhar and
 //! Varghese, Efficient Fair Queuing Using Deficit Round Robin, 1996; Linux's `sch_drr`, tc-drr(8)).
 //!
-//! An empty class joins the end of the round with a deficit of one quantum. The class at the front sends while its
-//! deficit permits. Then it gains a quantum and moves to the end of the round, with its unused deficit.
+//! A class joins the end of the round when its first packet arrives, with a deficit of one quantum. The class at the
+//! front sends packets until the next packet is larger than its deficit. The class then keeps the unused deficit, gains
+//! a quantum, and moves to the end of the round.
 //!
 //! Unlike in Linux, a child may delay packets, and packets that no rule matches enter `default_class`.
 
@@ -118,7 +119,7 @@ impl Drr {
     ///
     /// # Errors
     ///
-    /// Returns an error if the settings, or those of a class's queue, are invalid.
+    /// Returns an error if the settings of the discipline or of a class's queue are invalid.
     pub fn new(config: &DrrConfig, place: &QueuePlace<'_>) -> Result<Drr, Fault> {
         config.check()?;
         let last = config.classes.len() - 1;
@@ -156,7 +157,8 @@ impl Qdisc for Drr {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        // Count the classes that delay their packets, so that the loop ends if all classes in the round do.
+        // Count the classes that delay their packets, so that the loop ends if no class in the round has a packet
+        // ready.
         let mut held_back = 0;
         while held_back < self.active.len() {
             let class = *self.active.front()?;

@@ -1,7 +1,8 @@
 //! Strict priorities: a classifier assigns each packet to a band, and each band has its own discipline (Linux's
 //! `sch_prio`, tc-prio(8)).
 //!
-//! The first band that can return a packet is served. Linux's default map from the TOS byte is not built in.
+//! The first band with a packet that can be sent now is served. Not modelled: Linux's default map from the TOS byte to
+//! bands.
 
 use crate::classful::classes::Classes;
 use crate::{
@@ -48,7 +49,7 @@ impl Part for PrioConfig {
 
 impl Discipline for PrioConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
-        // For an empty list, which `Prio::new` rejects, the subtraction must not overflow.
+        // The list may be empty, which `Prio::new` rejects.
         let last = self.bands.len().saturating_sub(1);
         let default = self.default_class.map_or(last, |class| class as usize);
         let classifier = Classifier { rules: self.classify.clone(), default };
@@ -74,7 +75,8 @@ impl Prio {
     ///
     /// # Errors
     ///
-    /// Returns an error if there are no bands or too many, or if the classifier names a band that does not exist.
+    /// Returns an error if there are no bands, if there are more than [`Prio::MOST_BANDS`], or if the classifier names
+    /// a band that does not exist.
     pub fn new(classifier: Classifier, bands: Vec<Box<dyn Qdisc>>) -> Result<Prio, Fault> {
         if bands.is_empty() || bands.len() > Prio::MOST_BANDS {
             return Err(Fault::new("bands", format!("a prio queue has 1 to {} bands", Prio::MOST_BANDS)));
@@ -89,7 +91,7 @@ impl Prio {
         for band in 0..self.bands.count() {
             if self.bands.is_ready(band, now) {
                 let done = self.bands.act(band, |band| act(band, cx));
-                // A band that was ready may have dropped all its packets. In that case, continue with the next band.
+                // The band may have dropped all its packets instead. In that case, continue with the next band.
                 if done.is_some() {
                     return done;
                 }

@@ -2,12 +2,14 @@
 //! Analysis and Simulation of a Fair Queueing Algorithm, 1989; virtual time as in Golestani 1994; Cisco IOS's
 //! `fair-queue`).
 //!
-//! A hash assigns flows to queues. The finish time of a packet is its start time plus its size divided by the flow's
-//! weight. It starts after the flow's previous packet, or after the packet that was served last. The weight is the IP
-//! precedence plus 1 (RFC 791; the upper 3 bits of the DSCP).
+//! A hash assigns flows to queues. The finish time of a packet is its start time plus its size divided by its weight.
+//! The start time is the finish time of the flow's previous packet or of the packet that was served last, whichever is
+//! later. The weight is the IP precedence plus 1 (RFC 791; the upper 3 bits of the DSCP).
 //!
-//! The buffer is shared as in IOS: at `limit` packets, arrivals are dropped. If a flow has `threshold` packets, its
-//! arrival drops another flow's packet that finishes later, or is dropped itself.
+//! All flows share one buffer, as in IOS. If the buffer contains `limit` packets, arriving packets are dropped. If a
+//! flow has `threshold` packets, each further packet of the flow causes a drop. The queued packet with the latest
+//! finish time is dropped if it belongs to another flow and finishes after the arriving packet. Otherwise the arriving
+//! packet is dropped.
 //!
 //! Not modelled: the reservation of queues by RSVP.
 
@@ -23,7 +25,7 @@ use std::collections::{BTreeSet, VecDeque};
 pub struct WfqConfig {
     /// Maximum number of packets in all queues.
     pub limit: u32,
-    /// Number of packets of a flow at which each further arrival of the flow causes a drop.
+    /// Number of queued packets of a flow from which each further packet of the flow causes a drop.
     pub threshold: u32,
     /// Number of queues. A hash assigns flows to queues.
     pub flows: u32,
@@ -90,7 +92,7 @@ pub struct Wfq {
 struct Flow {
     /// The queued packets with their finish times.
     packets: VecDeque<(u64, QueuedPacket)>,
-    /// Finish time of the flow's newest packet, even if it has been sent.
+    /// Finish time of the flow's newest packet, even if this packet has been sent.
     last_finish: u64,
 }
 
@@ -113,8 +115,8 @@ impl Wfq {
         })
     }
 
-    /// Drops the queued packet with the latest finish time, if that is after `finish` and not of `flow`. Returns true
-    /// if a packet was dropped.
+    /// Drops the queued packet with the latest finish time, unless this time is before `finish` or the packet is one of
+    /// `flow`. Returns true if a packet was dropped.
     fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
         let Some(&(latest, other)) = self.tails.last() else { return false };
         // The arriving packet finishes last, or the queued packet that finishes last belongs to the same flow. In both
@@ -176,7 +178,7 @@ impl Qdisc for Wfq {
             Some((next, _)) => _ = self.heads.insert((*next, at)),
             None => _ = self.tails.remove(&(finish, at)),
         }
-        // Golestani's self-clocked virtual time: the clock is the finish time of the packet in service.
+        // Golestani 1994: the virtual time is the finish time of the packet in service.
         self.clock = finish;
         self.backlog.remove(given.packet.size());
         Some(given)

@@ -7,7 +7,7 @@
 use lopsided_core::Bytes;
 use lopsided_spec::{Choice, Fault, Given, Key, Part, Presets, key, part_value};
 
-/// Bytes that are added to a packet, and the unit that carries the frame.
+/// Link-layer framing: the bytes that are added to a packet, and the cells that carry the frame.
 ///
 /// # Examples
 ///
@@ -25,20 +25,20 @@ pub struct Framing {
     pub overhead: Bytes,
     /// Minimum size of a frame in bytes, including the overhead. Smaller frames are padded.
     pub minimum: Bytes,
-    /// The unit that carries a frame.
+    /// The format in which the line carries a frame.
     pub cell_format: CellFormat,
 }
 
-/// How the line carries a frame.
+/// The format in which the line carries a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum CellFormat {
     /// Plain bytes, without further overhead.
     #[default]
     None,
-    /// ATM cells of 53 bytes, 48 of them payload. The last cell is padded.
+    /// ATM cells of 53 bytes with 48 bytes of payload. The last cell of a frame is padded.
     Atm,
-    /// One byte of synchronization for every 64 bytes, or for a shorter rest (PTM).
+    /// Packet transfer mode (PTM): one additional byte for every 64 bytes or part of 64 bytes.
     Ptm,
 }
 
@@ -81,7 +81,7 @@ impl Part for Framing {
 
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
         self.check()?;
-        // If a scenario sets both the kind and the overhead, the overhead of the kind is added.
+        // If a scenario sets both the kind and the overhead, the total overhead is the sum of the two.
         if let Some(base) = given.preset.and_then(Framing::named).filter(|_| given.has("overhead")) {
             self.overhead += base.overhead;
         }
@@ -89,8 +89,8 @@ impl Part for Framing {
     }
 
     fn check(&self) -> Result<(), Fault> {
-        // The limit applies to the overhead that the scenario sets. Allow 100 B more, because `complete` adds the
-        // overhead of the kind to it.
+        // `MOST_OVERHEAD` limits the overhead that the scenario sets. Allow 100 B more here, because `complete` adds
+        // the overhead of the kind.
         let most = MOST_OVERHEAD + Bytes::new(100);
         for (key, size) in [("overhead", self.overhead), ("minimum", self.minimum)] {
             if size > most {
@@ -136,7 +136,7 @@ impl Framing {
         ("pppoe-ptm", Framing::ptm(30)),
     ];
 
-    /// A framing that adds a constant number of bytes to each packet.
+    /// Returns a framing that adds a constant number of bytes to each packet.
     pub const fn plain(overhead: u64) -> Framing {
         Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::None }
     }
@@ -151,15 +151,15 @@ impl Framing {
         Framing { overhead: Bytes::new(overhead), minimum: Bytes::ZERO, cell_format: CellFormat::Ptm }
     }
 
-    /// The framing of this name, or `None` if the name is unknown.
+    /// Returns the framing with this name; `None` if the name is unknown.
     pub fn named(name: &str) -> Option<Framing> {
         Framing::NAMED.iter().find(|(known, _)| *known == name).map(|(_, framing)| *framing)
     }
 
-    /// The size on the wire of an IP packet of this size.
+    /// Returns the size on the wire of an IP packet of `ip` bytes.
     #[inline]
     pub fn wire_size(&self, ip: Bytes) -> Bytes {
-        // Pad first: a frame is padded to its minimum size before it is divided into cells.
+        // A frame is padded to its minimum size before it is divided into cells.
         let frame = (ip.get() + self.overhead.get()).max(self.minimum.get());
         Bytes::new(match self.cell_format {
             CellFormat::None => frame,

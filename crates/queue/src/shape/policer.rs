@@ -1,9 +1,11 @@
 //! A policer: drops arriving packets that exceed its rate, and delays no packet.
 //!
-//! Tokens are added at `rate`, up to `burst`. A packet that exceeds the tokens is dropped; others enter a FIFO queue.
-//! This is RFC 2697's committed bucket, `police` in Linux and IOS, and a "rate limiter" in merritt2010, section 2.6.
+//! Tokens are added to a bucket at `rate`, up to `burst`. An arriving packet is dropped if there are too few tokens;
+//! otherwise it enters a FIFO queue. Other names are committed token bucket (RFC 2697), `police` (Linux and IOS) and
+//! "rate limiter" (merritt2010, section 2.6).
 //!
-//! Sizes are those of IP packets. Not modelled: a second bucket, re-marking instead of dropping, layer-2 overhead.
+//! The size of a packet is the size of the IP packet. Not modelled: a second bucket, re-marking instead of dropping,
+//! layer-2 overhead.
 
 use crate::{Backlog, Discipline, Fifo, FifoConfig, Limit, Qdisc, Queue, QueuePlace, QueuedPacket, Waiting};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Packet, Time};
@@ -83,7 +85,7 @@ impl Policer {
     /// Adds the tokens for the time since the last call.
     fn fill(&mut self, now: Time) {
         let waited = u128::from(now.saturating_since(self.filled_at).as_nanos());
-        // The integers are exact, because 1 bit/s x 1 ns is one token.
+        // Integer arithmetic is exact, because a rate of 1 bit/s adds one token per nanosecond.
         self.tokens = self.depth.min(self.tokens + waited * u128::from(self.rate.as_bps()));
         self.filled_at = now;
     }
@@ -93,7 +95,7 @@ impl Qdisc for Policer {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         self.fill(cx.now());
         let cost = u128::from(packet.size().get()) * OCTET;
-        // A packet that is dropped removes no tokens.
+        // A dropped packet removes no tokens.
         if self.tokens < cost {
             cx.drop(packet, DropReason::Policed);
             return;

@@ -1,11 +1,11 @@
-//! A token bucket in front of a queue of its own: a shaper inside the tree of disciplines (Linux's `sch_tbf`,
+//! A shaper inside a tree of disciplines: a token bucket that limits the rate of its child (Linux's `sch_tbf`,
 //! tc-tbf(8)).
 //!
-//! The packet at the head waits until there are tokens for all of it. With a `peakrate` it also waits for a second
-//! bucket of depth `mtu`.
+//! The head packet of the child waits until the bucket contains enough tokens for the packet. With a `peakrate`, it
+//! also waits for a second bucket of depth `mtu`.
 //!
-//! Sizes are those of IP packets plus `overhead`. A packet larger than the bucket is dropped on arrival; Linux would
-//! segment it if possible.
+//! The size of a packet is the size of the IP packet plus `overhead`. A packet larger than the bucket is dropped on
+//! arrival. Linux segments such a packet if possible.
 
 use crate::{
     Backlog, Child, ClassStats, Discipline, FarEnd, Qdisc, Queue, QueueConfig, QueuePlace, QueuedPacket, Waiting,
@@ -26,7 +26,7 @@ pub struct TbfConfig {
     pub mtu: Bytes,
     /// Number of bytes that are added to the size of each IP packet.
     pub overhead: Bytes,
-    /// The queue behind the bucket.
+    /// The queue in which packets wait for tokens.
     pub queue: QueueConfig,
 }
 
@@ -98,7 +98,8 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth }
     }
 
-    /// Returns the tokens after `waited` nanoseconds and a packet; negative if it must wait longer.
+    /// Returns the number of tokens after `waited` nanoseconds and the departure of a packet. Negative if the packet
+    /// must wait longer.
     fn left_after(&self, waited: i64, size: Bytes) -> i64 {
         self.depth.min(self.tokens.saturating_add(waited)) - nanos_at(self.rate, size)
     }
@@ -109,7 +110,7 @@ fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
     rate.time_to_send(size, 0).0.as_nanos() as i64
 }
 
-/// A token bucket filter, and the discipline behind it.
+/// A token bucket filter, and its child discipline.
 #[derive(Debug)]
 pub struct Tbf {
     child: Child,
@@ -147,7 +148,7 @@ impl Tbf {
             // The child delays its packets.
             Some(_) => None,
             None => {
-                // As in the kernel, look into an empty child as well, so that fq_codel and fq_pie remove their empty
+                // As in Linux, dequeue from an empty child as well, so that fq_codel and fq_pie remove their empty
                 // flows.
                 let found = self.child.dequeue(cx);
                 assert!(found.is_none(), "an empty queue returns a packet: {:?}", self.child);
@@ -191,8 +192,8 @@ impl Qdisc for Tbf {
             bucket.tokens = bucket.left_after(waited, size);
         }
         self.counted = now;
-        // As in the kernel, look up the size of the next head packet at once. If the child does not implement `peek`,
-        // this dequeues the packet from the child.
+        // As in Linux, look up the size of the next head packet at once. If the child does not implement `peek`, the
+        // lookup dequeues the packet from the child.
         self.look(cx);
         Some(given)
     }

@@ -13,7 +13,7 @@ pub struct HtbConfig {
     pub classify: Vec<Rule>,
     /// The leaf for packets that no rule matches. `None`: the last class.
     pub default_class: Option<u32>,
-    /// Divisor for classes without a quantum: their quantum in bytes is their rate in bytes/s divided by `r2q`.
+    /// Divisor for classes without a quantum. The quantum of such a class is its rate in bytes/s divided by `r2q`.
     pub r2q: u32,
     /// Number of bytes that are added to the size of each IP packet.
     pub overhead: Bytes,
@@ -22,7 +22,7 @@ pub struct HtbConfig {
 /// Settings of one class.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HtbClass {
-    /// Number of the class from which this class borrows. `None`: a root.
+    /// Number of the class from which this class borrows. `None` for a root.
     pub parent: Option<u32>,
     /// Guaranteed rate.
     pub rate: BitRate,
@@ -41,7 +41,7 @@ pub struct HtbClass {
 }
 
 impl Default for HtbConfig {
-    /// One class of 1 Mbit/s.
+    /// The default is one class of 1 Mbit/s.
     fn default() -> HtbConfig {
         let only = HtbClass { rate: BitRate::from_bps(1_000_000), ..HtbClass::default() };
         HtbConfig { classes: vec![only], classify: Vec::new(), default_class: None, r2q: 10, overhead: Bytes::ZERO }
@@ -130,7 +130,7 @@ impl Part for HtbConfig {
             return Err(Fault::new("classes", "a tree needs at least one class"));
         }
         if self.r2q == 0 {
-            return Err(Fault::new("r2q", "this divides: it must be at least 1"));
+            return Err(Fault::new("r2q", "a divisor must be at least 1"));
         }
         (0..self.classes.len()).try_for_each(|number| self.check_class(number))?;
         for class in self.classify.iter().map(|rule| rule.class).chain(self.default_class) {
@@ -139,7 +139,7 @@ impl Part for HtbConfig {
                 return Err(Fault::new("classify", what));
             }
             if !self.is_leaf(class as usize) {
-                let what = format!("class {class} has children: packets belong to one of these");
+                let what = format!("class {class} has children: choose one of these for the packets");
                 return Err(Fault::new("classify", what));
             }
         }
@@ -161,19 +161,19 @@ impl HtbConfig {
         self.classes.iter().all(|other| other.parent != Some(class as u32))
     }
 
-    /// Number of ancestors of this class.
+    /// Returns the number of ancestors of a class.
     pub(super) fn depth(&self, class: usize) -> usize {
         std::iter::successors(self.classes[class].parent, |parent| self.classes[*parent as usize].parent).count()
     }
 
-    /// Number of bytes that a class may send per turn.
+    /// Returns the number of bytes that a class may send per turn.
     pub(super) fn quantum(&self, class: usize) -> Bytes {
         // tc-htb(8): a quantum that is computed from `r2q` is at least 1,000 and at most 200,000 bytes.
         let by_rate = self.classes[class].rate.as_bps() / 8 / u64::from(self.r2q.max(1));
         self.classes[class].quantum.unwrap_or(Bytes::new(by_rate.clamp(1000, 200_000)))
     }
 
-    /// The leaf for packets that no rule matches.
+    /// Returns the leaf for packets that no rule matches.
     pub(super) fn default_leaf(&self) -> usize {
         self.default_class.map_or(self.classes.len() - 1, |class| class as usize)
     }
@@ -184,7 +184,7 @@ impl HtbConfig {
         let fault = |what: String| Err(Fault::new("classes", format!("class {number}: {what}")));
         // A parent must have a smaller number than its children, so the tree cannot contain a cycle.
         if class.parent.is_some_and(|parent| parent as usize >= number) {
-            return fault("a parent stands before its children".to_owned());
+            return fault("a parent must precede its children".to_owned());
         }
         if class.rate.as_bps() == 0 {
             return fault("a rate of zero".to_owned());

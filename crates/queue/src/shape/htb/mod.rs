@@ -1,8 +1,8 @@
-//! HTB, hierarchical token bucket: a tree of classes, each with a guaranteed `rate`, which can borrow from their
-//! parents up to a `ceil` (Devera 2002, HTB Linux queuing discipline manual; tc-htb(8)).
+//! HTB, hierarchical token bucket: a tree of classes. Each class has a guaranteed `rate`, and can borrow from its
+//! parent up to its `ceil` (Devera 2002, HTB Linux queuing discipline manual; tc-htb(8)).
 //!
-//! Each class has two buckets, in units of time: one fills at its rate, up to `burst`, the other at its ceiling, up to
-//! `cburst`.
+//! Each class has two token buckets. The first one fills at `rate`, up to `burst`. The second one fills at `ceil`, up
+//! to `cburst`. A token is the right to send for 1 ns at the bucket's rate.
 //!
 //! | bucket at ceil | bucket at rate | the class |
 //! |---|---|---|
@@ -10,10 +10,12 @@
 //! | not negative | negative | borrows from its parent, if the parent can send or borrow |
 //! | not negative | not negative | can send |
 //!
-//! A sent packet is charged to its class and all ancestors; classes below the lender are charged only at their ceiling.
+//! A sent packet removes tokens from its class and all ancestors of the class. In classes below the lender, only the
+//! bucket at `ceil` is charged.
 //!
-//! Classes that need not borrow are served first, then those that borrow from the deepest parents. The lowest `prio`
-//! comes first; equal ones share by deficit round robin with `quantum` bytes.
+//! Classes that can send without borrowing are served first. Borrowing classes follow, those with the deepest lender
+//! first. If several classes borrow from the same level, the lowest `prio` is served first. Classes with the same
+//! `prio` share by deficit round robin with `quantum` bytes.
 //!
 //! Not modelled: the queue for unclassified packets (`direct_qlen`), Linux's `hysteresis`, and offload to hardware.
 
@@ -30,10 +32,10 @@ use lopsided_core::{BitRate, Bytes, Cx, Duration, Packet, Time};
 use lopsided_spec::{Fault, Part};
 use wheel::Wheel;
 
-/// Maximum number of tokens, in ns, that a bucket gains at once. Its debt has the same limit.
+/// Maximum number of tokens that a bucket gains at once, and maximum debt of a bucket, in ns.
 const LONGEST: i64 = 60_000_000_000;
 
-/// HTB: the tree and its leaves' queues.
+/// HTB: the tree of classes, and the queues of the leaves.
 #[derive(Debug)]
 pub struct Htb {
     nodes: Vec<Node>,
@@ -46,7 +48,7 @@ pub struct Htb {
     by_level: Vec<Vec<usize>>,
     /// The classes that can send without borrowing, by level (0 for leaves) and priority.
     rows: Vec<[Wheel; HtbConfig::PRIORITIES]>,
-    /// One bit for each row, which is set if the row is not empty.
+    /// Bit mask of the rows that are not empty.
     occupied: u64,
 }
 
@@ -78,7 +80,7 @@ struct Node {
     /// Time up to which tokens have been added to the buckets.
     counted: Time,
     mode: Mode,
-    /// Time at which the mode can improve, because a bucket is no longer negative. `None` if the class can send.
+    /// Time at which a negative bucket reaches 0, so that the mode can improve. `None` if the class can send.
     better_at: Option<Time>,
     kind: Kind,
 }
@@ -102,7 +104,7 @@ struct Leaf {
     deficit: [i64; HtbConfig::MOST_LEVELS],
     /// True while the leaf's discipline has a packet ready.
     active: bool,
-    /// If the leaf's discipline delays all its packets: the time at which a packet will be ready.
+    /// Time at which a packet will be ready, if the leaf's discipline delays all its packets.
     ready_at: Option<Time>,
 }
 
@@ -133,7 +135,7 @@ impl Bucket {
         Bucket { rate, depth, tokens: depth, last: (Bytes::ZERO, 0) }
     }
 
-    /// Adds the tokens of `waited` nanoseconds, and removes those of a packet.
+    /// Adds the tokens of `waited` nanoseconds, and removes the tokens of a packet of `size` bytes.
     fn charge(&mut self, waited: i64, size: Bytes) {
         if self.last.0 != size {
             self.last = (size, nanos_at(self.rate, size));
@@ -149,12 +151,12 @@ fn nanos_at(rate: BitRate, size: Bytes) -> i64 {
 }
 
 impl Node {
-    /// The nanoseconds since tokens were last added, at most [`LONGEST`].
+    /// Returns the nanoseconds since tokens were last added, at most [`LONGEST`].
     fn waited(&self, now: Time) -> i64 {
         (now.saturating_since(self.counted).as_nanos()).min(LONGEST as u64) as i64
     }
 
-    /// Returns the mode after `waited` nanoseconds, and the time until it can improve.
+    /// Returns the mode after `waited` nanoseconds, and the time in nanoseconds until the mode can improve.
     fn mode_after(&self, waited: i64) -> (Mode, i64) {
         let (rate, ceil) = (self.rate.tokens + waited, self.ceil.tokens + waited);
         if ceil < 0 {
@@ -180,7 +182,7 @@ impl Htb {
     ///
     /// # Errors
     ///
-    /// Returns an error if the settings, or those of a leaf's queue, are invalid.
+    /// Returns an error if the settings of the discipline or of a leaf's queue are invalid.
     pub fn new(config: &HtbConfig, place: &QueuePlace<'_>) -> Result<Htb, Fault> {
         config.check()?;
         let (mut nodes, mut leaf_nodes, mut children): (Vec<Node>, _, _) = (Vec::new(), Vec::new(), Vec::new());
@@ -216,7 +218,7 @@ impl Htb {
             });
         }
         let leaf_of = |class: usize| leaf_nodes.iter().position(|node| *node == class).expect("checked: it is a leaf");
-        // The rules of the settings contain class numbers. The classifier needs the numbers of leaves.
+        // The rules in the settings contain class numbers, but the classifier needs leaf numbers.
         let to_leaf = |rule: &Rule| Rule { class: leaf_of(rule.class as usize) as u32, ..rule.clone() };
         let rules = config.classify.iter().map(to_leaf).collect();
         let default = config.default_leaf();
@@ -231,7 +233,7 @@ impl Htb {
         Ok(Htb { nodes, leaves, leaf_nodes, overhead: config.overhead, by_level, rows, occupied: 0 })
     }
 
-    /// The state of a leaf, given by its node number.
+    /// Returns the state of the leaf with this node number.
     fn leaf(&mut self, node: usize) -> &mut Leaf {
         match &mut self.nodes[node].kind {
             Kind::Leaf(leaf) => leaf,
@@ -259,7 +261,7 @@ impl Htb {
                 let feed = self.feed(parent, prio);
                 let was_empty = feed.is_empty();
                 feed.insert(node);
-                // If the parent had another borrowing child, the parent itself was added earlier.
+                // If another child already borrows from the parent, the parent itself has already been added.
                 if was_empty {
                     self.attach(parent, prio);
                 }
@@ -268,7 +270,7 @@ impl Htb {
         }
     }
 
-    /// Removes a class; undoes [`Htb::attach`].
+    /// Reverses [`Htb::attach`].
     fn detach(&mut self, node: usize, prio: usize) {
         let Node { mode, level, parent, .. } = self.nodes[node];
         match (mode, parent) {
@@ -280,7 +282,8 @@ impl Htb {
             }
             (Mode::Borrows, Some(parent)) => {
                 let feed = self.feed(parent, prio);
-                // As in Linux, a borrowing class that is removed during its turn continues the turn if it returns soon.
+                // As in Linux, a borrowing class that is removed during its turn continues the turn if it is added
+                // again before the next turn begins.
                 feed.remove_for_now(node);
                 if feed.is_empty() {
                     self.detach(parent, prio);
@@ -294,7 +297,7 @@ impl Htb {
     fn update_mode(&mut self, node: usize, now: Time) {
         let (mode, wait) = self.nodes[node].mode_after(self.nodes[node].waited(now));
         if mode != self.nodes[node].mode {
-            // The mode determines the round robin that contains the class. So remove the class before the change, and
+            // The mode determines which round robin contains the class. Remove the class before the mode changes, and
             // add it again afterwards.
             let wanted: [bool; HtbConfig::PRIORITIES] = std::array::from_fn(|prio| self.nodes[node].wants(prio));
             let wanted = || (0..HtbConfig::PRIORITIES).filter(|prio| wanted[*prio]);
@@ -306,10 +309,10 @@ impl Htb {
         self.nodes[node].better_at = (mode != Mode::Sends).then_some(better);
     }
 
-    /// Updates a leaf, which is active while its discipline has a packet ready.
+    /// Updates whether a leaf is active, that is, whether its discipline has a packet ready.
     fn update_leaf(&mut self, node: usize, now: Time) {
         let number = self.leaf(node).number;
-        // The leaf's discipline may delay its packets, for example a `tbf`.
+        // The leaf's discipline may delay packets, as `tbf` does.
         let ready = self.leaves.class_ready_at(number, now);
         let is_active = ready == Some(now);
         let leaf = self.leaf(node);
@@ -354,7 +357,7 @@ impl Htb {
             match wheel.turn() {
                 None => {
                     wheel.begin_again();
-                    // All children of this class have had their turn, which ends the turn of the class itself.
+                    // All children of this class have had their turn. This ends the turn of the class itself.
                     if depth > 0 {
                         depth -= 1;
                         self.wheel(level, prio, way[..depth].last()).advance();
@@ -436,8 +439,8 @@ impl Qdisc for Htb {
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        // As in Linux's htb_dequeue, start with the leaves: a class borrows only if no class that can send without
-        // borrowing has packets on a lower level.
+        // As in Linux's htb_dequeue, start with the leaves. A leaf borrows from a level only if no packet can be sent
+        // from a lower level.
         for level in 0..HtbConfig::MOST_LEVELS {
             self.catch_up(level, cx.now());
             if self.occupied & row_bits(level) == 0 {
@@ -467,7 +470,7 @@ impl Qdisc for Htb {
             Kind::Inner(_) => None,
         };
         let changes = self.nodes.iter().flat_map(|node| [node.better_at, leaf_ready(node)]).flatten();
-        Some(changes.min().expect("what waits waits for a bucket or a child").max(now))
+        Some(changes.min().expect("a queued packet waits for a bucket or for its discipline").max(now))
     }
 
     fn backlog(&self) -> Backlog {

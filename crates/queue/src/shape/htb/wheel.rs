@@ -1,4 +1,4 @@
-//! A round robin over classes: its members, and the member whose turn it is.
+//! A round robin over classes: the member classes, and the class that has the turn.
 
 /// A round robin in the order of class numbers. `begin_again` starts a new round.
 #[derive(Debug, Default)]
@@ -7,7 +7,7 @@ pub(super) struct Wheel {
     members: Vec<usize>,
     /// The class that has the turn. `None` after the end of the round.
     turn: Option<usize>,
-    /// A class that was removed during its turn, which may continue.
+    /// A class that was removed temporarily during its turn.
     left: Option<usize>,
 }
 
@@ -23,7 +23,7 @@ impl Wheel {
         }
     }
 
-    /// Removes a class from the members without a change of the turn.
+    /// Removes a class from the members. Does not change the turn.
     fn drop_out(&mut self, class: usize) {
         if let Ok(place) = self.members.binary_search(&class) {
             self.members.remove(place);
@@ -43,7 +43,7 @@ impl Wheel {
         self.drop_out(class);
     }
 
-    /// Removes a class temporarily. If it returns before the next call of `turn`, its turn continues.
+    /// Removes a class temporarily. If the class is inserted again before the next call of `turn`, its turn continues.
     pub fn remove_for_now(&mut self, class: usize) {
         if self.turn == Some(class) {
             (self.turn, self.left) = (None, Some(class));
@@ -60,7 +60,8 @@ impl Wheel {
 
     /// Returns the class that has the turn. `None` after the end of the round.
     pub fn turn(&mut self) -> Option<usize> {
-        // If the class that left during its turn has returned, it gets the turn; otherwise the next member gets it.
+        // If the class that was removed during its turn is a member again, it gets the turn. Otherwise the next member
+        // gets the turn.
         if let Some(left) = self.left.take() {
             self.turn = self.turn.or_else(|| self.from(left));
         }
