@@ -2,12 +2,12 @@
 //! Asymmetric Links Using ACKs-First Variable-Size Queuing, Computer Communications 34, 2011). ACKs have priority over
 //! data. The limit on the number of queued ACKs adapts to the traffic and stays small.
 //!
-//! Only the paper's abstract was available, so the size of the ACK queue is our rule. While data waits, the limit is
-//! the number of ACKs sent between the last two data packets, plus 1. A full ACK queue drops its oldest ACK. While no
-//! data waits, up to `ack_limit` ACKs may wait.
+//! Only the paper's abstract was available, so the rule for the size of the ACK queue is ours. While data packets wait,
+//! the limit is the number of ACKs sent between the last two data packets, plus 1. A full ACK queue drops its oldest
+//! ACK. While no data packet waits, up to `ack_limit` ACKs may wait.
 //!
-//! ACKs that exceed the line's capacity would leave none for data (RFC 3449, section 5.4.1; Kalampoukas, Varma and
-//! Ramakrishnan, SIGMETRICS 1998). `ack_share` bounds their share of the bytes.
+//! ACKs could use the whole capacity of the line, so that data packets would never be sent (RFC 3449, section 5.4.1;
+//! Kalampoukas, Varma and Ramakrishnan, SIGMETRICS 1998). `ack_share` limits the share of ACKs in the sent bytes.
 
 use crate::{
     Backlog, Class, Classes, Classifier, Discipline, DropFrom, FifoConfig, Limit, PacketKind, Qdisc, Queue,
@@ -23,7 +23,7 @@ pub struct AfvqConfig {
     pub queue: QueueConfig,
     /// Maximum number of ACKs in the ACK queue.
     pub ack_limit: u32,
-    /// Maximum share of ACKs in the bytes that the link sends while data waits.
+    /// Maximum share of ACKs in the bytes that the link sends while data packets wait.
     pub ack_share: f64,
 }
 
@@ -79,9 +79,9 @@ pub struct Afvq {
     classes: Classes,
     /// Maximum number of ACKs in the ACK queue.
     most: u32,
-    /// Maximum share of ACKs in the bytes that the link sends while data waits.
+    /// Maximum share of ACKs in the bytes that the link sends while data packets wait.
     share: f64,
-    /// Limit of the ACK queue in packets while data waits. It changes with each data packet.
+    /// Limit of the ACK queue in packets while data packets wait. Each sent data packet updates the limit.
     size: u32,
     /// Number and total size of the ACKs that were sent since the last data packet.
     turn: Backlog,
@@ -92,7 +92,7 @@ impl Afvq {
     ///
     /// # Errors
     ///
-    /// Returns an error if the settings, or those of the data queue, are invalid.
+    /// Returns an error if the settings of the discipline or of the data queue are invalid.
     pub fn new(config: &AfvqConfig, place: &QueuePlace<'_>) -> Result<Afvq, Fault> {
         config.check()?;
         let most = config.ack_limit;
@@ -123,7 +123,7 @@ impl Afvq {
             (true, false) => Some(ACKS),
             (false, true) => Some(DATA),
             (true, true) => {
-                // Peek at the head packets of both queues: the share is computed in bytes, so both sizes are needed.
+                // The share of ACKs is computed in bytes, so the sizes of both head packets are needed.
                 let data = self.classes.act(DATA, |class| class.peek(cx));
                 let ack = self.classes.act(ACKS, |class| class.peek(cx));
                 let first = ack.zip(data).is_none_or(|(ack, data)| self.may_go_first(ack, data));
@@ -153,7 +153,7 @@ impl Qdisc for Afvq {
             self.size = (self.turn.packets + 1).min(self.most);
             self.turn = Backlog::default();
         }
-        // While no data waits, ACKs delay nothing, so all of them up to `ack_limit` may wait.
+        // While no data packet waits, ACKs delay no other packet. Up to `ack_limit` ACKs may then wait.
         if self.classes.backlog_of(DATA).packets == 0 {
             self.size = self.most;
         }

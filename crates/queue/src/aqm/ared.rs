@@ -1,9 +1,9 @@
 //! Adaptive RED: RED that derives its settings from a target delay and the rate of the line (Floyd, Gummadi and
 //! Shenker, Adaptive RED: an algorithm for increasing the robustness of RED's active queue management, 2001).
 //!
-//! `min` is half of the packets that the line sends in the target delay, at least 5; `max` is 3 times `min` (section
-//! 5). The weight is `1 - exp(-1 / C)` at C packets per second. The probability adapts to the average (section 4): see
-//! `adaptive` of [`crate::Red`].
+//! `min` is half the number of packets that the line sends in the target delay, but at least 5. `max` is 3 times `min`
+//! (section 5). The weight is `1 - exp(-1 / C)` if the line sends C packets per second. The probability adapts to the
+//! average (section 4): see `adaptive` of [`crate::Red`].
 
 use crate::{Discipline, Limit, Queue, QueuePlace, Red, RedConfig, Threshold};
 use lopsided_core::{BitRate, Bytes, Duration};
@@ -62,11 +62,11 @@ impl Part for AredConfig {
 }
 
 impl AredConfig {
-    /// Returns RED's settings.
+    /// Returns the settings of the RED queue.
     ///
     /// # Errors
     ///
-    /// Returns an error if the rate is unknown or zero, or the packet size is zero.
+    /// Returns an error if the rate is unknown or zero, or if the packet size is zero.
     pub fn red(&self) -> Result<RedConfig, Fault> {
         let rate = self.bandwidth.filter(|rate| rate.as_bps() > 0).ok_or_else(|| {
             Fault::new("bandwidth", "adaptive RED needs the rate, and this line has none")

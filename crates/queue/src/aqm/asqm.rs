@@ -1,16 +1,17 @@
 //! ASQM: active sense queue management (Havey 2015, chapter 5).
 //!
-//! A FIFO that measures the delay of the whole link with sensing packets (the module `sensing`). It thus detects a
-//! standing queue below IP, which CoDel and PIE cannot measure.
+//! A FIFO that measures the delay of the whole link with sensing packets (the module `sensing`). The measured delay
+//! includes queues below IP, which CoDel and PIE cannot measure.
 //!
-//! - Dropping starts with the next departing packet when the smoothed delay of the link reaches `target`.
-//! - While dropping, one packet per interval is marked or dropped. The interval after the n-th packet is `interval /
-//!   sqrt(n)`.
-//! - Dropping ends with the first sample below `target`. When dropping starts again, n is 1.
+//! - When the smoothed delay of the link reaches `target`, a dropping phase starts with the next departing packet.
+//! - In a dropping phase, one packet per interval is marked or dropped. The interval after the n-th mark or drop is
+//!   `interval / sqrt(n)`.
+//! - The first sample below `target` ends the dropping phase. In the next dropping phase, n starts at 1 again.
 //!
-//! **Interpretations.** The smoothed delay starts dropping, and a single raw sample ends it. A sample below the target
-//! never starts dropping. Packets are dropped when they leave; sensing packets are never dropped. The key `base_delay`
-//! selects whether the estimate is a round trip or a queueing delay; the text has both.
+//! **Interpretations.** The smoothed delay starts a dropping phase, and a single raw sample ends it. A sample below the
+//! target never starts a dropping phase. Packets are dropped when they leave the queue. Sensing packets are never
+//! dropped. The key `base_delay` selects whether the estimate is a round trip or a queueing delay, because the
+//! dissertation describes both.
 //!
 //! **Consequence.** A standing queue in the opposite direction also causes drops.
 //!
@@ -40,12 +41,12 @@ pub struct AsqmConfig {
     pub far_end: FarEnd,
     /// Whether the samples include the link's own delay, without queues.
     pub base_delay: BaseDelay,
-    /// The rule by which delay samples are smoothed.
+    /// The formula that smooths delay samples.
     pub smoothing: Smoothing,
 }
 
 impl Default for AsqmConfig {
-    /// The dissertation's values. The dissertation has no buffer limit, so the limit is CoDel's.
+    /// The values of the dissertation. It states no buffer limit, so the limit is the default of CoDel.
     fn default() -> AsqmConfig {
         AsqmConfig {
             limit: Limit::Packets(1000),
@@ -140,7 +141,7 @@ impl Asqm {
         }
     }
 
-    /// Returns true if the departing packet must be marked or dropped, and sets the time of the next one.
+    /// Returns true if the departing packet must be marked or dropped, and sets the time of the next mark or drop.
     fn is_due(&mut self, now: Time) -> bool {
         // Without recent samples the delay of the link is unknown, so end the dropping phase.
         if self.link.get(now).is_none() {

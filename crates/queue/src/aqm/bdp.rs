@@ -5,13 +5,13 @@
 //! round trip of the link with all its queues, from sensing packets (the module `sensing`).
 //!
 //! - Packets of the flow are marked or dropped while `RTT_Bloat > max(RTT_Measured / 10, 25 ms)` (eq 6.3).
-//! - The first packet is marked or dropped at once, each further one after `RTT_Measured * RTT_Measured / RTT_Bloat`
-//!   (eqs 6.4 and 6.5).
+//! - The first packet is marked or dropped at once. The interval between marks or drops is `RTT_Measured * RTT_Measured
+//!   / RTT_Bloat` (eqs 6.4 and 6.5).
 //!
-//! **Interpretations.** Eq 6.3 is printed with `min`, but the text implies `max`; the key `bound` selects either.
-//! `RTT_Bloat` includes the link's own delay (the key `base_delay`). "IP flow ID" means protocol and ports. The order
-//! of service is deficit round robin with a quantum of one full Ethernet frame. Without timestamps, the round trip of
-//! the link is used. Packets are dropped when they leave their queue.
+//! **Interpretations.** Eq 6.3 is printed with `min`, but the text implies `max`. The key `bound` selects one of them.
+//! The key `base_delay` selects whether `RTT_Bloat` includes the link's own delay. "IP flow ID" means protocol and
+//! ports. The queues are served by deficit round robin with a quantum of one full Ethernet frame. For flows without
+//! timestamps, `RTT_Measured` is the round trip of the link. Packets are dropped when they leave their queue.
 
 use crate::aqm::passive_rtt::PassiveRtt;
 use crate::bounds;
@@ -40,12 +40,12 @@ pub struct BdpConfig {
     pub base_delay: BaseDelay,
     /// Whether the larger or the smaller bound of eq 6.3 applies.
     pub bound: BdpBound,
-    /// The rule by which delay samples are smoothed.
+    /// The formula that smooths delay samples.
     pub smoothing: Smoothing,
 }
 
 impl Default for BdpConfig {
-    /// The defaults of FQ-CoDel, because the dissertation has no limits.
+    /// The limits are the defaults of FQ-CoDel, because the dissertation states no limits.
     fn default() -> BdpConfig {
         BdpConfig {
             limit: 10_240,
@@ -150,7 +150,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// Returns true if the departing packet must be marked or dropped, and sets the time of the next one.
+    /// Returns true if the departing packet must be marked or dropped, and sets the time of the next mark or drop.
     fn is_due(&mut self, bound: BdpBound, now: Time) -> bool {
         let bloat = self.bloat.get(now).unwrap_or_default();
         // Without timestamps the whole round trip is unknown. It cannot be shorter than the round trip of the link.
@@ -200,7 +200,7 @@ impl Bdp {
         }
     }
 
-    /// Appends the packet to a queue. If this exceeds the limit, drops a packet of the longest queue.
+    /// Appends a packet to a queue. If the total then exceeds the limit, drops a packet of the longest queue.
     fn push(&mut self, at: usize, packet: Packet, cx: &mut Cx<'_>) {
         let flow = &mut self.flows[at];
         // Observers must receive the total backlog of all queues, not the backlog of this queue.
@@ -257,7 +257,7 @@ impl Qdisc for Bdp {
             };
             let size = given.packet.size();
             self.total.remove(size);
-            // Never drop a sensing packet: this queue needs its delay sample.
+            // Never drop a sensing packet, because the queue needs its delay sample.
             let due = !is_sensing(&given.packet) && flow.is_due(self.config.bound, cx.now());
             if due && !(self.config.ecn && cx.mark(&mut given.packet, MarkReason::Early)) {
                 cx.drop(given.packet, DropReason::Early);

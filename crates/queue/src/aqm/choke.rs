@@ -1,13 +1,13 @@
 //! CHOKe: an arriving packet is compared with a random queued packet, and both are dropped if they belong to the same
 //! flow (Pan, Prabhakar and Psounis, CHOKe, a stateless active queue management scheme, 2000; tc-choke(8)).
 //!
-//! The comparison precedes RED's decision while the average backlog is above `min`. The flow with the most queued
-//! packets thus loses the most, without any per-flow state.
+//! While the average backlog is above `min`, the comparison takes place before RED's decision. The flow with the most
+//! queued packets loses the most packets, although CHOKe stores no state per flow.
 //!
-//! **The average** uses Linux's fixed-point arithmetic, which raises it by half a packet. RED's probability depends
-//! only on the whole packets above `min`.
+//! **The average** uses Linux's fixed-point arithmetic, whose rounding raises the average by half a packet. RED's
+//! probability depends only on the integer part of the average.
 //!
-//! **Deviation.** Linux picks a random slot of its ring buffer, and takes the packet at the head after 3 empty ones.
+//! **Deviation.** Linux draws a random slot of its ring buffer. After 3 empty slots, Linux compares the head packet.
 //! This module draws uniformly from the queued packets.
 
 use crate::aqm::red::law::{self, Average, Slope, Verdict};
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 /// Settings of a CHOKe queue, named as in tc-choke(8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChokeConfig {
-    /// The settings of RED. Limits must be in packets.
+    /// The settings of RED. The limit and the thresholds must be in packets.
     pub red: RedConfig,
 }
 
@@ -84,18 +84,18 @@ impl Part for ChokeConfig {
     fn check(&self) -> Result<(), Fault> {
         self.limit()?;
         if !matches!(self.red.min, Threshold::Packets(_)) {
-            return Err(Fault::new("min", "choke counts packets"));
+            return Err(Fault::new("min", "a threshold of choke must be in packets"));
         }
         self.red.check()
     }
 }
 
 impl ChokeConfig {
-    /// The limit in packets. Returns an error for a limit in another unit.
+    /// Returns the limit in packets, or an error if the limit is in another unit.
     fn limit(&self) -> Result<u32, Fault> {
         match self.red.limit {
             Limit::Packets(packets) => bounds::limit("limit", u64::from(packets)).map(|()| packets),
-            _ => Err(Fault::new("limit", "choke counts packets")),
+            _ => Err(Fault::new("limit", "the limit of choke must be in packets")),
         }
     }
 }
@@ -140,7 +140,8 @@ impl Choke {
         })
     }
 
-    /// Draws a packet from the queue at random. Removes and returns it if it belongs to the arriving packet's flow.
+    /// Draws a queued packet at random. Removes and returns the drawn packet if it belongs to the arriving packet's
+    /// flow.
     fn draw_of_flow(&mut self, packet: &Packet) -> Option<QueuedPacket> {
         if self.packets.is_empty() {
             return None;
@@ -162,7 +163,7 @@ impl Choke {
     }
 }
 
-/// The key that identifies a packet's flow.
+/// Returns the key that identifies a packet's flow.
 fn flow(packet: &Packet) -> impl PartialEq + use<> {
     let (protocol, ports) = match packet.transport() {
         Transport::Tcp(header) => (6, (header.src_port, header.dst_port)),

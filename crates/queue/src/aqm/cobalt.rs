@@ -1,17 +1,18 @@
 //! COBALT: a combination of CoDel and BLUE (Palmei et al., "Design and Evaluation of COBALT Queue Discipline", LANMAN
 //! 2019). It is the AQM of CAKE (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE", LANMAN 2018).
 //!
-//! CoDel acts on sojourn times. Below the target its count decreases step by step, and the remaining count is used
-//! again later. BLUE acts on unresponsive flows: its drop probability grows while the queue overflows and shrinks while
-//! the queue is empty, at most once per `target`. BLUE also drops ECN-capable packets.
+//! CoDel acts on sojourn times. While they are below the target, CoDel's count decreases step by step. The next episode
+//! starts from the remaining count. BLUE acts on unresponsive flows: its drop probability grows while the queue
+//! overflows and shrinks while the queue is empty, at most once per `target`. BLUE also drops ECN-capable packets.
 //!
-//! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow. [`CobaltQueue`] is a FIFO queue under
-//! COBALT. The last packet of a queue is never dropped.
+//! [`Cobalt`] is the algorithm for one queue, which CAKE uses for each flow. [`CobaltQueue`] is a FIFO queue that
+//! COBALT controls. The last packet of a queue is never dropped.
 //!
 //! As in Linux, COBALT does not wait for an interval when the delay first exceeds the target, because the first step of
 //! the control law is zero.
 //!
-//! As in Linux, `1 / sqrt(count)` has 32 bits. Newton's method takes 4 steps for counts below 16, then one per change.
+//! As in Linux, `1 / sqrt(count)` has 32 bits. Newton's method runs 4 steps for counts below 16, and 1 step for each
+//! change of a larger count.
 
 use crate::codel;
 use crate::tools::ring::PacketRing;
@@ -28,7 +29,8 @@ pub struct CobaltConfig {
     pub interval: Duration,
     /// True if CoDel marks ECN-capable packets instead of dropping them (RFC 3168).
     pub ecn: bool,
-    /// Transmission time of a full packet. A standing queue exceeds 4 times this value, or 2 times per busy flow.
+    /// Transmission time of a full packet. A delay counts as a standing queue only if it is longer than 4 full packets,
+    /// and longer than 2 full packets per busy flow.
     pub mtu_time: Duration,
     /// Amount by which BLUE's drop probability grows at an overflow.
     pub p_inc: f64,
@@ -74,7 +76,8 @@ pub enum Verdict {
 }
 
 impl Cobalt {
-    /// Decides whether a departing packet is dropped, and may mark it. `busy_flows` is the number of flows on the link.
+    /// Decides whether a departing packet is dropped, and may mark the packet. `busy_flows` is the number of flows that
+    /// have packets queued on the link.
     pub fn judge(
         &mut self,
         config: &CobaltConfig,
@@ -121,8 +124,8 @@ impl Cobalt {
         if self.probability > 0.0 && rng.unit() < self.probability {
             verdict = Verdict::Drop;
         }
-        // With a count of 0, the first signal of the next episode is sent after one interval. If several signals are
-        // overdue, only one of them is sent, now.
+        // With a count of 0, the first signal of the next episode is due after one interval. An overdue signal becomes
+        // due now, so that missed signals do not follow each other without a pause.
         if self.count == 0 {
             self.drop_next = now + config.interval;
         } else if verdict == Verdict::Send && is_late {
@@ -143,8 +146,8 @@ impl Cobalt {
         self.count = self.count.max(1);
     }
 
-    /// Reports an empty queue, which lets BLUE's probability and CoDel's count decay. Returns false once both are 0 and
-    /// the next signal time has passed.
+    /// Handles an empty queue: BLUE's probability and CoDel's count decay. Returns false once both are 0 and the time
+    /// of the next signal has passed.
     pub fn found_empty(&mut self, config: &CobaltConfig, now: Time) -> bool {
         if self.probability > 0.0 && self.may_move(config, now) {
             self.probability = (self.probability - config.p_dec).max(0.0);
@@ -158,12 +161,12 @@ impl Cobalt {
         self.probability > 0.0 || self.count > 0 || now < self.drop_next
     }
 
-    /// CoDel's count: the number of drops and marks since the queue was last idle, reduced by the decay.
+    /// Returns CoDel's count: the number of drops and marks since the queue was last idle, reduced by the decay.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// BLUE's drop probability.
+    /// Returns BLUE's drop probability.
     pub fn probability(&self) -> f64 {
         self.probability
     }
@@ -186,7 +189,7 @@ impl Cobalt {
         self.inverse_sqrt = exact.unwrap_or_else(|| newton(self.inverse_sqrt, count));
     }
 
-    /// `interval / sqrt(count)`.
+    /// Returns `interval / sqrt(count)`.
     fn step(&self, config: &CobaltConfig) -> Duration {
         Duration::from_nanos(((u128::from(config.interval.as_nanos()) * u128::from(self.inverse_sqrt)) >> 32) as u64)
     }
@@ -204,7 +207,7 @@ const INVERSE_SQRTS: [u32; 16] = {
     found
 };
 
-/// One step of Newton's method towards `1 / sqrt(count)`: `x (3 - count x^2) / 2`.
+/// Returns the result of one step of Newton's method for `1 / sqrt(count)`: `x (3 - count x^2) / 2`.
 const fn newton(x: u32, count: u32) -> u32 {
     let x = x as u64;
     let three_less = (3 << 32) - count as u64 * ((x * x) >> 32);
@@ -264,7 +267,7 @@ impl Part for CobaltQueueConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.cobalt.interval < Duration::from_nanos(1024) || self.cobalt.target.is_zero() {
-            return Err(Fault::new("interval", "a law without time would drop every packet"));
+            return Err(Fault::new("interval", "a target or interval of zero would drop every packet"));
         }
         Ok(())
     }

@@ -1,16 +1,17 @@
 //! CoDel: controlled delay (RFC 8289, Nichols and Jacobson 2012).
 //!
-//! Once the sojourn time has been at least `target` for an `interval`, a departing packet is dropped or marked. Another
-//! one follows after each `interval / sqrt(count)` (the control law), until the sojourn time is below `target`.
+//! Once the sojourn time has been at least `target` for an `interval`, CoDel drops or marks a departing packet. The
+//! next drop or mark follows after `interval / sqrt(count)` (the control law), until the sojourn time is below
+//! `target`.
 //!
-//! [`Codel`] is the algorithm for one queue, which fq_codel uses for each flow. [`CodelQueue`] is a FIFO queue under
-//! CoDel.
+//! [`Codel`] is the algorithm for one queue, which fq_codel uses for each flow. [`CodelQueue`] is a FIFO queue that
+//! CoDel controls.
 //!
-//! **Deviations**, all as in Linux's `sch_codel` (tc-codel(8)), so that the same arrivals give the same drops:
+//! **Deviations**, all as in Linux's `sch_codel` (tc-codel(8)), so that the same arrivals cause the same drops:
 //! - Times are in units of 1,024 ns, and are compared with "after" instead of "at or after".
 //! - `1 / sqrt(count)` has 16 bits and is refined by one step of Newton's method at each change of `count`.
-//! - No packet is dropped while at most `mtu` bytes wait behind the departing packet. RFC 8289 uses the largest packet
-//!   seen.
+//! - No packet is dropped while at most `mtu` bytes wait behind the departing packet. RFC 8289 uses the size of the
+//!   largest packet so far instead of `mtu`.
 //!
 //! Not modelled: the classifier that restricts `ce_threshold` to some packets.
 
@@ -28,15 +29,15 @@ pub struct CodelConfig {
     pub interval: Duration,
     /// True if ECN-capable packets are marked instead of dropped (RFC 3168).
     pub ecn: bool,
-    /// Sojourn time above which every ECN-capable packet is marked, independently of the control law. `None`: no such
+    /// Sojourn time above which every ECN-capable packet is marked, independently of the control law. `None`: no
     /// threshold.
     pub ce_threshold: Option<Duration>,
-    /// No packet is dropped if at most this many bytes, including link headers, wait behind it.
+    /// A packet is not dropped if at most this many bytes, including link headers, wait behind the packet.
     pub mtu: Bytes,
 }
 
 impl Default for CodelConfig {
-    /// The defaults of RFC 8289 and Linux. The `mtu` is an Ethernet frame with 1,500 bytes of IP.
+    /// The defaults of RFC 8289 and Linux. `mtu` is the size of an Ethernet frame with an IP packet of 1,500 bytes.
     fn default() -> CodelConfig {
         CodelConfig {
             target: Duration::from_millis(5),
@@ -79,7 +80,7 @@ pub struct Codel {
     drop_next: Ticks,
 }
 
-/// The queue that CoDel takes packets from.
+/// A queue from which CoDel dequeues packets.
 ///
 /// # Examples
 ///
@@ -106,7 +107,7 @@ pub trait CodelSource {
     /// Removes and returns the packet at the head.
     fn pop(&mut self) -> Option<QueuedPacket>;
 
-    /// Total size of the queued packets including link headers, without the packet that `pop` returned last.
+    /// Returns the total size of the packets that are still queued, including link headers.
     fn waiting(&self) -> Bytes;
 }
 
@@ -170,19 +171,19 @@ impl Codel {
                 self.begin(config, now);
             }
         }
-        // `ce_threshold` is independent of the control law: it marks each packet above it at once.
+        // `ce_threshold` is independent of the control law: each packet with a longer sojourn time is marked.
         if config.ce_threshold.is_some_and(|threshold| cx.now() - packet.enqueued_at > threshold) {
             cx.mark(&mut packet.packet, MarkReason::Threshold);
         }
         Some(packet)
     }
 
-    /// Number of packets dropped or marked in the current or latest episode.
+    /// Returns the number of packets dropped or marked in the current or latest episode.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Adds packets that a full buffer dropped to the count. The control law then drops more often.
+    /// Adds the number of packets that a full buffer dropped to the count. The control law then drops more often.
     pub fn add_drops(&mut self, dropped: u32) {
         self.count = self.count.saturating_add(dropped);
     }
@@ -192,7 +193,7 @@ impl Codel {
         self.dropping
     }
 
-    /// True if the sojourn time has been above the target for an interval.
+    /// True if the sojourn times up to and including this packet have been above the target for an interval.
     fn is_above(&mut self, config: &CodelConfig, packet: &QueuedPacket, source: &impl CodelSource, at: Time) -> bool {
         let now = ticks(at.as_nanos());
         let sojourn = now.wrapping_sub(ticks(packet.enqueued_at.as_nanos()));
@@ -226,13 +227,13 @@ impl Codel {
         self.drop_next = self.after_interval(config, now);
     }
 
-    /// The time `from + interval / sqrt(count)`.
+    /// Returns the time `from + interval / sqrt(count)`.
     fn after_interval(&self, config: &CodelConfig, from: Ticks) -> Ticks {
         let interval = u64::from(ticks(config.interval.as_nanos()));
         from.wrapping_add(((interval * (u64::from(self.inverse_sqrt) << 16)) >> 32) as Ticks)
     }
 
-    /// Makes one step of Newton's method towards `1 / sqrt(count)`: `x (3 - count x^2) / 2`.
+    /// Refines `inverse_sqrt` by one step of Newton's method for `1 / sqrt(count)`: `x (3 - count x^2) / 2`.
     fn refine(&mut self) {
         let x = u64::from(self.inverse_sqrt) << 16;
         let squared = (x * x) >> 32;

@@ -5,12 +5,13 @@
 //! - The queueing delay is predicted from the backlog and the rate shaper of the service flow (section 4.3), not
 //!   measured.
 //! - The drop probability of a packet is proportional to its size (section 4.6).
-//! - Drops are spread evenly (section 4.5): none until the probabilities add up to 0.85, and always one at 8.5.
-//! - A probability of 10 % or more grows by at most 2 % per update. Its maximum is 0.85 times 1024/64.
-//! - After 1 s with short delays no packet is dropped until 1/3 of the buffer is full (section 4.4).
+//! - Drops are spread evenly (section 4.5). No packet is dropped while the sum of the probabilities is below 0.85. A
+//!   packet is always dropped if the sum is at least 8.5.
+//! - A probability of 10 % or more grows by at most 2 % per update. The maximum probability is 0.85 times 1024/64.
+//! - After 1 s with short delays, no packet is dropped until 1/3 of the buffer is full (section 4.4).
 //!
 //! **Deviations.** The keys `msr` (maximum sustained rate), `peak_rate` and `burst` must describe the link's token
-//! bucket. Missed updates are replayed at the next call, at most 65,536 of them.
+//! bucket. There is no timer: the next call computes the missed updates, at most 65,536 of them.
 
 use crate::aqm::updates::Updates;
 use crate::tools::ring::PacketRing;
@@ -85,10 +86,11 @@ impl Discipline for DocsisPieConfig {
 }
 
 impl DocsisPieConfig {
-    /// The sustained rate in bytes per second, or an error if it is unknown.
+    /// Returns the sustained rate in bytes per second, or an error if the rate is unknown.
     fn sustained(&self) -> Result<f64, Fault> {
         let known = self.msr.filter(|rate| rate.as_bps() > 0);
-        known.map(|rate| rate.as_bps() as f64 / 8.0).ok_or_else(|| Fault::new("msr", "a delay is foretold from a rate"))
+        let unknown = || Fault::new("msr", "the rate that predicts the delay is unknown");
+        known.map(|rate| rate.as_bps() as f64 / 8.0).ok_or_else(unknown)
     }
 }
 
@@ -132,7 +134,7 @@ enum AqmState {
 }
 
 impl Default for DocsisPieLaw {
-    /// The state of an unloaded queue: delays have been short for a long time.
+    /// The state of a queue without load, whose delays have been short for a long time.
     fn default() -> DocsisPieLaw {
         DocsisPieLaw {
             probability: 0.0,
@@ -146,13 +148,13 @@ impl Default for DocsisPieLaw {
 }
 
 impl DocsisPieLaw {
-    /// The drop probability of a packet of mean size.
+    /// Returns the drop probability of a packet of mean size.
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// Returns true if an arriving packet is to be dropped. `waiting` bytes are in the queue; `third`: 1/3 of the
-    /// buffer is full.
+    /// Returns true if an arriving packet is to be dropped. `waiting` is the number of queued bytes. `third` is true if
+    /// at least 1/3 of the buffer is full.
     pub fn drops(&mut self, target: Duration, size: Bytes, waiting: Bytes, third: bool, rng: &mut Rng) -> bool {
         if !self.burst_left.is_zero() {
             return false;
@@ -168,7 +170,7 @@ impl DocsisPieLaw {
         }
         let own = (self.probability * size.get() as f64 / MEAN_PKTSIZE as f64).min(PROB_LOW);
         self.accumulated += own;
-        // Appendix A: drop nothing while the queue holds at most 2 packets of mean size, or while delays are short.
+        // Appendix A: drop nothing while at most 2 packets of mean size are queued, or while delays are short.
         let few = waiting.get() <= 2 * MEAN_PKTSIZE;
         if (self.delay < target / 2 && self.probability < 0.2) || few || self.accumulated < PROB_LOW {
             return false;
@@ -233,7 +235,7 @@ impl DocsisPieLaw {
     }
 }
 
-/// Returns the factor for a change of the probability. Below 10 % it is PIE's factor.
+/// Returns the factor by which a change of the probability is scaled. Below 10 %, the factor is that of PIE.
 fn scale(probability: f64) -> f64 {
     match probability {
         p if p < 0.1 => crate::aqm::pie::scale(p),
@@ -280,12 +282,12 @@ impl DocsisPie {
         })
     }
 
-    /// Replays the updates that are due. The backlog has not changed since the last call.
+    /// Computes all updates that are due. The backlog must be unchanged since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
             // Compare the tokens as well, because the predicted delay depends on them.
             let before = (self.law.clone(), self.tokens);
-            let delay = self.foretold_delay(at);
+            let delay = self.predicted_delay(at);
             self.law.update(self.config.latency_target, delay);
             // The backlog is constant. If one update changes neither state nor tokens, the following updates change
             // nothing, so skip them.
@@ -296,7 +298,7 @@ impl DocsisPie {
     }
 
     /// Returns the predicted queueing delay: at the peak rate while there are tokens, then at the sustained rate.
-    fn foretold_delay(&mut self, at: Time) -> Duration {
+    fn predicted_delay(&mut self, at: Time) -> Duration {
         self.fill(at);
         let waiting = self.ring.backlog().bytes.get() as f64;
         let seconds = match self.config.peak_rate {
@@ -325,8 +327,7 @@ impl Qdisc for DocsisPie {
             self.law.overflowed();
             return cx.drop(packet, DropReason::QueueFull);
         }
-        // For a limit in bins, the fraction of the buffer that is in use is not computed. The buffer then always counts
-        // as at least 1/3 full.
+        // If the limit is in bins, the buffer always counts as at least 1/3 full.
         let third = match self.config.limit {
             Limit::Packets(limit) => 3 * u64::from(self.ring.backlog().packets) >= u64::from(limit),
             Limit::Bytes(limit) => 3 * waiting.get() >= limit.get(),

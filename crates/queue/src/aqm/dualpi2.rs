@@ -1,15 +1,16 @@
 //! DualPI2: two coupled queues, one of them for traffic that needs low latency (RFC 9332, appendix A).
 //!
-//! Packets with ECT(1) or CE enter queue L, all others queue C. A PI controller computes a base probability p' from the
-//! larger delay. Queue C drops or marks with probability p'^2. Queue L marks with the larger of two probabilities:
-//! `coupling_factor` times p', and a ramp over its own delay. Queue L is served first, but queue C gets at least the
-//! share `c_protection` of the link. Drops and marks are spread evenly (the appendix's `recur`).
+//! Packets with ECT(1) or CE enter queue L, all other packets enter queue C. A PI controller computes a base
+//! probability p' from the longer of the two queueing delays. Queue C drops or marks with probability p'^2. Queue L
+//! marks with the larger of two probabilities: `coupling_factor` times p', and a ramp that rises with the delay of L.
+//! Queue L is served first, but queue C gets at least the share `c_protection` of the link. Drops and marks are spread
+//! evenly (the appendix's `recur`).
 //!
 //! When the coupled probability has reached 1, both queues drop with probability p'^2 (section 4.2.3).
 //!
-//! There is no timer: missed updates are replayed at the next call, at most 65,536 of them.
+//! There is no timer: the next call computes the missed updates, at most 65,536 of them.
 //!
-//! **Deviations.** The scheduler shares the link by weight, which the RFC allows; its time-shifted FIFO is not
+//! **Deviations.** The scheduler shares the link by weight, which the RFC allows. The RFC's time-shifted FIFO is not
 //! implemented. The delay of a queue is the age of its oldest packet.
 
 use crate::aqm::updates::Updates;
@@ -29,11 +30,11 @@ pub struct DualPi2Config {
     pub tupdate: Duration,
     /// Weight of the difference between delay and target, in 1/s.
     pub alpha: f64,
-    /// Weight of the change of the delay, in 1/s.
+    /// Weight of the change of the delay since the last update, in 1/s.
     pub beta: f64,
     /// Coupling factor `k`: ratio of L's marking probability to the base probability.
     pub coupling_factor: f64,
-    /// Delay of L above which its own queue makes L mark.
+    /// Delay of L above which L marks packets because of its own queue.
     pub min_th: Duration,
     /// Width of L's ramp. Every packet of L is marked if its delay is at least `min_th + range`.
     pub range: Duration,
@@ -42,8 +43,8 @@ pub struct DualPi2Config {
 }
 
 impl Default for DualPi2Config {
-    /// RFC 9332, appendix A, for round trips up to 100 ms: alpha is 0.1 / RTT^2, beta is 0.3 / RTT, updates every 16
-    /// ms. `c_protection` is Linux's.
+    /// The defaults of RFC 9332, appendix A, for round trips up to 100 ms: alpha is 0.1 / RTT^2, beta is 0.3 / RTT,
+    /// updates every 16 ms. `c_protection` is the default of Linux.
     fn default() -> DualPi2Config {
         DualPi2Config {
             limit: Limit::Packets(10_000),
@@ -103,10 +104,10 @@ impl Part for DualPi2Config {
             return Err(Fault::new("target", "a target of zero would drop every packet"));
         }
         if !(0.0..1.0).contains(&self.c_protection) {
-            return Err(Fault::new("c_protection", "the classic queue's part is from 0 to below 1"));
+            return Err(Fault::new("c_protection", "the share of the classic queue must be from 0 to below 1"));
         }
         if self.coupling_factor < 0.0 || self.alpha < 0.0 || self.beta < 0.0 {
-            return Err(Fault::new("coupling_factor", "weights are not below zero"));
+            return Err(Fault::new("coupling_factor", "weights must not be negative"));
         }
         Ok(())
     }
@@ -136,17 +137,17 @@ impl CoupledLaw {
         self.old_delay = delay;
     }
 
-    /// The base probability p', from which the probabilities of both queues follow.
+    /// Returns the base probability p', which determines the probabilities of both queues.
     pub fn base(&self) -> f64 {
         self.base
     }
 
-    /// The drop or mark probability of C: p'^2.
+    /// Returns the drop or mark probability of C: p'^2.
     pub fn classic(&self) -> f64 {
         self.base * self.base
     }
 
-    /// The probability with which L marks packets because of the coupling: k p'.
+    /// Returns the probability with which L marks packets because of the coupling: k p'.
     pub fn coupled(&self, config: &DualPi2Config) -> f64 {
         config.coupling_factor * self.base
     }
@@ -180,7 +181,7 @@ struct Half {
 }
 
 impl Half {
-    /// The age of the oldest packet at the time `at`; zero if the queue is empty.
+    /// Returns the age of the oldest packet at the time `at`; zero if the queue is empty.
     fn delay(&self, at: Time) -> Duration {
         self.ring.oldest().map_or(Duration::ZERO, |since| at.saturating_since(since))
     }
@@ -195,7 +196,7 @@ pub struct DualPi2 {
     low_latency: Half,
     classic: Half,
     limit: BufferLimit,
-    /// Number of bytes that C may send before L. C is served next if this is positive.
+    /// Number of bytes that C may send before L. C is served next if this number is positive.
     credit: f64,
 }
 
@@ -218,7 +219,7 @@ impl DualPi2 {
         })
     }
 
-    /// Replays the updates that are due. No packet has arrived or left since the last call.
+    /// Computes all updates that are due. No packet may have arrived or left since the last call.
     fn catch_up(&mut self, now: Time) {
         while let Some(at) = self.updates.due(now) {
             // The controller uses the longer of the two delays.
@@ -252,7 +253,8 @@ impl DualPi2 {
         };
     }
 
-    /// Returns L's own marking probability: a ramp (RFC 9332, figure 5, `laqm`), or 0 for a single packet.
+    /// Returns L's own marking probability: a ramp over the sojourn time (RFC 9332, figure 5, `laqm`). Returns 0 if no
+    /// other packet waits in L.
     fn ramp(&self, sojourn: Duration) -> f64 {
         if self.low_latency.ring.backlog().packets == 0 || sojourn < self.config.min_th {
             return 0.0;
@@ -262,7 +264,7 @@ impl DualPi2 {
         if above >= range { 1.0 } else { above / range }
     }
 
-    /// Dequeues the next packet and decides its fate. Returns `None` if the packet was dropped.
+    /// Dequeues the next packet, and marks or drops it if required. Returns `None` if the packet was dropped.
     fn serve(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let from_low_latency = self.is_low_latency_next();
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };
@@ -272,7 +274,7 @@ impl DualPi2 {
         let sojourn = cx.now() - given.enqueued_at;
         let (coupled, classic) = (self.law.coupled(&self.config), self.law.classic());
         let is_overloaded = coupled >= 1.0;
-        // L also marks because of its own delay, even if C is empty.
+        // L marks because of its own delay even if C is empty.
         let own = self.ramp(sojourn);
         let half = if from_low_latency { &mut self.low_latency } else { &mut self.classic };
         // Section 4.2.3: in overload both queues drop packets, even ECN-capable ones.

@@ -3,8 +3,8 @@
 //! The RTT is the sum of two halves: from the sender's timestamp to its echo in an ACK (far), and from the receiver's
 //! timestamp to its echo in data (near).
 //!
-//! One timestamp per half is tracked at a time, which yields one sample per RTT (RFC 6298). A sender without data
-//! delays its echo, so the near half is the minimum of its last 8 samples.
+//! In each half, one timestamp is tracked at a time, which yields one sample per RTT (RFC 6298). A sender that has no
+//! data to send delays its echo, so the near half is the minimum of the last 8 samples.
 //!
 //! Not measured: QUIC, and TCP without timestamps.
 
@@ -33,18 +33,18 @@ struct Half {
 }
 
 impl Half {
-    /// If no echo arrives within this time, the timestamp is no longer tracked.
-    const PATIENCE: Duration = Duration::from_secs(10);
+    /// Time within which an echo must arrive. After this time, another timestamp is tracked.
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// Handles a timestamp that passes. The timestamp is tracked if no other timestamp is being tracked.
     fn sent(&mut self, value: u32, now: Time) {
-        // Track one timestamp at a time, which gives one sample per RTT.
-        if self.watched.is_none_or(|(_, since)| now.saturating_since(since) > Half::PATIENCE) {
+        if self.watched.is_none_or(|(_, since)| now.saturating_since(since) > Half::TIMEOUT) {
             self.watched = Some((value, now));
         }
     }
 
-    /// Handles an echo that passes. Returns the time since the tracked timestamp, if the echo covers it.
+    /// Handles an echo that passes. If the echo covers the tracked timestamp, returns the time since this timestamp
+    /// passed.
     fn echoed(&mut self, echo: u32, now: Time) -> Option<Duration> {
         let (value, since) = self.watched?;
         // Timestamps wrap around: a negative difference means an older timestamp.
@@ -53,12 +53,12 @@ impl Half {
         }
         self.watched = None;
         let took = now.saturating_since(since);
-        (took <= Half::PATIENCE).then_some(took)
+        (took <= Half::TIMEOUT).then_some(took)
     }
 }
 
-/// Returns the timestamps of a segment, and true if the receiver answers the segment at once. `None` without
-/// timestamps.
+/// Returns the timestamps of a segment, and whether the receiver answers the segment at once. `None` if the segment has
+/// no timestamps.
 fn timestamps(packet: &Packet) -> Option<(Timestamps, bool)> {
     let header = packet.tcp()?;
     let answered = !packet.payload().is_empty() || header.flags.has(Flags::SYN);
@@ -72,7 +72,8 @@ impl PassiveRtt {
         if let Some(sample) = self.near.echoed(timestamps.echo, now) {
             self.near_recent[self.near_samples % self.near_recent.len()] = Some(sample);
             self.near_samples += 1;
-            // A sender delays its echo while it has no data, so the smallest sample is the closest to the path's delay.
+            // A sender that has no data to send delays its echo. The shortest sample is the closest to the path's
+            // delay.
             let shortest = self.near_recent.iter().flatten().min().copied().unwrap_or(sample);
             self.near_estimate.update(shortest, smoothing, now);
         }
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn both_halves_add_up_and_an_idle_sender_does_not_make_the_near_one_long() {
+    fn the_rtt_is_the_sum_of_both_halves_without_idle_times_of_the_sender() {
         let mut rtt = PassiveRtt::default();
         let (mut sender, mut receiver) = (100, 900);
         for round in 0..50 {
@@ -144,11 +145,11 @@ mod tests {
         }
         let found = rtt.get(at(50_000)).unwrap().as_millis_f64();
         assert!((found - 50.0).abs() < 1.0, "{found} ms");
-        assert_eq!(rtt.get(at(70_000)), None, "nothing was heard for long");
+        assert_eq!(rtt.get(at(70_000)), None, "the estimate has expired");
     }
 
     #[test]
-    fn an_echo_of_what_was_never_sent_is_no_sample() {
+    fn an_echo_of_an_unknown_timestamp_is_ignored() {
         let mut rtt = PassiveRtt::default();
         rtt.forward(&segment(500, 0, 1000), Smoothing::Rfc6298, at(0));
         rtt.reverse(&segment(7, 499, 0), Smoothing::Rfc6298, at(10));

@@ -1,7 +1,7 @@
 //! PIE: Proportional Integral controller Enhanced (RFC 8033).
 //!
-//! Every `tupdate`, the queueing delay and its change update a drop probability for arriving packets. With `ecn`
-//! packets are marked instead while the probability is small.
+//! Every `tupdate`, PIE computes the drop probability of arriving packets from the queueing delay and the change of
+//! this delay. With `ecn`, packets are marked instead of dropped while the probability is at most `mark_threshold`.
 //!
 //! [`Pie`] is the controller for one queue, which fq_pie uses for each flow. [`PieQueue`] is a FIFO queue with this
 //! controller.
@@ -9,12 +9,12 @@
 //! The delay is the sojourn time of the last packet that left (RFC 8033, section 5.3; `dq_rate_estimator = false`,
 //! Linux's default since 5.6), or the backlog divided by a measured departure rate (section 5.2).
 //!
-//! There is no timer: missed updates are replayed at the next call, at most 65,536 of them.
+//! There is no timer: the next call computes the missed updates, at most 65,536 of them.
 //!
-//! Where the RFC leaves a choice, or differs from Linux 6.1, this module follows Linux:
+//! This module follows Linux 6.1 if the RFC leaves a choice or differs from Linux:
 //!
-//! - With sojourn times, section 4.1's check for short delays uses the last packet that left, not the last update. The
-//!   sojourn time counts as 0 if that packet left an empty queue.
+//! - With sojourn times, the check for short delays (section 4.1) uses the delay of the last departed packet instead of
+//!   the delay at the last update. The delay is 0 if no packet remained in the queue.
 //! - The burst allowance decreases at departures, not at updates.
 //! - A delay above 250 ms adds 2 % to each update of the probability.
 //! - Without delay the probability decreases by 1/64 per update.
@@ -57,7 +57,8 @@ pub struct PieConfig {
 }
 
 impl Default for PieConfig {
-    /// RFC 8033, section 4, and Linux: target 15 ms, updates every 15 ms, alpha 1/8, beta 5/4, bursts of 150 ms.
+    /// The defaults of RFC 8033, section 4, and Linux: target 15 ms, updates every 15 ms, alpha 1/8, beta 5/4, burst
+    /// allowance 150 ms.
     fn default() -> PieConfig {
         PieConfig {
             target: Duration::from_millis(15),
@@ -78,8 +79,8 @@ impl Default for PieConfig {
 /// Number of bytes over which the departure rate is measured (RFC 8033, section 4, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
-/// Maximum drop probability. Linux limits it only to prevent overflow (`pie_calculate_probability`), so it grows far
-/// above 1 in a long overload. RFC 8033, section 4.2, limits it to 1.
+/// Maximum drop probability. RFC 8033, section 4.2, limits the probability to 1. Linux only prevents an overflow
+/// (`pie_calculate_probability`), so the probability grows far above 1 in a long overload.
 const MOST_PROBABILITY: f64 = 256.0;
 /// Delay above which the probability grows faster, as in Linux.
 const LONG_DELAY: Duration = Duration::from_millis(250);
@@ -107,7 +108,7 @@ pub struct Pie {
 /// The departure rate, measured over [`DQ_THRESHOLD`] consecutive bytes (RFC 8033, section 5.2).
 #[derive(Clone, Debug, Default)]
 struct DepartureRate {
-    /// The current measurement: its start time, and the number of bytes sent since. `None` between measurements.
+    /// Start time of the current measurement, and the number of bytes sent in it. `None` between measurements.
     burst: Option<(Time, u64)>,
     /// Smoothed departure rate in bytes per second. `None` before the first measurement.
     average: Option<f64>,
@@ -157,7 +158,7 @@ impl Pie {
         }
     }
 
-    /// The drop probability computed by the latest update.
+    /// Returns the drop probability that the latest update computed.
     pub fn probability(&self) -> f64 {
         self.probability
     }
@@ -181,8 +182,8 @@ impl Pie {
             probability *= size.get() as f64 / config.mtu.get() as f64;
         }
         if config.derandomise {
-            // Section 5.4: drop no packet if the sum is below 0.85, every packet if the sum is at least 8.5, and at
-            // random in between.
+            // Section 5.4: drop no packet if the sum is below 0.85, and every packet if the sum is at least 8.5.
+            // Between these values, drop at random.
             self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
             if self.accumulated < 0.85 {
                 return false;
@@ -213,7 +214,7 @@ impl Pie {
         self.burst_left = self.burst_left.saturating_sub(passed.unwrap_or(Duration::ZERO));
     }
 
-    /// Replays the updates that are due by `now`. The backlog has not changed since the last call.
+    /// Computes all updates that are due at `now`. The backlog must be unchanged since the last call.
     pub fn catch_up(&mut self, config: &PieConfig, now: Time, backlog: Backlog) {
         while self.updates.due(now).is_some() {
             let before = self.state();
@@ -226,12 +227,12 @@ impl Pie {
         }
     }
 
-    /// All values that an update reads and may change.
+    /// Returns all values that an update reads and may change.
     fn state(&self) -> (f64, Duration, Duration, Duration, f64) {
         (self.probability, self.delay, self.old_delay, self.burst_left, self.accumulated)
     }
 
-    /// Makes one update (RFC 8033, sections 4.2, 4.4 and 5.5).
+    /// Computes one update (RFC 8033, sections 4.2, 4.4 and 5.5).
     fn update(&mut self, config: &PieConfig, backlog: Backlog) {
         self.old_delay = self.delay;
         self.delay = self.current_delay(config, backlog);
@@ -263,7 +264,7 @@ impl Pie {
         }
     }
 
-    /// The current queueing delay, measured by the configured method.
+    /// Returns the current queueing delay, measured by the configured method.
     fn current_delay(&self, config: &PieConfig, backlog: Backlog) -> Duration {
         if !config.dq_rate_estimator {
             return if backlog.packets == 0 { Duration::ZERO } else { self.sojourn };

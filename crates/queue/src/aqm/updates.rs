@@ -1,8 +1,8 @@
-//! Schedule of an AQM's periodic probability updates. There is no timer: missed updates are replayed at the next call.
+//! Schedule of an AQM's periodic probability updates. There is no timer: the next call computes the missed updates.
 
 use lopsided_core::{Duration, Time};
 
-/// The interval of the updates, and the time of the last one.
+/// The interval between updates, and the time of the last update.
 #[derive(Clone, Debug)]
 pub(crate) struct Updates {
     every: Duration,
@@ -11,15 +11,16 @@ pub(crate) struct Updates {
 }
 
 impl Updates {
-    /// Maximum number of missed updates that are replayed per call. After a longer pause the oldest are skipped.
+    /// Maximum number of missed updates that are computed per call. After a longer pause the oldest updates are
+    /// skipped.
     const MOST: u64 = 1 << 16;
 
-    /// Creates a schedule with one update per `every`. The first one is due at the time `every`.
+    /// Creates a schedule with one update per `every`. The first update is due at the time `every`.
     pub fn every(every: Duration) -> Updates {
         Updates { every, made: Time::ZERO }
     }
 
-    /// Returns the time of the oldest due update, and counts it as made; `None` if none is due.
+    /// Returns the time of the oldest due update, and counts this update as made. `None` if no update is due.
     #[inline]
     pub fn due(&mut self, now: Time) -> Option<Time> {
         if now.saturating_since(self.made) < self.every {

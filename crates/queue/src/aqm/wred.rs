@@ -158,7 +158,7 @@ impl Discipline for WredConfig {
     }
 }
 
-/// A FIFO queue under weighted RED.
+/// A FIFO queue that weighted RED controls.
 #[derive(Debug)]
 pub struct Wred {
     classifier: Classifier,

@@ -35,7 +35,7 @@ pub struct RedConfig {
     pub gentle: bool,
     /// True if the probability at `max` is adjusted to keep the average between `min` and `max` (Floyd 2001).
     pub adaptive: bool,
-    /// With `ecn`: the packets that are marked.
+    /// With `ecn`: the packets that are marked instead of dropped.
     pub marks: Marks,
     /// The packet that is dropped if the queue is full.
     pub victim: Victim,
@@ -77,7 +77,7 @@ pub enum Victim {
     /// The arriving packet.
     #[default]
     Tail,
-    /// A random packet in the queue. A run of consecutive ACKs is then unlikely to be lost as a whole.
+    /// A random queued packet, so that several consecutive ACKs are rarely lost.
     Random,
 }
 
@@ -238,7 +238,7 @@ impl Part for RedConfig {
 impl RedConfig {
     fn check_thresholds(&self) -> Result<(), Fault> {
         if !self.min.is_same_unit(self.max) {
-            let help = "one average is held against both: give both in packets, or both in bytes or as times";
+            let help = "both are compared with one average: give both in packets, or both in bytes or as times";
             return Err(Fault::new("min", "`min` and `max` count in different units").help(help));
         }
         if self.min.count() > self.max.count() {
@@ -247,7 +247,7 @@ impl RedConfig {
         Ok(())
     }
 
-    /// Returns the maximum weight with which a burst of `burst` packets leaves the average below `min`.
+    /// Returns the largest weight for which a burst of `burst` packets does not raise the average above `min`.
     fn weight_from_burst(&self) -> Result<f64, Fault> {
         // The formula of Floyd and Jacobson is in packets, so thresholds in bytes are divided by the average packet
         // size.
@@ -261,8 +261,8 @@ impl RedConfig {
     }
 }
 
-/// The maximum weight 2^-n that keeps the average below `min` after a burst (Floyd and Jacobson 1993, equation 2).
-/// `None` if the burst is below `min`.
+/// Returns the largest weight 2^-n for which a burst does not raise the average above `min` (Floyd and Jacobson 1993,
+/// equation 2). `None` if the burst is smaller than `min`.
 fn weight_for_burst(burst: f64, min: f64) -> Option<f64> {
     const SMALLEST: u32 = 31;
     let excess = burst + 1.0 - min;
@@ -270,7 +270,7 @@ fn weight_for_burst(burst: f64, min: f64) -> Option<f64> {
     (excess >= 1.0).then(|| (1..=SMALLEST).map(|shift| 1.0 / f64::from(1u32 << shift)).find(fits))?
 }
 
-/// 1/4 of a limit, the default of `max`. `None` if the limit is in bins.
+/// Returns 1/4 of a limit, the default of `max`. `None` if the limit is in bins.
 fn quarter(limit: Limit) -> Option<Threshold> {
     match limit {
         Limit::Packets(packets) => Some(Threshold::Packets((packets / 4).max(1))),
@@ -279,7 +279,7 @@ fn quarter(limit: Limit) -> Option<Threshold> {
     }
 }
 
-/// 1/3 of `max`, the default of `min`.
+/// Returns 1/3 of `max`, the default of `min`.
 fn third(max: Threshold) -> Threshold {
     match max {
         Threshold::Packets(packets) => Threshold::Packets((packets / 3).max(1)),

@@ -13,7 +13,7 @@ pub(crate) struct Average {
     falls: bool,
     /// The current average.
     value: f64,
-    /// Time from which on idle time must still be applied to the average; `None` while the queue has packets.
+    /// Start of the idle time for which the average has not decayed yet. `None` while the queue has packets.
     idle_since: Option<Time>,
     /// True if the packet that ends an idle time counts as a sample.
     counts_first: bool,
@@ -35,7 +35,7 @@ impl Average {
         }
     }
 
-    /// Selects Linux's fixed-point arithmetic, which raises the average by half a unit.
+    /// Selects Linux's fixed-point arithmetic, whose rounding raises the average by half a unit.
     pub fn in_whole(self) -> Average {
         Average { whole: true, ..self }
     }
@@ -73,7 +73,7 @@ impl Average {
         self.idle_since.map_or(self.value, |since| self.value * self.decay(now.saturating_since(since)))
     }
 
-    /// The average after the last arrival.
+    /// Returns the average after the last arrival.
     pub fn value(&self) -> f64 {
         self.value
     }
@@ -119,14 +119,15 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// The reason that is reported if the packet is marked instead of dropped.
+    /// Returns the reason to report if the packet is marked instead of dropped.
     pub fn mark_reason(self) -> MarkReason {
         if self == Verdict::Hard { MarkReason::Forced } else { MarkReason::Early }
     }
 }
 
 /// Selects packets at random: computes the drop probability from the average, and counts the packets until the next
-/// selection.
+/// selection. The slope is the range of the average in which the probability rises: from `min` to `max`, or to twice
+/// `max` if it is gentle.
 #[derive(Clone, Debug)]
 pub(crate) struct Slope {
     min: f64,
@@ -136,7 +137,7 @@ pub(crate) struct Slope {
     pub probability: f64,
     /// Number of packets since the last selected packet. `None` while the average is below or above the slope.
     count: Option<u32>,
-    /// Random number in [0, 1) that determines after how many packets the next one is selected.
+    /// Random number in [0, 1) that determines the number of packets until the next selected packet.
     draw: f64,
 }
 
@@ -157,12 +158,12 @@ impl Slope {
         let top = if self.gentle { 2.0 * self.max } else { self.max };
         if average < self.min || average >= top {
             self.count = None;
-            // Below the slope all packets pass, and above it all packets are selected. The random interval ends, and
-            // the next packet on the slope starts a new one.
+            // Below the slope all packets pass, and above the slope all packets are selected. The random interval ends.
+            // The next packet that arrives on the slope starts a new interval.
             return if average < self.min { Verdict::Pass } else { Verdict::Hard };
         }
         let Some(count) = self.count else {
-            // The first packet on the slope is accepted and starts an interval.
+            // The first packet that arrives on the slope is accepted and starts an interval.
             self.begin_interval(rng);
             return Verdict::Pass;
         };
@@ -188,7 +189,7 @@ impl Slope {
         self.draw = rng.unit();
     }
 
-    /// The drop probability at this average, which must be on the slope.
+    /// Returns the drop probability at this average, which must be on the slope.
     fn probability_at(&self, average: f64) -> f64 {
         let at_max = self.probability;
         if average < self.max {
@@ -200,7 +201,7 @@ impl Slope {
 }
 
 /// Adaptive RED (Floyd, Gummadi and Shenker 2001, section 4): adapts the probability at `max` so that the average stays
-/// between 40 % and 60 % of the range.
+/// between 40 % and 60 % of the range from `min` to `max`.
 #[derive(Clone, Debug)]
 pub(crate) struct Adaptation {
     low: f64,
@@ -226,7 +227,7 @@ impl Adaptation {
         Adaptation { low: min + 0.4 * range, high: min + 0.6 * range, updates: Updates::every(Adaptation::INTERVAL) }
     }
 
-    /// Applies all adaptations that are due. Call this for each arriving packet, before it updates the average.
+    /// Applies all adaptations that are due. Call this for each arriving packet, before the packet updates the average.
     pub fn catch_up(&mut self, slope: &mut Slope, average: &Average, now: Time) {
         while let Some(at) = self.updates.due(now) {
             let value = average.at(at);

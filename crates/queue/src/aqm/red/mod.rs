@@ -2,12 +2,12 @@
 //! backlog (Floyd and Jacobson, Random Early Detection Gateways for Congestion Avoidance, 1993), with ECN (RFC 3168,
 //! section 7) and the gentle slope (Floyd, Recommendation on using the "gentle_" variant of RED, 2000).
 //!
-//! **The average** moves at each arrival by `weight` towards the backlog. For an idle time it decays by `(1 -
-//! weight)^m`, where m is the number of average packets that the line would have sent (section 4). It has the unit of
-//! the thresholds. The paper's byte mode is not implemented.
+//! **The average** is updated at each arrival: its distance to the backlog shrinks by the factor `1 - weight`. During
+//! an idle time the average decays by `(1 - weight)^m`. Here, m is the number of packets of average size that the line
+//! could have sent (section 4). The average has the unit of the thresholds. The paper's byte mode is not implemented.
 //!
-//! **The selection** is that of the paper's section 8: the number of packets until the next drop or mark is uniform
-//! over 1 to 1/p, which spreads drops and marks evenly.
+//! **The selection** follows section 8 of the paper: the number of packets until the next drop or mark is uniform over
+//! 1 to 1/p, which spreads drops and marks evenly.
 //!
 //! | average | plain | gentle |
 //! |---|---|---|
@@ -16,19 +16,19 @@
 //! | `max` to 2 `max` | all packets | p grows from `probability` to 1 |
 //! | above 2 `max` | all packets | all packets |
 //!
-//! With `ecn`, an ECN-capable packet is marked instead of dropped (RFC 3168, section 5). With `harddrop`, it is dropped
-//! above the upper threshold (section 7).
+//! With `ecn`, an ECN-capable packet is marked instead of dropped (RFC 3168, section 5). With `harddrop`, such a packet
+//! is dropped while the average is above the upper threshold (section 7).
 //!
-//! **Linux's `sch_red`** (tc-red(8)) is the plain variant in bytes, in fixed-point arithmetic. Under a shaper, Linux's
-//! RED never detects that it is idle, because `tbf` peeks before it dequeues. The average then changes only with
-//! arrivals (`idle_decay = false`).
+//! **Linux's `sch_red`** (tc-red(8)) is the plain variant with thresholds in bytes and fixed-point arithmetic. Under a
+//! shaper, Linux's RED never detects that its queue is idle, because `tbf` peeks before it dequeues. The average then
+//! changes only with arrivals (`idle_decay = false`).
 //!
-//! **As a gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1): with `marks` RED
-//! also marks ACKs, and with `victim` a full queue drops a random packet. As in the authors' code, the arriving packet
-//! is marked.
+//! **A gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1) needs two more
+//! settings. With `marks`, RED also marks ACKs. With `victim`, a full queue drops a random packet. As in the authors'
+//! code, the arriving packet is marked.
 //!
-//! With `adaptive` the probability at `max` adapts to the average (Floyd, Gummadi and Shenker, Adaptive RED, 2001). See
-//! also [`crate::AredConfig`], which derives all thresholds as in that paper.
+//! With `adaptive` the probability at `max` adapts to the average (Floyd, Gummadi and Shenker, Adaptive RED, 2001).
+//! [`crate::AredConfig`] also computes the thresholds as in this paper.
 
 mod config;
 pub(crate) mod law;
@@ -107,12 +107,12 @@ impl Red {
             }
     }
 
-    /// Drops random packets until a packet of `size` bytes fits, if it can fit at all.
+    /// Drops random packets until a packet of `size` bytes fits. Drops nothing if the packet is larger than the buffer.
     fn make_room(&mut self, size: Bytes, cx: &mut Cx<'_>) {
         while !self.fifo.room().fits(size) && self.fifo.room().could_fit(size) {
             let place = self.rng.unit() * f64::from(self.fifo.backlog().packets);
             let victim =
-                self.fifo.take_at(place as usize).expect("a packet that could fit does not, so one is in its way");
+                self.fifo.take_at(place as usize).expect("an empty buffer has room for a packet that could fit");
             cx.drop(victim, DropReason::QueueFull);
         }
     }
