@@ -40,7 +40,8 @@ impl Numbers {
         Numbers { number: header.ack, window: header.window }
     }
 
-    /// True if `newer` makes this ACK superfluous: it has a larger number or, with `also_windows`, another window.
+    /// True if `newer` makes this ACK superfluous: `newer` has a larger number, or, with `also_windows`, the same
+    /// number and another window.
     #[inline]
     pub fn is_outnumbered(&self, newer: &Numbers, also_windows: bool) -> bool {
         self.number.before(newer.number) || also_windows && self.number == newer.number && self.window != newer.window
@@ -54,7 +55,7 @@ pub(super) struct Ack {
     pub number: Seq,
     pub flags: Flags,
     pub timestamps: Option<Timestamps>,
-    /// The options other than timestamps. Boxed because such options are rare, and a small `Ack` is cheaper to move.
+    /// The options other than timestamps. Boxed because these options are rare, and a small `Ack` is cheaper to move.
     others: Option<Box<TcpOptions>>,
     /// True if the connection's next segment was a data segment with other ECN flags.
     pub parted: bool,
@@ -79,19 +80,19 @@ impl Ack {
         self.others.as_ref().map_or(&[], |options| options.sack().as_slice())
     }
 
-    /// The accurate ECN option.
+    /// Returns the accurate ECN option.
     #[inline]
     pub fn accurate_ecn(&self) -> Option<&AccEcnOption> {
         self.others.as_ref()?.accurate_ecn()
     }
 
-    /// The ACE field of accurate ECN (RFC 9768, section 3.2.2): the number of CE marks modulo 8.
+    /// Returns the ACE field of accurate ECN (RFC 9768, section 3.2.2): the number of CE marks modulo 8.
     pub fn ace(&self) -> u16 {
         let bit = |flag, value| if self.flags.has(flag) { value } else { 0 };
         bit(Flags::AE, 4) + bit(Flags::CWR, 2) + bit(Flags::ECE, 1)
     }
 
-    /// The flags that carry ECN feedback, classic or accurate.
+    /// Returns the flags that carry ECN feedback, classic or accurate.
     #[inline]
     pub fn feedback(&self) -> u16 {
         self.flags.0 & FEEDBACK
@@ -110,8 +111,8 @@ impl Ack {
         timed && !other.number.after(self.number)
     }
 
-    /// Compares the SACK blocks of this ACK with those of `other`. Returns `None` if a block of `other` is not covered;
-    /// D-SACK blocks (RFC 2883) never are.
+    /// Compares the SACK blocks of this ACK with those of `other`. Returns `None` if a block of `other` is not covered.
+    /// A D-SACK block (RFC 2883) is never covered.
     #[inline]
     pub fn covers_sack_of(&self, other: &Ack) -> Option<SackCover> {
         // Fast path: almost no ACK has SACK blocks.
@@ -129,7 +130,7 @@ impl Ack {
         let covered = older
             .iter()
             .all(|block| !other.number.after(block.start) && newer.iter().any(|outer| within(block, outer)));
-        // The newer blocks cover all older ones. They report additional data if their total size is larger.
+        // The newer blocks cover all older blocks. They report additional data if their total size is larger.
         let octets =
             |blocks: &[SackBlock]| blocks.iter().map(|block| u64::from(block.end.since(block.start))).sum::<u64>();
         covered.then(|| if octets(newer) > octets(older) { SackCover::More } else { SackCover::Same })

@@ -16,7 +16,7 @@ use lopsided_core::{Bytes, Cx, Packet, Rng};
 #[derive(Debug)]
 pub(super) struct ByContent {
     rule: FilterRule,
-    /// Minimum size of a full data segment in bytes. It bounds the number of marks that an ACK can report.
+    /// Minimum size of a full data segment in bytes. It limits the number of marks that an ACK can report.
     segment: Bytes,
     bounds: Bounds,
     share: Share,
@@ -28,7 +28,8 @@ pub(super) struct ByContent {
 /// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// ACKs in the queue that may be removed, oldest first. Dropped ACKs stay until the filter tries to remove them.
+    /// Queued ACKs that may be removed, oldest first. Dropped ACKs stay in this list until the filter tries to remove
+    /// them.
     acks: Few<WaitingAck<Ack>>,
     /// Packet number of the connection's latest packet of any kind.
     newest: Option<u64>,
@@ -75,8 +76,8 @@ impl ByContent {
         if is_pure {
             waits.acks.push(WaitingAck::new(packet, new, queue, cx));
         } else if let Some(last) = waits.acks.last_mut() {
-            // If the data segment has other ECN flags than the last ACK, CAKE removes no ACK across this change,
-            // because the sender must see the change.
+            // If the ECN flags of the data segment differ from those of the last ACK, the sender must see the change.
+            // CAKE therefore removes no ACK across the data segment.
             last.ack.parted |= !rule::has_flags_as(&last.ack, &new);
         }
     }
@@ -84,12 +85,12 @@ impl ByContent {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // With a share below 1, an ACK that has left the queue but is still listed would use up a part of the share. So
-        // update the list at each departure.
+        // If `share` is below 1, update the list at each departure. Otherwise ACKs that are still listed after they
+        // have left the queue would count as a part of the share.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
-    /// Number of ACKs removed since the start.
+    /// Returns the number of ACKs removed since the start of the run.
     pub fn filtered(&self) -> u64 {
         self.filtered
     }
@@ -99,8 +100,8 @@ impl Waits {
     /// Returns the position in `acks` of an ACK that the new ACK makes superfluous.
     fn superfluous(&self, rule: FilterRule, new: &Ack, segment: Bytes) -> Option<usize> {
         let acks = &self.acks;
-        // With accurate ECN, the sender counts marks from one ACK to the next. So check only the latest queued ACK,
-        // which directly precedes the new one.
+        // With accurate ECN, the sender counts marks from one ACK to the next. Check only the latest queued ACK, which
+        // directly precedes the new ACK.
         if rule == FilterRule::AccurateEcn {
             let last = acks.len().checked_sub(1)?;
             let older = &acks.get(last)?.ack;

@@ -1,5 +1,5 @@
-//! The paper's rules `cumulative` and `window`, which compare only numbers and windows. With `fast_retransmit`,
-//! duplicate ACKs are removed and counted.
+//! The paper's rules `cumulative` and `window`, which compare only acknowledgement numbers and windows. With
+//! `fast_retransmit`, the filter removes and counts duplicate ACKs.
 
 use super::ack::{self, Numbers};
 use super::connections::{Connection, Connections, Known};
@@ -15,7 +15,7 @@ use lopsided_core::{Cx, Packet, Rng};
 /// An ACK filter with one of these rules.
 #[derive(Debug)]
 pub(super) struct ByNumber {
-    /// True for the rule `window`: an ACK also replaces an older one with the same number and another window.
+    /// True for the rule `window`: an ACK also replaces an older ACK with the same number and another window.
     also_windows: bool,
     /// Number of duplicate ACKs at which the filter starts to mark ACKs for fast retransmit. 0: duplicates are never
     /// removed.
@@ -32,7 +32,8 @@ pub(super) struct ByNumber {
 /// The filter's state for one connection.
 #[derive(Debug, Default)]
 struct Waits {
-    /// The connection's ACKs in the queue, oldest first. ACKs that left the queue stay until the next packet arrives.
+    /// The connection's queued ACKs, oldest first. ACKs that have left the queue stay in this list until the
+    /// connection's next packet arrives.
     acks: Few<WaitingAck<Numbers>>,
     duplicates: Duplicates,
 }
@@ -77,8 +78,8 @@ impl ByNumber {
                 if !(oldest.ack.is_outnumbered(&new, self.also_windows) || is_duplicate) {
                     break;
                 }
-                // Each ACK is considered for removal only once. So remove it from the list even if it stays in the
-                // queue because of the share.
+                // Each ACK is considered for removal only once. Remove the ACK from the list even if it stays in the
+                // queue because of `share`.
                 if self.share.takes() && oldest.filter_out(packet, queue, cx) {
                     self.filtered += 1;
                     waits.duplicates.filtered |= is_duplicate;
@@ -97,17 +98,17 @@ impl ByNumber {
     /// Handles a packet that leaves the queue.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, queue: &impl Qdisc) {
-        // With a share below 1, an ACK that has left the queue but is still listed would use up a part of the share. So
-        // update the list at each departure.
+        // If `share` is below 1, update the list at each departure. Otherwise ACKs that are still listed after they
+        // have left the queue would count as a part of the share.
         self.connections.on_departure(given, self.share.is_all() && queue.next_place().is_some());
     }
 
-    /// Number of ACKs removed since the start.
+    /// Returns the number of ACKs removed since the start of the run.
     pub fn filtered(&self) -> u64 {
         self.filtered
     }
 
-    /// Number of ACKs marked for fast retransmit since the start.
+    /// Returns the number of ACKs marked for fast retransmit since the start of the run.
     pub fn marked(&self) -> u64 {
         self.marked
     }
@@ -130,7 +131,8 @@ impl Known for Waits {
 }
 
 impl Duplicates {
-    /// Counts a pure ACK. Returns true after `most` consecutive duplicates, one of which was removed.
+    /// Counts a pure ACK. Returns true if `most` consecutive duplicates have arrived and the filter removed at least
+    /// one of them.
     fn note(&mut self, ack: Numbers, most: u32) -> bool {
         if self.of == Some(ack) {
             self.count += 1;

@@ -1,9 +1,10 @@
-//! The modified filter of ACK compaction and companding (RFC 3449, section 5.3.2): it applies the rule `cumulative` and
-//! describes the removed ACKs in a prefix of the remaining ACK. Behind the line, the stage `ack_expand` sends the
-//! removed ACKs again.
+//! The modified filter of ACK compaction and companding (RFC 3449, section 5.3.2). It applies the rule `cumulative`,
+//! and describes the removed ACKs in a prefix of the remaining ACK. At the far end of the line, the stage `ack_expand`
+//! restores the removed ACKs.
 //!
-//! The filter removes only plain ACKs for new data: no data, no flag except ACK, no SACK blocks, no count of ECN marks.
-//! Any other segment of the connection protects all ACKs before it, so expanded ACKs stay in order.
+//! The filter removes only plain ACKs for new data. A plain ACK has no data, no flag except ACK, no SACK blocks and no
+//! count of ECN marks. When any other segment of the connection arrives, the ACKs before it are no longer removed, so
+//! that expanded ACKs stay in order.
 //!
 //! An ACK whose prefix counts `prefix_most` ACKs stays in the queue. The RFC's mark corresponds to `prefix_most = 1`.
 
@@ -30,20 +31,21 @@ pub(super) struct Compactor {
 /// The state of one connection.
 #[derive(Debug, Default)]
 struct Run {
-    /// The ACKs that a later ACK can remove, oldest first. ACKs that left the queue stay until the next packet arrives.
+    /// The ACKs that a later ACK can remove, oldest first. ACKs that have left the queue stay in this list until the
+    /// connection's next packet arrives.
     acks: Few<WaitingAck<Removable>>,
     /// Acknowledgement number of the connection's last segment.
     newest: Option<Seq>,
 }
 
-/// An ACK in the queue, with a summary of the removed ACKs that its prefix describes.
+/// A queued ACK, with a summary of the removed ACKs that its prefix describes.
 #[derive(Clone, Copy, Debug)]
 struct Removable {
     /// Number of removed ACKs that the prefix describes.
     removed: u8,
-    /// Acknowledgement number of the oldest ACK that this entry represents, removed or queued.
+    /// Acknowledgement number of the oldest ACK that this entry represents: the oldest removed ACK, or the queued ACK.
     first: Seq,
-    /// Arrival time of the oldest ACK that this entry represents, removed or queued.
+    /// Arrival time of the oldest ACK that this entry represents: the oldest removed ACK, or the queued ACK.
     came: Time,
 }
 
@@ -58,7 +60,7 @@ impl Compactor {
         }
     }
 
-    /// Removes the ACKs that an arriving ACK makes superfluous, and describes them in its prefix.
+    /// Removes the ACKs that an arriving ACK makes superfluous, and describes them in the prefix of the arriving ACK.
     pub fn on_arrival(&mut self, packet: &mut Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) {
         let Some(header) = packet.tcp() else { return };
         let connection = Connection::of(packet, header);
@@ -92,8 +94,8 @@ impl Compactor {
             let octets = u16::try_from(number.since(own.first) / count).unwrap_or(u16::MAX);
             let spacing = (self.prefix == RemovedAcks::Spacing).then(|| (cx.now() - own.came) / u64::from(count));
             let prefix = AckPrefix { removed: own.removed, octets, spacing };
-            // The rewrite fails only if the ACK comes from a real host and its header has no room for the prefix. The
-            // ACK is then sent without a prefix, as by a plain filter.
+            // The rewrite fails only for an ACK of a real host whose header has no room for the prefix. Like a plain
+            // filter, the compactor then sends the ACK without a prefix.
             _ = cx.rewrite(packet, |editor| editor.tcp(|header| prefix.write(&mut header.options)));
         }
         if u32::from(own.removed) < self.most {
@@ -107,7 +109,7 @@ impl Compactor {
         self.connections.on_departure(given, queue.next_place().is_some());
     }
 
-    /// Returns the number of ACKs removed.
+    /// Returns the number of ACKs removed since the start of the run.
     pub fn filtered(&self) -> u64 {
         self.filtered
     }

@@ -14,14 +14,14 @@ pub struct AckFilterConfig {
     pub rule: FilterRule,
     /// Fraction of the superfluous ACKs that is removed, from 0 to 1.
     pub share: f64,
-    /// If `share` is below 1: selects the superfluous ACKs that are removed.
+    /// With a `share` below 1: which of the superfluous ACKs are removed.
     pub pick: Pick,
     /// ACKs are removed only if the backlog is at least this large. `None`: no lower bound.
     pub above: Option<Threshold>,
     /// ACKs are removed only if the backlog is smaller than this. `None`: no upper bound.
     pub below: Option<Threshold>,
-    /// For `cumulative` and `window`: number of duplicate ACKs from which ACKs are marked for fast retransmit, and
-    /// duplicates removed. 0: never.
+    /// For `cumulative` and `window`: duplicate ACKs are removed, and from this number of duplicates on, ACKs are
+    /// marked for fast retransmit. 0: no ACK is marked, and duplicates stay in the queue.
     pub fast_retransmit: u32,
     /// For `accurate_ecn`: minimum size of a full data segment in bytes.
     pub segment: Bytes,
@@ -48,12 +48,12 @@ impl Default for AckFilterConfig {
     }
 }
 
-/// Selects the superfluous ACKs that are removed if `share` is below 1.
+/// Which of the superfluous ACKs are removed if `share` is below 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// At regular distances.
+    /// Evenly spaced ACKs: with a share of 0.25, every 4th ACK.
     Even,
-    /// Each ACK with probability `share`.
+    /// Random ACKs: each ACK with probability `share`.
     Random,
 }
 
@@ -126,7 +126,7 @@ impl Part for AckFilterConfig {
         }
         if self.fast_retransmit > 0 && !matches!(self.rule, FilterRule::Cumulative | FilterRule::Window) {
             let fault = Fault::new("fast_retransmit", "only the rules `cumulative` and `window` count duplicates");
-            return Err(fault.help("the others leave duplicates in the queue"));
+            return Err(fault.help("the other rules leave duplicates in the queue"));
         }
         if self.prefix != RemovedAcks::None {
             let is_plain = self.rule == FilterRule::Cumulative && self.share >= 1.0 && self.fast_retransmit == 0;

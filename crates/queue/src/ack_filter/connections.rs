@@ -15,14 +15,14 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// The connection of a TCP segment with this header.
+    /// Returns the connection of a TCP segment with this header.
     #[inline]
     pub fn of(packet: &Packet, header: &TcpHeader) -> Connection {
         let ports = u32::from(header.src_port) << 16 | u32::from(header.dst_port);
         Connection { addresses: packet.ip().addresses, ports }
     }
 
-    /// A 64-bit hash of the connection.
+    /// Returns a 64-bit hash of the connection.
     #[inline]
     fn hash(&self) -> u64 {
         let ports = u64::from(self.ports);
@@ -47,14 +47,15 @@ pub(super) trait Known: Default {
     /// The fields of an ACK that are stored.
     type Ack;
 
-    /// The connection's ACKs in the queue, oldest first. A connection without them may be evicted.
+    /// Returns the connection's queued ACKs, oldest first. A connection without queued ACKs may be evicted.
     fn acks(&mut self) -> &mut Few<WaitingAck<Self::Ack>>;
 }
 
 /// A hash table with open addressing. The order of the entries never affects a result.
 #[derive(Debug)]
 pub(super) struct Connections<T> {
-    /// The slots, a power of two, at most 25 % in use. A slot is an index into `known` plus one, or 0.
+    /// The slots. A slot contains an index into `known` plus 1, or 0 if it is free. The number of slots is a power of
+    /// 2, and at most 25 % of the slots are in use.
     slots: Vec<u32>,
     /// The connections and their states.
     known: Vec<Entry<T>>,
@@ -105,8 +106,8 @@ impl<T: Known> Connections<T> {
         Some(known)
     }
 
-    /// Handles a packet that left the queue. If `later` is true, its connection is updated when its next packet
-    /// arrives, which requires a queue that preserves order.
+    /// Handles a packet that left the queue. If `later` is true, the packet's connection is updated when its next
+    /// packet arrives. This requires a queue that preserves the order of arrival.
     #[inline]
     pub fn on_departure(&mut self, given: &QueuedPacket, later: bool) {
         if later { self.departures.note(given) } else { self.strike_at_once(given) }
@@ -116,7 +117,7 @@ impl<T: Known> Connections<T> {
     #[inline(never)]
     fn strike_at_once(&mut self, given: &QueuedPacket) {
         let Some(header) = given.packet.tcp() else { return };
-        // The packets of a connection leave in order, so all its earlier packets have left, too.
+        // The packets of a connection leave in order, so its earlier packets have also left.
         if let Some(known) = self.get(Connection::of(&given.packet, header), false) {
             known.acks().drop_through(|entry| entry.id == given.packet.id());
         }
@@ -128,7 +129,7 @@ impl<T: Known> Connections<T> {
         // Growing the table moves all connections, so look up the slot again.
         if 4 * (self.known.len() + 1) > self.slots.len() {
             self.make_room();
-            slot = self.find(connection).expect_err("it is not there yet");
+            slot = self.find(connection).expect_err("the connection is new");
         }
         self.known.push(Entry { addresses: connection.addresses, ports: connection.ports, known: T::default() });
         self.slots[slot] = self.known.len() as u32;
@@ -159,7 +160,7 @@ impl<T: Known> Connections<T> {
         }
     }
 
-    /// Evicts connections without ACKs in the queue. Grows the table if more than 12.5 % stay in use.
+    /// Evicts connections without queued ACKs. Grows the table if more than 12.5 % of the slots are still in use.
     #[cold]
     fn make_room(&mut self) {
         // Apply departures first, because a connection may still list ACKs that have left.
@@ -172,7 +173,7 @@ impl<T: Known> Connections<T> {
         self.slots.clear();
         self.slots.resize(slots, 0);
         for number in 0..self.known.len() {
-            let slot = self.find(self.known[number].connection()).expect_err("each is known once");
+            let slot = self.find(self.known[number].connection()).expect_err("no connection is stored twice");
             self.slots[slot] = number as u32 + 1;
         }
     }

@@ -1,6 +1,5 @@
-//! Departures from a queue that preserves order, applied lazily.
-//!
-//! It suffices to store the last departure. A connection's list is updated when its next packet arrives.
+//! Departures from a queue that preserves the order of arrival. Only the last departure is stored. The list of a
+//! connection is updated when the connection's next packet arrives.
 
 use super::few::Few;
 use super::waiting_ack::WaitingAck;
@@ -24,7 +23,8 @@ impl Departures {
         *self = Departures { came: given.enqueued_at, id: given.packet.id() };
     }
 
-    /// Removes ACKs that have left the queue from a connection's list, except those as old as the last departed packet.
+    /// Removes ACKs that have left the queue from a connection's list. Other ACKs that were enqueued at the same time
+    /// as the last departed packet stay in the list.
     #[inline]
     pub fn strike<A>(self, acks: &mut Few<WaitingAck<A>>) {
         // An ACK that was enqueued at the same time as the last departed packet may still be in the queue. Only ACKs

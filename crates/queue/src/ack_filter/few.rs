@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Entries in order. If `first` is `None`, `others` is empty.
+/// The entries, in order. If `first` is `None`, `others` is empty.
 #[derive(Debug)]
 pub(super) struct Few<T> {
     first: Option<T>,

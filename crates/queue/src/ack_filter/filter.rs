@@ -1,7 +1,7 @@
 //! The ACK filter, for any queue that can remove a packet from its middle.
 //!
-//! Each packet costs one look-up of its connection, and each removed ACK one look-up in the queue. The queue is never
-//! scanned.
+//! The filter looks up the connection of each packet once, and the place of each removed ACK in the queue once. It
+//! never scans the queue.
 
 use super::by_content::ByContent;
 use super::by_number::ByNumber;
@@ -56,7 +56,7 @@ impl AckFilter {
         }
     }
 
-    /// Number of ACKs removed since the start.
+    /// Returns the number of ACKs removed since the start of the run.
     pub fn filtered(&self) -> u64 {
         match &self.0 {
             Filter::Number(filter) => filter.filtered(),
@@ -65,7 +65,7 @@ impl AckFilter {
         }
     }
 
-    /// Number of ACKs marked for fast retransmit since the start.
+    /// Returns the number of ACKs marked for fast retransmit since the start of the run.
     pub fn marked(&self) -> u64 {
         match &self.0 {
             Filter::Number(filter) => filter.marked(),

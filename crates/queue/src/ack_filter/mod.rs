@@ -1,23 +1,23 @@
 //! ACK filtering (Balakrishnan, Padmanabhan and Katz, The Effects of Asymmetry on TCP Performance, 1999, sections 6.2
-//! and 8.4; RFC 3449, section 5.2.1): when an ACK is enqueued, earlier ACKs of its connection that it makes superfluous
-//! are removed from the queue.
+//! and 8.4; RFC 3449, section 5.2.1). When an ACK arrives, the filter removes earlier ACKs of the same connection from
+//! the queue if the new ACK makes them superfluous.
 //!
-//! The filter wraps any discipline that can remove a packet from its middle ([`crate::Qdisc::removes`]). ACKs are
-//! removed before the new ACK is enqueued, so that it can use their room.
+//! The filter wraps any discipline that can remove a packet from its middle ([`crate::Qdisc::removes`]). The filter
+//! removes ACKs before the new ACK is enqueued, so that the new ACK can use their space.
 //!
 //! A [`FilterRule`] decides which ACKs are removed:
-//! - `cumulative` and `window` are the paper's rules, which predate SACK and ECN. Duplicate ACKs stay. With
-//!   `fast_retransmit` the filter removes and counts duplicates, and sets a flag that makes the sender retransmit at
-//!   once (section 6.3).
+//! - `cumulative` and `window` are the paper's rules, which predate SACK and ECN. Duplicate ACKs stay in the queue
+//!   unless `fast_retransmit` is set. The filter then removes and counts duplicates, and sets a flag that makes the
+//!   sender retransmit at once (section 6.3).
 //! - `conservative` and `aggressive` are CAKE's rules in Linux (tc-cake(8)). The new ACK must cover flags, options,
 //!   SACK blocks and timestamps. At most one ACK is removed per arrival.
-//! - `accurate_ecn` also removes ACKs that count ECN marks (RFC 9768), if the sender's count stays the same: see
-//!   `rule.rs`.
+//! - `accurate_ecn` also removes ACKs that count ECN marks (RFC 9768), if the sender counts the same number of marks
+//!   without them: see `rule.rs`.
 //!
-//! `share` is the fraction of superfluous ACKs that is removed, evenly or at random, while the backlog is at least
-//! `above` and less than `below`.
+//! The filter removes the fraction `share` of the superfluous ACKs, evenly spaced or chosen at random. It is active
+//! while the backlog is at least `above` and less than `below`.
 //!
-//! With a `prefix` the filter is the compactor of RFC 3449, section 5.3.2: see `compactor.rs`.
+//! With a `prefix`, the filter is the compactor of RFC 3449, section 5.3.2: see `compactor.rs`.
 //!
 //! Not modelled: the interaction with a header compressor. Headers are stored uncompressed (section 8.4, third design).
 
@@ -48,10 +48,9 @@ impl Discipline for AckFilterConfig {
     fn build(&self, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
         self.check()?;
         let queue = self.queue.build(place.seed, place.role)?;
-        // Check this when the scenario is built. With a discipline that cannot remove packets from the middle, the
-        // filter would do nothing and report no error.
+        // Around a discipline that cannot remove packets from its middle, the filter would silently do nothing.
         if !queue.removes() {
-            let fault = Fault::new("queue", format!("`{}` cannot give up a packet from its middle", self.queue.kind()));
+            let fault = Fault::new("queue", format!("`{}` cannot remove a packet from its middle", self.queue.kind()));
             return Err(fault.help("put the filter inside, around each of its classes"));
         }
         let rng = Rng::for_role(place.seed, &format!("{}/ack filter", place.role));

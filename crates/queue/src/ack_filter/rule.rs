@@ -33,7 +33,7 @@ impl Choice for FilterRule {
     ];
 }
 
-/// CAKE's test: true if `newer` carries all the information of `older`, and more.
+/// CAKE's test: true if `newer` contains all information of `older` and additional information.
 #[inline]
 pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
     newer.is_at_least(older)
@@ -44,7 +44,7 @@ pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
         }
 }
 
-/// True if CAKE can compare all fields of the ACK. It cannot compare those of accurate ECN.
+/// True if CAKE can compare all fields of the ACK. CAKE cannot compare the fields of accurate ECN.
 #[inline]
 pub(super) fn is_known_to_cake(ack: &Ack) -> bool {
     !ack.flags.has(Flags::AE) && ack.accurate_ecn().is_none()
@@ -62,7 +62,7 @@ pub(super) fn says_same_of_ecn(older: &Ack, newer: &Ack) -> bool {
     older.feedback() == newer.feedback()
 }
 
-/// For accurate ECN: true if the sender counts the same number of marks without the ACK `older`.
+/// For accurate ECN: true if the sender counts the same number of marks when the ACK `older` is removed.
 pub(super) fn counts_as_well(before: &Ack, older: &Ack, newer: &Ack, segment: u32) -> bool {
     // RFC 9768, section 3.2.2: the ACE field counts modulo 8. The increase from `before` to `newer` must therefore be
     // below 8.

@@ -1,4 +1,4 @@
-//! The fraction of superfluous ACKs that is removed, which the paper does not define.
+//! Selects the fraction of superfluous ACKs that is removed. The paper does not define this selection.
 
 use super::{AckFilterConfig, Pick};
 use lopsided_core::Rng;

@@ -26,8 +26,8 @@ impl<A> WaitingAck<A> {
         }
     }
 
-    /// Removes the ACK from the queue. Returns false if it has left the queue. `like` is another packet of the
-    /// connection, which identifies the flow's queue.
+    /// Removes the ACK from the queue. Returns false if the ACK has already left the queue. `like` is another packet of
+    /// the connection, by which the discipline finds the flow's queue.
     pub fn filter_out(&self, like: &Packet, queue: &mut impl Qdisc, cx: &mut Cx<'_>) -> bool {
         let waiting = Waiting {
             id: self.id,

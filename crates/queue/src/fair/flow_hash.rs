@@ -22,7 +22,7 @@ impl FlowHash {
         self.between(packet.src(), packet.dst(), protocol, ports)
     }
 
-    /// The hash of the flow in the opposite direction: source and destination are swapped.
+    /// Returns the hash of the flow in the opposite direction: source and destination are swapped.
     pub fn opposite_flow(&self, packet: &Packet) -> u64 {
         let (protocol, (src, dst)) = protocol_and_ports(packet);
         self.between(packet.dst(), packet.src(), protocol, (dst, src))
@@ -57,7 +57,7 @@ impl FlowHash {
     }
 }
 
-/// The protocol and the ports. Both ports are 0 if the transport has no ports.
+/// Returns the protocol and the ports of a packet. The ports are 0 if the transport has no ports.
 #[inline]
 fn protocol_and_ports(packet: &Packet) -> (u8, (u16, u16)) {
     match packet.transport() {
@@ -85,7 +85,7 @@ mod tests {
     const PLACE: QueuePlace<'_> = QueuePlace { seed: 1, role: "test" };
     const ATTACKERS: usize = 40;
 
-    /// Returns a discipline with its defaults.
+    /// Returns a discipline with its default settings.
     fn default_of(kind: &str) -> Queue {
         let member = (QUEUES.members)().into_iter().find(|member| member.info.name == kind).expect("it is a kind");
         let mut part = member.part;
@@ -101,8 +101,8 @@ mod tests {
         Packet::unbooked(id, Time::ZERO, NewPacket::new(FlowId(flow), ip, transport, Payload::virtual_len(972)))
     }
 
-    /// An attacker fills one queue at twice the line's rate. Returns the throughput of a flow at `percent` of that
-    /// rate, in percent of its sending rate.
+    /// An attacker fills one queue at twice the line's rate. Another flow sends at `percent` of the line's rate.
+    /// Returns the throughput of this flow, in percent of its sending rate.
     fn outside(kind: &str, places: usize, percent: u64) -> u64 {
         let hash = FlowHash::new(&mut PLACE.rng());
         let place = |flow: u32| queue_of(hash.flow(&packet(flow, 0)), places);
@@ -127,16 +127,16 @@ mod tests {
     }
 
     #[test]
-    fn flows_chosen_to_collide_starve_nobody_beyond_their_place() {
+    fn colliding_flows_of_an_attacker_starve_no_flow_in_another_queue() {
         // If each of the attacker's 40 flows had its own queue, the other flow would get 1/41 of the line.
         for (kind, places) in
             [("fq_codel", 1024), ("fq_pie", 1024), ("sfq", 1024), ("fq", 1024), ("wfq", 256), ("bdp", 1024)]
         {
             let got = outside(kind, places, 40);
-            assert!(got >= 95, "{kind}: {got} % of a flow of 40 % of the line came through");
+            assert!(got >= 95, "{kind}: {got} % of a flow at 40 % of the line's rate was delivered");
         }
         // In CAKE the hash selects a set of 8 queues, and the attacker's flows fill one set.
         let got = outside("cake", 128, 10);
-        assert!(got >= 95, "cake: {got} % of a flow of a tenth of the line came through");
+        assert!(got >= 95, "cake: {got} % of a flow at 10 % of the line's rate was delivered");
     }
 }

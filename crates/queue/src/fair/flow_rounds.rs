@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-/// The lists of new and of old flows, by number.
+/// The lists of new and old flows. Flows are identified by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FlowRounds {
     new: VecDeque<u32>,
@@ -17,7 +17,7 @@ impl FlowRounds {
         self.new.push_back(flow);
     }
 
-    /// The flow whose turn it is; `None` if both lists are empty.
+    /// Returns the flow that has the turn; `None` if both lists are empty.
     pub fn head(&self) -> Option<u32> {
         self.new.front().or(self.old.front()).copied()
     }
@@ -28,11 +28,12 @@ impl FlowRounds {
         self.old.extend(flow);
     }
 
-    /// Handles an empty flow at the head. Returns true if it was removed from both lists.
+    /// Handles an empty flow at the head. Returns true if the flow was removed from both lists.
     pub fn emptied(&mut self) -> bool {
         let was_new = !self.new.is_empty();
         let flow = self.take_head();
-        // RFC 8290, section 4.2: an empty new flow first moves to the old flows, so that it cannot starve them.
+        // RFC 8290, section 4.2: an empty new flow first moves to the old flows. Otherwise a flow that is often empty
+        // could stay new and starve the old flows.
         if was_new && !self.old.is_empty() {
             self.old.extend(flow);
             return false;
@@ -40,7 +41,7 @@ impl FlowRounds {
         true
     }
 
-    /// All flows in the lists, new flows first.
+    /// Returns all flows in the lists, new flows first.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.new.iter().chain(&self.old).copied()
     }
@@ -50,12 +51,12 @@ impl FlowRounds {
         self.new.len()
     }
 
-    /// Number of flows in the lists: flows with packets, and empty flows whose turn has not come yet.
+    /// Returns the number of flows in the lists: flows with packets, and empty flows that still wait for their turn.
     pub fn active(&self) -> usize {
         self.new.len() + self.old.len()
     }
 
-    /// Removes the flow whose turn it is.
+    /// Removes and returns the flow that has the turn.
     fn take_head(&mut self) -> Option<u32> {
         self.new.pop_front().or_else(|| self.old.pop_front())
     }

@@ -1,17 +1,18 @@
 //! FQ: a queue for each flow, served in turn, with an optional rate limit per flow (Dumazet 2013; Linux's `sch_fq`,
 //! tc-fq(8)).
 //!
-//! New flows are served before old ones. A flow sends while it has credit. Then it gains `quantum` bytes and moves to
-//! the end of the old flows. Its first credit is `initial_quantum`, enough for an initial window. After an idle time of
-//! `refill_delay`, a flow has a full quantum again.
+//! New flows are served before old flows. A flow sends while it has credit. When its credit is used up, it gains
+//! `quantum` bytes and moves to the end of the old flows. The first credit of a flow is `initial_quantum`, enough for
+//! an initial window. After an idle time of `refill_delay`, a flow has a full quantum again.
 //!
-//! **Pacing.** With `maxrate`, a flow without credit waits for the transmission time of its last packet or of a
-//! quantum. A late packet shortens the next wait by at most 50 %. Up to `low_rate_threshold`, each packet waits.
+//! **Pacing.** With `maxrate`, a flow whose credit is used up waits for the transmission time of a quantum, or of its
+//! last packet if that is larger. If `maxrate` is at most `low_rate_threshold`, the flow waits after each packet. If a
+//! packet leaves late, the next wait is shorter by the delay, but by at most 50 %.
 //!
 //! A hash assigns flows to `orphan_mask + 1` queues, as Linux does with packets of other hosts.
 //!
-//! Not modelled: queues of local sockets with departure times (the sender itself paces), the queue of priority 7, and
-//! the removal of flows that are idle for 3 s.
+//! Not modelled: departure times of local sockets (senders pace themselves), the queue of priority 7, and the removal
+//! of flows that are idle for 3 s.
 
 use crate::fair::flow_hash::{FlowHash, queue_of};
 use crate::tools::bounds::{self, MOST_QUEUES};
@@ -34,13 +35,13 @@ pub struct FqConfig {
     pub initial_quantum: Bytes,
     /// Rate at which each flow is paced. `None`: no pacing.
     pub maxrate: Option<BitRate>,
-    /// Up to this `maxrate`, every packet is paced individually.
+    /// If `maxrate` is at most this rate, every packet is paced individually.
     pub low_rate_threshold: BitRate,
     /// Idle time after which a flow again has a full quantum of credit.
     pub refill_delay: Duration,
     /// Number of queues minus 1.
     pub orphan_mask: u32,
-    /// Packets with a longer sojourn time than this are marked with CE. `None`: no packet is marked.
+    /// Packets with a longer sojourn time are marked with CE. `None`: no packet is marked.
     pub ce_threshold: Option<Duration>,
 }
 
@@ -118,7 +119,8 @@ pub struct Fq {
     flows: Vec<Flow>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
-    /// Flows that wait because of their rate, by departure time and start of the wait.
+    /// Flows that wait because of their rate, by departure time and by the value of `throttlings` at the start of the
+    /// wait.
     throttled: BTreeMap<(Time, u64), u32>,
     /// Number of times that a flow has been throttled. The number orders flows with the same departure time.
     throttlings: u64,
@@ -187,7 +189,7 @@ impl Fq {
         let (flow, config) = (&mut self.flows[at], &self.config);
         let Some(rate) = config.maxrate else { return };
         let mut counted = size;
-        // At a low rate the burst of a quantum would last too long, so each packet is paced individually.
+        // At a low rate, the wait after a quantum would be too long, so each packet is paced individually.
         if rate <= config.low_rate_threshold {
             flow.credit = 0;
         } else {
@@ -268,7 +270,7 @@ impl Qdisc for Fq {
             let mut given = flow.ring.pop()?;
             let size = given.packet.size();
             self.backlog.remove(size);
-            // Do not count the time for which the flow's own rate delayed the packet: it is not queueing delay.
+            // Do not count the time for which pacing delayed the packet, because this time is not queueing delay.
             let due = given.enqueued_at.max(flow.next);
             if self.config.ce_threshold.is_some_and(|threshold| now.saturating_since(due) > threshold) {
                 cx.mark(&mut given.packet, MarkReason::Threshold);

@@ -1,9 +1,9 @@
 //! FQ-CoDel: a queue for each flow, served by deficit round robin. CoDel controls each queue (RFC 8290;
 //! tc-fq_codel(8)).
 //!
-//! A hash assigns flows to `flows` queues. New queues are served before old ones; a queue becomes old when it has sent
-//! `quantum` bytes. If there is no room, packets are dropped from the head of the longest queue: half of its bytes, but
-//! at most `drop_batch` packets.
+//! A hash assigns flows to `flows` queues. New queues are served before old queues. A queue becomes old when it has
+//! sent `quantum` bytes. If there is no room, half of the longest queue is dropped from its head, but at most
+//! `drop_batch` packets.
 //!
 //! As in Linux, CoDel does not drop while at most `mtu` bytes wait in **all** queues.
 //!
@@ -94,7 +94,7 @@ impl Discipline for FqCodelConfig {
 pub struct FqCodel {
     config: FqCodelConfig,
     hash: FlowHash,
-    /// The queues, indexed by flow hash. A queue allocates memory when it gets its first packet.
+    /// The queues, indexed by flow hash. A queue allocates memory when its first packet arrives.
     flows: Vec<Flow>,
     rounds: FlowRounds,
     total: Backlog,
@@ -212,7 +212,7 @@ impl Qdisc for FqCodel {
                 flow.deficit -= (given.packet.size() + self.config.header).get() as i64;
                 return Some(given);
             }
-            // An empty new queue moves to the old queues and stays in the lists.
+            // An empty new queue moves to the old queues, and so stays in `rounds`.
             if self.rounds.emptied() {
                 flow.listed = false;
             }

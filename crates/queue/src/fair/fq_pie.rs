@@ -1,10 +1,10 @@
-//! FQ-PIE: a queue for each flow, served in turn, each under PIE (tc-fq_pie(8); Ramakrishnan et al., "FQ-PIE Queue
-//! Discipline in the Linux Kernel", LCN 2019).
+//! FQ-PIE: a queue for each flow, served in turn. PIE controls each queue (tc-fq_pie(8); Ramakrishnan et al., "FQ-PIE
+//! Queue Discipline in the Linux Kernel", LCN 2019).
 //!
 //! A hash assigns flows to `flows` queues, which are served as in FQ-CoDel. An arriving packet is dropped or marked
 //! with the probability of its flow's queue. If `limit` packets are queued, an arriving packet is dropped.
 //!
-//! As in PIE, missed updates of a flow are replayed when the flow is next used.
+//! There is no timer: missed updates of a flow are computed at the flow's next arrival or departure.
 //!
 //! Not modelled: Linux's memory limit, which counts the kernel's buffers instead of packets.
 

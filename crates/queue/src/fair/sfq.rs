@@ -1,9 +1,9 @@
 //! Stochastic fair queueing: a hash assigns flows to queues, which are served in turn (McKenney, Stochastic Fairness
 //! Queuing, 1990; Linux's `sch_sfq`, tc-sfq(8)).
 //!
-//! The queue at the front of the round sends until its allotment is used up. Then it gains a quantum and moves to the
-//! end. If there is no room, the longest queue drops its newest packet, or with `headdrop` its oldest. With `perturb`
-//! the hash changes periodically, so that flows do not share a queue forever.
+//! The queue at the front of the round sends until its allotment is used up. The queue then gains a quantum and moves
+//! to the end of the round. If there is no room, the newest packet of the longest queue is dropped, or the oldest
+//! packet with `headdrop`. With `perturb` the hash changes periodically, so that flows do not share a queue forever.
 //!
 //! As in Linux, a packet is dropped if it needs a new queue and all queues are in use. Allotments are in bytes, as in
 //! Linux 6.13 and its backports to 6.1.
@@ -114,7 +114,7 @@ pub struct Sfq {
     free: Vec<u32>,
     /// The non-empty queues, in the order in which they are served.
     round: VecDeque<u32>,
-    /// For each length, the queues that have this length, in the order in which they reached it.
+    /// For each length in packets, the queues of this length, in the order in which they reached the length.
     by_length: Vec<Vec<u32>>,
     backlog: Backlog,
 }
@@ -176,7 +176,7 @@ impl Sfq {
         }
     }
 
-    /// Returns or assigns the queue of a hash value; `None` if all queues are in use.
+    /// Returns the queue of a hash value, and assigns a free queue if necessary. `None` if all queues are in use.
     fn queue_for(&mut self, hash: usize) -> Option<u32> {
         if let Some(queue) = self.by_hash[hash] {
             return Some(queue);
@@ -204,7 +204,7 @@ impl Sfq {
         let slot = &mut self.queues[queue as usize];
         let before = slot.len();
         let taken = if newest { slot.ring.pop_newest() } else { slot.ring.pop() };
-        let taken = taken.expect("only queues with packets are asked");
+        let taken = taken.expect("the caller passes a queue with packets");
         self.moves(queue, before, before - 1);
         self.backlog.remove(taken.packet.size());
         if before == 1 {
@@ -216,7 +216,7 @@ impl Sfq {
         taken
     }
 
-    /// Drops a packet of the longest queue. If no queue has more than one packet, drops that of the queue that is
+    /// Drops a packet of the longest queue. If no queue has more than one packet, drops the packet of the queue that is
     /// served next.
     #[cold]
     fn drop_from_longest(&mut self, cx: &mut Cx<'_>) {
@@ -225,7 +225,7 @@ impl Sfq {
             1 => self.round.front(),
             length => self.by_length[length].last(),
         };
-        let queue = *longest.expect("there are packets, and so a longest queue");
+        let queue = *longest.expect("a discipline with packets has a longest queue");
         let victim = self.take(queue, !self.config.headdrop);
         cx.drop(victim.packet, DropReason::QueueFull);
     }
@@ -236,7 +236,7 @@ impl Sfq {
         if self.perturb_at > cx.now() {
             return;
         }
-        // If several changes of the hash were missed, a single change has the same effect.
+        // If several changes are overdue, one new hash is enough, because each hash is random.
         let missed = cx.now().saturating_since(self.perturb_at).as_nanos() / period.as_nanos();
         self.perturb_at += period * (missed + 1);
         // The new hash separates flows that shared a queue, and may bring other flows together.

@@ -23,8 +23,8 @@
 //! shaper, Linux's RED never detects that its queue is idle, because `tbf` peeks before it dequeues. The average then
 //! changes only with arrivals (`idle_decay = false`).
 //!
-//! **A gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1) needs two more
-//! settings. With `marks`, RED also marks ACKs. With `victim`, a full queue drops a random packet. As in the authors'
+//! **A gateway for ACK congestion control** (Balakrishnan, Padmanabhan and Katz 1999, section 6.1) needs two settings.
+//! With `marks`, RED also marks ACKs. With `victim`, a full queue drops a random packet. As in the authors'
 //! code, the arriving packet is marked.
 //!
 //! With `adaptive` the probability at `max` adapts to the average (Floyd, Gummadi and Shenker, Adaptive RED, 2001).

@@ -12,16 +12,16 @@ use lopsided_spec::{Fault, Key, Part, key};
 pub struct CakeConfig {
     /// Rate of the shaper. `None`: CAKE does not shape, so packets leave at the link's rate.
     pub bandwidth: Option<BitRate>,
-    /// The tins, which are classes of service with queues of their own.
+    /// The tins, which are classes of service with separate queues.
     pub tins: TinMode,
     /// Flow isolation: the flows and hosts among which the rate is shared.
     pub isolation: Isolation,
     /// Typical round-trip time. COBALT uses it as its interval, and 5 % of it as its target.
     pub rtt: Duration,
-    /// Overhead of a packet on the line behind the shaper.
+    /// Framing of the line behind the shaper, which adds bytes to each packet.
     pub framing: Framing,
-    /// Limit of all queues in bytes of IP packets. `None`: 4 round trips at the bandwidth, from 4 MiB to 10,240 full
-    /// frames.
+    /// Limit of all queues in bytes of IP packets. `None`: the bytes that the bandwidth sends in 4 round trips, but at
+    /// least 4 MiB and at most 10,240 full frames.
     pub memlimit: Option<Bytes>,
 }
 
@@ -85,7 +85,7 @@ const LEAST_BANDWIDTH: u64 = 64;
 const ROOM: (u64, u64) = (4 << 20, 10_240 * 1514);
 
 impl CakeConfig {
-    /// The limit of all queues in bytes.
+    /// Returns the limit of all queues in bytes.
     pub(super) fn room(&self) -> u64 {
         // As in Linux's cake_reconfigure: four round trips at the shaper's rate.
         let round_trips = |rate: BitRate| (rate.as_bps() as f64 / 8.0 * self.rtt.as_secs_f64() * 4.0) as u64;

@@ -33,11 +33,11 @@ pub(super) struct Flow {
     pub ring: PacketRing,
     pub cobalt: Cobalt,
     pub state: FlowState,
-    /// Bytes that the flow may still send; negative after a packet larger than the rest.
+    /// Number of bytes that the flow may still send. Negative after a packet that was larger than the deficit.
     pub deficit: i64,
     /// True while the flow is skipping rounds.
     pub skips: bool,
-    /// `Tin::shared` at the time when this flow started to skip rounds.
+    /// Value of `Tin::shared` when this flow started to skip rounds.
     pub served: (f64, f64),
     pub source: Option<usize>,
     pub destination: Option<usize>,

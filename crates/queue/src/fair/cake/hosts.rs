@@ -1,4 +1,4 @@
-//! Flow isolation: determines which packets share a queue, and among which hosts a tin's rate is shared.
+//! Flow isolation: determines which packets share a queue, and which hosts share the rate of a tin.
 
 use super::ways::{PLACES, Ways};
 use crate::fair::flow_hash::FlowHash;
@@ -41,7 +41,7 @@ impl Choice for Isolation {
     ];
 }
 
-/// The hash that selects a packet's queue, and those of its hosts (`None` if the mode ignores a host).
+/// The hash that selects a packet's queue, and the hashes of its hosts (`None` if the mode ignores a host).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keys {
     pub flow: u64,
@@ -68,7 +68,7 @@ impl FlowKeys {
             Isolation::Srchost => source(),
             Isolation::Dsthost => destination(),
             Isolation::Hosts => source() ^ destination().rotate_left(1),
-            // All other modes have a queue per flow, and differ only in the hosts that they consider.
+            // All other modes have a queue per flow, and differ only in the hosts between which they are fair.
             _ => self.hash.flow(packet),
         };
         let by_source = matches!(self.isolation, Isolation::DualSrchost | Isolation::TripleIsolate);
@@ -93,7 +93,7 @@ struct Host {
     skipping: u32,
     /// Maximum of `busy` since `skipping` was last 0.
     most_busy: u32,
-    /// Service, in quanta, that each busy flow of the host received before `round`. Each round adds 1 / `busy`.
+    /// Total service, in quanta, of one busy flow of the host before `round`. Each round adds 1 / `busy`.
     shared: f64,
     round: u64,
 }
@@ -110,7 +110,7 @@ impl Hosts {
         Hosts { ways: Ways::new(), hosts: vec![Host::default(); PLACES] }
     }
 
-    /// Finds or assigns the entry of a host, and increments its number of flows. Returns its index.
+    /// Finds or assigns the entry of a host, and increments the host's number of flows. Returns the index of the entry.
     pub fn hold(&mut self, hash: u64) -> usize {
         let hosts = &self.hosts;
         let (place, _) = self.ways.place(hash, |place| hosts[place].flows == 0);
@@ -123,8 +123,8 @@ impl Hosts {
         self.hosts[host].flows -= 1;
     }
 
-    /// Increments or decrements the host's number of busy flows. Returns true if it has fallen below half of
-    /// `most_busy` while flows skip rounds: their service per round has then more than doubled.
+    /// Increments or decrements the host's number of busy flows. Returns true if this number is below half of
+    /// `most_busy` while flows skip rounds, because the service per round of these flows has then more than doubled.
     #[must_use]
     pub fn set_busy(&mut self, host: usize, busy: bool, round: u64) -> bool {
         let host = &mut self.hosts[host];
@@ -141,7 +141,7 @@ impl Hosts {
         host.skipping > 0 && 2 * host.busy < host.most_busy
     }
 
-    /// Adds a flow that skips rounds, or removes one if `skips` is false.
+    /// Increments the number of the host's flows that skip rounds, or decrements this number if `skips` is false.
     pub fn set_skipping(&mut self, host: usize, skips: bool) {
         let host = &mut self.hosts[host];
         if !skips {

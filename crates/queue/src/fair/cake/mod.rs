@@ -4,21 +4,22 @@
 //! CAKE consists of
 //!
 //! - a shaper that counts the bytes of a packet on the wire, including framing and cells,
-//! - tins, which are classes of service by DSCP, each with a share of the rate,
-//! - a queue for each flow in a tin, found in an 8-way set-associative hash table, and served by deficit round robin
-//!   with a quantum that the flows of a host share,
+//! - tins, which are classes of service selected by DSCP, each with a share of the rate,
+//! - a queue for each flow of a tin in an 8-way set-associative hash table; the queues are served by deficit round
+//!   robin with a quantum that the flows of a host share,
 //! - COBALT in each queue, which always marks ECN-capable packets.
 //!
 //! If there is no room, the packet at the head of the longest queue is dropped.
 //!
-//! **Choice of a tin.** With a `bandwidth`, a tin below its threshold rate has priority; otherwise the tin nearest to
-//! its threshold is served. Without a `bandwidth` the tins share the link by deficit round robin.
+//! **Choice of a tin.** With a `bandwidth`, tins below their threshold rate have priority. If all tins are above their
+//! threshold rate, the tin whose next packet is due first is served. Without a `bandwidth`, the tins share the link by
+//! deficit round robin.
 //!
-//! **Where documents and Linux differ**, this module follows Linux (`docs/fidelity/queues.md`).
+//! If documents and Linux differ, this module follows Linux (`docs/fidelity/queues.md`).
 //!
-//! **Deviations.** `memlimit` counts bytes of IP, not the kernel's buffers. A host is kept while it has a flow in the
-//! table, not only while one is busy. Quanta are rounded at random. A flow skips rounds in which it could not send
-//! (`turn_wheel.rs`).
+//! **Deviations.** `memlimit` counts the bytes of IP packets instead of the kernel's buffers. A host is kept while it
+//! has a flow in the table; Linux keeps a host only while it has a busy flow. Quanta are rounded at random. A flow
+//! skips rounds in which it could not send (`turn_wheel.rs`).
 //!
 //! Not modelled: the ACK filter, `ingress` mode, `autorate-ingress`, NAT look-ups, `wash`, `split-gso`, and firewall
 //! marks.
@@ -67,7 +68,7 @@ pub struct Cake {
 #[derive(Debug)]
 struct Shaper {
     rate: BitRate,
-    /// Fraction of a nanosecond carried over to the next packet, in 1 / rate nanoseconds.
+    /// Fraction of a nanosecond that is carried over to the next packet, in units of 1 / rate nanoseconds.
     carry: u64,
     next: Time,
 }
@@ -92,7 +93,7 @@ impl Cake {
         })
     }
 
-    /// The index of the tin to serve. At least one tin must have flows.
+    /// Returns the index of the tin to serve. At least one tin must have flows.
     fn choose(&mut self, now: Time) -> usize {
         if self.shaper.is_none() {
             return self.choose_by_deficit();
@@ -109,7 +110,7 @@ impl Cake {
         best.map_or(0, |(_, at)| at)
     }
 
-    /// The index of the tin to serve if there is no shaper, by deficit round robin.
+    /// Returns the index of the tin to serve if there is no shaper, by deficit round robin.
     fn choose_by_deficit(&mut self) -> usize {
         loop {
             let tin = &mut self.tins[self.current];

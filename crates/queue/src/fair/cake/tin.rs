@@ -1,7 +1,7 @@
 //! One tin: its flows, the order in which they are served, and its guaranteed rate.
 //!
-//! A new flow is sparse: it has priority over busy flows until it has used its quantum. An empty flow is kept until
-//! COBALT's state has decayed.
+//! A new flow is sparse: it has priority over busy flows until it has used its quantum. The state of an empty flow is
+//! kept until COBALT's state has decayed.
 
 use super::config::CakeConfig;
 use super::flow::{Flow, FlowState, List};
@@ -21,9 +21,9 @@ const LEAST_QUANTUM: u64 = 300;
 /// Without a shaper: quantum in bytes of a tin whose share is 1.
 const TIN_QUANTUM: f64 = 1024.0;
 
-/// A flow skips rounds if it would need more turns than this until its deficit is positive.
+/// Number of turns without a packet. A flow that would need more turns until its deficit is positive skips rounds.
 const MOST_EMPTY_TURNS: i64 = 16;
-/// Busy flows of a host above which its flows skip rounds.
+/// Number of busy flows of a host above which a flow skips every round in which it could not send.
 const MANY: u32 = 16;
 
 /// A tin.
@@ -49,10 +49,10 @@ pub(super) struct Tin {
     new: VecDeque<usize>,
     /// Busy flows in the order of their turns, and sparse flows that became empty.
     old: VecDeque<usize>,
-    /// Number of flows at the front of `old` whose turn in this round has not come yet.
+    /// Number of flows at the front of `old` that still have a turn in this round.
     left_in_round: usize,
     wheel: TurnWheel,
-    /// Empty flows whose state decays. Each entry contains the flow's value of `decays` when the flow entered the list.
+    /// Empty flows whose state decays. Each entry contains the value of `Flow::decays` when the flow entered the list.
     decaying: VecDeque<(usize, u32)>,
     sparse: u32,
     bulk: u32,
@@ -135,7 +135,7 @@ impl Tin {
                 self.flows[at].deficit = self.share_of(self.load(at), rng);
             }
             FlowState::Waiting => {
-                // A packet arrived before the flow's turn among the busy flows, so the flow was not sparse after all.
+                // A packet arrived before the turn that would have removed the flow, so the flow is busy.
                 self.sparse -= 1;
                 self.make_busy(at, rng);
             }
@@ -143,11 +143,11 @@ impl Tin {
         }
     }
 
-    /// Dequeues the next packet, and may drop and mark packets. `first` gives a decaying flow precedence once. Returns
-    /// `None` if the flow at the head is empty.
+    /// Dequeues the next packet, and may drop and mark packets. If `first` is true, a decaying flow has the first turn,
+    /// and `first` is set to false. Returns `None` if the flow at the head is empty.
     pub fn dequeue(&mut self, first: &mut bool, rng: &mut Rng, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         loop {
-            // As in Linux, one decaying flow per dequeue has its turn, so that its state is cleared.
+            // As in Linux, one decaying flow has a turn in each dequeue, so that its state is cleared eventually.
             let (at, list) = self.head(std::mem::take(first), rng)?;
             if self.flows[at].deficit > 0 || list == List::Decaying {
                 let given = self.take(at, rng, cx);
@@ -166,7 +166,7 @@ impl Tin {
             let flow = &mut self.flows[at];
             flow.deficit += share;
             let allowed = if load > MANY { 1 } else { MOST_EMPTY_TURNS };
-            // The deficit is so negative that the flow could not send in most of its turns, so it skips rounds.
+            // The flow could not send in its next turns, because its deficit would still be negative.
             if -flow.deficit * i64::from(load) > allowed * self.flow_quantum as i64 {
                 self.skip_rounds(at, load);
             } else {
@@ -193,7 +193,7 @@ impl Tin {
         Some(packet)
     }
 
-    /// The size in bytes and the index of the longest queue.
+    /// Returns the size in bytes and the index of the longest queue.
     pub fn longest(&self) -> Option<(u64, usize)> {
         let octets = |at: &usize| self.flows[*at].ring.backlog().bytes.get();
         let waiting = self.new.iter().chain(&self.old).copied().chain(self.wheel.flows());
@@ -246,9 +246,9 @@ impl Tin {
         self.stats.dropped_bytes += size;
     }
 
-    /// Returns the flow at the head, and its list. Sparse flows come first, then busy, then decaying ones.
+    /// Returns the flow at the head, and its list. The order is: sparse flows, busy flows, decaying flows.
     fn head(&mut self, decaying_first: bool, rng: &mut Rng) -> Option<(usize, List)> {
-        // Skip outdated entries of flows that have become active again.
+        // Remove outdated entries of flows that have become active again.
         while self.decaying.front().is_some_and(|(at, number)| !self.decays(*at, *number)) {
             self.decaying.pop_front();
         }
@@ -310,12 +310,13 @@ impl Tin {
     fn grant_skipped(&mut self, at: usize, rng: &mut Rng) {
         let (source, destination) = self.shared(at);
         let flow = &mut self.flows[at];
-        // As in a normal turn, the flow's share is limited by whichever of its two hosts has more busy flows.
+        // As in a normal turn, the host with more busy flows, source or destination, determines the flow's share.
         let quanta = (source - flow.served.0).min(destination - flow.served.1);
         flow.deficit += (quanta * self.flow_quantum as f64 + rng.unit()) as i64;
     }
 
-    /// Returns the service, in quanta, of each busy flow of the source host and of the destination host so far.
+    /// Returns the total service in quanta, since the start, of one busy flow of the source host and of one busy flow
+    /// of the destination host.
     fn shared(&self, at: usize) -> (f64, f64) {
         let (flow, round) = (&self.flows[at], self.wheel.round());
         let of = |hosts: &Hosts, host: Option<usize>| host.map_or(round as f64, |host| hosts.shared(host, round));
@@ -447,8 +448,8 @@ impl Tin {
         }
     }
 
-    /// Updates the numbers of busy flows of both hosts. Returns true if [`Hosts::set_busy`] returns true for one of
-    /// them.
+    /// Updates the numbers of busy flows of both hosts. Returns true if [`Hosts::set_busy`] returned true for at least
+    /// one host.
     #[must_use]
     fn set_busy(&mut self, at: usize, busy: bool) -> bool {
         let flow = &self.flows[at];

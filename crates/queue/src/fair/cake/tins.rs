@@ -33,7 +33,7 @@ impl Choice for TinMode {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TinPlan {
     pub name: &'static str,
-    /// Fraction of the rate up to which the tin has priority, or its weight without a shaper.
+    /// Fraction of the rate up to which the tin has priority. Without a shaper: weight of the tin.
     pub share: f64,
 }
 
@@ -41,7 +41,7 @@ const fn plan(name: &'static str, share: f64) -> TinPlan {
     TinPlan { name, share }
 }
 
-// Linux's order of tins. The order matters, because the last of the tins that are due is served first.
+// The tins are in Linux's order, because if several tins are due, the last one is served.
 const BESTEFFORT: &[TinPlan] = &[plan("best effort", 1.0)];
 const DIFFSERV3: &[TinPlan] = &[plan("best effort", 1.0), plan("bulk", 1.0 / 16.0), plan("voice", 0.25)];
 const DIFFSERV4: &[TinPlan] =
@@ -57,7 +57,7 @@ const EF: u8 = 46;
 const VA: u8 = 44;
 
 impl TinMode {
-    /// The tins in order.
+    /// Returns the tins of the mode, in Linux's order.
     pub(super) fn plans(self) -> Box<dyn Iterator<Item = TinPlan>> {
         match self {
             TinMode::Besteffort => Box::new(BESTEFFORT.iter().copied()),
@@ -70,7 +70,7 @@ impl TinMode {
         }
     }
 
-    /// The index of the tin for a codepoint.
+    /// Returns the index of the tin for a codepoint.
     pub(super) fn tin_of(self, dscp: u8) -> usize {
         match self {
             TinMode::Besteffort => 0,

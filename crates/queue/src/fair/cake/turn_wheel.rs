@@ -1,10 +1,10 @@
 //! A timer wheel for busy flows that skip the rounds in which they could not send.
 //!
-//! The flows of a host share its quantum. With 1,000 flows the share is 1 or 2 bytes, and Linux visits a flow about 700
-//! times per packet. In this module the flow skips these rounds, and receives their service at once. If the host loses
-//! half of its busy flows, all flows return early.
+//! The flows of a host share one quantum. If a host has 1,000 flows, the share of a flow is 1 or 2 bytes, and Linux
+//! visits the flow about 700 times per packet. In this module, the flow skips these rounds, and receives the service of
+//! all skipped rounds at once. If more than half of a host's busy flows become empty, all flows return early.
 //!
-//! The slots of the wheel are future rounds.
+//! Each slot of the wheel stands for a future round.
 
 use super::ways::PLACES;
 
@@ -71,8 +71,8 @@ impl TurnWheel {
         self.take(TurnWheel::slot(self.round))
     }
 
-    /// Removes and returns the flow that is due next, before its round. `early` is where the search starts, in rounds
-    /// from now: pass 0 first, then the updated value.
+    /// Removes and returns the flow that is due next, before its round starts. The search starts `early` rounds from
+    /// now. Pass 0 in the first call, and the updated value in the following calls.
     pub fn next_early(&mut self, early: &mut u64) -> Option<usize> {
         if self.count == 0 {
             return None;
@@ -128,7 +128,7 @@ mod tests {
             let is_active = rng.below(2) == 0;
             wheel.begin_round(!is_active);
             round += 1;
-            // A stable sort: flows of the same round stay in the order in which they were added.
+            // A stable sort keeps the flows of a round in the order in which they were added.
             list.sort_by_key(|(round, _)| *round);
             if !is_active {
                 round = list.first().map_or(round, |(first, _)| round.max(*first));

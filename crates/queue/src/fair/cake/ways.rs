@@ -2,7 +2,7 @@
 
 use crate::fair::flow_hash::queue_of;
 
-/// Number of places.
+/// Number of entries in the table.
 pub(super) const PLACES: usize = 1024;
 const WAYS: usize = 8;
 
@@ -25,13 +25,13 @@ impl Ways {
         (0..WAYS).map(move |way| set + (first + way) % WAYS)
     }
 
-    /// Finds the entry for a key: its own, a free one of its set, or its preferred one, which is then shared. Returns
-    /// the index, and true if the entry was not its own.
+    /// Finds the entry for a key: the key's own entry, a free entry of its set, or its preferred entry, which two keys
+    /// then share. Returns the index, and true if the entry was assigned to another key before.
     pub fn place(&mut self, hash: u64, is_free: impl Fn(usize) -> bool) -> (usize, bool) {
         if let Some(own) = Ways::set(hash).find(|place| self.tags[*place] == hash && !is_free(*place)) {
             return (own, false);
         }
-        // All entries of the set are in use, so two keys share an entry, as in Linux.
+        // If all entries of the set are in use, two keys share the preferred entry, as in Linux.
         let alone = Ways::set(hash).next().unwrap_or(0);
         let place = Ways::set(hash).find(|place| is_free(*place)).unwrap_or(alone);
         self.tags[place] = hash;
