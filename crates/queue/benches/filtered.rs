@@ -19,12 +19,12 @@ fn main() {
     }
 }
 
-/// Measures the nanoseconds per arriving packet. `connections` connections send their ACKs to the queue in turn.
+/// Returns the nanoseconds per arriving packet. `connections` connections send ACKs to the queue in turn.
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn measure(config: &QueueConfig, connections: u32) -> f64 {
     let mut queue = config.build(1, "bench").expect("the settings are sound");
     let mut accounting = Accounting::new(1);
-    // Fill the queue with data packets, which the filter need not scan.
+    // Fill the queue with data packets, which the filter does not scan.
     for number in 0..WAITING {
         let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut accounting);
         let packet = cx.originate(segment(9, number, 1448));

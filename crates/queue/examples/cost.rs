@@ -1,8 +1,8 @@
-//! Measures the time that packets take to pass through a queue discipline: `cost KIND FLOWS PACKETS [acks]`.
+//! Passes packets through a queue discipline, to measure the time per packet: `cost KIND FLOWS PACKETS [acks]`.
 //!
-//! One packet arrives and one leaves in each microsecond. With `acks` they are ACKs of twice as many connections,
-//! otherwise datagrams. The kind `none` measures the cost of the packets alone; `ack_filter/conservative` also names
-//! the filter's rule. Without arguments the program lists the kinds.
+//! In each microsecond, one packet arrives and one packet leaves. The packets are datagrams of FLOWS flows or, with
+//! `acks`, ACKs of 2 FLOWS connections. The kind `none` measures the cost of the packets without a queue.
+//! `ack_filter/conservative` also names the rule of the filter. Without arguments, the program lists the kinds.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps, UdpHeader};
 use lopsided_core::{
@@ -15,7 +15,7 @@ use lopsided_queue::{
 use lopsided_spec::{Amount, Choice, Given, Scalar, Value};
 use std::net::Ipv4Addr;
 
-/// A rate so high that it never delays a packet.
+/// A rate that is too high to delay a packet.
 const FAST: BitRate = BitRate::from_bps(100_000_000_000);
 const ROOM: u32 = 8000;
 
@@ -31,7 +31,7 @@ fn main() {
     println!("{}", pass(queue, flows, packets, acks));
 }
 
-/// Builds the discipline with room for all packets, and with rates that never delay a packet.
+/// Builds the discipline with room for all packets and with rates that are too high to delay a packet.
 fn build(kind: &str) -> Queue {
     let room = QueueConfig::packets(ROOM);
     let (kind, rule) = kind.split_once('/').unwrap_or((kind, "cumulative"));
@@ -91,7 +91,7 @@ fn shuffled(number: u64) -> u64 {
     (product >> 64) as u64 ^ product as u64
 }
 
-/// Creates an ACK of the connection `flow`. Its acknowledgement number and timestamp grow with `number`.
+/// Creates an ACK of the connection `flow`. The acknowledgement number and the timestamp grow with `number`.
 fn ack(flow: u64, number: u64) -> NewPacket {
     let (ip, src_port) = addresses(flow);
     let number = number as u32;

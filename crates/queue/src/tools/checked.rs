@@ -73,7 +73,7 @@ impl Observer for EventRecorder {
             Event::Dropped { packet, why } => Seen::Dropped(copy(packet), *why),
             other => panic!("a discipline must not report {other:?}"),
         };
-        self.0.lock().expect("no audit panics while it listens").push(seen);
+        self.0.lock().expect("the audit never panics while it holds the lock").push(seen);
     }
 }
 
@@ -84,7 +84,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
     ///
     /// If the queue is not empty.
     pub fn new(queue: Q) -> CheckedQdisc<Q> {
-        assert_eq!(queue.backlog(), Backlog::default(), "an audit begins with an empty queue");
+        assert_eq!(queue.backlog(), Backlog::default(), "the queue must be empty");
         let seen = Arc::new(Mutex::new(Vec::new()));
         let mut private = Accounting::new(1);
         private.subscribe(Box::new(EventRecorder(seen.clone())));
@@ -114,7 +114,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
     fn put(&mut self, packet: &Packet, enqueued_at: Time) {
         let entry = Entry { size: packet.size(), enqueued_at, ecn: packet.ecn() };
         self.bytes += entry.size;
-        assert!(self.inside.insert(packet.id(), entry).is_none(), "packet {} came in twice", packet.id());
+        assert!(self.inside.insert(packet.id(), entry).is_none(), "packet {} was enqueued twice", packet.id());
     }
 
     /// Updates the size of the offered packet, which an ACK filter may lengthen.
@@ -130,7 +130,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
     /// Removes a packet from the expected contents of the queue. Panics if the packet is missing or has changed.
     fn take(&mut self, packet: &Packet, how: &str) -> Entry {
         let entry = self.inside.remove(&packet.id());
-        let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which was not inside", packet.id()));
+        let entry = entry.unwrap_or_else(|| panic!("{how} packet {}, which is not in the queue", packet.id()));
         assert_eq!(entry.size, packet.size(), "packet {} changed its size", packet.id());
         assert_eq!(
             entry.ecn,
@@ -146,35 +146,35 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
     /// number of the enqueued packet.
     fn post(&mut self, offered: Option<u64>, cx: &mut Cx<'_>) {
         // Take the events of this operation, so that the recorder is empty for the next one.
-        let told = std::mem::take(&mut *self.seen.lock().expect("no audit panics while it listens"));
-        let (mut taken_in, mut refused) = (false, false);
-        for seen in told {
+        let events = std::mem::take(&mut *self.seen.lock().expect("the recorder never panics"));
+        let (mut enqueued, mut refused) = (false, false);
+        for seen in events {
             match seen {
                 Seen::Enqueued(packet, backlog) => {
-                    assert_eq!(Some(packet.id()), offered, "the discipline took in a packet that was not offered");
-                    assert!(!taken_in && !refused, "packet {} was taken in twice or after its loss", packet.id());
-                    taken_in = true;
+                    assert_eq!(Some(packet.id()), offered, "the discipline enqueued a packet that was not offered");
+                    assert!(!enqueued && !refused, "packet {} was enqueued twice, or after its drop", packet.id());
+                    enqueued = true;
                     self.resize(&packet, cx);
                     cx.trace_enqueued(&packet, backlog.packets, backlog.bytes);
                 }
                 Seen::Marked(packet, why) => {
                     let entry = self.inside.get_mut(&packet.id());
-                    let entry = entry.unwrap_or_else(|| panic!("packet {}, marked, was not inside", packet.id()));
+                    let entry = entry.unwrap_or_else(|| panic!("marked packet {} is not in the queue", packet.id()));
                     entry.ecn = Ecn::Ce;
                     cx.record_mark(&packet, why);
                 }
                 Seen::Dropped(packet, why) => {
-                    if Some(packet.id()) == offered && !taken_in {
+                    if Some(packet.id()) == offered && !enqueued {
                         self.resize(&packet, cx);
                     }
-                    self.take(&packet, "the discipline discarded");
+                    self.take(&packet, "the discipline dropped");
                     // A discipline may drop other packets to make room, but it must enqueue or drop the offered packet.
                     refused |= Some(packet.id()) == offered;
                     cx.drop(packet, why);
                 }
             }
         }
-        assert!(offered.is_none() || taken_in || refused, "packet {offered:?} was neither taken in nor discarded");
+        assert!(offered.is_none() || enqueued || refused, "packet {offered:?} was neither enqueued nor dropped");
     }
 
     /// Compares the result of `dequeue` with the earlier results of `peek` and `ready_at`.
@@ -182,12 +182,12 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         match (given, self.shown.take()) {
             // A later arrival may change the head, so the size must match only at the instant of the `peek`.
             (Some(given), Some((at, size))) if at == self.latest => {
-                assert_eq!(given.packet.size(), size, "a packet of another size was shown before");
+                assert_eq!(given.packet.size(), size, "`peek` returned another size");
             }
             // If a packet was ready, `dequeue` may return `None` only if it dropped packets, or if `ready_at` now
             // returns a later time.
             (None, _) if ready == Some(self.latest) && waiting == self.inside.len() => {
-                assert_ne!(self.queue.ready_at(self.latest), ready, "ready, but gives no packet and drops none");
+                assert_ne!(self.queue.ready_at(self.latest), ready, "ready, but no packet was dequeued or dropped");
             }
             _ => {}
         }
@@ -199,7 +199,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         assert_eq!(self.queue.backlog(), inside, "in = out + dropped + backlog does not hold");
         // `ready_at` must agree with the backlog.
         let ready = self.queue.ready_at(self.latest);
-        assert_eq!(ready.is_some(), inside.packets > 0, "ready without a backlog, or never with one");
+        assert_eq!(ready.is_some(), inside.packets > 0, "`ready_at` contradicts the backlog");
         assert!(ready.is_none_or(|ready| ready >= self.latest), "ready in the past");
     }
 }
@@ -223,13 +223,9 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         let given = self.queue.dequeue(&mut Cx::new(cx.now(), NodeId(0), &mut self.private));
         self.post(None, cx);
         if let Some(waiting) = &given {
-            let entry = self.take(&waiting.packet, "the discipline gave out");
-            assert_eq!(
-                entry.enqueued_at,
-                waiting.enqueued_at,
-                "packet {} waited since another time",
-                waiting.packet.id()
-            );
+            let entry = self.take(&waiting.packet, "the discipline dequeued");
+            let id = waiting.packet.id();
+            assert_eq!(entry.enqueued_at, waiting.enqueued_at, "packet {id} has a wrong `enqueued_at`");
         }
         self.check();
         self.check_promises(ready, waiting, given.as_ref());
@@ -276,8 +272,8 @@ impl<Q: Qdisc> Qdisc for CheckedQdisc<Q> {
         self.post(None, cx);
         if let Some(packet) = &removed {
             // `remove` must return exactly the requested packet.
-            assert_eq!(packet.id(), waiting.id, "another packet was asked for");
-            self.take(packet, "the discipline gave up");
+            assert_eq!(packet.id(), waiting.id, "the discipline removed another packet");
+            self.take(packet, "the discipline removed");
         }
         self.check();
         removed

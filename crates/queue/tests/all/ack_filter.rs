@@ -1,4 +1,4 @@
-//! The ACK filter: scripted exchanges for each rule, and properties that all rules have.
+//! Tests of the ACK filter: fixed sequences of ACKs for each rule, and properties of all rules.
 
 use crate::common::{Segment, cx};
 use lopsided_core::packet::{AccEcnOption, AccEcnOrder, AckPrefix, Flags};
@@ -59,7 +59,7 @@ const RULES: [FilterRule; 5] = [
 ];
 
 #[test]
-fn a_run_of_plain_acks_shrinks_to_what_each_rule_leaves() {
+fn each_rule_reduces_a_run_of_plain_acks() {
     let run = acks(&[1, 2, 3, 4, 5]);
     let expected: [&[u64]; 5] = [&[4], &[4], &[3, 4], &[4], &[4]];
     for (rule, expected) in RULES.into_iter().zip(expected) {
@@ -81,27 +81,27 @@ fn data_other_connections_and_the_ends_of_a_connection_stay() {
 }
 
 #[test]
-fn the_paper_leaves_duplicates_and_its_implementation_window_updates_alone() {
+fn the_papers_rules_keep_duplicates_and_cumulative_also_keeps_window_updates() {
     let update = Segment { window: 2000, ..Segment::ack(1, 1) };
     let segments = [Segment::ack(1, 1), Segment::ack(1, 1), Segment::ack(1, 1), update];
     assert_eq!(ids(&by_rule(FilterRule::Cumulative), &segments), [0, 1, 2, 3]);
-    assert_eq!(ids(&by_rule(FilterRule::Window), &segments), [3], "an update says all that duplicates before it say");
-    assert_eq!(ids(&by_rule(FilterRule::Window), &segments[..3]), [0, 1, 2], "but duplicates are counted");
+    assert_eq!(ids(&by_rule(FilterRule::Window), &segments), [3], "the update covers the duplicates before it");
+    assert_eq!(ids(&by_rule(FilterRule::Window), &segments[..3]), [0, 1, 2], "duplicates stay");
 }
 
 #[test]
-fn cake_keeps_what_the_new_ack_does_not_cover() {
+fn cake_keeps_acks_that_the_new_ack_does_not_cover() {
     for rule in [FilterRule::Conservative, FilterRule::Aggressive, FilterRule::AccurateEcn] {
-        // Without SACK, the sender must be able to count duplicate ACKs. With SACK, the later ACK carries all the
-        // information of the earlier ones.
+        // Without SACK, the sender must be able to count duplicate ACKs. With SACK, the later ACK contains all
+        // information of the earlier ACKs.
         assert_eq!(ids(&by_rule(rule), &acks(&[1, 1, 1, 1])), [0, 1, 2, 3], "{rule:?}");
-        // `gone`: the new ACK does not report the SACK blocks of the older ones. `dsack`: the blocks report a duplicate
+        // `gone`: the new ACK does not report the SACK blocks of the older ACKs. `dsack`: the blocks report a duplicate
         // segment.
         let gone = [with_sack(1, &[(5, 6)]), with_sack(1, &[(5, 6)]), Segment::ack(1, 2), Segment::ack(1, 3)];
         assert_eq!(ids(&by_rule(rule), &gone)[..2], [0, 1], "{rule:?}");
         let dsack = [with_sack(9, &[(1, 2)]), with_sack(9, &[(1, 2)]), with_sack(10, &[(1, 2)])];
         assert_eq!(ids(&by_rule(rule), &dsack), [0, 1, 2], "{rule:?}");
-        // A timestamp that is older than the previous one.
+        // The last timestamp is older than the previous timestamp.
         let stamped = |ack, value| Segment { timestamps: Some((value, 1)), ..Segment::ack(1, ack) };
         let back = [stamped(1, 9), stamped(2, 9), stamped(3, 8)];
         assert!(ids(&by_rule(rule), &back).contains(&1), "{rule:?}");
@@ -134,8 +134,8 @@ fn cake_counts_only_acks_with_the_same_flags_and_none_with_others_between() {
         assert_eq!(ids(&by_rule(rule), &[Segment::ack(1, 1), echo(2), echo(3), echo(4)])[0], 0, "{rule:?}");
     }
     let begun = [Segment::ack(1, 1), echo(2), echo(3)];
-    assert_eq!(ids(&by_rule(FilterRule::Conservative), &begun), [0, 1, 2], "two are covered, and say different things");
-    // A data segment with other ECN flags separates two equal ACKs; one with the same flags does not.
+    assert_eq!(ids(&by_rule(FilterRule::Conservative), &begun), [0, 1, 2], "the two covered ACKs have different flags");
+    // A data segment with other ECN flags separates two equal ACKs. A data segment with the same flags does not.
     let data = |flags| Segment { payload: 10, ..with_flags(2, flags) };
     let around = |flags| [Segment::ack(1, 1), data(flags), Segment::ack(1, 2), Segment::ack(1, 3)];
     assert_eq!(ids(&by_rule(FilterRule::Conservative), &around(Flags::CWR)), [0, 1, 2, 3]);
@@ -143,15 +143,15 @@ fn cake_counts_only_acks_with_the_same_flags_and_none_with_others_between() {
 }
 
 #[test]
-fn an_echo_of_rfc_3168_is_never_the_price_of_a_later_ack_without_one() {
+fn accurate_ecn_keeps_an_rfc_3168_echo_before_an_ack_without_echo() {
     let echo = |ack| with_flags(ack, Flags::ECE);
     let run = [Segment::ack(1, 1), echo(2), echo(3), Segment::ack(1, 4), Segment::ack(1, 5)];
     assert_eq!(ids(&by_rule(FilterRule::AccurateEcn), &run), [0, 2, 4]);
-    assert_eq!(ids(&by_rule(FilterRule::Cumulative), &run), [4], "the paper's rules know no echo");
+    assert_eq!(ids(&by_rule(FilterRule::Cumulative), &run), [4], "the paper's rules ignore ECN");
 }
 
 #[test]
-fn a_share_goes_evenly_or_at_random_and_only_above_or_below_a_backlog() {
+fn a_share_is_removed_evenly_or_at_random_and_only_above_or_below_a_backlog() {
     let run: Vec<u32> = (1..=1001).collect();
     let config = AckFilterConfig { queue: QueueConfig::packets(2000), ..by_rule(FilterRule::Cumulative) };
     let even = AckFilterConfig { share: 0.25, ..config.clone() };
@@ -162,17 +162,17 @@ fn a_share_goes_evenly_or_at_random_and_only_above_or_below_a_backlog() {
     assert!((700..800).contains(&random), "{random}");
     let above = lopsided_queue::Threshold::Packets(3);
     let above = AckFilterConfig { above: Some(above), ..config };
-    assert_eq!(ids(&above, &acks(&[1, 2, 3, 4, 5])), [3, 4], "once three wait, all of them go");
+    assert_eq!(ids(&above, &acks(&[1, 2, 3, 4, 5])), [3, 4], "at a backlog of three ACKs, all three are removed");
     let below =
         AckFilterConfig { below: Some(lopsided_queue::Threshold::Packets(2)), ..by_rule(FilterRule::Cumulative) };
-    assert_eq!(ids(&below, &acks(&[1, 2, 2, 3])), [1, 2, 3], "one goes for the second, none once two wait");
+    assert_eq!(ids(&below, &acks(&[1, 2, 2, 3])), [1, 2, 3], "one ACK is removed, then none at a backlog of two");
 }
 
 #[test]
-fn acks_that_have_left_use_up_no_part_of_the_share() {
+fn acks_that_have_left_do_not_count_for_the_share() {
     for rule in RULES {
         let config = AckFilterConfig { share: 0.5, ..by_rule(rule) };
-        // `departed` ACKs cross the empty queue one by one. Then 20 ACKs wait together.
+        // `departed` ACKs pass through the empty queue one by one. Then 20 ACKs are queued together.
         let kept_behind = |departed: u64| -> Vec<u64> {
             let (mut queue, mut accounting) = (filtered_by(&config), Accounting::new(1));
             for id in 0..departed + 20 {
@@ -203,11 +203,11 @@ fn duplicates_that_the_filter_counts_are_marked_from_the_threshold_on() {
     };
     assert_eq!(marked(&left(&config, &acks(&[1, 1, 1]))), [false], "the original and two duplicates");
     assert_eq!(marked(&left(&config, &acks(&[1, 1, 1, 1]))), [true]);
-    assert_eq!(marked(&left(&config, &acks(&[1, 1, 1, 1, 2]))), [false], "an advance ends it");
+    assert_eq!(marked(&left(&config, &acks(&[1, 1, 1, 1, 2]))), [false], "a new ACK number resets the count");
 }
 
 #[test]
-fn removal_makes_room_in_whatever_discipline() {
+fn removal_makes_room_in_every_discipline() {
     let full = [
         QueueConfig::packets(2),
         QueueConfig::new(FqCodelConfig { limit: 2, ..FqCodelConfig::default() }),
@@ -241,7 +241,7 @@ impl Marks {
         let bit = |flag, value| if header.flags.has(flag) { value } else { 0 };
         let ace = bit(Flags::AE, 4) + bit(Flags::CWR, 2) + bit(Flags::ECE, 1);
         let segments = (header.ack.get() - self.acked) / 1448;
-        assert!(option || segments < 8, "{segments} segments at once cannot be told from a counter that went round");
+        assert!(option || segments < 8, "after {segments} segments, the counter may have wrapped around");
         self.heard += (ace + 8 - (5 + self.heard) % 8) % 8;
         self.acked = header.ack.get();
     }
@@ -250,7 +250,7 @@ impl Marks {
 proptest! {
     /// The sender counts the same number of marks with and without the filter.
     #[test]
-    fn counts_of_marks_are_the_same_behind_the_filter(
+    fn the_sender_counts_the_same_marks_with_the_filter(
         steps in prop::collection::vec((1..4_u32, 0..5_u64, any::<bool>()), 1..200),
         option: bool,
     ) {
@@ -284,9 +284,9 @@ proptest! {
         prop_assert_eq!(marks.acked, acked);
     }
 
-    /// The paper's rules leave the same ACKs as a filter that searches the whole queue.
+    /// With the paper's rules, the filter keeps the same ACKs as a filter that searches the whole queue.
     #[test]
-    fn the_papers_rules_leave_what_a_scan_of_the_whole_queue_leaves(
+    fn the_papers_rules_keep_the_same_acks_as_a_scan_of_the_queue(
         rule in prop::sample::select(vec![FilterRule::Cumulative, FilterRule::Window]),
         steps in prop::collection::vec((0..40_u16, 0..2_u32, 0..2_u16, 0..3_u8, 0..5_u8), 1..400),
     ) {
@@ -318,10 +318,10 @@ proptest! {
         prop_assert_eq!(left.collect::<Vec<_>>(), scanned.iter().map(|(id, _)| *id).collect::<Vec<_>>());
     }
 
-    /// With every rule, acknowledgement numbers never decrease and end with the last one. Rules that keep SACK
-    /// information lose no SACK block.
+    /// With every rule, the remaining acknowledgement numbers never decrease, and the last number remains. Rules that
+    /// keep SACK information lose no SACK block.
     #[test]
-    fn no_rule_takes_back_or_withholds(
+    fn no_rule_loses_information_or_reorders_acks(
         rule in prop::sample::select(RULES.to_vec()),
         steps in prop::collection::vec((0..3_u32, 0..6_u32, any::<bool>()), 1..100),
     ) {
@@ -389,7 +389,7 @@ fn a_compacted_ack_describes_the_removed_ones_and_stays() {
 }
 
 #[test]
-fn a_compactor_leaves_duplicates_and_all_acks_before_other_segments() {
+fn a_compactor_keeps_duplicates_and_the_acks_before_other_segments() {
     let data = Segment { payload: 1000, ..Segment::ack(1, 3) };
     for other in [Segment::ack(1, 2), with_sack(2, &[(5, 6)]), data, with_flags(3, Flags::ECE)] {
         let run = [Segment::ack(1, 1), Segment::ack(1, 2), other, Segment::ack(1, 4), Segment::ack(1, 5)];

@@ -1,5 +1,5 @@
-//! Properties of every discipline, alone and in any tree: packets are conserved, `peek` returns the correct size, the
-//! backlogs of the classes add up, and no packet starves.
+//! Properties of every discipline, alone and inside other disciplines: packets are conserved, `peek` returns the
+//! correct size, the backlogs of the classes add up, and no packet starves.
 
 use crate::common::{Drops, Segment, cx, packet_of_class};
 use lopsided_core::{
@@ -171,7 +171,7 @@ fn leaf() -> impl Strategy<Value = QueueConfig> {
     let step = above.prop_map(|mark_threshold| {
         QueueConfig::new(ThresholdConfig { limit: Limit::Packets(15), mark_threshold, ect: Markable::Ect })
     });
-    // Target and interval are so short that the control laws act within the nanoseconds that a test lasts.
+    // Target and interval are so short that the control laws act within the few microseconds of a test.
     let codel = (1..4_u64, 1..8_u64, any::<bool>()).prop_map(|(target, interval, ecn)| CodelConfig {
         target: Duration::from_nanos(1024 * target),
         interval: Duration::from_nanos(1024 * interval),
@@ -354,7 +354,7 @@ impl Observer for LastBacklog {
     }
 }
 
-/// The sums of backlogs and counters of the outermost classes; `None` if there are no classes.
+/// Returns the sums of backlogs and counters over the outermost classes; `None` if there are no classes.
 fn sum_of_classes(queue: &dyn Qdisc) -> Option<ClassStats> {
     let mut sum: Option<ClassStats> = None;
     queue.classes(&mut |name, stats| {
@@ -426,7 +426,7 @@ proptest! {
                     let dropped_before = cx.counters().dropped_total().packets;
                     inside.enqueue(&mut queue, offered, new, &mut cx);
                     if let Some(told) = last_backlog.0.lock().unwrap().take() {
-                        // Some disciplines enqueue a packet before they drop others to make room.
+                        // Some disciplines enqueue a packet before they drop other packets to make room.
                         let dropped = u64::from(told.packets - queue.backlog().packets);
                         prop_assert!(dropped <= cx.counters().dropped_total().packets - dropped_before, "{told:?}");
                         prop_assert_eq!(dropped == 0, told == queue.backlog());
@@ -459,7 +459,7 @@ proptest! {
             drops.seen().iter().for_each(|(id, _)| drop(inside.0.remove(id)));
             prop_assert_eq!(inside.0.len(), queue.backlog().packets as usize);
             if let Some(sum) = sum_of_classes(&queue) {
-                // A packet that an outer discipline dequeued early by a peek counts in the total backlog, but in no
+                // A packet that a peek of an outer discipline dequeued early is part of the total backlog, but of no
                 // class.
                 prop_assert!(sum.backlog.packets <= queue.backlog().packets);
             }
@@ -481,7 +481,7 @@ proptest! {
         let (dropped, marked) = (counters.dropped_total().packets, counters.marked_total().packets);
         prop_assert_eq!(offered, u64::from(given.packets) + removed + dropped);
         if let Some(sum) = sum_of_classes(&queue) {
-            // The queue is empty, so each packet has passed through a class, or an outer discipline has refused it.
+            // The queue is empty, so each packet has passed through a class, or an outer discipline has dropped it.
             prop_assert_eq!((sum.sent_packets, sum.sent_bytes), (u64::from(given.packets), given.bytes));
             prop_assert_eq!((sum.backlog, sum.marked_packets), (Backlog::default(), marked));
             prop_assert!(sum.dropped_packets + sum.filtered_packets <= dropped + removed);
@@ -520,7 +520,7 @@ proptest! {
     }
 }
 
-/// One discipline of each kind that contains others, around `inner`.
+/// Returns one discipline of each kind that contains other disciplines, around `inner`.
 fn around(inner: &QueueConfig) -> Vec<QueueConfig> {
     let (inner, rate) = (|| inner.clone(), BitRate::from_bps(8_000_000_000));
     let class = HtbClass { rate, queue: Some(inner()), ..HtbClass::default() };
@@ -552,7 +552,7 @@ fn a_packet_is_removed_from_a_discipline_inside_another() {
             let segment = Segment { payload: 1000, ..Segment::ack(1, 1) }.to_new();
             inside.enqueue(&mut queue, id, segment, &mut cx);
         }
-        // Remove the newest packets first, because a peek may have dequeued the oldest.
+        // Remove the newest packets first, because a peek may have dequeued the oldest packet.
         let removed = (0..9).rev().filter(|at| inside.remove(&mut queue, at + 1, &mut cx).1.is_some()).count();
         assert_eq!((removed, queue.removes()), if queue.removes() { (9, true) } else { (0, false) }, "{config:?}");
         assert_eq!(queue.backlog().packets as usize, 10 - removed, "{config:?}");

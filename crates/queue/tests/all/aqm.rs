@@ -49,28 +49,28 @@ fn codel_waits_an_interval_and_then_follows_the_control_law() {
     assert_eq!(marks, 0);
     // The sojourn time is above the target from 5 ms on, so the first packet is dropped one interval later.
     assert_eq!(drops[0], 105);
-    // RFC 8289, section 5.3: the spacing is interval / sqrt(count). A single Newton step from 1 is inaccurate for the
-    // first few counts.
+    // RFC 8289, section 5.3: the spacing is interval / sqrt(count). For the first few counts, a single step of Newton's
+    // method is inaccurate.
     let gaps: Vec<f64> = drops.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
     assert!((99.0..=101.0).contains(&gaps[0]), "{gaps:?}");
     for (number, gap) in gaps.iter().enumerate().skip(5) {
         let law = 100.0 / ((number + 1) as f64).sqrt();
         assert!((gap - law).abs() <= 1.5 + 0.02 * law, "drop {number}: {gap} ms, not {law:.1}");
     }
-    assert!(drops.len() > 60, "a queue without an end is dropped from ever faster: {}", drops.len());
+    assert!(drops.len() > 60, "drops must become more frequent while the overload lasts: {}", drops.len());
 }
 
 #[test]
-fn codel_marks_in_place_of_dropping_where_it_may() {
+fn codel_marks_ecn_capable_packets_instead_of_dropping_them() {
     let config = CodelConfig { ecn: true, ..CodelConfig::default() };
     let (drops, marks) = drain_overloaded(&mut codel(config), 10_000, Ecn::Ect0);
     assert_eq!(drops, [] as [u64; 0]);
     let (dropped, _) = drain_overloaded(&mut codel(config), 10_000, Ecn::NotEct);
-    assert_eq!(marks, dropped.len() as u64, "the same law, with marks");
+    assert_eq!(marks, dropped.len() as u64, "the control law is the same for marks");
 }
 
 #[test]
-fn codel_leaves_a_short_or_a_slow_but_small_queue_alone() {
+fn codel_does_not_drop_from_a_short_or_small_queue() {
     let mut accounting = Accounting::new(1);
     let mut queue = codel(CodelConfig::default());
     // A single packet that waits for 1 s is not dropped, because at most one MTU waits behind it.
@@ -121,7 +121,7 @@ fn fq_codel_serves_a_new_flow_before_a_standing_queue() {
 
 /// Linux's codel_dequeue resets `first_above_time` at an empty queue, so a new connection does not inherit a delay.
 #[test]
-fn fq_codel_forgets_the_delay_of_a_bucket_that_ran_empty() {
+fn fq_codel_resets_the_delay_of_an_empty_queue() {
     let mut accounting = Accounting::new(1);
     let mut queue = fq_codel(FqCodelConfig::default());
     for id in 0..100 {
@@ -139,7 +139,7 @@ fn fq_codel_forgets_the_delay_of_a_bucket_that_ran_empty() {
 }
 
 #[test]
-fn fq_codel_gives_flows_equal_octets_whatever_their_packets() {
+fn fq_codel_sends_equal_octets_of_flows_with_different_packet_sizes() {
     let mut accounting = Accounting::new(1);
     let codel = CodelConfig { target: Duration::from_secs(50), ..CodelConfig::default() };
     let mut queue = fq_codel(FqCodelConfig { limit: 100_000, codel, ..FqCodelConfig::default() });
@@ -154,7 +154,7 @@ fn fq_codel_gives_flows_equal_octets_whatever_their_packets() {
         sent[given.packet.flow().0 as usize] += given.packet.size().get();
     }
     let (least, most) = (sent[1..].iter().min().unwrap(), sent[1..].iter().max().unwrap());
-    assert!(most - least <= 2 * 1514 + 1500, "{sent:?}: deficits differ by at most a quantum and a packet each");
+    assert!(most - least <= 2 * 1514 + 1500, "{sent:?}: each deficit differs by at most a quantum and a packet");
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn updated(pie: &mut Pie, config: &PieConfig, updates: std::ops::Range<u64>, del
 }
 
 #[test]
-fn pie_moves_its_probability_as_rfc_8033_says() {
+fn pie_updates_its_probability_as_in_rfc_8033() {
     let (config, backlog) = (PieConfig::default(), Backlog { packets: 100, bytes: Bytes::new(150_000) });
     let mut pie = Pie::new(&config);
     // Section 4.2, computed by hand for a delay of 40 ms, a previous delay of 0 and a target of 15 ms.
@@ -221,7 +221,7 @@ fn pie_moves_its_probability_as_rfc_8033_says() {
 /// Linux's `pie_calculate_probability`: a long overload raises the probability far above 1, so drops continue after the
 /// delay has fallen.
 #[test]
-fn pie_needs_as_long_to_come_back_from_an_overload_as_it_lasted() {
+fn pie_keeps_a_high_probability_after_a_long_overload() {
     let (config, backlog) = (PieConfig::default(), Backlog { packets: 100, bytes: Bytes::new(150_000) });
     let mut pie = Pie::new(&config);
     updated(&mut pie, &config, 1..200, Duration::from_millis(400), backlog);
@@ -231,15 +231,15 @@ fn pie_needs_as_long_to_come_back_from_an_overload_as_it_lasted() {
 }
 
 #[test]
-fn pie_fades_when_nothing_waits_and_spares_a_burst_after_that() {
+fn the_probability_of_pie_decays_while_idle_and_a_burst_is_then_accepted() {
     let (config, backlog) = (PieConfig::default(), Backlog { packets: 100, bytes: Bytes::new(150_000) });
     let mut pie = Pie::new(&config);
     let mut rng = Rng::for_role(1, "pie");
     updated(&mut pie, &config, 0..50, Duration::from_secs(1), backlog);
     assert!(pie.picks(&config, Bytes::new(1500), backlog, &mut rng), "at a probability of one");
     let empty = Backlog::default();
-    assert!(!pie.picks(&config, Bytes::new(1500), empty, &mut rng), "two packets are never too many");
-    // All updates of an idle hour are replayed in one call.
+    assert!(!pie.picks(&config, Bytes::new(1500), empty, &mut rng), "two packets never cause a drop");
+    // One call computes all updates of an idle hour.
     pie.catch_up(&config, Time::ZERO + Duration::from_secs(3600), empty);
     assert!(pie.probability() < 1e-9, "{}", pie.probability());
     assert!(!pie.picks(&config, Bytes::new(1500), backlog, &mut rng), "a burst passes");

@@ -4,7 +4,7 @@ use crate::common::{Drops, cx, packet, packet_with};
 use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, MarkReason, NodeId, Packet, Payload, Time};
 use lopsided_queue::{Backlog, CheckedQdisc, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket};
 
-/// The kind of fault of a [`Cheat`].
+/// The way in which a [`Cheat`] violates the contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Vice {
     LosesInSilence,
@@ -17,7 +17,7 @@ enum Vice {
     KeepsQuietAboutEntry,
 }
 
-/// A FIFO with a fault at the third packet.
+/// A FIFO that violates the contract, in most cases when the third packet arrives.
 #[derive(Debug)]
 struct Cheat {
     vice: Vice,
@@ -89,14 +89,14 @@ macro_rules! catches {
 }
 
 catches! {
-    a_packet_lost_in_silence: Vice::LosesInSilence, "neither taken in nor discarded";
-    a_packet_forgotten_at_dequeue: Vice::ForgetsAtDequeue, "in = out + dropped + backlog";
+    a_packet_lost_without_a_report: Vice::LosesInSilence, "neither enqueued nor dropped";
+    a_packet_lost_at_dequeue: Vice::ForgetsAtDequeue, "in = out + dropped + backlog";
     a_wrong_backlog: Vice::LiesAboutTheBacklog, "in = out + dropped + backlog";
     a_packet_that_shrank: Vice::ShrinksPackets, "changed its size";
-    a_wrong_time_of_entry: Vice::ForgetsSince, "waited since another time";
-    a_size_that_is_not_the_next_packets: Vice::ShowsAnotherSize, "a packet of another size was shown before";
-    a_queue_that_is_ready_and_gives_nothing: Vice::IsReadyForNothing, "ready, but gives no packet";
-    an_entry_that_was_not_told: Vice::KeepsQuietAboutEntry, "neither taken in nor discarded";
+    a_wrong_time_of_enqueue: Vice::ForgetsSince, "has a wrong `enqueued_at`";
+    a_peek_with_a_wrong_size: Vice::ShowsAnotherSize, "`peek` returned another size";
+    a_ready_queue_without_a_packet: Vice::IsReadyForNothing, "ready, but no packet was dequeued or dropped";
+    an_enqueue_without_a_report: Vice::KeepsQuietAboutEntry, "neither enqueued nor dropped";
 }
 
 /// A discipline that, like CoDel, decides at dequeue: it marks every packet, and drops the packets that cannot be
@@ -125,7 +125,7 @@ impl Qdisc for MarkOrDrop {
 }
 
 #[test]
-fn an_honest_discipline_drops_and_marks_at_dequeue_and_its_losses_reach_the_real_books() {
+fn drops_and_marks_of_a_correct_discipline_reach_the_accounting_of_the_run() {
     let mut queue = CheckedQdisc::new(MarkOrDrop(Fifo::new(&FifoConfig::new(Limit::Packets(3))).unwrap()));
     let (drops, mut accounting) = Drops::watched();
     for id in 1..=4 {

@@ -1,4 +1,4 @@
-//! CAKE: its shaper, tins, hosts and queues. DualPI2: its two queues.
+//! Tests of CAKE (shaper, tins, hosts and queues) and of DualPI2 (its two queues).
 
 use crate::common::{cx, packet_of_class, packet_with};
 use lopsided_core::packet::UdpHeader;
@@ -44,7 +44,7 @@ fn shares(isolation: Isolation, flows: &[(u32, u32, u16)], packets: u64) -> Vec<
 }
 
 #[test]
-fn each_isolation_is_fair_to_whom_it_says() {
+fn each_isolation_mode_is_fair_between_its_flows_or_hosts() {
     // Host 1 has 4 flows and host 2 has 1 flow, all of them to host 9.
     let flows = [(1, 9, 1), (1, 9, 2), (1, 9, 3), (1, 9, 4), (2, 9, 1)];
     let ratio = |isolation| {
@@ -71,9 +71,10 @@ fn each_isolation_is_fair_to_whom_it_says() {
     assert!((sent[1] as f64 / sent[2] as f64 - 1.0).abs() < 0.1, "{sent:?}");
 }
 
-/// Host 1 has 400 flows of small packets and one of large packets, each of which needs 400 rounds. Host 2 has one flow.
+/// Host 1 has 400 flows of small packets and one flow of large packets. A large packet needs 400 rounds. Host 2 has one
+/// flow.
 #[test]
-fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
+fn hosts_get_equal_shares_while_flows_skip_rounds_and_after_flows_end() {
     let config = CakeConfig {
         isolation: Isolation::DualSrchost,
         tins: TinMode::Besteffort,
@@ -105,8 +106,8 @@ fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
     }
     let share = octets[1] as f64 / octets[2] as f64;
     assert!((share - 1.0).abs() < 0.15, "with many: {octets:?}");
-    // When the small flows are found empty, the large flow is credited with its host's full share at once. Because of
-    // its deficit alone, it would have skipped 400 rounds.
+    // When the small flows become empty, the large flow gets the full share of its host at once. Without this rule, its
+    // deficit would make it skip 400 rounds.
     (0..60).for_each(|_| _ = next(&mut octets));
     octets = [0; 3];
     (0..100).for_each(|_| _ = next(&mut octets));
@@ -114,7 +115,7 @@ fn hosts_share_alike_when_many_flows_rest_and_when_they_leave() {
 }
 
 #[test]
-fn a_hundred_flows_share_no_queue() {
+fn a_hundred_flows_have_separate_queues() {
     let flows: Vec<_> = (1..=100).map(|source| (source, 9, 1)).collect();
     let sent = shares(Isolation::Flows, &flows, 1000);
     let (least, most) = (sent[1..].iter().min().unwrap(), sent[1..].iter().max().unwrap());
@@ -147,7 +148,7 @@ fn the_shaper_counts_cells() {
     assert_eq!(queue.ready_at(later), Some(later + Duration::from_micros(1500)));
 }
 
-/// Returns how many packets of each class leave during the test, if both classes always have packets.
+/// Returns the number of packets of each class that leave during the test. Both classes always have packets.
 fn by_class(tins: TinMode, classes: [u8; 2], bandwidth: Option<BitRate>) -> [u64; 2] {
     let mut queue = cake(CakeConfig { bandwidth, tins, rtt: PATIENT, ..CakeConfig::default() });
     let mut accounting = Accounting::new(1);
@@ -166,7 +167,7 @@ fn by_class(tins: TinMode, classes: [u8; 2], bandwidth: Option<BitRate>) -> [u64
 }
 
 #[test]
-fn tins_have_the_parts_that_they_are_sure_of() {
+fn tins_get_their_guaranteed_shares() {
     let rate = Some(BitRate::from_bps(10_000_000));
     let near = |[one, other]: [u64; 2], expected: f64| {
         let part = one as f64 / (one + other) as f64;
@@ -182,14 +183,14 @@ fn tins_have_the_parts_that_they_are_sure_of() {
 }
 
 #[test]
-fn a_tin_that_had_the_line_to_itself_keeps_its_part_when_others_come() {
+fn a_tin_that_was_alone_keeps_its_guaranteed_share() {
     let (tins, bandwidth) = (TinMode::Diffserv4, Some(BitRate::from_bps(10_000_000)));
     let mut queue = cake(CakeConfig { bandwidth, tins, rtt: PATIENT, ..CakeConfig::default() });
     let mut accounting = Accounting::new(1);
     let (voice, best_effort) = (46, 0);
     let mut now = Time::ZERO;
     let mut shares = Vec::new();
-    // The voice tin exceeds its threshold rate, a quarter of the line, while it is alone.
+    // While the voice tin is alone, it exceeds its threshold rate, which is 25 % of the line's rate.
     for class in [voice, best_effort] {
         for id in 0..1000 {
             queue.enqueue(packet_of_class(class, Ecn::NotEct, id, 1000), &mut cx(now, &mut accounting));
@@ -207,7 +208,7 @@ fn a_tin_that_had_the_line_to_itself_keeps_its_part_when_others_come() {
 }
 
 #[test]
-fn the_longest_queue_gives_way() {
+fn overflow_drops_come_from_the_longest_queue() {
     let memlimit = Some(Bytes::new(30_000));
     let mut queue = cake(CakeConfig { memlimit, rtt: PATIENT, ..CakeConfig::default() });
     let mut accounting = Accounting::new(1);
@@ -227,7 +228,7 @@ fn the_longest_queue_gives_way() {
 }
 
 #[test]
-fn more_flows_than_places_and_a_flood_leave_it_sound() {
+fn cake_survives_a_flood_of_more_flows_than_queues() {
     let bandwidth = Some(BitRate::from_bps(100_000_000));
     let mut queue = cake(CakeConfig { bandwidth, memlimit: Some(Bytes::new(1 << 20)), ..CakeConfig::default() });
     let mut accounting = Accounting::new(1);
@@ -247,7 +248,7 @@ fn more_flows_than_places_and_a_flood_leave_it_sound() {
 }
 
 #[test]
-fn dualpi2_serves_low_latency_first_but_for_what_the_other_is_sure_of() {
+fn dualpi2_serves_low_latency_first_except_for_the_classic_share() {
     let mut queue = DualPi2::new(&DualPi2Config::default()).unwrap();
     let mut accounting = Accounting::new(1);
     for id in 0..2000 {
@@ -263,7 +264,8 @@ fn dualpi2_serves_low_latency_first_but_for_what_the_other_is_sure_of() {
     assert!((99..=101).contains(&classic), "{classic} of 1000");
 }
 
-/// Returns the marked fractions in L and in C, and the dropped packets, while C's delay is `delay`.
+/// Returns the marked fraction of L, the marked fraction of C and the number of dropped packets, at a delay of `delay`
+/// in C.
 fn signals(delay: Duration) -> (f64, f64, u64) {
     let mut queue =
         DualPi2::new(&DualPi2Config { min_th: Duration::from_secs(10), ..DualPi2Config::default() }).unwrap();
@@ -291,13 +293,13 @@ fn signals(delay: Duration) -> (f64, f64, u64) {
 }
 
 #[test]
-fn dualpi2_couples_the_signals_and_drops_when_marks_say_no_more() {
+fn dualpi2_couples_the_signals_and_drops_in_overload() {
     // A standing delay above the target raises the probability until all packets are marked, and then packets are
     // dropped.
     let (low, classic, dropped) = signals(Duration::from_millis(40));
-    assert!(low > classic, "L is marked more: {low}, {classic}");
+    assert!(low > classic, "L has more marks: {low}, {classic}");
     // Drops shorten the queue, so a few drops are enough to end the overload.
-    assert!(dropped > 10, "saturated, both are dropped: {dropped}");
+    assert!(dropped > 10, "both queues drop in overload: {dropped}");
     // Below the target almost no packet is marked: the probability rises only briefly, while the delay grows.
     let (low, classic, dropped) = signals(Duration::from_millis(10));
     assert!(low < 0.002 && classic < 0.001 && dropped == 0, "{low}, {classic}, {dropped}");

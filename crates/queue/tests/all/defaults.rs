@@ -1,13 +1,13 @@
-//! Defaults that affect results but that users rarely set must equal those of Linux's disciplines.
+//! Some defaults affect results although users rarely set them. They must be the defaults of Linux's disciplines.
 
 use lopsided_queue::{CodelConfig, FqCodelConfig, QUEUES};
 use lopsided_spec::Value;
 
-/// The disciplines with a key `ecn` that mark by default. All others with this key drop by default.
+/// The disciplines with a key `ecn` that mark by default. All other disciplines with this key drop by default.
 const MARKS: [&str; 3] = ["fq_codel", "asqm", "bdp"];
 
 #[test]
-fn disciplines_mark_by_default_where_linux_does() {
+fn disciplines_mark_by_default_if_linux_does() {
     assert!(FqCodelConfig::default().codel.ecn, "sch_fq_codel.c: q->cparams.ecn = true");
     assert!(!CodelConfig::default().ecn, "sch_codel.c: codel_params_init leaves ecn off");
     let mut seen = 0;

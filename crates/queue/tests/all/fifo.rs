@@ -36,7 +36,7 @@ fn config() -> impl Strategy<Value = FifoConfig> {
     })
 }
 
-/// Returns the space that packets of these sizes take in a buffer of this kind.
+/// Returns the number of slots, bytes or bins that packets of these sizes occupy.
 fn needs(config: &FifoConfig, sizes: impl Iterator<Item = u64>) -> u64 {
     let header = config.header.get();
     match config.limit {
@@ -55,9 +55,9 @@ fn has(config: &FifoConfig) -> u64 {
 }
 
 proptest! {
-    /// The audit checks packets and bytes; the list shows which packets must be in the queue.
+    /// The audit checks packets and bytes. The list contains the packets that must be in the queue.
     #[test]
-    fn a_fifo_is_a_list_that_is_cut_at_its_limit(config in config(), operations in prop::collection::vec(operation(), 1..120)) {
+    fn a_fifo_behaves_like_a_list_with_a_limit(config in config(), operations in prop::collection::vec(operation(), 1..120)) {
         let mut fifo = CheckedQdisc::new(Fifo::new(&config).unwrap());
         let (drops, mut accounting) = Drops::watched();
         let mut list: Vec<(u64, u64)> = Vec::new();
@@ -94,9 +94,10 @@ proptest! {
     }
 }
 
-/// merritt2010, section 2.3.1: a slot holds an ACK or a segment. Bytes and bins hold more ACKs than segments.
+/// merritt2010, section 2.3.1: a slot has room for one ACK or one segment. A limit in bytes or bins admits more ACKs
+/// than segments.
 #[test]
-fn how_many_acks_and_segments_fit_15000_octets() {
+fn acks_and_segments_that_fit_into_15000_octets() {
     let fits = |limit, size| {
         let mut fifo = Fifo::new(&FifoConfig::new(limit)).unwrap();
         let mut accounting = Accounting::new(1);
@@ -116,7 +117,7 @@ fn how_many_acks_and_segments_fit_15000_octets() {
 }
 
 #[test]
-fn a_packet_larger_than_the_whole_buffer_is_refused_and_displaces_nothing() {
+fn a_packet_larger_than_the_whole_buffer_is_dropped_and_displaces_no_packet() {
     let config = FifoConfig { drop: DropFrom::Front, ..FifoConfig::new(Limit::Bytes(Bytes::new(1000))) };
     let mut fifo = Fifo::new(&config).unwrap();
     let (drops, mut accounting) = Drops::watched();
@@ -127,7 +128,7 @@ fn a_packet_larger_than_the_whole_buffer_is_refused_and_displaces_nothing() {
 }
 
 #[test]
-fn a_queue_without_room_is_refused() {
+fn a_limit_of_zero_is_rejected() {
     let refused = |limit| QueueConfig::new(FifoConfig::new(limit)).build(1, "link").unwrap_err().to_string();
     let octets = |octets| Bytes::new(octets);
     assert!(refused(Limit::Packets(0)).contains("no packet would ever pass"));

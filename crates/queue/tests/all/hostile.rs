@@ -1,5 +1,5 @@
-//! Inputs that could break a queue: a flood, more flows than queues, a clock that jumps. They run against every
-//! discipline.
+//! Inputs that could break a queue: a flood, more flows than queues, a clock that jumps. Every discipline is tested
+//! with each of them.
 
 use crate::common::cx;
 use lopsided_core::packet::UdpHeader;
@@ -11,10 +11,10 @@ use lopsided_spec::{Given, Scalar, Value};
 use std::net::Ipv4Addr;
 
 const LINE: BitRate = BitRate::from_bps(10_000_000);
-/// A number of packets above the largest default limit of all disciplines.
+/// Maximum number of queued packets, which is above the default limit of every discipline.
 const MOST_WAITING: u32 = 20_480;
 
-/// Every discipline with its default settings, on a line of 10 Mbit/s.
+/// Returns every discipline with its default settings for a line of 10 Mbit/s.
 fn all() -> Vec<(&'static str, Queue)> {
     let built = |member: lopsided_spec::Member| {
         let mut part = member.part;
@@ -38,21 +38,21 @@ fn drain(name: &str, queue: &mut Queue, mut now: Time, accounting: &mut Accounti
     while let Some(ready) = queue.ready_at(now) {
         now = ready;
         looks += 1;
-        assert!(looks < 1_000_000, "{name} never lets go");
+        assert!(looks < 1_000_000, "{name} never releases its packets");
         given += u64::from(queue.dequeue(&mut cx(now, accounting)).is_some());
     }
     given
 }
 
 #[test]
-fn a_flood_of_twice_the_line_neither_stops_the_line_nor_outgrows_the_queue() {
+fn a_flood_at_twice_the_line_rate_neither_stops_the_line_nor_exceeds_the_limit() {
     for (name, mut queue) in all() {
         let (mut accounting, mut given) = (Accounting::new(1), 0);
         let (mut now, mut offered) = (Time::ZERO, 0);
         let step = Duration::from_micros(400);
         for tick in 0..5000_u64 {
             now = Time::ZERO + step * tick;
-            // The line sends one packet per 0.8 ms. Every 50th packet belongs to another flow.
+            // The line sends one packet every 0.8 ms. Every 50th packet belongs to another flow.
             offered += 1;
             queue.enqueue(packet(u32::from(tick % 50 == 0), offered), &mut cx(now, &mut accounting));
             if tick % 2 == 0 && queue.ready_at(now) == Some(now) {
@@ -64,14 +64,14 @@ fn a_flood_of_twice_the_line_neither_stops_the_line_nor_outgrows_the_queue() {
         // `max` until its probability has grown.
         let own_rate = ["htb", "tbf", "policer"].contains(&name);
         let least = if own_rate { 200 } else { 2000 };
-        assert!(given >= least, "{name} lets {given} of 2500 packets go");
+        assert!(given >= least, "{name} sent {given} of 2500 packets");
         given += drain(name, &mut queue, now, &mut accounting);
         assert_eq!(offered, given + accounting.node(NodeId(0)).dropped_total().packets, "{name}");
     }
 }
 
 #[test]
-fn sixty_five_thousand_flows_find_no_more_room_than_one() {
+fn sixty_five_thousand_flows_do_not_exceed_the_limit() {
     for (name, mut queue) in all() {
         let mut accounting = Accounting::new(1);
         for flow in 0..65_000 {
@@ -84,7 +84,7 @@ fn sixty_five_thousand_flows_find_no_more_room_than_one() {
 }
 
 #[test]
-fn a_clock_that_jumps_by_days_or_years_is_survived() {
+fn every_discipline_survives_clock_jumps_of_days_and_years() {
     let day = Duration::from_secs(86_400);
     for jump in [day, day * 365 * 30] {
         for (name, mut queue) in all() {

@@ -7,7 +7,7 @@ use lopsided_queue::{DualPi2Config, Pie, PieConfig, Qdisc, QueuedPacket, Verdict
 
 const STEPS: u64 = 5_000;
 
-/// Delays that change randomly in small steps, stay at zero for a while, and jump.
+/// Returns delays that change randomly in small steps, stay at zero for a while, and jump.
 fn delays(seed: u64) -> impl Iterator<Item = Duration> {
     let mut rng = Rng::for_role(seed, "delays");
     let mut micros = 0_i64;
@@ -21,7 +21,7 @@ fn delays(seed: u64) -> impl Iterator<Item = Duration> {
     })
 }
 
-/// The fraction of a step that PIE applies at this probability (RFC 8033 and 8034).
+/// Returns the step scaled by the factor that PIE uses at this probability (RFC 8033 and 8034).
 fn tuned(step: f64, probability: f64) -> f64 {
     let borders = [(1e-6, 2048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
     step / borders.iter().find(|(border, _)| probability < *border).map_or(1.0, |(_, divisor)| *divisor)
@@ -87,7 +87,7 @@ fn docsis_pie_follows_rfc_8034() {
 }
 
 #[test]
-fn docsis_pie_drops_in_proportion_to_size_and_spares_a_burst_after_a_quiet_second() {
+fn docsis_pie_drops_in_proportion_to_size_and_accepts_a_burst_after_a_quiet_second() {
     let target = Duration::from_millis(10);
     let mut rng = Rng::for_role(1, "docsis");
     let waiting = Bytes::new(100_000);
@@ -96,7 +96,7 @@ fn docsis_pie_drops_in_proportion_to_size_and_spares_a_burst_after_a_quiet_secon
     while law.probability() < 0.1 {
         law.update(target, Duration::from_millis(30));
     }
-    assert!((0..1000).all(|_| !law.drops(target, Bytes::new(1500), waiting, false, &mut rng)), "no third is full");
+    assert!((0..1000).all(|_| !law.drops(target, Bytes::new(1500), waiting, false, &mut rng)), "less than 1/3 is full");
     while !law.drops(target, Bytes::new(1500), waiting, true, &mut rng) {}
     // The first drop starts a burst allowance of 142 ms, which lasts nine intervals.
     for _ in 0..9 {
@@ -112,8 +112,8 @@ fn docsis_pie_drops_in_proportion_to_size_and_spares_a_burst_after_a_quiet_secon
         (0..20_000).filter(|_| law.drops(target, Bytes::new(size), waiting, true, &mut rng)).count() as f64 / 20_000.0
     };
     let (large, small) = (share(1024), share(128));
-    assert!((large / small - 8.0).abs() < 1.0, "{large} of the large, {small} of the small packets");
-    assert!(!law.drops(target, Bytes::new(1500), Bytes::new(2048), true, &mut rng), "two packets are never too many");
+    assert!((large / small - 8.0).abs() < 1.0, "dropped fractions: {large} of large and {small} of small packets");
+    assert!(!law.drops(target, Bytes::new(1500), Bytes::new(2048), true, &mut rng), "two packets never cause a drop");
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn docsis_pie_predicts_the_delay_from_both_rates_and_the_refilled_bucket() {
         burst: Bytes::new(20_000),
         ..DocsisPieConfig::default()
     };
-    // Packets empty the bucket at once. Within one update interval of 16 ms it gains 16,000 bytes, and never more than
+    // The packets empty the bucket at once. In one update interval of 16 ms, the bucket gains 16,000 bytes, but at most
     // its depth.
     for (intervals, refilled) in [(1_u64, 16_000_u64), (2, 20_000), (5, 20_000)] {
         let (mut queue, mut accounting) = (DocsisPie::new(&config, Rng::for_role(1, "x")).unwrap(), Accounting::new(1));
@@ -161,12 +161,12 @@ fn dualpi2_follows_rfc_9332() {
     }
 }
 
-/// COBALT as in its paper: BLUE, and CoDel with a count that decays. Newton's method takes four steps for counts up to
-/// 15, then one per change.
+/// COBALT as in its paper: BLUE, and CoDel with a count that decays. Newton's method runs four steps for counts up to
+/// 15, and one step for each change of a larger count.
 #[derive(Default)]
 struct Reference {
     count: u32,
-    /// Zero before the first count, so that the first episode starts without waiting for an interval.
+    /// 0 before the first count, so that the first episode starts without a wait of one interval.
     inverse_sqrt: f64,
     dropping: bool,
     drop_next: u64,
@@ -240,20 +240,20 @@ fn cobalt_follows_the_control_law_up_and_down() {
         let verdict = cobalt.judge(&config, &mut packet, 0, &mut rng, &mut cx(now, &mut accounting));
         cx(now, &mut accounting).drop(packet.packet, lopsided_core::DropReason::Early);
         let expected = reference.drops(now.as_nanos(), delay.as_nanos());
-        // After several hundred drops, the rounding to 32 bits may decide which of two packets, one millisecond apart,
-        // is dropped.
+        // After several hundred drops, the rounding to 32 bits may determine which of two packets, 1 ms apart, is
+        // dropped.
         assert!(cobalt.count().abs_diff(reference.count) <= 1, "packet {number} after {delay:?}");
         found += u32::from(verdict == Verdict::Drop);
         dropped += u32::from(expected);
     }
-    // After n intervals of overload the control law drops sqrt(n) / 2 packets per interval, so there are about 600
-    // drops in 5 s.
+    // After n intervals of overload, the control law drops sqrt(n) / 2 packets per interval. In 5 s it drops about 600
+    // packets.
     assert!(dropped > 500 && found.abs_diff(dropped) <= 1, "{found} and {dropped}");
 }
 
 /// Linux checks whether the control law is late before it sets the first drop time of an episode.
 #[test]
-fn cobalt_has_no_patience_with_a_queue_that_was_at_rest_for_longer_than_the_interval() {
+fn cobalt_drops_at_once_if_the_queue_was_idle_for_longer_than_one_interval() {
     let config = CobaltConfig::default();
     let mut accounting = Accounting::new(1);
     let mut rng = Rng::for_role(1, "cobalt");
@@ -274,12 +274,12 @@ fn cobalt_has_no_patience_with_a_queue_that_was_at_rest_for_longer_than_the_inte
         }
         (0..20).map(|number| 1000 + pause + 20 * number).find(|at| judged(*at, 10)).map(|at| at - 1000 - pause)
     };
-    assert_eq!(dropped_at(80), Some(100), "the law's first step, an interval");
-    assert_eq!(dropped_at(120), Some(20), "with the next packet");
+    assert_eq!(dropped_at(80), Some(100), "after one interval, the first step of the control law");
+    assert_eq!(dropped_at(120), Some(20), "the next packet");
 }
 
 #[test]
-fn blue_rises_once_a_target_while_the_queue_overflows_and_fades_when_it_is_empty() {
+fn blue_rises_once_per_target_during_an_overflow_and_decays_while_the_queue_is_empty() {
     let config = CobaltConfig::default();
     let mut cobalt = Cobalt::default();
     for micros in (10_000..110_000).step_by(100) {
@@ -292,5 +292,5 @@ fn blue_rises_once_a_target_while_the_queue_overflows_and_fades_when_it_is_empty
         cobalt.found_empty(&config, Time::ZERO + Duration::from_secs(second));
     }
     assert_eq!((cobalt.probability(), cobalt.count()), (0.0, 0));
-    assert!(!cobalt.found_empty(&config, Time::ZERO + Duration::from_secs(2000)), "nothing is left to fade");
+    assert!(!cobalt.found_empty(&config, Time::ZERO + Duration::from_secs(2000)), "the whole state has decayed");
 }

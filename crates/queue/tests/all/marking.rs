@@ -1,4 +1,4 @@
-//! RED and the marking threshold: at which averages packets are marked or dropped.
+//! Tests of RED and of the marking threshold: which packets are marked or dropped at which average.
 
 use crate::common::{cx, packet, packet_with};
 use lopsided_core::{Accounting, BitRate, Bytes, DropReason, Duration, Ecn, NodeId, Rng, Time};
@@ -14,7 +14,7 @@ const RED: RedConfig = RedConfig {
     max: Threshold::Packets(15),
     probability: 0.1,
     weight: 1.0,
-    // An average packet takes 1 ms.
+    // The line sends a packet of average size in 1 ms.
     avpkt: Bytes::new(1000),
     idle_decay: true,
     bandwidth: Some(BitRate::from_bps(8_000_000)),
@@ -67,8 +67,8 @@ fn pass_through(queue: &mut impl Qdisc, id: u64, ecn: Ecn, accounting: &mut Acco
     (0..=before).map(|_| queue.dequeue(&mut cx(Time::ZERO, accounting)).unwrap()).last().map(|last| last.packet.ecn())
 }
 
-/// Repeatedly offers one packet to a queue of `depth` packets, which is also the average. Returns the marked and
-/// dropped fractions, without the first packet.
+/// Repeatedly offers a packet to a queue whose length and average are `depth` packets. Returns the fractions of the
+/// offered packets that were marked and dropped. The first offered packet does not count.
 fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
     const ROUNDS: u64 = 4000;
     let mut queue = red(config);
@@ -101,7 +101,7 @@ fn shares(config: RedConfig, depth: u64, ecn: Ecn) -> (f64, f64) {
 }
 
 #[test]
-fn the_share_that_is_marked_follows_the_average() {
+fn the_marked_fraction_depends_on_the_average() {
     // Intervals that are uniform over 1 to 1/p packets have a mean of (1/p + 1) / 2 (Floyd and Jacobson, section 7).
     let share = |p: f64| 2.0 / (1.0 / p + 1.0);
     for (depth, expected) in [(4, 0.0), (6, share(0.01)), (10, share(0.05)), (14, share(0.09)), (15, 1.0), (40, 1.0)] {
@@ -122,7 +122,7 @@ fn gentle_rises_to_all_at_twice_the_maximum() {
 }
 
 #[test]
-fn what_cannot_be_marked_is_dropped_and_without_ecn_all_are() {
+fn packets_that_cannot_be_marked_are_dropped() {
     for (config, ecn) in [(RED, Ecn::NotEct), (RedConfig { ecn: false, ..RED }, Ecn::Ect0)] {
         let (marked, dropped) = shares(config, 15, ecn);
         assert_eq!((marked, dropped), (0.0, 1.0), "{config:?}");
@@ -151,14 +151,14 @@ fn the_average_follows_arrivals_and_decays_while_idle() {
     queue.enqueue(packet(4, 1000), &mut cx(at(14), &mut accounting));
     let average = average * 0.75f64.powi(4);
     assert!((average_of(&queue) - average).abs() < 1e-12);
-    // A packet that is dropped because the buffer is full is also a sample, and it ends the idle time.
+    // A packet that a full buffer drops is also a sample, and ends the idle time.
     queue.enqueue(packet(5, 1000), &mut cx(at(20), &mut accounting));
     assert!((average_of(&queue) - (average + 0.25 * (1.0 - average))).abs() < 1e-12);
 }
 
-/// Under a token bucket Linux never dequeues from an empty RED queue. In kernel captures at 19.4 Mbit/s, 57 of 57 SYNs
-/// and retransmissions were dropped up to 10 s after the queue was full. With idle times, 18 of them would have passed
-/// below `max`.
+/// Under a token bucket, Linux never dequeues from an empty RED queue. In kernel captures at 19.4 Mbit/s, all 57 SYNs
+/// and retransmissions that arrived up to 10 s after the queue had been full were dropped. If the average decayed
+/// during idle times, 18 of these packets would have found an average below `max`.
 #[test]
 fn without_idle_decay_arrivals_alone_move_the_average() {
     let mut queue = red(RedConfig { weight: 0.25, idle_decay: false, ..RED });
@@ -182,12 +182,13 @@ fn an_average_in_octets_counts_octets() {
     for (id, size) in [(1, 100), (2, 100), (3, 1000), (4, 799), (5, 1), (6, 1)].map(|(id, size)| (id, size + 28)) {
         queue.enqueue(packet(id, size), &mut cx(at(0), &mut accounting));
     }
-    // The last packet finds a backlog of 128 + 128 + 1028 + 827 + 29 = 2140 bytes, the packet before it 2111.
+    // The last packet finds a backlog of 128 + 128 + 1028 + 827 + 29 = 2140 bytes. The previous packet found 2111
+    // bytes.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 2);
 }
 
 #[test]
-fn a_step_marks_what_finds_more_than_it_and_leaves_the_rest_alone() {
+fn a_step_marks_only_packets_that_find_a_longer_queue() {
     let mut queue = step(STEP);
     let mut accounting = Accounting::new(1);
     let codes = [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct, Ecn::Ce];
@@ -200,8 +201,8 @@ fn a_step_marks_what_finds_more_than_it_and_leaves_the_rest_alone() {
     let above = [Ecn::Ce, Ecn::Ce, Ecn::NotEct, Ecn::Ce];
     assert_eq!(out, untouched.chain(above).chain(above).take(10).collect::<Vec<_>>());
     assert_eq!(accounting.node(NodeId(0)).dropped(DropReason::QueueFull).packets, 2);
-    // Six packets arrive above the step. Packet 6 is one of them and is not ECN-capable. Packets dropped on arrival are
-    // not counted.
+    // Six packets arrive above the step. One of them, packet 6, is not ECN-capable. Marks of packets that are dropped
+    // on arrival are not counted.
     assert_eq!(accounting.node(NodeId(0)).marked_total().packets, 5);
 }
 
@@ -234,7 +235,7 @@ fn a_step_for_low_latency_spares_classic_traffic() {
 }
 
 #[test]
-fn settings_that_mean_nothing_are_refused() {
+fn invalid_settings_are_rejected() {
     let bad = |config: RedConfig| QueueConfig::new(config).build(1, "link").unwrap_err().key;
     assert_eq!(bad(RedConfig { min: Threshold::Bytes(Bytes::new(5)), ..RED }), "min");
     assert_eq!(bad(RedConfig { min: Threshold::Packets(16), ..RED }), "min");
@@ -282,7 +283,7 @@ fn red_config() -> impl Strategy<Value = RedConfig> {
 }
 
 proptest! {
-    /// No packet is lost without a reason, and no mark is missing or set on other packets. The audit changes no result.
+    /// Every drop has a reason, and every mark is reported. The results with and without the audit are the same.
     #[test]
     fn red_keeps_its_contract(config in red_config(), steps in prop::collection::vec((ecn(), 28..1500u32, 0..4u64, 0..3usize), 1..200)) {
         let mut checked = QueueConfig::new(config).build(1, "link").unwrap().checked();
@@ -305,7 +306,7 @@ proptest! {
 }
 
 #[test]
-fn a_gateway_for_ack_congestion_control_marks_what_did_not_ask_and_drops_anything() {
+fn a_gateway_for_ack_congestion_control_marks_acks_and_drops_random_packets() {
     let full = RedConfig {
         limit: Limit::Packets(5),
         min: Threshold::Packets(2),
@@ -330,15 +331,15 @@ fn a_gateway_for_ack_congestion_control_marks_what_did_not_ask_and_drops_anythin
         assert_eq!(
             left.iter().filter(|given| given.packet.ecn() == Ecn::Ce).count(),
             left.iter().filter(|given| given.packet.id() > 2).count(),
-            "those that found two"
+            "the packets that found at least two packets"
         );
     }
-    assert_eq!(gone.len(), 5, "each that waited was the victim of some seed, the arriving one of none: {gone:?}");
+    assert_eq!(gone.len(), 5, "each queued packet is a victim for some seed, the arriving packet for none: {gone:?}");
 }
 
 #[test]
-fn a_short_queue_lets_packets_pass_whatever_the_average() {
-    // Enough packets arrive to raise the average above the upper threshold. Then all but one leave at once.
+fn a_short_queue_accepts_packets_at_any_average() {
+    // Enough packets arrive to raise the average above the upper threshold. Then all packets except one leave at once.
     let passed = |least: u32| {
         let mut queue = red(RedConfig { least, weight: 0.01, ecn: false, ..RED });
         let mut accounting = Accounting::new(1);
@@ -354,11 +355,11 @@ fn a_short_queue_lets_packets_pass_whatever_the_average() {
         queue.enqueue(packet(1000, 1000), &mut cx);
         queue.backlog().packets - before
     };
-    assert_eq!([passed(0), passed(1), passed(2)], [0, 0, 1], "one waits");
+    assert_eq!([passed(0), passed(1), passed(2)], [0, 0, 1], "one packet is queued");
 }
 
 #[test]
-fn above_the_upper_threshold_a_random_victim_goes_in_place_of_the_arriving_packet() {
+fn above_the_upper_threshold_a_random_packet_is_dropped() {
     let hard = RedConfig {
         limit: Limit::Packets(10),
         min: Threshold::Packets(2),
@@ -374,16 +375,16 @@ fn above_the_upper_threshold_a_random_victim_goes_in_place_of_the_arriving_packe
         for id in 1..=4 {
             queue.enqueue(crate::common::Segment::ack(1, id as u32).packet(id), &mut cx(Time::ZERO, &mut accounting));
         }
-        assert_eq!(drops.seen().len(), 1, "the fourth finds three");
+        assert_eq!(drops.seen().len(), 1, "the fourth packet finds three packets");
         gone.extend(drops.seen().into_iter().map(|(id, _)| id));
         while queue.dequeue(&mut cx(Time::ZERO, &mut accounting)).is_some() {}
     }
-    assert_eq!(gone, (1..=4).collect::<std::collections::BTreeSet<u64>>(), "any of them, the arriving one too");
+    assert_eq!(gone, (1..=4).collect::<std::collections::BTreeSet<u64>>(), "the arriving packet is also a candidate");
 }
 
 #[test]
 fn the_packet_that_ends_an_idle_time_may_count_as_a_sample() {
-    // On a line with an infinite rate the average is 0 after any idle time. On a slow line it hardly decays.
+    // On a line with an infinite rate, the average is 0 after any idle time. On a slow line, the average hardly decays.
     let slow = RedConfig {
         limit: Limit::Packets(10),
         min: Threshold::Packets(5),

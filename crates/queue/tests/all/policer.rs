@@ -16,7 +16,7 @@ fn at(millis: u64) -> Time {
 }
 
 #[test]
-fn a_burst_passes_and_what_exceeds_it_is_dropped_and_told_as_policed() {
+fn a_burst_passes_and_packets_in_excess_are_dropped_as_policed() {
     let mut queue = policer(3000).build(1, "test").unwrap().checked();
     let (drops, mut accounting) = Drops::watched();
     for id in 1..=5 {
@@ -38,7 +38,7 @@ fn a_burst_passes_and_what_exceeds_it_is_dropped_and_told_as_policed() {
 proptest! {
     /// In any interval, the policer accepts at most the bucket's depth plus the tokens added in that interval.
     #[test]
-    fn no_more_passes_than_rate_and_burst(
+    fn accepted_packets_do_not_exceed_rate_and_burst(
         gaps in proptest::collection::vec(0..20_000_u64, 1..200),
         size in 28..1500_u32,
     ) {

@@ -1,4 +1,4 @@
-//! The guarantees of each scheduling discipline: shares, rates, bursts, order, and the choice of the packet to drop.
+//! Tests the guarantees of each scheduling discipline: shares, rates, bursts, order, and which packet is dropped.
 
 use crate::common::{Drops, Segment, cx};
 use lopsided_core::packet::UdpHeader;
@@ -13,7 +13,7 @@ use lopsided_queue::{
 };
 use std::net::Ipv4Addr;
 
-/// A packet of this size from a flow. The flow's number is also its port.
+/// Creates a packet of a flow. The number of the flow is also its port.
 fn packet(flow: u16, dscp: u8, id: u64, size: u32) -> Packet {
     let ip = IpHeader { dscp, ecn: Ecn::NotEct, ..IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)) };
     let transport = Transport::Udp(UdpHeader { src_port: flow, dst_port: 2 });
@@ -71,7 +71,7 @@ fn drr(quanta: &[u64]) -> Queue {
 }
 
 #[test]
-fn drr_shares_by_quanta_even_where_a_packet_is_larger_than_one() {
+fn drr_shares_by_quanta_even_if_packets_are_larger_than_a_quantum() {
     let shared = shares(&mut drr(&[3000, 1000, 500]), &[0, 1, 2], 0, mbit(9), 2000);
     assert_near(&shared, &[6.0, 2.0, 1.0], 0.02);
 }
@@ -80,7 +80,7 @@ fn htb_class(parent: Option<u32>, rate: u64, ceil: u64) -> HtbClass {
     HtbClass { parent, rate: mbit(rate), ceil: Some(mbit(ceil)), ..HtbClass::default() }
 }
 
-/// A root of 10 Mbit/s, with leaves of these rates, ceilings and priorities.
+/// Builds a root of 10 Mbit/s, with leaves of these rates, ceilings and priorities.
 fn htb(leaves: &[(u64, u64, u32)]) -> Queue {
     let leaf = |(rate, ceil, prio): &(u64, u64, u32)| HtbClass { prio: *prio, ..htb_class(Some(0), *rate, *ceil) };
     let classes = std::iter::once(htb_class(None, 10, 10)).chain(leaves.iter().map(leaf)).collect();
@@ -90,7 +90,7 @@ fn htb(leaves: &[(u64, u64, u32)]) -> Queue {
 }
 
 #[test]
-fn htb_gives_each_class_its_rate_and_shares_what_is_left_by_quantum() {
+fn htb_guarantees_rates_and_shares_unused_bandwidth_by_quantum() {
     // 4 Mbit/s are unused, and the classes share them by their quanta, which are proportional to the rates.
     let shared = shares(&mut htb(&[(4, 10, 0), (2, 10, 0)]), &[0, 1], 0, mbit(100), 4000);
     assert_near(&shared, &[4.0 + 4.0 * 2.0 / 3.0, 2.0 + 4.0 / 3.0], 0.05);
@@ -124,7 +124,8 @@ fn htb_lends_level_by_level() {
     assert_near(&all, &[3.0, 3.0, 4.0], 0.05);
 }
 
-/// Enqueues all packets at once, and dequeues each as soon as it is ready. Returns the departure times in microseconds.
+/// Enqueues all packets at once, and dequeues each packet as soon as it is ready. Returns the departure times in
+/// microseconds.
 fn departures(queue: &mut Queue, sizes: &[u32]) -> Vec<u64> {
     let (mut accounting, mut now) = (Accounting::new(1), Time::ZERO);
     for (id, size) in sizes.iter().enumerate() {
@@ -141,7 +142,7 @@ fn departures(queue: &mut Queue, sizes: &[u32]) -> Vec<u64> {
 }
 
 #[test]
-fn tbf_lets_a_burst_go_at_the_peak_rate_and_then_the_rate() {
+fn tbf_sends_a_burst_at_the_peak_rate_and_then_at_the_rate() {
     let queue = QueueConfig::packets(100);
     let config = TbfConfig { rate: mbit(8), burst: Bytes::new(3000), queue, ..TbfConfig::default() };
     // The rate is 1,000 bytes per millisecond.
@@ -151,10 +152,10 @@ fn tbf_lets_a_burst_go_at_the_peak_rate_and_then_the_rate() {
     assert_eq!(departures(&mut build(peaked), &[1000; 6]), [0, 250, 750, 1250, 2000, 3000]);
 }
 
-/// After each packet, Linux's tbf looks for the next one, so fq_codel detects the empty flow, which then begins a new
-/// turn.
+/// After each packet, Linux's tbf looks for the next packet. Therefore fq_codel detects at once that a flow is empty,
+/// and the flow becomes a new flow with its next packet.
 #[test]
-fn tbf_finds_an_empty_flow_at_once() {
+fn tbf_lets_fq_codel_detect_an_empty_flow_at_once() {
     let queue = FqCodelConfig { quantum: Bytes::new(1000), ..FqCodelConfig::default() }.into();
     let mut queue = build(TbfConfig { rate: mbit(8), burst: Bytes::new(1500), queue, ..TbfConfig::default() });
     let (mut accounting, mut now) = (Accounting::new(1), Time::ZERO);
@@ -171,10 +172,10 @@ fn tbf_finds_an_empty_flow_at_once() {
 }
 
 #[test]
-fn htb_charges_afterwards_so_that_one_packet_more_than_the_burst_goes_at_once() {
+fn htb_sends_one_packet_more_than_the_burst_because_it_charges_after_sending() {
     let class = HtbClass { burst: Some(Bytes::new(2000)), cburst: Some(Bytes::new(2000)), ..htb_class(None, 8, 8) };
     let config = HtbConfig { classes: vec![class], ..HtbConfig::default() };
-    // The bucket has credit for 2,000 bytes. The third packet is sent when the bucket is at zero, and makes it
+    // The bucket has credit for 2,000 bytes. The third packet is sent when the bucket is at zero, and makes the bucket
     // negative.
     assert_eq!(departures(&mut build(config), &[1000; 5]), [0, 0, 0, 1000, 2000]);
 }
@@ -187,7 +188,7 @@ fn fq_paces_each_flow_once_its_credit_is_used_up() {
 }
 
 #[test]
-fn fair_queues_let_a_sparse_flow_pass_those_that_fill_them() {
+fn fair_queues_serve_a_sparse_flow_before_the_flow_that_fills_them() {
     for config in [QueueConfig::from(FqConfig::default()), SfqConfig::default().into(), WfqConfig::default().into()] {
         let mut queue = build(config.clone());
         let mut accounting = Accounting::new(1);
@@ -203,7 +204,7 @@ fn fair_queues_let_a_sparse_flow_pass_those_that_fill_them() {
 }
 
 #[test]
-fn sfq_takes_from_the_longest_queue() {
+fn sfq_drops_from_the_longest_queue() {
     let mut queue = build(SfqConfig { limit: 10, ..SfqConfig::default() });
     let (drops, mut accounting) = Drops::watched();
     let mut offer = |flow, id| queue.enqueue(packet(flow, 0, id, 1000), &mut cx(Time::ZERO, &mut accounting));
@@ -245,7 +246,7 @@ fn a_priority_class_goes_first_and_is_policed_only_while_others_wait() {
     let mut queue = cbwfq(&[(8, true), (2, false)]);
     let (drops, mut accounting) = Drops::watched();
     let mut served = Vec::new();
-    // Both flows offer 16 Mbit/s each to a line of 16 Mbit/s, which sends two packets per millisecond.
+    // Each of the two flows offers 16 Mbit/s to a line of 16 Mbit/s, which sends two packets per millisecond.
     for tick in 0..2000_u64 {
         let now = Time::ZERO + Duration::from_micros(500 * tick);
         for flow in [0, 1] {
@@ -268,7 +269,7 @@ fn a_priority_class_goes_first_and_is_policed_only_while_others_wait() {
 }
 
 #[test]
-fn choke_takes_most_from_the_flow_that_fills_the_queue() {
+fn choke_drops_most_packets_of_the_flow_that_fills_the_queue() {
     let red = RedConfig {
         limit: Limit::Packets(200),
         min: Threshold::Packets(10),
@@ -279,7 +280,7 @@ fn choke_takes_most_from_the_flow_that_fills_the_queue() {
     let mut queue = build(ChokeConfig { red });
     let mut accounting = Accounting::new(1);
     let mut sent = [0, 0];
-    // Nine of ten packets belong to one flow. The line sends five packets in the time in which ten arrive.
+    // One flow sends 90 % of the packets. The line sends five packets in the time in which ten packets arrive.
     for id in 0..20_000_u64 {
         let now = Time::ZERO + Duration::from_micros(100 * id);
         queue.enqueue(packet(u16::from(id % 10 == 0), 0, id, 1000), &mut cx(now, &mut accounting));
@@ -328,11 +329,11 @@ fn choke_averages_as_linux_does_in_whole_packets() {
             return;
         }
     }
-    panic!("the average rests half a packet above the mean");
+    panic!("the average must exceed `min`, because rounding raises it by half a packet");
 }
 
 #[test]
-fn adaptive_red_moves_its_probability_by_the_papers_steps() {
+fn adaptive_red_changes_its_probability_by_the_papers_steps() {
     let config = AredConfig { bandwidth: Some(mbit(8)), ..AredConfig::default() };
     let red = config.red().unwrap();
     // The line sends 1,000 packets per second, and the target is 5 ms.
@@ -354,19 +355,19 @@ fn adaptive_red_moves_its_probability_by_the_papers_steps() {
         }
         queue.dequeue(&mut cx(now, &mut accounting));
     }
-    // The average is above its range from the first half second on, so there are six steps of 0.01. The probability has
-    // not decreased yet.
+    // The average is above its range after the first 0.5 s, so the probability grows by six steps of 0.01. It has not
+    // decreased yet.
     let after = probability(&queue);
     assert!((0.14..0.17).contains(&after), "{after}");
     let later = Time::ZERO + Duration::from_secs(1_000_000);
     while queue.dequeue(&mut cx(later, &mut accounting)).is_some() {}
     let later = later + Duration::from_secs(1_000_000);
     queue.enqueue(packet(1, 0, 1_000_000, 1000), &mut cx(later, &mut accounting));
-    assert!(probability(&queue) < 0.01, "an idle line brings it to its bottom");
+    assert!(probability(&queue) < 0.01, "on an idle line, the probability falls to its minimum");
 }
 
 #[test]
-fn wred_picks_the_higher_drop_precedence_first() {
+fn wred_drops_the_higher_drop_precedence_first() {
     let mut queue = build(WredConfig { weight: 0.05, ..WredConfig::default() });
     let mut accounting = Accounting::new(1);
     let mut dropped = [0, 0];
@@ -418,14 +419,14 @@ fn acks_beside_data(config: AfvqConfig) -> (f64, u32, Vec<u32>) {
 }
 
 #[test]
-fn afvq_bounds_the_share_of_acks_and_lets_few_wait_and_the_newest_stay() {
+fn afvq_limits_the_share_of_acks_and_their_number_and_keeps_the_newest() {
     let half = AfvqConfig { ack_share: 0.5, ack_limit: 500, ..AfvqConfig::default() };
     let (share, waits, numbers) = acks_beside_data(half.clone());
     assert!((0.4..=0.5).contains(&share), "{share}");
-    assert!(waits <= 11, "no more than leave between two packets of data: {waits}");
+    assert!(waits <= 11, "at most the number of ACKs that leave between two data packets: {waits}");
     assert!(numbers.is_sorted());
-    assert!(*numbers.last().unwrap() > 9_970, "the oldest go, not the newest");
+    assert!(*numbers.last().unwrap() > 9_970, "the oldest ACKs are dropped, not the newest");
     let (first, waits, _) = acks_beside_data(AfvqConfig { ack_share: 1.0, ..half });
-    assert!(first > 0.95, "ACKs alone would take the line: {first}");
+    assert!(first > 0.95, "without `ack_share`, ACKs use the whole line: {first}");
     assert!(waits <= 11, "{waits}");
 }

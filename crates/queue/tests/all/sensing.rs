@@ -1,5 +1,5 @@
-//! Compares the control laws of ASQM and BDP with the dissertation's text. Other tests cover sensing packets that are
-//! lost, forged, replayed or never sent back.
+//! Compares the control laws of ASQM and BDP with the text of the dissertation. Other tests send sensing packets that
+//! are lost, forged, replayed or never sent back.
 
 use crate::common::cx;
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions, Timestamps};
@@ -38,7 +38,7 @@ impl Bench {
         Packet::unbooked(self.made, self.now, new)
     }
 
-    /// Enqueues a full segment, and then the sensing packets that the discipline requests, as a link does.
+    /// Enqueues a full segment and then, as a link does, the sensing packets that the discipline requests.
     fn offer(&mut self, port: u16) {
         let segment = self.packet(segment(port, 1, 1, 1448, false));
         self.queue.enqueue(segment, &mut cx(self.now, &mut self.accounting));
@@ -54,8 +54,8 @@ impl Bench {
         std::iter::from_fn(|| queue.dequeue(&mut cx(now, accounting))).map(|given| given.packet).collect()
     }
 
-    /// Passes four segments through the queue. Returns the sensing packet that follows them, after the far end has
-    /// turned it around.
+    /// Passes four segments and a sensing packet through the queue. Returns the sensing packet as the far end sends it
+    /// back.
     fn sense(&mut self, port: u16) -> Packet {
         (0..4).for_each(|_| self.offer(port));
         let mut left = self.drain();
@@ -107,7 +107,7 @@ fn one_sensing_packet_of_28_octets_follows_four_with_data() {
     for _ in 0..8 {
         let ack = bench.packet(segment(1000, 1, 1, 0, false));
         bench.queue.enqueue(ack, &mut cx(bench.now, &mut bench.accounting));
-        assert!(bench.queue.poll_originate().is_none(), "an ACK is no data");
+        assert!(bench.queue.poll_originate().is_none(), "no sensing packet follows ACKs");
     }
 }
 
@@ -125,8 +125,7 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
         }
         let before = bench.dropped();
         if ms % 4 == 0 {
-            // From 700 ms on the link is faster. The first sensing packet that is sent after that ends the dropping
-            // phase, at 790 ms.
+            // From 700 ms on, sensing packets take 90 ms. The first one returns at 790 ms and ends the dropping phase.
             let took = if ms < 700 { 150 } else { 90 };
             (0..4).for_each(|_| bench.offer(1000));
             for mut packet in bench.drain() {
@@ -153,7 +152,7 @@ fn asqm_drops_one_packet_an_interval_over_root_n_until_a_sample_is_below_the_tar
 
 /// The round trip of a satellite link is 600 ms even without a queue.
 #[test]
-fn the_length_of_a_link_is_no_queue_unless_the_text_is_taken_by_the_letter() {
+fn a_long_base_delay_causes_drops_only_if_it_is_kept_in_the_samples() {
     for (base_delay, dropping) in [(BaseDelay::Subtract, 0.0), (BaseDelay::Keep, 1.0)] {
         let mut bench = Bench::of(&QueueConfig::new(AsqmConfig { base_delay, ..AsqmConfig::default() }));
         for round in 0..50 {
@@ -167,7 +166,7 @@ fn the_length_of_a_link_is_no_queue_unless_the_text_is_taken_by_the_letter() {
 }
 
 #[test]
-fn asqm_marks_what_can_be_marked_and_never_drops_what_senses() {
+fn asqm_marks_ecn_capable_packets_and_never_drops_sensing_packets() {
     let mut bench = asqm();
     let sensing = bench.sense(1000);
     bench.at(300);
@@ -181,7 +180,7 @@ fn asqm_marks_what_can_be_marked_and_never_drops_what_senses() {
 }
 
 #[test]
-fn forged_replayed_and_foreign_sensing_packets_change_nothing_and_pass() {
+fn forged_replayed_and_foreign_sensing_packets_are_ignored() {
     let mut bench = asqm();
     let sensing = bench.sense(1000);
     bench.at(300);
@@ -197,14 +196,14 @@ fn forged_replayed_and_foreign_sensing_packets_change_nothing_and_pass() {
         assert!(!bench.queue.observe_reverse(&packet, bench.now), "{packet:?}");
     }
     assert_eq!(bench.gauge("asqm_dropping"), 0.0, "no sample of 2^63 ns");
-    assert!(bench.queue.observe_reverse(&sensing, bench.now), "the true one still counts");
+    assert!(bench.queue.observe_reverse(&sensing, bench.now), "the real sensing packet is accepted");
     assert_eq!(bench.gauge("asqm_dropping"), 1.0);
-    assert!(!bench.queue.observe_reverse(&sensing, bench.now), "a second time it does not");
+    assert!(!bench.queue.observe_reverse(&sensing, bench.now), "a replay is ignored");
     assert_eq!(bench.gauge("sensing_returned_packets"), 1.0);
 }
 
 #[test]
-fn a_link_that_returns_no_sensing_packets_is_not_punished_and_the_memory_is_bounded() {
+fn without_returned_sensing_packets_nothing_is_dropped_and_the_memory_is_bounded() {
     for config in [QueueConfig::new(AsqmConfig::default()), QueueConfig::new(BdpConfig::default())] {
         let mut bench = Bench::of(&config);
         for round in 0..20_000 {
@@ -214,12 +213,12 @@ fn a_link_that_returns_no_sensing_packets_is_not_punished_and_the_memory_is_boun
         }
         assert_eq!(bench.dropped(), 0);
         assert_eq!(bench.gauge("sensing_sent_packets"), 20_000.0);
-        assert_eq!(bench.gauge("sensing_given_up_packets"), 20_000.0 - 4096.0, "no more than 4096 are out");
+        assert_eq!(bench.gauge("sensing_given_up_packets"), 20_000.0 - 4096.0, "at most 4096 are outstanding");
     }
 }
 
 #[test]
-fn asqm_stops_dropping_when_sensing_packets_cease_to_come_home() {
+fn asqm_stops_dropping_when_sensing_packets_stop_returning() {
     let mut bench = asqm();
     let sensing = bench.sense(1000);
     bench.at(400);
@@ -272,8 +271,8 @@ fn bdp_drops(bound: BdpBound, bloat: u64) -> Vec<u64> {
 }
 
 #[test]
-fn bdp_drops_once_in_measured_squared_over_bloat_where_a_tenth_is_exceeded() {
-    // 10 % of 500 ms is 50 ms, so 40 ms are acceptable. With the equation as printed only 25 ms are acceptable.
+fn bdp_drops_above_the_bound_at_intervals_of_measured_squared_over_bloat() {
+    // 10 % of 500 ms is 50 ms, so 40 ms are acceptable. With the printed equation, only 25 ms are acceptable.
     assert_eq!(bdp_drops(BdpBound::Max, 40), []);
     let printed = bdp_drops(BdpBound::Min, 40);
     assert!(!printed.is_empty());
@@ -286,7 +285,7 @@ fn bdp_drops_once_in_measured_squared_over_bloat_where_a_tenth_is_exceeded() {
 }
 
 #[test]
-fn bdp_gives_each_flow_its_turn_and_its_sensing_packets_stay_with_it() {
+fn bdp_serves_flows_in_turn_with_their_sensing_packets() {
     let config = BdpConfig { flows: 16, ..BdpConfig::default() };
     let mut bench = Bench::of(&QueueConfig::new(config));
     (0..400).for_each(|_| bench.offer(1000));
@@ -294,11 +293,11 @@ fn bdp_gives_each_flow_its_turn_and_its_sensing_packets_stay_with_it() {
     let left = bench.drain();
     let port = |packet: &Packet| packet.tcp().map_or(0, |header| header.dst_port);
     let last_of_small = left.iter().rposition(|packet| port(packet) == 2000).unwrap();
-    assert!(last_of_small < 30, "eight segments take turns with the other flow's: the last is at {last_of_small}");
+    assert!(last_of_small < 30, "the last of eight segments leaves at position {last_of_small}");
     assert_eq!(left.iter().filter(|packet| is_sensing(packet)).count(), 102);
 }
 
-/// Many more flows than queues. All flows send at once and without congestion control.
+/// Tests many more flows than queues. All flows send at the same time, without congestion control.
 #[test]
 fn bdp_survives_65000_flows() {
     let config = BdpConfig { limit: 1000, ..BdpConfig::default() };

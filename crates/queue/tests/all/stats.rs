@@ -11,8 +11,11 @@ fn backlog(packets: u32, bytes: u64) -> Backlog {
     Backlog { packets, bytes: Bytes::new(bytes) }
 }
 
-/// Times in ns: 100 B queued from 10 to 40, 200 B from 20 to 70; 300 B dropped on arrival at 30; 400 B enqueued at 50
-/// and dropped at 60.
+/// Returns the statistics of these events, up to the time `upto`. Times are in ns:
+///
+/// - A packet of 100 B is queued from 10 to 40, and a packet of 200 B from 20 to 70.
+/// - A packet of 300 B is dropped on arrival at 30.
+/// - A packet of 400 B is enqueued at 50 and dropped at 60.
 fn history(upto: u64) -> QueueStats {
     let mut stats = QueueStats::default();
     type Step<'a> = (u64, &'a dyn Fn(&mut QueueStats));
@@ -42,9 +45,9 @@ fn the_whole_history() {
     assert_eq!((stats.sent_bytes(), stats.dropped_bytes()), (Bytes::new(300), Bytes::new(700)));
 }
 
-/// One call, or two calls at arrival and departure, give the same statistics.
+/// One call per packet gives the same statistics as two calls, one at the arrival and one at the departure.
 #[test]
-fn counted_at_once_or_in_time_all_is_the_same() {
+fn one_call_per_packet_gives_the_same_statistics_as_two() {
     let (mut at_once, mut in_time) = (QueueStats::default(), QueueStats::default());
     let courses = [(10, 10, 100, backlog(1, 100)), (20, 45, 200, backlog(1, 200)), (30, 60, 300, backlog(2, 500))];
     for (comes, departs, size, with_it) in courses {
@@ -63,14 +66,14 @@ fn counted_at_once_or_in_time_all_is_the_same() {
 }
 
 #[test]
-fn the_mean_counts_what_still_waits() {
+fn the_mean_includes_queued_packets() {
     let stats = history(20);
     assert_eq!(stats.mean_packets(ns(30)), (20 + 10) as f64 / 30.0);
     assert_eq!(stats.mean_bytes(ns(30)), (20 * 100 + 10 * 200) as f64 / 30.0);
 }
 
 #[test]
-fn a_sample_has_the_waits_of_its_own_interval() {
+fn a_sample_contains_the_sojourn_times_of_its_interval() {
     let mut stats = history(40);
     let first = stats.sample();
     assert_eq!(
@@ -83,11 +86,11 @@ fn a_sample_has_the_waits_of_its_own_interval() {
     let second = stats.sample();
     assert_eq!(second.sojourn_mean, Some(Duration::from_nanos(25)));
     assert_eq!(second.sojourn_max, Some(Duration::from_nanos(25)));
-    assert_eq!(stats.max_sojourn(), Duration::from_nanos(30), "the longest of all is not forgotten");
+    assert_eq!(stats.max_sojourn(), Duration::from_nanos(30), "the longest sojourn time of the run");
     assert_eq!((second.arrived_packets, second.sent_packets, second.dropped_packets), (3, 2, 1));
 }
 
-/// The sums of times wrap around at 2^64 twice in this test, which must not affect the means.
+/// The sums of times wrap around at 2^64 twice in this test. The means must be correct nevertheless.
 #[test]
 fn a_long_run_does_not_overflow() {
     let mut stats = QueueStats::default();
