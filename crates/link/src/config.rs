@@ -31,7 +31,7 @@ pub struct LinkConfig {
     pub rate: Option<BitRate>,
     /// Settings of the token bucket. `None`: a plain serializer.
     pub shaper: Option<ShaperConfig>,
-    /// Framing of the line, which determines how many bytes an IP packet takes on the wire.
+    /// Framing of the line, which determines the size of an IP packet on the wire.
     pub framing: Framing,
     /// Compression of TCP/IP headers on the line.
     pub header_compression: HeaderCompressionConfig,
@@ -54,7 +54,7 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
-    /// A line with this rate, delay and queue, and defaults for all other settings.
+    /// Returns the settings of a line with this rate, delay and queue, and defaults for all other settings.
     pub fn new(rate: Option<BitRate>, delay: Duration, queue: QueueConfig) -> LinkConfig {
         LinkConfig {
             rate,
@@ -72,7 +72,7 @@ impl LinkConfig {
         }
     }
 
-    /// Builds the link, idle. The run's seed and the link's role, such as `"link/up"`, key its random streams.
+    /// Builds an idle link. The run's seed and the link's role, such as `"link/up"`, determine its random streams.
     ///
     /// # Errors
     /// Returns an error if the queue, the shaper or an impairment rejects its settings.
@@ -86,11 +86,11 @@ impl LinkConfig {
     ///
     /// # Errors
     ///
-    /// As for [`LinkConfig::build`], for the rest of the configuration.
+    /// Returns an error if the loss model or header compression rejects its settings.
     pub fn build_with(&self, queue: Queue, shaper: AnyShaper, seed: u64, role: &str) -> Result<Link, LinkError> {
         self.check_header_compression().map_err(LinkError::HeaderCompression)?;
         let loss = self.loss.build(seed, role)?;
-        // An audited queue uses the general transmit path instead of the drop-tail path. The two paths give the same
+        // An audited queue uses the general transmit path instead of the drop-tail path. The two paths produce the same
         // results.
         let queue = if self.audit { queue.checked() } else { queue };
         let compression = HeaderCompression::of(&self.header_compression, self.delay);
@@ -102,32 +102,29 @@ impl LinkConfig {
         // A token bucket needs the size of a packet that is still in the queue, but the compressed size is known only
         // when the packet leaves.
         if self.header_compression.is_on() && (self.shaper.is_some() || self.access.is_some()) {
-            let fault =
-                Fault::new("", "headers are compressed behind a plain serializer: not behind a shaper or access");
-            return Err(fault.help("compress on a link of its own behind it"));
+            let fault = Fault::new("", "header compression cannot be combined with a shaper or an access method");
+            return Err(fault.help("compress headers on a separate link behind this link"));
         }
         // A compressed header encodes differences to the previous header, so packets must arrive in order.
         if self.header_compression.is_on() && self.jitter.reorder {
-            return Err(Fault::new(
-                "",
-                "a compressed header says what changed since the one before: none may overtake it",
-            ));
+            let fault = Fault::new("", "header compression needs packets in order, but `jitter` reorders packets");
+            return Err(fault.help("remove `reorder` from the jitter"));
         }
         self.header_compression.check()
     }
 
-    /// Builds the configured shaper. The seed and the role key its random streams, as in [`LinkConfig::build`].
+    /// Builds the configured shaper. The seed and the role determine its random streams, as in [`LinkConfig::build`].
     ///
     /// # Errors
     ///
     /// Returns an error if both an access method and a shaper are configured, if a shaper has no rate, or if the rate
-    /// is outside the supported range. It also returns one if the access method or the shaper rejects its settings.
+    /// is outside the supported range. Also returns an error if the access method or the shaper rejects its settings.
     pub fn build_shaper(&self, seed: u64, role: &str) -> Result<AnyShaper, LinkError> {
         if let Some(access) = &self.access {
             // A shaper and an access method both decide when packets leave the queue.
             if self.shaper.is_some() {
                 let fault = Fault::new("", "a direction has a shaper or an access, not both");
-                return Err(LinkError::Access(fault.help("put the shaper in front of a link of its own")));
+                return Err(LinkError::Access(fault.help("use the shaper on a separate link")));
             }
             return access.build(self.rate, seed, role).map_err(LinkError::Access);
         }
@@ -221,7 +218,7 @@ impl Part for LinkConfig {
     fn check(&self) -> Result<(), Fault> {
         if let Some(mtu) = self.mtu.filter(|mtu| !(LEAST_MTU..=MOST_MTU).contains(&mtu.get())) {
             let fault = Fault::new("mtu", format!("an mtu of {} B: it must be from 552 to 65535 B", mtu.get()));
-            return Err(fault.help("below 552 B Linux sends fragments, which are left out"));
+            return Err(fault.help("below 552 B Linux sends fragments, which are not modelled"));
         }
         self.check_header_compression().map_err(|fault| Fault { key: "header_compression", ..fault })
     }

@@ -40,7 +40,7 @@
 //!   `Time::MAX` if their ring is empty.
 //! - `waiting_bytes` is the sum of the sizes in `waiting`, and the buffer of `special.room` is charged with the same
 //!   packets.
-//! - While `courses` has a record, every later packet gets one, too.
+//! - While `courses` contains a record, every later packet also gets a record.
 //! - While an observer watches queues, every packet has a record. No packet leaves `packets` or `ends.coming` before
 //!   its record is counted.
 
@@ -50,6 +50,7 @@ use lopsided_core::{Bytes, Count, Cx, DropReason, EventMask, Packet, Time};
 use lopsided_queue::{Backlog, BufferLimit};
 use std::collections::VecDeque;
 
+/// The transmit path of a drop-tail FIFO: see the documentation of this module.
 #[derive(Debug)]
 pub(crate) struct DropTailPath {
     /// The packets that are in the buffer just after the latest entry.
@@ -159,7 +160,7 @@ impl Course {
         self.arrives == Time::MAX
     }
 
-    /// The time at which the packet arrives or is lost.
+    /// Returns the time at which the packet arrives or is lost.
     fn ends(&self) -> Time {
         if self.is_lost() { self.departs } else { self.arrives }
     }
@@ -231,8 +232,8 @@ impl DropTailPath {
         is_next
     }
 
-    /// Returns the arrival time of a packet that enters at `at`, or the reason why it does not arrive. The caller
-    /// passes such a packet to [`DropTailPath::end`].
+    /// Returns the arrival time of a packet that enters at `at`, or the reason why the packet does not arrive. The
+    /// caller must pass a packet that does not arrive to [`DropTailPath::end`].
     #[inline(always)]
     pub(crate) fn take_in(
         &mut self,
@@ -242,8 +243,8 @@ impl DropTailPath {
         measured: &mut Measured,
         cx: &mut Cx<'_>,
     ) -> Result<Time, Ending> {
-        // Fast path: if the line is idle, the queue is empty and the packet takes no room in the buffer. The serializer
-        // alone counts such a packet.
+        // Fast path: if the line is idle, the queue is empty, and the packet takes no room in the buffer. Only the
+        // serializer counts such a packet.
         if self.special.is_none() && self.courses.is_empty() {
             if let Some((arrives, passed)) = line.pass(at, size, cx.unseen_until()) {
                 if u64::from(passed) % LOOK == 0 {
@@ -252,8 +253,8 @@ impl DropTailPath {
                 return Ok(arrives);
             }
         }
-        // At equal times a departure comes before an entry, so packets that depart at this instant make room for this
-        // packet.
+        // Departures at the time of an entry are processed before the entry. Packets that depart at `at` make room for
+        // this packet.
         if self.next_departure <= at {
             self.release_until(at);
         }
@@ -297,7 +298,7 @@ impl DropTailPath {
             self.wait(departs, size);
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
-        // The whole transit ends before an observer can look, so it is counted in one step.
+        // The whole transit ends before an observer can read the statistics, so the packet is counted in one step.
         if ends < cx.unseen_until() && self.courses.is_empty() {
             measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
@@ -353,7 +354,7 @@ impl DropTailPath {
     fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
         let counted_until = unseen_until.max(cx.now());
-        // Count finished transits first. If no record remains, this packet can be counted in one step, too.
+        // Count finished transits first. If no record remains, this packet can also be counted in one step.
         if self.courses.front().is_some_and(|first| first.ends() <= counted_until) {
             self.count_courses(counted_until, measured, cx);
         }
@@ -364,7 +365,7 @@ impl DropTailPath {
         } else {
             // The statistics may already include departures up to `counted_until`, although those packets are still in
             // the buffer when this packet enters. The backlog in the statistics is then too small, so record the
-            // largest backlog now. If the packet enters later, that backlog is correct.
+            // largest backlog now. If the packet enters after `counted_until`, the backlog will be correct.
             if course.enters <= counted_until {
                 measured.queue.notice(backlog);
             }
@@ -381,7 +382,7 @@ impl DropTailPath {
         self.courses.reserve_exact((self.courses.len() / 4).max(ROOMY));
     }
 
-    /// Brings the statistics up to now and reports the events, but only if an observer watches queues.
+    /// Brings the statistics up to the current time and reports the events. Does nothing if no observer watches queues.
     #[inline]
     pub(crate) fn catch_up(&mut self, measured: &mut Measured, cx: &mut Cx<'_>) {
         if cx.is_watched(EventMask::QUEUES) {
@@ -398,7 +399,7 @@ impl DropTailPath {
 
     /// Counts entries and departures up to `until`. No observer may read the statistics before `until`.
     fn count_courses(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
-        // At equal times a departure comes before an entry.
+        // Departures at the time of an entry are counted before the entry.
         while let Some(&course) = self.courses.get(self.entered as usize).filter(|course| course.enters <= until) {
             self.count_departures(course.enters, measured, cx);
             self.count_entry(course, measured, cx);
@@ -439,7 +440,7 @@ impl DropTailPath {
         give_back_room(&mut self.courses);
     }
 
-    /// Counts the entry of a packet, given its record, which is the next one to count.
+    /// Counts the entry of a packet, given its record. This must be the next record to count.
     #[inline]
     fn count_entry(&self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
         measured.queue.entered(course.enters, course.size());
@@ -475,7 +476,7 @@ impl DropTailPath {
     /// Returns the packet of a transit record. Valid only while an observer watches queues.
     fn packet(&self, course: u32) -> &Packet {
         let course = course as usize;
-        // The last record belongs to the last packet, so positions are counted from the back.
+        // The last record belongs to the last packet, so count positions from the back.
         if !self.loses() {
             return &self.packets[self.packets.len() - (self.courses.len() - course)].packet;
         }
@@ -488,7 +489,7 @@ impl DropTailPath {
             false => &self.packets[self.packets.len() - (self.courses.len() - course - lost)].packet,
             true => {
                 let mut on_the_line = ends.filter(|end| end.why != DropReason::QueueFull);
-                &on_the_line.nth(lost - 1).expect("what is lost ends after it is counted").packet
+                &on_the_line.nth(lost - 1).expect("a lost packet is kept until it is counted").packet
             }
         }
     }
@@ -502,7 +503,7 @@ impl DropTailPath {
             Ending::Full => End { at, packet, why: DropReason::QueueFull },
             Ending::Lost(departs, why) => End { at: departs, packet, why },
         });
-        // A loss is computed when the packet enters, but it happens when the packet departs, and before that time the
+        // A loss is computed when the packet enters, but happens when the packet departs. Between these times the
         // buffer may refuse other packets. With a loss model, drops after `at` must therefore wait.
         let known = if self.loses() { at } else { Time::MAX };
         self.catch_up(measured, cx);
@@ -541,31 +542,31 @@ impl DropTailPath {
         Some(first.packet)
     }
 
-    /// Takes back a packet that arrives at `at`. It becomes the first packet to arrive.
+    /// Takes back a packet that arrives at `at`, before all other packets.
     pub(crate) fn take_back(&mut self, packet: Packet, at: Time) {
         self.packets.push_front(Arriving { at, packet });
         self.next_arrival = at;
     }
 
-    /// Number and total size of the packets that this link holds.
+    /// Returns the number and total size of the packets in this link.
     pub(crate) fn held(&self) -> Count {
         let arriving = self.packets.iter().map(|arriving| arriving.packet.size());
         let ending = self.ends.iter().flat_map(|ends| &ends.coming).map(|end| end.packet.size());
         Count::of(arriving.chain(ending))
     }
 
-    /// Number and total size of the packets in the queue, according to the statistics.
+    /// Returns the number and total size of the packets in the queue, according to the statistics.
     pub(crate) fn waiting(&self) -> Count {
         Count::of(self.courses.range(self.departed as usize..self.entered as usize).map(Course::size))
     }
 
-    /// Number and total size of the packets on the line, according to the statistics.
+    /// Returns the number and total size of the packets on the line, according to the statistics.
     pub(crate) fn in_flight(&self) -> Count {
         let on_the_line = self.courses.range(..self.departed as usize).filter(|course| !course.is_lost());
         Count::of(on_the_line.map(Course::size))
     }
 
-    /// Number and total size of the packets that the line has lost, according to the statistics.
+    /// Returns the number and total size of the packets that the line has lost, according to the statistics.
     pub(crate) fn lost(&self) -> Count {
         self.ends.as_ref().map_or(Count::ZERO, |ends| ends.lost)
     }
@@ -586,7 +587,7 @@ mod tests {
     /// Each packet in flight has at least one entry in each of four links, so these sizes determine the memory of large
     /// runs.
     #[test]
-    fn what_a_link_takes_and_what_it_notes_of_a_packet() {
+    fn the_sizes_of_a_link_and_of_its_entries_for_a_packet() {
         assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());
         assert_eq!((size_of::<Arriving>(), size_of::<Waiting>(), size_of::<Course>()), (16, 16, 32));
     }

@@ -1,7 +1,7 @@
-//! Delay that varies from packet to packet, and the reordering that results.
+//! Delay that varies from packet to packet, and the resulting reordering.
 //!
-//! The additional delay is uniform from 0 to `spread`. By default a packet that would overtake its predecessor arrives
-//! together with it. With `reorder` packets overtake each other, as on parallel paths.
+//! The additional delay is uniform from 0 to `spread`. By default, a packet that would overtake its predecessor arrives
+//! at the same time as the predecessor. With `reorder`, packets overtake each other, as on parallel paths.
 
 use lopsided_core::{Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
@@ -34,7 +34,7 @@ impl Part for JitterConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.spread > Duration::from_secs(3600) {
-            return Err(Fault::new("spread", "a delay varies by an hour at most"));
+            return Err(Fault::new("spread", "the spread must be at most 1 h"));
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ pub(crate) struct Jitter {
 }
 
 impl JitterConfig {
-    /// Builds the state of one run, or returns `None` if the delay is constant.
+    /// Builds the state of one run; `None` if the delay is constant.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Option<Jitter> {
         let rng = || Rng::for_role(seed, &format!("{role}/jitter"));
         (!self.spread.is_zero()).then(|| Jitter { config: *self, rng: rng(), latest: Time::ZERO })
@@ -66,7 +66,7 @@ impl Jitter {
         if self.config.reorder {
             return later;
         }
-        // Without reordering, a packet arrives at the earliest together with its predecessor.
+        // Without reordering, a packet never arrives before its predecessor.
         self.latest = self.latest.max(later);
         self.latest
     }

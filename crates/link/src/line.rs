@@ -1,4 +1,4 @@
-//! The line behind the queue, and the counters that all transmit paths of a link have.
+//! The line behind the queue, and the counters that all transmit paths of a link share.
 
 use crate::Framing;
 use crate::shaper::{AnyShaper, Passed, Shaper};
@@ -22,8 +22,8 @@ impl Line {
         Line { takes_time: sends || !delay.is_zero(), shaper, framing, delay }
     }
 
-    /// Sends a packet that enters at `now`. Returns its bytes on the wire, its departure from the queue, and its last
-    /// bit's time.
+    /// Sends a packet that enters at `now`. Returns the size on the wire, the time at which the packet leaves the
+    /// queue, and the time at which its last bit is sent.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes) -> (Bytes, Time, Time) {
         match &mut self.shaper {
@@ -41,10 +41,10 @@ impl Line {
         line.pass(at, size, self.delay, until)
     }
 
-    /// The line is busy with earlier packets until this time; [`Time::ZERO`] if unknown.
+    /// Returns the time until which the line is busy with earlier packets; [`Time::ZERO`] if this time is unknown.
     pub(crate) fn busy_until(&self) -> Time {
         match &self.shaper {
-            // Subtract 1 ns, because at a very high rate a packet may take no time, and then the next packet starts at
+            // Subtract 1 ns, because at a very high rate a packet may take 0 ns. The next packet then starts at
             // `free_at`.
             AnyShaper::Serializer(line) => Time::from_nanos(line.free_at().as_nanos().saturating_sub(1)),
             _ => Time::ZERO,
@@ -90,7 +90,7 @@ impl Measured {
     }
 }
 
-/// The event of a packet that departs from the queue, for observers.
+/// Returns the event that reports the departure of a packet from the queue to observers.
 pub(crate) fn dequeued(packet: &Packet, backlog: Backlog, now: Time, enqueued_at: Time) -> Event<'_> {
     let sojourn = now.saturating_since(enqueued_at);
     Event::Dequeued { packet, backlog_packets: backlog.packets, backlog_bytes: backlog.bytes, sojourn }

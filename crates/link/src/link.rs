@@ -31,7 +31,7 @@ use lopsided_queue::{ClassStats, DropFrom, FarEnd, Qdisc, Queue, QueueSample, Qu
 /// let udp = Transport::Udp(UdpHeader { src_port: 1, dst_port: 53 });
 /// let packet = cx.originate(NewPacket::new(FlowId(1), ip, udp, Payload::virtual_len(1472)));
 /// link.handle_packet(Port(0), packet, &mut cx);
-/// // 1,500 bytes take 12 ms at 1 Mbit/s, and 20 ms to the other end.
+/// // The transmission of 1,500 bytes at 1 Mbit/s takes 12 ms, and the propagation takes 20 ms.
 /// assert_eq!(link.poll_timeout(), Some(Time::from_nanos(32_000_000)));
 /// ```
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub struct Link {
     measured: Measured,
 }
 
-/// The transmit path, which stores the packets. Both paths give the same results.
+/// The transmit path, which stores the packets. Both paths produce the same results.
 #[derive(Debug)]
 enum TransmitPath {
     /// A drop-tail FIFO in front of a line without jitter and header compression.
@@ -92,10 +92,10 @@ impl Link {
         Link { path, line: Line::new(shaper, framing, delay), measured: Measured::default() }
     }
 
-    /// Brings the link up to date, and returns a view for measurements. Does not change results.
+    /// Computes all departures that are due, and returns a view for measurements. Does not affect the results of a run.
     pub fn sync(&mut self, cx: &mut Cx<'_>) -> LinkView<'_> {
         // Before `unseen_until`, the statistics contain departures that were counted in advance.
-        debug_assert!(cx.now() >= cx.unseen_until(), "nobody was to look yet");
+        debug_assert!(cx.now() >= cx.unseen_until(), "the statistics are read too early");
         match &mut self.path {
             TransmitPath::DropTail(path) => {
                 // The serializer counts the packets of the fast path itself, so add its counters.
@@ -107,19 +107,19 @@ impl Link {
         LinkView { link: self }
     }
 
-    /// True if the fate of a packet can be computed when it enters. Required for [`Link::pass_through`] and for future
-    /// times in [`Link::handle_packet_at`].
+    /// True if the fate of a packet can be computed when the packet enters. Required for [`Link::pass_through`], and
+    /// for future times in [`Link::handle_packet_at`].
     pub fn foretells(&self) -> bool {
         matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }
 
-    /// Accepts a packet that enters at `at`, and returns it at once with its arrival time. Returns `None` if the packet
-    /// is dropped or lost. Packets must be passed in order of entry.
+    /// Accepts a packet that enters at `at`, and returns the packet at once with its arrival time. Returns `None` if
+    /// the packet is dropped or lost. Packets must be passed in the order in which they enter.
     ///
-    /// The link must [foretell](Link::foretells), and no observer may watch queues or drops.
+    /// [`Link::foretells`] must be true, and no observer may watch queues or drops.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
-        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("it foretells") };
+        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("the link does not foretell") };
         match path.take_in(size, at, &mut self.line, &mut self.measured, cx) {
             Ok(out) => Some((out, packet)),
             Err(ending) => {
@@ -129,15 +129,15 @@ impl Link {
         }
     }
 
-    /// Takes back a packet that arrives at `at`, before all packets on this link. The link must
-    /// [foretell](Link::foretells), and must have returned this packet last.
+    /// Takes back the packet that [`Link::pass_through`] returned last. The packet arrives at `at`, before all other
+    /// packets on this link.
     pub fn take_back(&mut self, packet: Packet, at: Time) {
-        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("it foretells") };
+        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("the link does not foretell") };
         path.take_back(packet, at);
     }
 
-    /// Like [`Node::handle_packet`], for a packet that enters at `at`: the current time unless the link
-    /// [foretells](Link::foretells). Returns true if [`Node::poll_timeout`] may have changed.
+    /// Like [`Node::handle_packet`], for a packet that enters at `at`. Unless [`Link::foretells`] is true, `at` must be
+    /// the current time. Returns true if [`Node::poll_timeout`] may have changed.
     #[inline(always)]
     pub fn handle_packet_at(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> bool {
         match &mut self.path {
@@ -167,7 +167,7 @@ impl Link {
         }
     }
 
-    /// The propagation delay of the link.
+    /// Returns the propagation delay of the link.
     pub fn delay(&self) -> Duration {
         self.line.delay
     }
@@ -177,7 +177,8 @@ impl Link {
         self.line.arrival(at.max(self.line.busy_until()))
     }
 
-    /// Returns the place where sensing packets (delay probes) turn around; `None` if the discipline sends none.
+    /// Returns the place that sends the discipline's sensing packets (delay probes) back. `None` if the discipline
+    /// sends no sensing packets.
     pub fn senses(&self) -> Option<FarEnd> {
         match &self.path {
             TransmitPath::DropTail(_) => None,
@@ -185,11 +186,11 @@ impl Link {
         }
     }
 
-    /// Passes a packet of the other direction to this direction's discipline ([`Link::SENSED`]). Returns `None` if it
-    /// was the discipline's own sensing packet.
+    /// Passes a packet of the other direction to this direction's discipline ([`Link::SENSED`]). Returns `None` if the
+    /// packet was the discipline's own sensing packet.
     pub fn pass_reverse(&mut self, packet: Packet, cx: &mut Cx<'_>) -> Option<Packet> {
         self.catch_up(cx);
-        // The drop-tail path always has a FIFO, which sends no sensing packets, so there is nothing to do.
+        // The queue of the drop-tail path is a FIFO, which sends no sensing packets.
         let TransmitPath::Queued(path) = &mut self.path else { return Some(packet) };
         if !path.observe_reverse(&packet, cx.now()) {
             return Some(packet);
@@ -217,7 +218,7 @@ pub struct LinkView<'a> {
 }
 
 impl LinkView<'_> {
-    /// The state of the queue, and the sojourn times of the packets that departed since the last sample.
+    /// Returns the state of the queue, and the sojourn times of the packets that departed since the last sample.
     pub fn sample(&mut self) -> QueueSample {
         self.link.measured.queue.sample()
     }
@@ -227,18 +228,18 @@ impl LinkView<'_> {
         &self.link.measured.queue
     }
 
-    /// Bytes on the wire of all packets that left the queue, including framing.
+    /// Returns the bytes on the wire of all packets that left the queue, including framing.
     pub fn wire_bytes(&self) -> Bytes {
         self.link.measured.wire_bytes
     }
 
-    /// Calls `out` with class, name and value for each class of the discipline and each field of [`ClassStats`].
+    /// Calls `out` with class, name and value of each field of [`ClassStats`], for each class of the discipline.
     pub fn classes(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().classes(&mut |class, stats| class_parts(class, &stats, out));
     }
 
-    /// Calls `out` with class, name and value for each gauge of the discipline and of header compression.
+    /// Calls `out` with class, name and value of each gauge of the discipline and of header compression.
     pub fn gauges(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         let TransmitPath::Queued(path) = &self.link.path else { return };
         path.qdisc().gauges(&mut |name, value| {
@@ -251,15 +252,15 @@ impl LinkView<'_> {
         }
     }
 
-    /// Counts of all packets so far, by fate.
+    /// Returns the counts of all packets so far, by fate.
     pub fn counters(&self) -> LinkCounters {
         let queue = &self.link.measured.queue;
         let dropped = Count { packets: queue.dropped_packets(), bytes: queue.dropped_bytes() };
         match &self.link.path {
             TransmitPath::DropTail(path) => {
                 let (waiting, in_flight) = (path.waiting(), path.in_flight());
-                // The drop-tail path counts departures and losses only. Entries and arrivals follow from conservation
-                // of packets.
+                // The drop-tail path counts only departures and losses. Entries and arrivals are computed from these
+                // counts, because packets are conserved.
                 let sent = Count { packets: queue.sent_packets(), bytes: queue.sent_bytes() };
                 let received = sent + dropped + queue.backlog().into();
                 let lost = path.lost();
@@ -303,7 +304,7 @@ impl Node for Link {
         }
     }
 
-    /// Number and total size of the packets in the link.
+    /// Returns the number and total size of the packets in the link.
     fn held(&self) -> Count {
         match &self.path {
             TransmitPath::DropTail(path) => path.held(),

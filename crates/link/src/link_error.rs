@@ -52,7 +52,7 @@ impl fmt::Display for LinkError {
                 write!(f, "a rate of {rate:?}: a link needs at least 1 bit/s and at most 10 Tbit/s")
             }
             LinkError::ShaperWithoutRate => {
-                f.write_str("a shaper needs the link's rate: its credit comes at that rate")
+                f.write_str("a shaper needs the link's rate: tokens are added at this rate")
             }
             LinkError::Shaper(fault)
             | LinkError::Access(fault)

@@ -5,14 +5,15 @@ use crate::link_error::LinkError;
 use lopsided_core::{DropReason, Rng, Time};
 use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 
-/// Loss on a line. The default loses nothing.
+/// Loss on a line. By default no packet is lost.
 ///
 /// # Examples
 ///
 /// ```
 /// use lopsided_link::{GilbertConfig, LossConfig};
 ///
-/// // Bursts of 4 packets on average (1 / to_good); a burst starts after 1 % of the packets of the good state.
+/// // A burst has 4 packets on average (1 / to_good). In the good state, each packet starts a burst with probability 1
+/// %.
 /// let gilbert = GilbertConfig { to_bad: 0.01, to_good: 0.25, ..GilbertConfig::default() };
 /// let loss = LossConfig { gilbert: Some(gilbert), ..LossConfig::default() };
 /// assert_eq!(loss.random, 0.0);
@@ -89,13 +90,13 @@ impl Part for LossConfig {
             return Err(Fault::new("packets", "packets are counted from 1"));
         }
         if !self.packets.is_sorted_by(|a, b| a < b) {
-            return Err(Fault::new("packets", "lost packets are given in ascending order"));
+            return Err(Fault::new("packets", "lost packets must be in ascending order"));
         }
         if self.outages.iter().any(|(from, to)| from >= to) {
-            return Err(Fault::new("outages", "outages are given in ascending order, none empty"));
+            return Err(Fault::new("outages", "an outage must end after it begins"));
         }
         if self.outages.windows(2).any(|pair| pair[1].0 < pair[0].1) {
-            return Err(Fault::new("outages", "this outage begins before another ends: they overlap"));
+            return Err(Fault::new("outages", "two outages overlap"));
         }
         Ok(())
     }
@@ -138,13 +139,13 @@ impl LossConfig {
     /// Builds the state of one run; `None` if no packet can be lost.
     pub(crate) fn build(&self, seed: u64, role: &str) -> Result<Option<Loss>, LinkError> {
         self.check().map_err(LinkError::Loss)?;
-        // Without loss models the link can use its fast path.
+        // Without a loss model, the link can use its fast path.
         if *self == LossConfig::default() {
             return Ok(None);
         }
         Ok(Some(Loss {
             config: self.clone(),
-            // Each model has its own random stream, so adding one model does not change the losses of the other.
+            // Each model has its own random stream, so adding one model does not change the losses of the other model.
             random: Rng::for_role(seed, &format!("{role}/loss/random")),
             bursts: Rng::for_role(seed, &format!("{role}/loss/gilbert")),
             bad: false,
@@ -172,12 +173,12 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Returns the reason if the next packet, which leaves the queue at `now`, is lost.
+    /// Returns the reason if the next packet is lost; `None` if it is not lost. The packet leaves the queue at `now`.
     pub(crate) fn drop_reason(&mut self, now: Time) -> Option<DropReason> {
         self.count += 1;
         let pattern = self.in_pattern() || self.in_outage(now);
         // `|` does not short-circuit: both models must draw random numbers for every packet. Otherwise the losses of
-        // one model would depend on those of the other.
+        // one model would depend on the losses of the other model.
         let random = self.at_random() | self.in_burst();
         match (pattern, random) {
             (true, _) => Some(DropReason::PatternLoss),

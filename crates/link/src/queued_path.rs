@@ -10,6 +10,7 @@ use lopsided_core::{Bytes, Count, Cx, DropReason, Duration, EventMask, Packet, T
 use lopsided_queue::{Child, Qdisc, Queue, QueuedPacket};
 use std::collections::VecDeque;
 
+/// The transmit path for any queue discipline.
 #[derive(Debug)]
 pub(crate) struct QueuedPath {
     queue: Child<Queue>,
@@ -56,7 +57,7 @@ impl QueuedPath {
         self.queue.qdisc()
     }
 
-    /// Both ends of header compression, or `None` if headers are not compressed.
+    /// Returns both ends of header compression; `None` if headers are not compressed.
     pub(crate) fn compression(&self) -> Option<&HeaderCompression> {
         self.compression.as_ref()
     }
@@ -66,7 +67,7 @@ impl QueuedPath {
     pub(crate) fn handle_packet(&mut self, packet: Packet, line: &mut Line, measured: &mut Measured, cx: &mut Cx<'_>) {
         let size = packet.size();
         self.received.record(size);
-        // Departures that are due come first, because at equal times a departure comes before an arrival.
+        // Process the departures that are due first, including those at the time of this arrival.
         self.catch_up(line, measured, cx);
         self.advance_shaper(line, cx.now());
         self.queue.enqueue(packet, cx);
@@ -89,8 +90,8 @@ impl QueuedPath {
         }
     }
 
-    /// Passes a packet of the other direction to the discipline. Returns true if it was the discipline's own sensing
-    /// packet.
+    /// Passes a packet of the other direction to the discipline. Returns true if the packet was the discipline's own
+    /// sensing packet.
     pub(crate) fn observe_reverse(&mut self, packet: &Packet, now: Time) -> bool {
         self.queue.observe_reverse(packet, now)
     }
@@ -126,12 +127,12 @@ impl QueuedPath {
         let backlog = self.queue.backlog();
         let Some(QueuedPacket { packet, enqueued_at }) = given else {
             // If the discipline were still ready now, `catch_up` would loop at this instant forever.
-            assert_ne!(self.queue.ready_at(now), Some(now), "ready, but gives no packet: {:?}", self.queue);
+            assert_ne!(self.queue.ready_at(now), Some(now), "ready, but returns no packet: {:?}", self.queue);
             return measured.queue.settle(now, backlog);
         };
         let size = packet.size();
-        // Headers are compressed after the queue: queue statistics count uncompressed packets, line statistics
-        // compressed ones.
+        // Headers are compressed after the queue. The statistics of the queue therefore count uncompressed packets, and
+        // the statistics of the line count compressed packets.
         let carried = self.compression.as_mut().map_or(size, |compression| compression.send(&packet, now));
         let wire = line.framing.wire_size(carried);
         let sent = line.shaper.transmit(now, wire);
@@ -155,7 +156,7 @@ impl QueuedPath {
     fn send(&mut self, arrives: Time, packet: Packet) {
         let Some(jitter) = &mut self.jitter else { return self.in_flight.push_back(InFlight { arrives, packet }) };
         let arrives = jitter.delay(arrives);
-        // With jitter a later packet may arrive earlier, so the list is kept sorted by arrival.
+        // With jitter, a later packet may arrive earlier, so insert the packet in the order of arrival times.
         let behind = self.in_flight.partition_point(|flying| flying.arrives <= arrives);
         self.in_flight.insert(behind, InFlight { arrives, packet });
     }
@@ -174,8 +175,8 @@ impl QueuedPath {
         self.next_look = match self.queue.ready_at(now) {
             None => {
                 // After each packet, Linux's tbf dequeues once more, even if the queue is empty. Only such calls remove
-                // empty flows from the lists of fq_codel and fq_pie, so that the next packet of such a flow begins a
-                // new turn. A serializer corresponds to Linux's htb, which never dequeues from an empty queue.
+                // empty flows from the lists of fq_codel and fq_pie. The next packet of a removed flow begins a new
+                // turn. A serializer corresponds to Linux's htb, which never dequeues from an empty queue.
                 let found = self.queue.dequeue(cx);
                 assert!(found.is_none(), "an empty queue returns a packet: {:?}", self.queue);
                 Time::MAX
@@ -192,7 +193,7 @@ impl QueuedPath {
         // A peek may drop packets (CoDel), so update the statistics.
         measured.queue.settle(now, self.queue.backlog());
         let Some(size) = head else {
-            assert_ne!(self.queue.ready_at(now), Some(now), "ready, but shows no packet: {:?}", self.queue);
+            assert_ne!(self.queue.ready_at(now), Some(now), "ready, but `peek` returns no size: {:?}", self.queue);
             return self.queue.ready_at(now).unwrap_or(Time::MAX);
         };
         let wire = line.framing.wire_size(size);
@@ -225,7 +226,7 @@ impl QueuedPath {
         None
     }
 
-    /// The time of the next arrival, or an earlier time at which the link must check again.
+    /// Returns the time of the next arrival, or an earlier time at which the link must check again.
     #[inline]
     pub(crate) fn next_arrival(&self, delay: Duration) -> Option<Time> {
         match self.in_flight.front() {
@@ -241,27 +242,27 @@ impl QueuedPath {
         }
     }
 
-    /// Number and total size of the packets received, including those that the discipline created.
+    /// Returns the number and total size of the received packets, including packets that the discipline created.
     pub(crate) fn received(&self) -> Count {
         self.received
     }
 
-    /// Number and total size of the packets that arrived at the far end.
+    /// Returns the number and total size of the packets that arrived at the far end.
     pub(crate) fn delivered(&self) -> Count {
         self.delivered
     }
 
-    /// Number and total size of the packets that the line lost or the far end could not decompress.
+    /// Returns the number and total size of the packets that the line lost or the far end could not decompress.
     pub(crate) fn lost(&self) -> Count {
         self.lost
     }
 
-    /// Number and total size of the packets in the queue.
+    /// Returns the number and total size of the packets in the queue.
     pub(crate) fn waiting(&self) -> Count {
         self.queue.backlog().into()
     }
 
-    /// Number and total size of the packets on the line.
+    /// Returns the number and total size of the packets on the line.
     pub(crate) fn in_flight(&self) -> Count {
         Count::of(self.in_flight.iter().map(|flying| flying.packet.size()))
     }

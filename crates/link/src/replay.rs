@@ -1,7 +1,6 @@
 //! Replays the arrivals of a capture through a link, to compare the fate of each packet with its fate in the capture.
 //!
-//! Packets enter at the recorded times. There are no end hosts, so a loss in the replay does not change the later
-//! packets.
+//! Packets enter at the recorded times. There are no end hosts, so a loss in the replay does not affect later packets.
 
 use crate::{AnyShaper, LinkConfig, LinkError, Shaper};
 use lopsided_core::{
@@ -23,8 +22,8 @@ pub struct Replayed {
     pub marked: bool,
 }
 
-/// Replays packets through a link, in order of time. Returns the fate of each packet. A `credit` sends the first packet
-/// of a busy period earlier by this time, like a bucket of this depth in Linux's `htb`.
+/// Replays packets through a link, in order of time. Returns the fate of each packet. With a `credit`, the transmission
+/// of the first packet in a busy period ends earlier by this time, as with a bucket of this depth in Linux's `htb`.
 ///
 /// # Errors
 ///
@@ -38,7 +37,7 @@ pub fn replay(
     credit: Duration,
 ) -> Result<Vec<Replayed>, LinkError> {
     let shaper = match config.rate {
-        // Linux's htb can send a burst after an idle time; a plain serializer cannot.
+        // Linux's htb can send a burst after an idle time. A plain serializer cannot.
         Some(rate) if !credit.is_zero() => {
             AnyShaper::Custom(Box::new(Credited { rate, credit, free_at: Time::ZERO, carry: 0 }))
         }
@@ -67,7 +66,8 @@ pub fn replay(
 }
 
 /// Replays packets through the link's discipline, without its line. One packet is dequeued at each of the `instants`,
-/// in order of time. At equal times an arrival comes first. Returns the fate of each packet.
+/// which are in order of time. A packet that arrives at one of the instants is enqueued first. Returns the fate of each
+/// packet.
 ///
 /// # Errors
 ///
@@ -97,8 +97,8 @@ pub fn replay_at_instants(
         }
     }
     let done = fates.taken();
-    // Packets that are still in the queue have no recorded departure. Deliver them as well: every packet that the
-    // accounting has counted must be delivered or dropped.
+    // Packets that are still in the queue have no recorded departure. Deliver them as well, because every packet that
+    // the accounting has counted must be delivered or dropped.
     let mut now = instants.last().copied().unwrap_or_default();
     while let Some(ready) = queue.ready_at(now) {
         now = ready;
@@ -110,7 +110,7 @@ pub fn replay_at_instants(
     Ok(done)
 }
 
-/// A line that, after an idle time, may start a transmission up to `credit` earlier.
+/// A line that may start a transmission up to `credit` earlier after an idle time.
 #[derive(Debug)]
 struct Credited {
     rate: BitRate,
@@ -133,8 +133,8 @@ impl Shaper for Credited {
     }
 
     fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
-        // After an idle time, the line starts as if the packet had arrived `credit` earlier, which is the effect of a
-        // full bucket.
+        // After an idle time, the line starts as if the packet had arrived `credit` earlier. A full bucket has this
+        // effect.
         let credited = Time::from_nanos(start.as_nanos().saturating_sub(self.credit.as_nanos()));
         if credited > self.free_at {
             (self.free_at, self.carry) = (credited, 0);
@@ -163,7 +163,7 @@ impl Fates {
 
     /// Changes the recorded fate of a packet. Ignores packets that the discipline created.
     fn change(&self, id: u64, change: impl FnOnce(&mut Replayed)) {
-        let mut fates = self.0.lock().expect("nobody panics while it writes");
+        let mut fates = self.0.lock().expect("no thread panics while it writes");
         if let Some(fate) = fates.0.get_mut(id as usize) {
             change(fate);
         }
@@ -171,7 +171,7 @@ impl Fates {
 
     fn left(&self, id: u64, at: Time) {
         let place = {
-            let mut fates = self.0.lock().expect("nobody panics while it writes");
+            let mut fates = self.0.lock().expect("no thread panics while it writes");
             // The second field of the tuple counts departures.
             fates.1 += 1;
             fates.1 - 1
@@ -180,7 +180,7 @@ impl Fates {
     }
 
     fn taken(&self) -> Vec<Replayed> {
-        std::mem::take(&mut self.0.lock().expect("nobody panics while it writes").0)
+        std::mem::take(&mut self.0.lock().expect("no thread panics while it writes").0)
     }
 }
 

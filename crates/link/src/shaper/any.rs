@@ -1,11 +1,11 @@
-//! An enum of all shapers, with static dispatch for those of this module.
+//! An enum of all shapers, with static dispatch for the shapers of this module.
 
 use super::contract::Shaper;
 use super::serializer::Serializer;
 use super::token_bucket::TokenBucket;
 use lopsided_core::{BitRate, Bytes, Time};
 
-/// A shaper of this module, or a boxed one.
+/// A shaper of this module, or a boxed shaper of any type.
 #[derive(Debug)]
 pub enum AnyShaper {
     /// No limit: packets leave at once and take no time.

@@ -14,7 +14,7 @@ pub struct ShaperConfig {
     pub line_rate: Option<BitRate>,
 }
 
-/// Maximum rate of a link in bit/s (10 Tbit/s). Below it no sum in this crate overflows.
+/// Maximum rate of a link in bit/s (10 Tbit/s). Up to this rate, no sum in this crate overflows.
 pub(crate) const MOST_RATE: u64 = 10_000_000_000_000;
 /// Maximum depth of a bucket in bytes. The tokens of a deeper bucket might not fit into 64 bits.
 const MOST_BURST: Bytes = Bytes::new(1 << 30);
@@ -32,26 +32,24 @@ impl ShaperConfig {
         let Some(interval) = self.interval else { return Ok(()) };
         if interval.is_zero() {
             let fault = Fault::new("refill_interval", "an interval of zero");
-            return Err(fault.help("leave it out for credit that comes all the time"));
+            return Err(fault.help("leave it out to add tokens continuously"));
         }
         let refill = refill(rate, interval);
         // A refill that exceeds the burst overflows the bucket, so the long-run rate would be below the configured
         // rate.
         if refill > self.burst {
             let message = format!(
-                "a bucket of {} B cannot hold what comes in one interval: it must be at least {} B",
+                "a bucket of {} B is smaller than one refill: it must be at least {} B",
                 self.burst.get(),
                 refill.get()
             );
-            return Err(
-                Fault::new("burst", message).help("leave `burst` out: with an interval it follows from the rate")
-            );
+            return Err(Fault::new("burst", message).help("leave `burst` out to use the size of one refill"));
         }
         Ok(())
     }
 }
 
-/// The tokens of one refill in bytes, rounded up.
+/// Returns the tokens of one refill in bytes, rounded up.
 fn refill(rate: BitRate, interval: Duration) -> Bytes {
     let bits_e9 = u128::from(rate.as_bps()) * u128::from(interval.as_nanos());
     Bytes::new(u64::try_from(bits_e9.div_ceil(8_000_000_000)).unwrap_or(u64::MAX))

@@ -6,8 +6,9 @@ use std::fmt::Debug;
 /// Decides when packets leave a link's queue: a serializer, a token bucket, or a trace of delivery opportunities.
 ///
 /// # Contract
-/// A link reports idle and backlogged times afterwards, and computes in advance when a packet may leave. Times never go
-/// back. `crates/link/tests/all/eager.rs` compares each shaper with a model that steps through every nanosecond.
+/// A link reports an idle or backlogged period when the period ends, and computes in advance when a packet may leave.
+/// Times never go back. `crates/link/tests/all/eager.rs` compares each shaper with a model that steps through
+/// every nanosecond.
 /// - While no packet can be sent, the link calls [`Shaper::advance_idle`]. While a packet of known size is at the head
 ///   of the queue, it calls [`Shaper::advance_backlogged`] with that size. The result must not depend on how these
 ///   calls divide the time.
@@ -49,28 +50,29 @@ use std::fmt::Debug;
 /// assert_eq!(shaper.schedule(Time::ZERO, Bytes::new(1500)).0, Time::from_nanos(1_000_000));
 /// ```
 pub trait Shaper: Debug + Send {
-    /// True if `ready_at` depends on the packet's size. A packet whose size the discipline cannot return is then
-    /// removed from the discipline in advance (see [`lopsided_queue::Child`]).
+    /// True if `ready_at` depends on the packet's size. If the discipline cannot return the size, the link then
+    /// dequeues the packet in advance (see [`lopsided_queue::Child`]).
     fn needs_size(&self) -> bool;
 
-    /// Advances to `now`, at the end of a time in which no packet could be sent.
+    /// Advances to `now`, at the end of a period in which no packet could be sent.
     fn advance_idle(&mut self, now: Time);
 
-    /// Advances to `now`, after a time in which a packet of `wire` bytes was at the head of the queue.
+    /// Advances to `now`, at the end of a period in which a packet of `wire` bytes was at the head of the queue.
     fn advance_backlogged(&mut self, now: Time, wire: Bytes);
 
-    /// Returns the time at which a packet of `wire` bytes may leave the queue; it may be in the past.
+    /// Returns the time at which a packet of `wire` bytes may leave the queue. This time may be in the past.
     fn ready_at(&mut self, wire: Bytes) -> Time;
 
     /// Sends a packet that leaves the queue at `start`. Returns the time at which its last bit is sent.
     fn transmit(&mut self, start: Time, wire: Bytes) -> Time;
 
-    /// The upper limit of the long-run rate; `None` if there is no limit or the limit is unknown.
+    /// Returns the upper limit of the long-run rate; `None` if there is no limit or the limit is unknown.
     fn rate(&self) -> Option<BitRate>;
 
-    /// Sends a packet that enters a FIFO now. Returns its departure from the queue, and the time of its last bit.
+    /// Sends a packet that enters a FIFO now. Returns the time at which the packet leaves the queue, and the time at
+    /// which its last bit is sent.
     fn schedule(&mut self, now: Time, wire: Bytes) -> (Time, Time) {
-        // If earlier packets still wait, the shaper has already advanced beyond `now`, and this call does nothing.
+        // If earlier packets still wait, the shaper has already advanced beyond `now`, so this call does nothing.
         self.advance_idle(now);
         let start = self.ready_at(wire).max(now);
         (start, self.transmit(start, wire))

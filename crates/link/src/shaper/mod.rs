@@ -1,4 +1,4 @@
-//! Shapers: they decide when the next packet leaves the queue, and when its last bit is sent.
+//! Shapers, which decide when the next packet leaves the queue and when its last bit is sent.
 
 mod any;
 mod config;

@@ -5,8 +5,8 @@ use lopsided_core::{BitRate, Bytes, Count, Duration, Time};
 
 /// A line that sends one packet at a time.
 ///
-/// The line carries fractions of a nanosecond over, so a back-to-back sequence takes exactly its bits divided by the
-/// rate.
+/// The line carries fractions of a nanosecond over to the next packet. The transmission of a back-to-back sequence
+/// therefore takes exactly the number of bits divided by the rate.
 #[derive(Debug)]
 pub struct Serializer {
     free_at: Time,
@@ -62,20 +62,21 @@ impl Serializer {
         self.send_time.rate <= 160_000_000_000
     }
 
-    /// The time at which the line becomes free, rounded down to whole nanoseconds.
+    /// Returns the time at which the line becomes free, rounded down to whole nanoseconds.
     #[inline]
     pub fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Starts to send at `start`; the line must be free. Returns the time at which the last bit is sent.
+    /// Starts to send at `start`, when the line must be free. Returns the time at which the last bit is sent.
     #[inline]
     pub fn transmit(&mut self, start: Time, wire: Bytes) -> Time {
         let (nanos, rest) = self.send_time.of(wire);
         self.occupy(start, nanos, rest)
     }
 
-    /// Sends a packet that enters at `now`. Returns its bytes on the wire, its start, and the time of its last bit.
+    /// Sends a packet that enters at `now`. Returns the size on the wire, the start of the transmission, and the time
+    /// at which the last bit is sent.
     #[inline(always)]
     pub(crate) fn send(&mut self, now: Time, size: Bytes, framing: &Framing) -> (Bytes, Time, Time) {
         // The line sends packets in the order of the calls, one at a time.
@@ -89,11 +90,11 @@ impl Serializer {
     }
 
     /// Sends a packet that enters at `now` if the line is idle, the packet's size is cached, and the packet arrives
-    /// before `until`. Returns its arrival time, `delay` after its last bit, and the number of passed packets of this
-    /// size. Only [`Serializer::take_passed`] counts it.
+    /// before `until`. Returns the arrival time, which is `delay` after the last bit, and the number of passed packets
+    /// of this size. Only [`Serializer::take_passed`] reports the packet.
     #[inline(always)]
     pub(crate) fn pass(&mut self, now: Time, size: Bytes, delay: Duration, until: Time) -> Option<(Time, u32)> {
-        // If `free_at` equals `now`, the packet directly follows the previous one and must take over its carry.
+        // If `free_at` equals `now`, the packet directly follows the previous packet and must use its carry.
         if self.free_at >= now {
             return None;
         }
@@ -139,7 +140,7 @@ impl Serializer {
         let rate = self.send_time.rate;
         let rest = rest + carry;
         let whole = u64::from(rest >= rate);
-        // Both fractions are below one nanosecond, so at most one whole nanosecond is added.
+        // Both fractions are below 1 ns, so at most 1 ns is added.
         self.carry = rest - rate * whole;
         self.free_at = Time::from_nanos(start.as_nanos() + nanos + whole);
         self.free_at
@@ -148,7 +149,7 @@ impl Serializer {
 
 /// Computes the transmission time of a packet: whole nanoseconds, and a remainder in 1 / rate nanoseconds.
 ///
-/// One large and one small size are cached, which saves the division.
+/// Caches the results for one large and one small size, to avoid the division.
 #[derive(Debug)]
 pub(crate) struct SendTime {
     /// The rate in bit/s.

@@ -1,4 +1,4 @@
-//! The token bucket: tokens are added at a rate, and a packet leaves when there are tokens for all of it.
+//! The token bucket: tokens are added at a rate, and a packet leaves when the bucket has enough tokens for the packet.
 //!
 //! Tokens arrive continuously, as in Linux's `tbf`, or once per interval Tc, as in the router shapers of merritt2010,
 //! section 4.3 (catalogue MER-M11): CIR = Bc / Tc.
@@ -6,12 +6,13 @@
 //! The bucket stores a limited number of tokens:
 //!
 //! - While no packet waits: up to the burst (Bc). The bucket starts full.
-//! - While a packet waits for tokens: as many tokens as the packet needs, even above the burst. Uplinks of the thesis
-//!   have a Bc of 3 % to 33 % of a packet (MER-A03). Linux's `tbf` drops such packets instead.
+//! - While a packet waits for tokens: up to the number of tokens that the packet needs, even if this is more than the
+//!   burst. In the thesis, the Bc of uplinks is 3 % to 33 % of a packet (MER-A03). Linux's `tbf` drops such packets
+//!   instead.
 //! - While there are enough tokens for the packet but the physical line is busy: up to the burst.
 //!
-//! The thesis does not specify the fate of unused tokens; IOS stores one Bc by default. Refills occur at whole
-//! multiples of Tc from time zero.
+//! The thesis does not specify how many unused tokens a bucket stores. IOS stores one Bc by default. Refills occur at
+//! whole multiples of Tc from time zero.
 
 use super::config::ShaperConfig;
 use super::contract::Shaper;
@@ -23,9 +24,9 @@ use lopsided_core::{BitRate, Bytes, Duration, Time};
 pub struct TokenBucket {
     rate: u64,
     burst: i64,
-    /// Number of tokens. Never negative, because a packet leaves only when there are tokens for all of it.
+    /// Number of tokens. Never negative, because a packet leaves only when there are enough tokens for the packet.
     tokens: i64,
-    /// Time up to which tokens have been added; with refills, the time of the last refill that was added.
+    /// Time up to which tokens have been added. With refills: time of the last refill.
     counted: Time,
     refill: Option<Refill>,
     line: Option<Serializer>,
@@ -59,7 +60,7 @@ impl TokenBucket {
         }
     }
 
-    /// Returns the time after `counted` at which the bucket will have tokens for this many bytes.
+    /// Returns the time from `counted` until the bucket has enough tokens for `wire` bytes.
     #[inline]
     fn wait(&mut self, wire: Bytes) -> Duration {
         let short = scaled_bits(wire) as i64 - self.tokens;
@@ -72,8 +73,8 @@ impl TokenBucket {
             let gain = refill.tokens as u64;
             return if short <= gain { refill.interval } else { refill.interval * short.div_ceil(gain) };
         }
-        // Fast path: in a busy period, less than one nanosecond of tokens is left after each packet. The wait is then
-        // the transmission time of the packet. It is cached by packet size, so no division is needed.
+        // Fast path: in a busy period, fewer tokens are left after each packet than the rate adds in 1 ns. The wait is
+        // then the transmission time of the packet, which is cached by packet size, so no division is needed.
         Duration::from_nanos(if (0..self.rate as i64).contains(&self.tokens) {
             let (nanos, rest) = self.send_time.of(wire);
             nanos + u64::from(rest > self.tokens as u64)
@@ -110,8 +111,8 @@ impl Shaper for TokenBucket {
     #[inline]
     fn advance_idle(&mut self, now: Time) {
         let gained = self.count_until(now);
-        // After a time with a backlog, the bucket may hold more tokens than the burst. It keeps these tokens but gains
-        // no more.
+        // After a time with a backlog, the bucket may contain more tokens than the burst. The bucket keeps these tokens
+        // but gains no more.
         if self.tokens < self.burst {
             self.tokens = self.tokens.saturating_add(gained).min(self.burst);
         }

@@ -40,7 +40,11 @@ fn what_is_refused_and_why() {
         (with_loss(LossConfig { gilbert: Some(probability(-0.1)), ..default() }), "loss.gilbert", "from 0 to 1"),
         (with_loss(LossConfig { packets: vec![0], ..default() }), "loss.packets", "counted from 1"),
         (with_loss(LossConfig { packets: vec![3, 3], ..default() }), "loss.packets", "ascending"),
-        (with_loss(LossConfig { outages: vec![(nanos(5), nanos(5))], ..default() }), "loss.outages", "none empty"),
+        (
+            with_loss(LossConfig { outages: vec![(nanos(5), nanos(5))], ..default() }),
+            "loss.outages",
+            "an outage must end after it begins",
+        ),
         (
             with_loss(LossConfig { outages: vec![(nanos(5), nanos(9)), (nanos(8), nanos(10))], ..default() }),
             "loss.outages",

@@ -173,7 +173,7 @@ fn impossible_values_are_refused() {
         (
             "link.down.shaper",
             "{ refill_interval = \"4 ms\", burst = \"100 B\" }",
-            "a bucket of 100 B cannot hold what comes in one interval: it must be at least 1200 B",
+            "a bucket of 100 B is smaller than one refill: it must be at least 1200 B",
         ),
         (
             "link.down.shaper",
@@ -182,11 +182,7 @@ fn impossible_values_are_refused() {
         ),
         ("link.down.shaper", "{ line_rate = \"100 Mbit/s\" }", "`burst` is missing in the shaper"),
         ("link.down.loss.outages", "[[\"2 s\", \"1 s\"]]", "an outage must end after it begins"),
-        (
-            "link.down.loss.outages",
-            "[[\"2 s\", \"4 s\"], [\"3 s\", \"5 s\"]]",
-            "this outage begins before another ends: they overlap",
-        ),
+        ("link.down.loss.outages", "[[\"2 s\", \"4 s\"], [\"3 s\", \"5 s\"]]", "two outages overlap"),
         ("link.down.loss.packets", "[0]", "packets are counted from 1"),
         ("link.down.framing", "atm", "unknown framing `atm`"),
         ("flow.1.transport", "{ kind = \"quic\", acks = \"chrom\" }", "unknown ACK preset `chrom`"),
