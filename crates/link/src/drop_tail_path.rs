@@ -10,8 +10,8 @@
 //!
 //! - **Fate**: when the packet enters.
 //! - **Statistics** (backlog, sojourn times, events for observers): when virtual time reaches the event. A packet that
-//!   arrives before [`Cx::unseen_until`] is counted on entry. Any other packet gets a transit record in `courses`, for
-//!   [`DropTailPath::count_courses`].
+//!   arrives before [`Cx::unseen_until`] is counted on entry. Any other packet gets a transit record in `transits`, for
+//!   [`DropTailPath::count_transits`].
 //!
 //! # Rings
 //!
@@ -20,27 +20,28 @@
 //! - `waiting`: the packets in the buffer just after the latest entry. This ring decides whether the buffer has room.
 //! - `packets`: the packets for which this link schedules an arrival event. Packets that pass through are not in this
 //!   ring.
-//! - `courses`: the transit records of packets that an observer may see in the queue or on the line.
+//! - `transits`: the transit records of packets that an observer may see in the queue or on the line.
 //! - `ends.coming`: the packets that will be dropped: refused packets at their entry, lost packets at their departure
 //!   from the queue.
 //!
 //! # Counters
 //!
-//! The counters `departed` and `entered` are positions in `courses`. Only [`DropTailPath::count_courses`] changes them:
+//! The counters `departed` and `entered` are positions in `transits`. Only [`DropTailPath::count_transits`] changes
+//! them:
 //!
 //! ```text
-//! courses:   [ on the line | in the queue      | not entered yet ]
+//! transits:   [ on the line | in the queue      | not entered yet ]
 //! positions:   0..departed   departed..entered   entered..
 //! ```
 //!
 //! # Invariants
 //!
-//! - `departed <= entered <= courses.len()`.
+//! - `departed <= entered <= transits.len()`.
 //! - `next_departure` belongs to the first entry of `waiting`, `next_arrival` to the first entry of `packets`. Both are
 //!   `Time::MAX` if their ring is empty.
 //! - `waiting_bytes` is the sum of the sizes in `waiting`, and the buffer of `special.room` is charged with the same
 //!   packets.
-//! - While `courses` contains a record, every later packet also gets a record.
+//! - While `transits` contains a record, every later packet also gets a record.
 //! - While an observer watches queues, every packet has a record. No packet leaves `packets` or `ends.coming` before
 //!   its record is counted.
 
@@ -66,10 +67,10 @@ pub(crate) struct DropTailPath {
     /// Arrival of the first packet in `packets`; `Time::MAX` if `packets` is empty.
     next_arrival: Time,
     /// Transit records of the packets that an observer may see in the queue or on the line.
-    courses: VecDeque<Course>,
-    /// Number of records in `courses` whose entry is in the statistics.
+    transits: VecDeque<Transit>,
+    /// Number of records in `transits` whose entry is in the statistics.
     entered: u32,
-    /// Number of records in `courses` whose departure from the queue is in the statistics.
+    /// Number of records in `transits` whose departure from the queue is in the statistics.
     departed: u32,
     /// `None` if the limit is in packets and the line has no loss model.
     special: Option<Box<Special>>,
@@ -128,7 +129,7 @@ pub(crate) enum Ending {
 
 /// The transit record of a packet: its times and sizes.
 #[derive(Clone, Copy, Debug)]
-struct Course {
+struct Transit {
     enters: Time,
     departs: Time,
     /// Arrival at the far end; `Time::MAX` if the line loses the packet.
@@ -147,7 +148,7 @@ const SPARSE: usize = 4;
 /// Number of departures between two checks for unused memory; a power of two.
 const LOOK: u64 = 64;
 
-impl Course {
+impl Transit {
     fn size(&self) -> Bytes {
         Bytes::new(u64::from(self.size))
     }
@@ -195,7 +196,7 @@ impl DropTailPath {
             places,
             packets: VecDeque::new(),
             next_arrival: Time::MAX,
-            courses: VecDeque::new(),
+            transits: VecDeque::new(),
             entered: 0,
             departed: 0,
             special,
@@ -245,7 +246,7 @@ impl DropTailPath {
     ) -> Result<Time, Ending> {
         // Fast path: if the line is idle, the queue is empty, and the packet takes no room in the buffer. Only the
         // serializer counts such a packet.
-        if self.special.is_none() && self.courses.is_empty() {
+        if self.special.is_none() && self.transits.is_empty() {
             if let Some((arrives, passed)) = line.pass(at, size, cx.unseen_until()) {
                 if u64::from(passed) % LOOK == 0 {
                     self.tidy(at);
@@ -269,7 +270,7 @@ impl DropTailPath {
                 return Err(Ending::Lost(departs, why));
             }
         };
-        self.take_course(size, at, (departs, arrives, arrives), wire, measured, cx);
+        self.take_transit(size, at, (departs, arrives, arrives), wire, measured, cx);
         Ok(arrives)
     }
 
@@ -277,12 +278,12 @@ impl DropTailPath {
     #[cold]
     #[inline(never)]
     fn lose(&mut self, size: Bytes, at: Time, departs: Time, wire: Bytes, measured: &mut Measured, cx: &mut Cx<'_>) {
-        self.take_course(size, at, (departs, Time::MAX, departs), wire, measured, cx);
+        self.take_transit(size, at, (departs, Time::MAX, departs), wire, measured, cx);
     }
 
     /// Counts a packet or stores its transit record. The arrival is `Time::MAX` if the line loses the packet.
     #[inline(always)]
-    fn take_course(
+    fn take_transit(
         &mut self,
         size: Bytes,
         at: Time,
@@ -299,13 +300,13 @@ impl DropTailPath {
             backlog = Backlog { packets: self.waiting.len() as u32, bytes: self.waiting_bytes };
         }
         // The whole transit ends before an observer can read the statistics, so the packet is counted in one step.
-        if ends < cx.unseen_until() && self.courses.is_empty() {
+        if ends < cx.unseen_until() && self.transits.is_empty() {
             measured.queue.crossed(at, departs, size, backlog);
             measured.wire_bytes += wire;
             self.look_at_room(measured);
         } else {
             let (size, wire) = (size.get() as u32, wire.get() as u32);
-            self.note_course(Course { enters: at, departs, arrives, size, wire }, backlog, measured, cx);
+            self.note_transit(Transit { enters: at, departs, arrives, size, wire }, backlog, measured, cx);
         }
     }
 
@@ -351,35 +352,35 @@ impl DropTailPath {
     /// Stores a packet's transit record, unless the transit ends before an observer can sample the link. `backlog`
     /// includes the packet.
     #[inline(never)]
-    fn note_course(&mut self, course: Course, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
+    fn note_transit(&mut self, transit: Transit, backlog: Backlog, measured: &mut Measured, cx: &mut Cx<'_>) {
         let unseen_until = cx.unseen_until();
         let counted_until = unseen_until.max(cx.now());
         // Count finished transits first. If no record remains, this packet can also be counted in one step.
-        if self.courses.front().is_some_and(|first| first.ends() <= counted_until) {
-            self.count_courses(counted_until, measured, cx);
+        if self.transits.front().is_some_and(|first| first.ends() <= counted_until) {
+            self.count_transits(counted_until, measured, cx);
         }
-        if course.ends() < unseen_until && self.courses.is_empty() {
-            measured.queue.crossed(course.enters, course.departs, course.size(), backlog);
-            measured.wire_bytes += course.wire();
+        if transit.ends() < unseen_until && self.transits.is_empty() {
+            measured.queue.crossed(transit.enters, transit.departs, transit.size(), backlog);
+            measured.wire_bytes += transit.wire();
             self.look_at_room(measured);
         } else {
             // The statistics may already include departures up to `counted_until`, although those packets are still in
             // the buffer when this packet enters. The backlog in the statistics is then too small, so record the
             // largest backlog now. If the packet enters after `counted_until`, the backlog will be correct.
-            if course.enters <= counted_until {
+            if transit.enters <= counted_until {
                 measured.queue.notice(backlog);
             }
-            if self.courses.len() == self.courses.capacity() {
-                self.make_room_for_courses();
+            if self.transits.len() == self.transits.capacity() {
+                self.make_room_for_transits();
             }
-            self.courses.push_back(course);
+            self.transits.push_back(transit);
         }
     }
 
-    /// Grows `courses` by 25 %. Doubling would waste memory: a link with 10,000 flows has 500,000 records.
+    /// Grows `transits` by 25 %. Doubling would waste memory: a link with 10,000 flows has 500,000 records.
     #[cold]
-    fn make_room_for_courses(&mut self) {
-        self.courses.reserve_exact((self.courses.len() / 4).max(ROOMY));
+    fn make_room_for_transits(&mut self) {
+        self.transits.reserve_exact((self.transits.len() / 4).max(ROOMY));
     }
 
     /// Brings the statistics up to the current time and reports the events. Does nothing if no observer watches queues.
@@ -393,23 +394,23 @@ impl DropTailPath {
     /// Brings the statistics up to `until`. Every packet that enters by then must have been accepted before.
     #[inline(never)]
     pub(crate) fn count_until(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
-        self.count_courses(until, measured, cx);
+        self.count_transits(until, measured, cx);
         self.let_end(until, measured, cx);
     }
 
     /// Counts entries and departures up to `until`. No observer may read the statistics before `until`.
-    fn count_courses(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
+    fn count_transits(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         // Departures at the time of an entry are counted before the entry.
-        while let Some(&course) = self.courses.get(self.entered as usize).filter(|course| course.enters <= until) {
-            self.count_departures(course.enters, measured, cx);
-            self.count_entry(course, measured, cx);
+        while let Some(&transit) = self.transits.get(self.entered as usize).filter(|transit| transit.enters <= until) {
+            self.count_departures(transit.enters, measured, cx);
+            self.count_entry(transit, measured, cx);
             self.entered += 1;
         }
         self.count_departures(until, measured, cx);
         // Only records at the front are removed. The counters are positions relative to the front, so both decrease
         // with each removal.
-        while self.departed > 0 && self.courses.front().is_some_and(|first| first.ends() <= until) {
-            self.courses.pop_front();
+        while self.departed > 0 && self.transits.front().is_some_and(|first| first.ends() <= until) {
+            self.transits.pop_front();
             self.entered -= 1;
             self.departed -= 1;
         }
@@ -437,16 +438,16 @@ impl DropTailPath {
     fn give_back_room(&mut self) {
         give_back_room(&mut self.waiting);
         give_back_room(&mut self.packets);
-        give_back_room(&mut self.courses);
+        give_back_room(&mut self.transits);
     }
 
     /// Counts the entry of a packet, given its record. This must be the next record to count.
     #[inline]
-    fn count_entry(&self, course: Course, measured: &mut Measured, cx: &mut Cx<'_>) {
-        measured.queue.entered(course.enters, course.size());
+    fn count_entry(&self, transit: Transit, measured: &mut Measured, cx: &mut Cx<'_>) {
+        measured.queue.entered(transit.enters, transit.size());
         if cx.is_watched(EventMask::QUEUES) {
             let Backlog { packets, bytes } = measured.queue.backlog();
-            cx.at(course.enters).trace_enqueued(self.packet(self.entered), packets, bytes);
+            cx.at(transit.enters).trace_enqueued(self.packet(self.entered), packets, bytes);
         }
     }
 
@@ -454,39 +455,39 @@ impl DropTailPath {
     #[inline(always)]
     fn count_departures(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
         while self.departed < self.entered {
-            let course = self.courses[self.departed as usize];
-            if course.departs > until {
+            let transit = self.transits[self.departed as usize];
+            if transit.departs > until {
                 return;
             }
-            measured.queue.left(course.departs, course.enters, course.size());
-            measured.wire_bytes += course.wire();
+            measured.queue.left(transit.departs, transit.enters, transit.size());
+            measured.wire_bytes += transit.wire();
             self.look_at_room(measured);
             let (backlog, path) = (measured.queue.backlog(), &*self);
-            cx.at(course.departs).trace(EventMask::QUEUES, || {
-                dequeued(path.packet(path.departed), backlog, course.departs, course.enters)
+            cx.at(transit.departs).trace(EventMask::QUEUES, || {
+                dequeued(path.packet(path.departed), backlog, transit.departs, transit.enters)
             });
             self.departed += 1;
             // Drop the packet now, so that observers see the loss before any later event.
-            if course.is_lost() && cx.is_watched(EventMask::QUEUES) {
-                self.let_end(course.departs, measured, cx);
+            if transit.is_lost() && cx.is_watched(EventMask::QUEUES) {
+                self.let_end(transit.departs, measured, cx);
             }
         }
     }
 
     /// Returns the packet of a transit record. Valid only while an observer watches queues.
-    fn packet(&self, course: u32) -> &Packet {
-        let course = course as usize;
+    fn packet(&self, transit: u32) -> &Packet {
+        let transit = transit as usize;
         // The last record belongs to the last packet, so count positions from the back.
         if !self.loses() {
-            return &self.packets[self.packets.len() - (self.courses.len() - course)].packet;
+            return &self.packets[self.packets.len() - (self.transits.len() - transit)].packet;
         }
         // With a loss model, the packets of this and later records are in two rings: `packets`, and `ends.coming` if
         // the line loses them.
-        let on = self.courses.range(course..);
-        let lost = on.filter(|course| course.is_lost()).count();
+        let on = self.transits.range(transit..);
+        let lost = on.filter(|transit| transit.is_lost()).count();
         let ends = self.ends.iter().flat_map(|ends| ends.coming.iter().rev());
-        match self.courses[course].is_lost() {
-            false => &self.packets[self.packets.len() - (self.courses.len() - course - lost)].packet,
+        match self.transits[transit].is_lost() {
+            false => &self.packets[self.packets.len() - (self.transits.len() - transit - lost)].packet,
             true => {
                 let mut on_the_line = ends.filter(|end| end.why != DropReason::QueueFull);
                 &on_the_line.nth(lost - 1).expect("a lost packet is kept until it is counted").packet
@@ -557,13 +558,13 @@ impl DropTailPath {
 
     /// Returns the number and total size of the packets in the queue, according to the statistics.
     pub(crate) fn waiting(&self) -> Count {
-        Count::of(self.courses.range(self.departed as usize..self.entered as usize).map(Course::size))
+        Count::of(self.transits.range(self.departed as usize..self.entered as usize).map(Transit::size))
     }
 
     /// Returns the number and total size of the packets on the line, according to the statistics.
     pub(crate) fn in_flight(&self) -> Count {
-        let on_the_line = self.courses.range(..self.departed as usize).filter(|course| !course.is_lost());
-        Count::of(on_the_line.map(Course::size))
+        let on_the_line = self.transits.range(..self.departed as usize).filter(|transit| !transit.is_lost());
+        Count::of(on_the_line.map(Transit::size))
     }
 
     /// Returns the number and total size of the packets that the line has lost, according to the statistics.
@@ -589,6 +590,6 @@ mod tests {
     #[test]
     fn the_sizes_of_a_link_and_of_its_entries_for_a_packet() {
         assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());
-        assert_eq!((size_of::<Arriving>(), size_of::<Waiting>(), size_of::<Course>()), (16, 16, 32));
+        assert_eq!((size_of::<Arriving>(), size_of::<Waiting>(), size_of::<Transit>()), (16, 16, 32));
     }
 }

@@ -1,9 +1,9 @@
 //! A sender that waits for the medium and then sends many packets at once, as Wi-Fi does (A-MPDU of IEEE 802.11n).
 //!
-//! When the first packet is queued, the sender waits for the medium: `access_delay` plus a random part of `contention`.
-//! Then all queued packets are sent together at the direction's rate, up to `max_size` bytes and `max_time` of air
-//! time. Later packets wait for the next aggregate. Each aggregate also takes `overhead` of air time for preamble,
-//! interframe spaces and block acknowledgement.
+//! When the first packet is queued, the sender waits for the medium: `access_delay` plus a random time from 0 to
+//! `contention`. Then all queued packets are sent together at the direction's rate, up to `max_size` bytes and an air
+//! time of `max_time`. Later packets wait for the next aggregate. Each aggregate also takes the air time `overhead` for
+//! the preamble, interframe spaces and the block acknowledgement.
 //!
 //! Not modelled: other stations, frame loss, the reordering buffer, and rate control. A packet arrives with its own
 //! last bit, not at the end of the aggregate.
@@ -31,7 +31,7 @@ pub struct AggregationConfig {
 }
 
 impl Default for AggregationConfig {
-    /// Values of 802.11n: a DIFS plus half of the smallest contention window, 65,535 bytes, and 4 ms of air time.
+    /// The values of 802.11n: a DIFS plus half of the smallest contention window, 65,535 bytes, and 4 ms of air time.
     fn default() -> AggregationConfig {
         AggregationConfig {
             access_delay: Duration::from_micros(100),
@@ -75,7 +75,7 @@ impl Part for AggregationConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.max_size < Bytes::new(1500) {
-            return Err(Fault::new("max_size", "an aggregate holds at least one full packet"));
+            return Err(Fault::new("max_size", "an aggregate must have room for a full packet of 1500 B"));
         }
         Ok(())
     }
@@ -156,8 +156,8 @@ impl Shaper for Aggregation {
         let open = match self.joined(wire) {
             Some(open) => Open { size: open.size + wire, ..open },
             None => {
-                // Draw the next wait here, once per aggregate: `ready_at` must return the same time until the packet
-                // leaves the queue.
+                // Draw the next wait here, once per aggregate, because `ready_at` must return the same time until the
+                // packet leaves the queue.
                 self.wait = draw_wait(&self.config, &mut self.rng);
                 Open { at: start, size: wire }
             }

@@ -4,15 +4,16 @@
 //! A packet that is being sent when the rate changes continues at the new rate. A rate of zero is an outage in which
 //! packets wait.
 //!
-//! Starlink reallocates every 15 s (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024): rate and
-//! delay change at those times. Their distributions are not published; here both are uniform.
+//! Starlink reallocates its beams every 15 s (Mohan et al., "A Multifaceted Look at Starlink Performance", WWW 2024).
+//! Rate and delay change at these times. Their distributions are not published, so this model uses uniform
+//! distributions.
 
 use super::AccessKind;
 use crate::shaper::{Shaper, scaled_bits};
 use lopsided_core::{BitRate, Bytes, Duration, Rng, Time};
 use lopsided_spec::{Fault, Key, Part, key, part_value};
 
-/// A rate that is in force from a given time on.
+/// A rate, and the time at which it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateStep {
     /// Time at which the rate takes effect, relative to the start of the schedule.
@@ -72,20 +73,20 @@ impl Part for RatesConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.steps.first().is_none_or(|first| !first.at.is_zero()) {
-            return Err(Fault::new("steps", "the first rate is from 0 s on"));
+            return Err(Fault::new("steps", "the first step must begin at 0 s"));
         }
         if self.steps.windows(2).any(|pair| pair[0].at >= pair[1].at) {
-            return Err(Fault::new("steps", "the times of rates ascend"));
+            return Err(Fault::new("steps", "the times of the steps must ascend"));
         }
         let end = self.steps.last().map_or(Duration::ZERO, |last| last.at);
         if self.repeat.is_some_and(|repeat| repeat <= end) {
-            return Err(Fault::new("repeat", "they begin again after the last of them"));
+            return Err(Fault::new("repeat", "`repeat` must be later than the last step"));
         }
         // Without `repeat`, the last rate is in force forever, so it must be above 0. With `repeat`, one rate above 0
         // is enough.
         let stays = self.repeat.map_or(self.steps.len() - 1, |_| 0);
         if self.steps[stays..].iter().all(|step| step.rate.as_bps() == 0) {
-            return Err(Fault::new("steps", "a rate of zero that stays lets nothing pass for ever"));
+            return Err(Fault::new("steps", "the rate stays at zero, so packets would wait forever"));
         }
         check_most(self.steps.iter().map(|step| step.rate))
     }
@@ -101,7 +102,7 @@ fn check_most(mut rates: impl Iterator<Item = BitRate>) -> Result<(), Fault> {
 impl AccessKind for RatesConfig {
     fn build(&self, _rate: Option<BitRate>, _rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
         self.check()?;
-        Ok(Box::new(ChangingRate::new(Course::Listed { config: self.clone(), next: 0, lap: Time::ZERO })))
+        Ok(Box::new(ChangingRate::new(Schedule::Listed { config: self.clone(), next: 0, lap: Time::ZERO })))
     }
 }
 
@@ -154,10 +155,10 @@ impl Part for ReallocationConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.low.as_bps() == 0 || self.low > self.high {
-            return Err(Fault::new("low", "the lowest rate is above 0 and not above the highest"));
+            return Err(Fault::new("low", "`low` must be above 0 and at most `high`"));
         }
         if self.gap >= self.period {
-            return Err(Fault::new("gap", "the gap is shorter than the period"));
+            return Err(Fault::new("gap", "`gap` must be shorter than `period`"));
         }
         check_most([self.high].into_iter())
     }
@@ -166,13 +167,13 @@ impl Part for ReallocationConfig {
 impl AccessKind for ReallocationConfig {
     fn build(&self, _rate: Option<BitRate>, rng: Rng) -> Result<Box<dyn Shaper>, Fault> {
         self.check()?;
-        Ok(Box::new(ChangingRate::new(Course::Drawn { config: self.clone(), rng, number: 0, in_gap: false })))
+        Ok(Box::new(ChangingRate::new(Schedule::Drawn { config: self.clone(), rng, number: 0, in_gap: false })))
     }
 }
 
 /// A schedule of rates, either listed in the scenario or drawn at random.
 #[derive(Debug)]
-enum Course {
+enum Schedule {
     Listed { config: RatesConfig, next: usize, lap: Time },
     Drawn { config: ReallocationConfig, rng: Rng, number: u64, in_gap: bool },
 }
@@ -185,11 +186,11 @@ struct Stretch {
     more_delay: Duration,
 }
 
-impl Course {
+impl Schedule {
     /// Returns the interval that follows `last`.
     fn next(&mut self, last: Stretch) -> Stretch {
         match self {
-            Course::Listed { config, next, lap } => {
+            Schedule::Listed { config, next, lap } => {
                 if *next == config.steps.len() {
                     *next = 0;
                     *lap = last.end;
@@ -200,7 +201,7 @@ impl Course {
                 let end = config.steps.get(*next).map(|step| step.at).or(config.repeat);
                 Stretch { end: end.map_or(Time::MAX, |end| *lap + end), rate, more_delay: Duration::ZERO }
             }
-            Course::Drawn { config, rng, number, in_gap } => {
+            Schedule::Drawn { config, rng, number, in_gap } => {
                 let begins = Time::ZERO + config.period * *number;
                 // A period starts with the outage. The delay changes together with the rate, at the end of the outage.
                 if !*in_gap && !config.gap.is_zero() {
@@ -220,20 +221,20 @@ impl Course {
 /// A serializer whose rate changes over time.
 #[derive(Debug)]
 pub struct ChangingRate {
-    course: Course,
+    schedule: Schedule,
     now: Stretch,
     free_at: Time,
-    /// Part of the nanosecond of the last departure that the line did not use, in 10^-9 bit.
+    /// Capacity that the line did not use in the nanosecond of the last departure, in units of 10^-9 bit.
     unused: u64,
-    /// Arrival time of the previous packet. The next packet never arrives before it, even if the delay has decreased.
+    /// Arrival time of the previous packet. No later packet arrives before this time, even if the delay has decreased.
     arrived: Time,
 }
 
 impl ChangingRate {
-    fn new(mut course: Course) -> ChangingRate {
+    fn new(mut schedule: Schedule) -> ChangingRate {
         let before = Stretch { end: Time::ZERO, rate: 0, more_delay: Duration::ZERO };
-        let now = course.next(before);
-        ChangingRate { course, now, free_at: Time::ZERO, unused: 0, arrived: Time::ZERO }
+        let now = schedule.next(before);
+        ChangingRate { schedule, now, free_at: Time::ZERO, unused: 0, arrived: Time::ZERO }
     }
 }
 
@@ -259,7 +260,7 @@ impl Shaper for ChangingRate {
         loop {
             // Find the interval of constant rate that contains `at`.
             while self.now.end <= at {
-                self.now = self.course.next(self.now);
+                self.now = self.schedule.next(self.now);
             }
             let rate = u128::from(self.now.rate);
             let possible = rate * u128::from((self.now.end - at).as_nanos());
@@ -278,9 +279,9 @@ impl Shaper for ChangingRate {
     }
 
     fn rate(&self) -> Option<BitRate> {
-        match &self.course {
-            Course::Listed { config, .. } => config.steps.iter().map(|step| step.rate).max(),
-            Course::Drawn { config, .. } => Some(config.high),
+        match &self.schedule {
+            Schedule::Listed { config, .. } => config.steps.iter().map(|step| step.rate).max(),
+            Schedule::Drawn { config, .. } => Some(config.high),
         }
     }
 }

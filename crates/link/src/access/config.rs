@@ -6,8 +6,7 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 
 /// An access method that scenarios can choose. Its settings are a [`Part`]; `build` turns them into a [`Shaper`].
 ///
-/// [`crate::ACCESS`] lists the built-in kinds. An access method from another crate is used through
-/// [`AccessConfig::new`].
+/// [`crate::ACCESS`] lists the built-in kinds. Pass an access method from another crate to [`AccessConfig::new`].
 ///
 /// # Examples
 ///
@@ -39,7 +38,7 @@ use lopsided_spec::{AnyPart, Chosen, Fault, Part};
 /// # Ok::<(), Fault>(())
 /// ```
 pub trait AccessKind: Part {
-    /// Builds the shaper of one run. `rate` is the direction's rate; no other part uses `rng`.
+    /// Builds the shaper of one run. `rate` is the direction's rate. No other part uses `rng`.
     ///
     /// # Errors
     ///
@@ -54,7 +53,7 @@ pub(super) fn build_as<A: AccessKind>(
     rate: Option<BitRate>,
     rng: Rng,
 ) -> Result<Box<dyn Shaper>, Fault> {
-    part.downcast::<A>().expect("a way to send is built by its own kind").build(rate, rng)
+    part.downcast::<A>().expect("an access method is built by its own kind").build(rate, rng)
 }
 
 /// The settings of an access method of any kind.
@@ -72,7 +71,7 @@ impl AccessConfig {
         self.0.kind()
     }
 
-    /// Builds the shaper of one run. `role`, such as `link/up`, keys its random stream.
+    /// Builds the shaper of one run. The seed and `role`, such as `link/up`, determine its random stream.
     ///
     /// # Errors
     ///

@@ -1,15 +1,15 @@
 //! An uplink whose sender requests capacity before it sends. In this model DOCSIS, GPON, LTE and 5G differ only in
 //! their intervals and delays.
 //!
-//! - **Request.** A sender whose queue was empty sends a request at the next request opportunity (`request_interval`):
-//!   a contention slot of a MAP, a slot of the bandwidth allocation's cycle, a scheduling request on the control
-//!   channel.
-//! - **Grant.** The grant starts `grant_delay` later, at the next slot boundary. A slot carries `rate` times `slot`
-//!   bits. Packets share slots and are split across them.
+//! - **Request.** A sender whose queue was empty sends a request at the next request opportunity (`request_interval`).
+//!   This is a contention slot of a MAP (DOCSIS), a slot in the cycle of the bandwidth allocation (GPON), or a
+//!   scheduling request on the control channel (LTE, 5G).
+//! - **Grant.** The grant starts at the next slot boundary after `grant_delay`. A slot carries `rate` times `slot`
+//!   bits. A slot may carry several packets, and a packet may be split across slots.
 //! - **Further requests.** While packets wait, the sender reports its backlog with the data (piggyback, DBRu, buffer
 //!   status report), and every slot is granted.
-//! - **Proactive grants.** Every slot is granted without a request: the proactive grant service of low-latency DOCSIS,
-//!   configured grants of 5G.
+//! - **Proactive grants.** With `proactive`, every slot is granted without a request, as in the proactive grant service
+//!   of low-latency DOCSIS and with configured grants of 5G.
 //! - **Errors.** A block received in error is sent again after `retransmit_delay` (HARQ), at most `retransmissions`
 //!   times. Later blocks wait, because delivery is in order. After the last retransmission the block counts as
 //!   delivered.
@@ -41,7 +41,7 @@ pub struct GrantsConfig {
 }
 
 impl Default for GrantsConfig {
-    /// Values of DOCSIS with a MAP every 2 ms.
+    /// The values of DOCSIS with a MAP every 2 ms.
     fn default() -> GrantsConfig {
         GrantsConfig {
             request_interval: Duration::from_millis(2),
@@ -147,7 +147,8 @@ pub struct Grants {
     left: u64,
     /// Arrival of the current slot's block, drawn when the slot's first byte is sent.
     block_at: Option<Time>,
-    /// Latest time with an empty queue and no request. `None` while a request or a grant is pending.
+    /// Latest time at which the queue was empty and no request was pending. `None` while a request or a grant is
+    /// pending.
     idle_since_slot: Option<Time>,
     /// Arrival time of the previous block. Blocks arrive in order, so no later block arrives before this time.
     delivered: Time,
@@ -158,7 +159,7 @@ impl Grants {
         Time::ZERO + self.config.slot * number
     }
 
-    /// Returns the first slot granted to a packet that arrives at `comes`, if no request is pending.
+    /// Returns the first slot that is granted if a packet arrives at `comes` and no request is pending.
     fn first_granted(&self, comes: Time) -> u64 {
         let granted = match self.config.proactive {
             true => comes,
@@ -217,7 +218,7 @@ impl Shaper for Grants {
         self.ask();
         let mut unsent = scaled_bits(wire);
         loop {
-            // HARQ applies to the whole block of a slot: the arrival time is drawn once, with the first byte.
+            // HARQ applies to the whole block of a slot, so the arrival time is drawn once, with the first byte.
             let block_at = match self.block_at {
                 Some(at) => at,
                 None => self.draw_block(),

@@ -1,7 +1,7 @@
 //! Access methods decide when a line without a constant rate may send. Each kind is a [`crate::Shaper`], which a scenario
 //! selects with the key `access` of a direction.
 //!
-//! Competing stations need a [`crate::Medium`].
+//! Stations that compete for one medium need a [`crate::Medium`] instead.
 
 mod aggregation;
 mod changing;

@@ -4,9 +4,9 @@
 //! last line.
 //!
 //! Opportunities are counted in bytes: small packets share an opportunity, and a large packet continues in the next
-//! one. An opportunity is lost if the queue is empty.
+//! opportunity. An opportunity is lost if the queue is empty.
 //!
-//! **Deviation.** A packet leaves the queue at its first opportunity, and arrives after its last one.
+//! **Deviation.** A packet leaves the queue at its first opportunity, and arrives after its last opportunity.
 
 use super::AccessKind;
 use crate::shaper::Shaper;
@@ -83,8 +83,8 @@ impl Part for TraceConfig {
 ///
 /// # Errors
 ///
-/// The problem and its line, if a line is not a number, a time decreases, or the trace is empty, has no length or is
-/// too long.
+/// Returns the problem and its line if a line is not a number or a time decreases. Also returns an error if the trace
+/// is empty, lasts 0 ms or is too long.
 ///
 /// # Examples
 ///
@@ -101,7 +101,7 @@ pub fn parse_trace(text: &str) -> Result<Vec<u64>, String> {
         let short: String = line.chars().take(40).collect();
         let time = line
             .parse::<u64>()
-            .map_err(|_| format!("line {number}: {short:?} is no whole number of milliseconds, from 0 up"))?;
+            .map_err(|_| format!("line {number}: {short:?} is not a whole number of milliseconds"))?;
         if let Some(before) = times.last().filter(|before| **before > time) {
             return Err(format!("line {number}: {time} comes after {before}, but times never go back"));
         }
@@ -119,7 +119,7 @@ fn check(times: &[u64]) -> Result<(), String> {
         None => Err("the trace has no opportunity".to_owned()),
         Some(0) => Err("the trace has no length: its last time is 0".to_owned()),
         // 1,000 years in milliseconds. Longer traces could overflow the nanoseconds of a [`Time`].
-        Some(last) if *last > 31_536_000_000_000 => Err("the trace lasts longer than a thousand years".to_owned()),
+        Some(last) if *last > 31_536_000_000_000 => Err("the trace lasts longer than 1,000 years".to_owned()),
         Some(_) if times.windows(2).any(|pair| pair[0] > pair[1]) => Err("times never go back".to_owned()),
         Some(_) => Ok(()),
     }
@@ -132,7 +132,7 @@ impl AccessKind for TraceConfig {
     }
 }
 
-/// A line that repeats the opportunities of a trace endlessly.
+/// A line that sends at the opportunities of a trace, which repeats forever.
 #[derive(Debug)]
 pub struct Opportunities {
     /// Times in milliseconds, ascending. The trace restarts at the last time.
@@ -150,7 +150,7 @@ impl Opportunities {
         Opportunities { times, size: size.get(), next: 0, left: size.get() }
     }
 
-    /// Duration of one repetition of the trace, in milliseconds.
+    /// Returns the duration of one repetition of the trace, in milliseconds.
     fn length(&self) -> u64 {
         self.times.last().copied().expect("a trace has opportunities")
     }
@@ -183,7 +183,7 @@ impl Shaper for Opportunities {
         let lap = (ms - 1) / self.length();
         let within = self.times.partition_point(|time| lap * self.length() + time < ms);
         // Skip the opportunities before `now`, because the queue was empty then. The rest of a partly used opportunity
-        // is lost, too.
+        // is also lost.
         self.next = lap * self.times.len() as u64 + within as u64;
         self.left = self.size;
     }

@@ -1,4 +1,4 @@
-//! Bit fields without gaps, and numbers of which only the low bits are sent (W-LSB; RFC 5795).
+//! Bit fields without gaps, and the encoding of a number by its low bits (W-LSB; RFC 5795).
 
 /// Packs bit fields in the order in which they are sent.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ impl BitWriter {
         }
     }
 
-    /// Returns the bytes. The last one is padded with zeros.
+    /// Returns the bytes. The last byte is padded with zeros.
     pub fn into_octets(self) -> Vec<u8> {
         self.octets
     }
@@ -39,7 +39,7 @@ impl<'a> BitReader<'a> {
         BitReader { octets, at: 0 }
     }
 
-    /// Reads the next `width` bits. `None` if fewer are left.
+    /// Reads the next `width` bits. `None` if fewer bits are left.
     pub fn take(&mut self, width: u32) -> Option<u32> {
         let mut value = 0;
         for _ in 0..width {
@@ -51,8 +51,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// Encodes a number by its low `bits` bits. The receiver searches the 2^`bits` numbers from its reference minus `below`
-/// on.
+/// Encodes a number by its low `bits` bits. The receiver decodes them to the number with the same low bits in an
+/// interval of 2^`bits` numbers. The interval starts at the receiver's reference minus `below`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lsb {
     pub bits: u32,

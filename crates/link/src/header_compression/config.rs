@@ -9,9 +9,9 @@ pub struct HeaderCompressionConfig {
     pub scheme: CompressionScheme,
     /// Number of connections whose context both ends store, from 1 to 256.
     pub slots: u32,
-    /// True if a packet omits its slot number when the previous packet had the same one.
+    /// True if a packet omits its slot number when the previous packet had the same slot number.
     pub compress_slot: bool,
-    /// True if the far end repeats a difference once or twice when the checksum fails (RFC 2507, section 10.1).
+    /// True if the far end applies a difference once or twice more when the checksum fails (RFC 2507, section 10.1).
     pub twice: bool,
     /// True if the far end requests a full header when it has lost a context.
     pub feedback: bool,
@@ -31,7 +31,8 @@ pub enum CompressionScheme {
     Iphc,
     /// Robust header compression of TCP, RFC 6846.
     Rohc,
-    /// The same compressed size for every header, and no contexts that could be lost. Many simulations use this model.
+    /// All compressed headers have the same size, and there is no context that could be lost. Many simulations use this
+    /// model.
     Fixed,
 }
 
@@ -109,22 +110,22 @@ impl Part for HeaderCompressionConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if !(1..=256).contains(&self.slots) {
-            let fault = Fault::new("slots", "a connection's slot is one octet: there are from 1 to 256");
-            return Err(fault.help("16 is what RFC 1144 takes"));
+            let fault = Fault::new("slots", "a slot number has one octet, so there must be from 1 to 256 slots");
+            return Err(fault.help("RFC 1144 uses 16"));
         }
         if self.scheme == CompressionScheme::Fixed && !(1..=40).contains(&self.octets) {
-            return Err(Fault::new("octets", "a header has 40 octets or more, of which from 1 to 40 can be left"));
+            return Err(Fault::new("octets", "a compressed header must have from 1 to 40 octets"));
         }
         if self.is_on() && self.scheme != CompressionScheme::Cslip && !self.compress_slot {
-            return Err(Fault::new("compress_slot", "only cslip may leave out the slot: the others always name it"));
+            return Err(Fault::new("compress_slot", "only cslip can omit the slot number"));
         }
         // A key that belongs to another scheme would have no effect, so it is rejected.
         if self.scheme == CompressionScheme::Rohc && !self.twice {
-            return Err(Fault::new("twice", "rohc tries no difference twice: this is a key of iphc"));
+            return Err(Fault::new("twice", "rohc applies no difference twice: this is a key of iphc"));
         }
         if self.scheme == CompressionScheme::Cslip && !(self.twice && self.feedback) {
             let key = if self.twice { "feedback" } else { "twice" };
-            return Err(Fault::new(key, "cslip repairs nothing by itself: this is a key of iphc"));
+            return Err(Fault::new(key, "cslip has no repair: this is a key of iphc"));
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ impl<C> Contexts<C> {
     /// new.
     pub fn bring(&mut self, is_own: impl Fn(&C) -> bool) -> (u8, &mut Option<C>) {
         let found = self.0.iter().position(|(_, context)| context.as_ref().is_some_and(&is_own));
-        // A connection that has no context takes over the least recently used one.
+        // A connection without a context takes over the least recently used context.
         let place = found.unwrap_or(self.0.len() - 1);
         // Most recently used first: the last entry is the next to be reassigned.
         self.0[..=place].rotate_right(1);

@@ -1,7 +1,8 @@
-//! Van Jacobson's compression of TCP/IP headers (RFC 1144): differences to the previous header of the same connection.
+//! Van Jacobson's compression of TCP/IP headers (RFC 1144). A compressed header contains the differences from the
+//! previous header of the same connection.
 //!
-//! A compressed header has a byte of flags, TCP's checksum, and a difference of 1 or 3 bytes for each changed field: at
-//! least 3 bytes instead of 40.
+//! A compressed header consists of a byte of flags, TCP's checksum, and a difference of 1 or 3 bytes for each changed
+//! field. It takes at least 3 bytes instead of 40.
 //!
 //! A packet that the scheme cannot compress is sent in full and resets the context of both ends:
 //!
@@ -11,8 +12,8 @@
 //! - a packet that repeats the previous header: the packet is probably a retransmission, and the far end may have lost
 //!   its context (section 3.2.3).
 //!
-//! SYN, FIN, RST, URG, newer flags (ECE, CWR) and all packets other than TCP over IPv4 are sent unchanged. So are
-//! packets with IP options or unreadable TCP options.
+//! Segments with SYN, FIN, RST, URG or newer flags (ECE, CWR) are sent unchanged. The same applies to packets with IP
+//! options or unreadable TCP options, and to all packets other than TCP over IPv4.
 //!
 //! Not implemented: the urgent pointer.
 
@@ -25,7 +26,7 @@ use lopsided_core::{Ecn, Packet, Seq};
 /// Flag in the first byte: the connection's slot follows. The other flags are those of [`Deltas`] (section 3.2.2).
 const NEW_SLOT: u8 = 0x40;
 
-/// A connection's header as both ends store it.
+/// The header of a connection that both ends store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Context {
     constant: Constant,
@@ -57,7 +58,7 @@ struct Varying {
 }
 
 impl Context {
-    /// The context after this packet, or `None` if the packet is sent unchanged.
+    /// Returns the context after this packet; `None` if the packet is sent unchanged.
     fn of(packet: &Packet) -> Option<Context> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);
@@ -138,7 +139,7 @@ impl Compressor {
     }
 }
 
-/// The compressed header, with the slot number if `slot` is given. `None` if the packet must be sent in full.
+/// Returns the compressed header, with a slot number if `slot` is `Some`. `None` if the packet must be sent in full.
 fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>> {
     // Section 3.2.3: any change outside the compressed fields needs a full header.
     if old.constant != new.constant {
@@ -173,8 +174,8 @@ fn compressed(old: &Context, new: &Context, slot: Option<u8>) -> Option<Vec<u8>>
 struct Decompressor {
     slots: Vec<Option<Context>>,
     last_received: Option<u8>,
-    /// True from an error until a packet carries its slot number (section 4.1). Packets without a slot number are
-    /// tossed.
+    /// True from an error until a packet carries its slot number (section 4.1). Until then, packets without a slot
+    /// number are tossed.
     tossing: bool,
 }
 
@@ -183,7 +184,8 @@ impl Decompressor {
         Decompressor { slots: (0..slots).map(|_| None).collect(), last_received: None, tossing: false }
     }
 
-    /// Replaces the check of TCP's checksum: true if the rebuilt header equals the sent one.
+    /// Decodes a frame. Returns true if the rebuilt header equals the sent header, which replaces the check of TCP's
+    /// checksum.
     #[must_use]
     fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool {
         match frame {

@@ -40,8 +40,8 @@ impl Deltas {
 
     /// True if the packet is probably a retransmission or a window probe.
     pub fn repeat(self, payload_before: u32, payload: u32) -> bool {
-        // RFC 1144, section 3.2.3: an unchanged header is expected only if the packet carries data and the previous one
-        // did not.
+        // RFC 1144, section 3.2.3: an unchanged header is expected only if the packet carries data and the previous
+        // packet did not.
         self == Deltas { window: 0, ack: 0, seq: 0 } && (payload == 0 || payload_before > 0)
     }
 
@@ -60,8 +60,8 @@ impl Deltas {
     /// Reads the differences that these flags announce. `payload_before` is the previous packet's payload in bytes.
     /// `None` if bytes are missing.
     pub fn take(bits: u8, octets: &mut impl Iterator<Item = u8>, payload_before: u32) -> Option<Deltas> {
-        // Truncation is harmless: if the payload length does not fit in 16 bits, neither does the difference, and the
-        // packet is then sent in full.
+        // Truncation is harmless. If the payload length does not fit in 16 bits, the difference does not fit either,
+        // and the packet is sent in full.
         let follows = payload_before as u16;
         let mut delta = |bit| if bits & bit == 0 { Some(0) } else { take_delta(octets) };
         Some(match bits & FIELDS {
@@ -76,7 +76,7 @@ fn is_special(bits: u8) -> bool {
     [SPECIAL_INTERACTIVE, SPECIAL_DATA].contains(&(bits & FIELDS))
 }
 
-/// Appends a difference. 1 to 255 take 1 byte; other values take 3 bytes and start with zero.
+/// Appends a difference. Values from 1 to 255 take 1 byte. Other values take 3 bytes, the first of which is zero.
 pub(super) fn push_delta(octets: &mut Vec<u8>, delta: u16) {
     match u8::try_from(delta) {
         Ok(small @ 1..) => octets.push(small),

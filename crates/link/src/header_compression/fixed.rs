@@ -1,5 +1,5 @@
-//! Compressed headers of a fixed size for every TCP segment, including SYN and FIN. In balakrishnan1999, for example,
-//! an ACK takes 6 bytes. Contexts cannot be lost, because neither end stores state.
+//! Header compression in which the header of every TCP segment, including SYN and FIN, has the same size. In
+//! balakrishnan1999, for example, an ACK takes 6 bytes. Neither end stores a context that could be lost.
 
 use crate::header_compression::frame::{Frame, Scheme};
 use lopsided_core::Packet;

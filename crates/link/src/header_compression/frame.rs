@@ -20,7 +20,7 @@ pub(crate) trait Scheme: std::fmt::Debug + Send {
     /// Encodes a packet for the line.
     fn compress(&mut self, packet: &Packet) -> Frame;
 
-    /// Decodes a frame at the far end. Returns true if the rebuilt header equals the packet's.
+    /// Decodes a frame at the far end. Returns true if the rebuilt header equals the packet's header.
     fn decompress(&mut self, frame: &Frame, packet: &Packet) -> bool;
 
     /// Notifies the far end of a damaged frame.

@@ -25,8 +25,8 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// The header of a packet. `None` if the packet opens or closes a connection, or has fields that [`Header`] does
-    /// not store.
+    /// Returns the header of a packet. `None` if the packet opens or closes a connection, or has fields that [`Header`]
+    /// does not store.
     pub fn of(packet: &Packet) -> Option<Header> {
         let tcp = packet.tcp().filter(|_| packet.is_read_whole())?;
         let (ip, flags) = (packet.ip(), tcp.flags);

@@ -1,19 +1,25 @@
-//! IP header compression for TCP (RFC 2507). It extends RFC 1144's differences to options and ECN, over IPv4 and IPv6,
-//! and has two ways to repair a lost context.
+//! IP header compression for TCP (RFC 2507). It extends the differences of RFC 1144 to TCP options, ECN and IPv6, and
+//! can repair a lost context in two ways.
 //!
 //! A compressed header contains the context's number, a byte of flags, TCP's checksum, and the changes (section 6). It
 //! takes at least 4 bytes, or 16 if the timestamps have changed.
 //!
 //! **Twice** (section 10.1): if the checksum fails, the far end applies the same difference once or twice more.
-//! **Header requests** (section 10.2): if that fails too, the far end requests a header, and again after 16 packets.
-//! The answer has all fields except addresses and ports (`COMPRESSED_TCP_NODELTA`).
+//! **Header requests** (section 10.2): if the checksum still fails, the far end requests a header. It repeats the
+//! request after every 16 packets that it cannot decompress. The answer contains all fields except addresses and ports
+//! (`COMPRESSED_TCP_NODELTA`).
 //!
-//! A header is sent in full if it is a connection's first one, if TTL or DSCP changed, if a number jumps by 64 KiB or
-//! goes back, or if it repeats the previous header. SYN, FIN, RST, IP options and packets other than TCP are sent
-//! unchanged.
+//! A header is sent in full if one of these conditions is true:
+//!
+//! - It is the first header of a connection.
+//! - TTL or DSCP have changed.
+//! - A sequence or acknowledgement number goes back or jumps by 64 KiB.
+//! - It repeats the previous header.
+//!
+//! SYN, FIN, RST, IP options and packets other than TCP are sent unchanged.
 //!
 //! Not implemented: compression of UDP and tunnels, sequence numbers for links that reorder (section 11), RTP (RFC
-//! 2508). The negotiation in PPP (RFC 2509) is left out.
+//! 2508), and the negotiation in PPP (RFC 2509).
 
 use crate::header_compression::config::HeaderCompressionConfig;
 use crate::header_compression::contexts::Contexts;
@@ -32,7 +38,7 @@ const NO_DELTA: u8 = 0xff;
 /// The far end repeats its request after this many packets that it cannot decompress.
 const ASK_AGAIN: u32 = 16;
 
-/// A connection as either end stores it.
+/// The state that each end stores for a connection.
 #[derive(Clone, Debug)]
 struct Context {
     header: Header,
@@ -102,7 +108,7 @@ impl Iphc {
     }
 }
 
-/// Returns the sent value if `flag` is set, or the value in the context.
+/// Returns the sent value if `flag` is set, and the value of the context otherwise.
 fn carried<T: Clone>(flag: u8, sent: &T, known: &T) -> T {
     if flag == 0 { known.clone() } else { sent.clone() }
 }
@@ -112,7 +118,7 @@ impl Scheme for Iphc {
         let Some(new) = Header::of(packet) else { return Frame::Ip };
         let payload = packet.payload().len();
         let (number, context) = self.near.bring(|old| old.header.is_connection_of(&new));
-        // The packet answers a pending request, so clear the request.
+        // This packet answers a pending request, so clear the request.
         let (old, asked) = (context.take(), std::mem::take(&mut self.asked[usize::from(number)]));
         let frame = match &old {
             None => Frame::Full { slot: number },
@@ -135,12 +141,12 @@ impl Scheme for Iphc {
             Frame::Ip => return true,
             Frame::Damaged => return false,
             Frame::Full { slot } => {
-                let header = Header::of(packet).expect("only such go in full");
+                let header = Header::of(packet).expect("a packet sent in full has a header");
                 self.far[usize::from(*slot)] = Some(Context { header, payload: packet.payload().len() });
                 (*slot, true)
             }
             Frame::Compressed(octets) => {
-                let sent = Header::of(packet).expect("only such are compressed");
+                let sent = Header::of(packet).expect("a compressed packet has a header");
                 (octets[0], self.rebuild(octets, &sent, packet.payload().len()))
             }
         };
@@ -171,7 +177,7 @@ struct Change {
 }
 
 impl Change {
-    /// Returns the changes from the old header to the new one. `None` if the packet must be sent in full.
+    /// Returns the changes from the old to the new header. `None` if the packet must be sent in full.
     fn between(old: &Context, new: &Header, payload: u32) -> Option<Change> {
         let before = &old.header;
         // Section 6: a compressed header cannot carry DSCP or TTL.
@@ -205,8 +211,8 @@ impl Change {
     fn into_header(self, number: u8, new: &Header) -> Vec<u8> {
         // Space for TCP's checksum. The simulator does not compute checksums, so it stays zero.
         let mut octets = vec![number, self.flags, 0, 0];
-        // Only the size of the ECN byte and the options matters: the far end copies their contents from the sent
-        // header.
+        // Only the size of the ECN byte and of the options matters, because the far end copies their contents from the
+        // sent header.
         if self.flags & RESERVED != 0 {
             octets.push(0);
         }

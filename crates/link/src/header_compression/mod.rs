@@ -1,7 +1,8 @@
-//! Header compression on a line: the state of its two ends, the header sizes, and the packets lost to wrong contexts.
+//! Header compression on a line: the state of both ends, the sizes of headers, and the packets that are lost because of
+//! wrong contexts.
 //!
 //! A packet is compressed when it leaves the queue and decompressed when it arrives. Instead of checking TCP's
-//! checksum, the far end compares the rebuilt header with the sent one.
+//! checksum, the far end compares the rebuilt header with the sent header.
 //!
 //! The link layer notifies the far end of each damaged packet, as PPP's frame check does.
 //!
@@ -10,7 +11,8 @@
 //! IP's identification counts all packets of a host, as in BSD, and not the packets of one connection (RFC 1144,
 //! section 3.2.2).
 //!
-//! The far end drops a wrongly rebuilt packet. In a real network TCP's checksum fails only at the receiving host.
+//! The far end drops a packet whose header was rebuilt incorrectly. In a real network, such a packet reaches the
+//! receiving host, where TCP's checksum fails.
 
 mod bits;
 mod config;
@@ -75,7 +77,7 @@ impl HeaderCompression {
     pub(crate) fn send(&mut self, packet: &Packet, now: Time) -> Bytes {
         // A request that has arrived by now affects this packet.
         while self.requests.front().is_some_and(|(comes, _)| *comes <= now) {
-            let (_, context) = self.requests.pop_front().expect("it is there");
+            let (_, context) = self.requests.pop_front().expect("the loop checks that there is a request");
             self.scheme.on_request(context);
         }
         let frame = self.scheme.compress(packet);
@@ -97,16 +99,16 @@ impl HeaderCompression {
 
     /// Marks the packet that was sent last as lost on the line.
     pub(crate) fn lose(&mut self) {
-        *self.line.back_mut().expect("it was sent") = Frame::Damaged;
+        *self.line.back_mut().expect("the lost packet was sent") = Frame::Damaged;
     }
 
     /// Decompresses the next packet that was not lost. Returns false if the far end cannot decompress it.
     #[must_use]
     pub(crate) fn receive(&mut self, packet: &Packet, now: Time) -> bool {
-        // First remove the frames that were lost before this one: the link layer reports each of them to the far end as
-        // damaged.
+        // First remove the frames that were lost before this frame. The link layer reports each of them to the far end
+        // as damaged.
         loop {
-            let frame = self.line.pop_front().expect("it was sent");
+            let frame = self.line.pop_front().expect("a received packet was sent");
             if frame != Frame::Damaged {
                 let whole = self.scheme.decompress(&frame, packet);
                 self.counts.tossed += u64::from(!whole);

@@ -3,13 +3,13 @@
 //! earlier headers were lost.
 //!
 //! A compressed header has one of the RFC's formats: `seq_1` to `seq_7` for IPv4, `rnd_1` to `rnd_7` for IPv6, or
-//! `co_common` for other changes. An ACK takes 4 bytes, or 6 with timestamps. The context number takes one more byte
-//! for every connection except the first.
+//! `co_common` for other changes. An ACK takes 4 bytes, or 6 with timestamps. The context number takes 1 more byte for
+//! every connection except the first one.
 //!
-//! **Robustness.** The sending end sends enough bits for any header that the far end may use as its reference. A
-//! connection starts with 2 `IR` packets (all fields). If the CRC fails, the far end sends a NACK or STATIC-NACK, and
-//! again after 16 packets. The answer is an `IR-DYN` or an `IR`. Without `feedback` an `IR` is sent every 128 packets
-//! (unidirectional mode).
+//! **Robustness.** The sending end sends enough bits for every header that the far end may use as its reference. A
+//! connection starts with 2 `IR` packets, which contain all fields. If the CRC fails, the far end sends a NACK or
+//! STATIC-NACK. It repeats the request after every 16 packets that it cannot decompress. The answer is an `IR-DYN` or
+//! an `IR`. Without `feedback`, an `IR` is sent every 128 packets (unidirectional mode).
 //!
 //! Not modelled: CRCs that match by chance, feedback ACKs, context replication (`IR-CR`), the urgent pointer, the
 //! formats `seq_8` and `rnd_8` (replaced by `co_common`), and other profiles. SYN and FIN are sent unchanged. Formats,
@@ -47,7 +47,7 @@ struct Reference {
     msn: u16,
     /// The usual step between acknowledgement numbers, in bytes; 0 if unknown.
     stride: u32,
-    /// True once the connection used ECN. Each header then carries an ECN byte.
+    /// True once the connection has used ECN. Each header then carries an ECN byte.
     marks: bool,
 }
 
@@ -60,13 +60,13 @@ impl Reference {
         self.header.ack.get()
     }
 
-    /// The identification minus the master sequence number. It is constant while the host sends no packets of other
-    /// connections.
+    /// Returns the identification minus the master sequence number. The difference is constant while the host sends no
+    /// packets of other connections.
     fn id_offset(&self) -> u32 {
         u32::from(self.header.id.unwrap_or(0).wrapping_sub(self.msn))
     }
 
-    /// The fields that only `IR`, `IR-DYN` and `co_common` carry.
+    /// Returns the fields that only `IR`, `IR-DYN` and `co_common` carry.
     fn rarely(&self) -> (u8, u8, u32, bool) {
         (self.header.dscp, self.header.ttl, self.stride, self.marks)
     }
@@ -85,8 +85,8 @@ enum Field {
     Id,
 }
 
-/// A compressed format: its discriminator and its fields. Every format has the master sequence number, PSH and a 3-bit
-/// CRC.
+/// A compressed format: its discriminator and its fields. Every format also contains the master sequence number, PSH
+/// and a 3-bit CRC.
 struct Format {
     discriminator: (u32, u32),
     fields: &'static [(Field, Lsb)],
@@ -124,7 +124,7 @@ const RANDOM: [Format; 7] = [
 
 /// Encoding of the master sequence number in all formats.
 const MSN: Lsb = lsb(4, 4);
-/// Encodings of a timestamp: tag, width of the tag in bits, encoding of the value. Only the third can encode an
+/// Encodings of a timestamp: tag, width of the tag in bits, encoding of the value. The first two cannot encode an
 /// unchanged timestamp.
 const TIMESTAMP: [(u32, u32, Lsb); 4] = [
     (0b0, 1, lsb(7, u32::MAX)),
@@ -133,13 +133,13 @@ const TIMESTAMP: [(u32, u32, Lsb); 4] = [
     (0b111, 3, lsb(29, 1 << 26)),
 ];
 
-/// The formats for the header's IP version.
+/// Returns the formats for the header's IP version.
 fn formats(header: &Header) -> &'static [Format; 7] {
     if header.id.is_some() { &SEQUENTIAL } else { &RANDOM }
 }
 
 impl Field {
-    /// The field's value in `reference`. Scaled fields are divided by this payload size or this stride.
+    /// Returns the field's value in `reference`. The value of a scaled field is divided by `payload` or `stride`.
     fn of(self, reference: &Reference, payload: u32, stride: u32) -> u32 {
         match self {
             Field::Seq => reference.seq(),
@@ -151,7 +151,7 @@ impl Field {
         }
     }
 
-    /// True if the field's low bits suffice for a far end with the reference `old`.
+    /// True if a far end with the reference `old` can decode the field from its low bits.
     fn fits(self, lsb: Lsb, new: &Reference, old: &Reference) -> bool {
         // A scaled field does not carry the remainder of the division, so both headers must have the same remainder.
         let scaled = match self {
@@ -197,7 +197,7 @@ impl Format {
         out.put(0, 3);
     }
 
-    /// Decodes the fields against `old`. `None` if bits are missing or a scaled field has no divisor.
+    /// Decodes the fields with the reference `old`. `None` if bits are missing or a scaled field has no divisor.
     fn read(&self, bits: &mut BitReader<'_>, old: &Reference, payload: u32) -> Option<Reference> {
         bits.take(self.discriminator.1)?;
         let mut new = Reference { payload, ..old.clone() };
@@ -245,7 +245,7 @@ struct Common {
 
 /// The first 7 bits of `co_common`.
 const COMMON: u8 = 0b111_1101;
-/// The first byte of a header that has a context number. The low 4 bits are the number.
+/// The first byte of a header with a context number, which is in the low 4 bits.
 const ADD_CID: u8 = 0xe0;
 /// Encodings of a sequence or acknowledgement number in 1 byte and in 2 bytes.
 const COMMON_WIDTHS: [Lsb; 2] = [lsb(8, 63), lsb(16, 16_383)];
@@ -362,15 +362,16 @@ impl Flow {
         let Some(last) = self.window.back() else {
             return Reference { header, payload, msn: 1, stride: 0, marks: marked };
         };
-        // The ACK stride of RFC 6846: acknowledgement numbers that advance by multiples of it can be sent as scaled
-        // values.
+        // The ACK stride of RFC 6846: acknowledgement numbers that advance by multiples of the stride can be sent as
+        // scaled values.
         let step = header.ack.get().wrapping_sub(last.ack());
         // If the acknowledgement number goes back, the step is huge (it wraps around) and is ignored.
         if step > 0 && step < 1 << 20 {
             self.steps = (self.steps.1, step);
         }
         let unit = gcd(self.steps.0, self.steps.1);
-        // Keep the old stride while the steps are multiples of it, because a new stride needs a `co_common` header.
+        // Keep the old stride while the steps are multiples of the stride, because a new stride needs a `co_common`
+        // header.
         let known = last.stride > 0 && step % last.stride == 0;
         let stride = if self.steps.0 == 0 || known || unit < 2 { last.stride } else { unit };
         let (msn, marks) = (last.msn.wrapping_add(1), last.marks || marked);
@@ -396,8 +397,8 @@ impl Flow {
         // A change of these fields needs a `co_common`.
         let same_rare = self.window.iter().all(|old| old.rarely() == new.rarely());
         let same_list = self.window.iter().all(|old| is_same_list(&old.header.options, &new.header.options));
-        // Robustness: a format may be used only if the far end decodes the header correctly whichever of its possible
-        // references it uses.
+        // Robustness: use a format only if the far end decodes the header correctly with each of its possible
+        // references.
         let fitting = |format: &&Format| self.window.iter().all(|old| format.fits(new, old));
         let mut out = BitWriter::default();
         match formats(&new.header).iter().find(fitting).filter(|_| same_rare && same_list) {
@@ -411,8 +412,8 @@ impl Flow {
     /// Writes a `co_common` header: a 5-byte base, and each changed field in as few bytes as possible.
     fn write_common(&self, new: &Reference, same_list: bool, out: &mut BitWriter) {
         let differs = |differ: fn(&Reference, &Reference) -> bool| self.window.iter().any(|old| differ(old, new));
-        // Returns the size index of a number: 0 if the number is unchanged; 3 (4 bytes) if no shorter encoding
-        // suffices.
+        // Returns the size index of a number: 0 if the number is unchanged, or 3 (4 bytes) if no shorter encoding is
+        // possible.
         let octets = |field: Field| {
             let least = |lsb: &Lsb| self.window.iter().all(|old| field.fits(*lsb, new, old));
             if !self.window.iter().any(|old| field.of(old, 1, 1) != field.of(new, 1, 1)) {
@@ -468,13 +469,14 @@ impl Flow {
     }
 }
 
-/// True if both headers have the same options in the same order. Then the irregular chain carries the options' values.
+/// True if both headers have the same options in the same order. The irregular chain then carries the options' values.
 fn is_same_list(old: &TcpOptions, new: &TcpOptions) -> bool {
     let kinds = |options: &TcpOptions| (options.timestamps.is_some(), options.sack().is_empty());
     kinds(old) == kinds(new) && (old.accurate_ecn(), old.other()) == (new.accurate_ecn(), new.other())
 }
 
-/// Size of changed SACK blocks in bytes: the number of blocks, then the distance between edges.
+/// Returns the size of changed SACK blocks in bytes. They consist of the number of blocks and the distances between
+/// edges.
 fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     let mut last = ack;
     let mut edge = |edge: Seq| {
@@ -491,7 +493,7 @@ fn sack_octets(options: &TcpOptions, ack: Seq) -> u32 {
     1 + options.sack().as_slice().iter().map(|block| edge(block.start) + edge(block.end)).sum::<u32>()
 }
 
-/// Writes a complete list of options. Only its size matters.
+/// Writes a complete list of options. Only the size of the list matters, so its bytes are zero.
 fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     let timestamps = options.timestamps.is_some();
     let sack = options.sack().as_slice().len() as u32;
@@ -502,7 +504,7 @@ fn list(options: &TcpOptions, ack: Seq, out: &mut BitWriter) {
     (0..1 + items.div_ceil(2) + items_octets).for_each(|_| out.put(0, 8));
 }
 
-/// Builds an `IR` (static part and all fields) or an `IR-DYN` (changing fields). Only its size matters.
+/// Builds an `IR` (static part and all fields) or an `IR-DYN` (changing fields). Only the size matters.
 fn whole(kind: u8, new: &Reference) -> Vec<u8> {
     let v4 = matches!(new.header.addresses, Addresses::V4 { .. });
     // The static part of an `IR` has protocol, addresses and ports. The dynamic part of both packet types has the other
@@ -521,7 +523,8 @@ fn gcd(a: u32, b: u32) -> u32 {
 }
 
 impl Rohc {
-    /// Decodes a header at the far end; `None` without a suitable context. Fields sent in full come from `sent`.
+    /// Decodes a header at the far end. `None` if there is no suitable context. Fields that are sent in full are copied
+    /// from `sent`.
     fn rebuild(&self, number: u8, octets: &[u8], sent: &Reference) -> Option<Reference> {
         let kind = *octets.first()?;
         // The simulator does not encode fields that are carried in full, so copy the sent header.
@@ -568,7 +571,7 @@ impl Rohc {
         numbered
     }
 
-    /// Splits a header into its context number and the rest.
+    /// Splits a header into its context number and the remaining bytes.
     fn split<'a>(&self, octets: &'a [u8]) -> Option<(u8, &'a [u8])> {
         match (self.large, octets) {
             (false, [first, rest @ ..]) if first & 0xf0 == ADD_CID => Some((first & 0x0f, rest)),
@@ -603,11 +606,11 @@ impl Scheme for Rohc {
         let Frame::Compressed(octets) = frame else { return false };
         let Some((number, octets)) = self.split(octets) else { return false };
         let rebuilt = self.rebuild(number, octets, &sent);
-        // Compare the rebuilt header with the sent one; a real far end checks a CRC over the whole header.
+        // Compare the rebuilt header with the sent header. A real far end checks a CRC over the whole header.
         let whole = rebuilt.is_some_and(|rebuilt| rebuilt.header == sent.header);
         let lost = &mut self.lost[usize::from(number)];
         if whole {
-            // A header that was verified becomes the reference for the next one.
+            // A verified header becomes the reference for the next header.
             self.far[usize::from(number)] = Some(sent);
         }
         *lost = if whole { 0 } else { *lost + 1 };
@@ -624,8 +627,8 @@ impl Scheme for Rohc {
     }
 
     fn on_request(&mut self, context: u8) {
-        // Without the context, the far end sends a STATIC-NACK, and the answer is an `IR`. The answer to a NACK is an
-        // `IR-DYN`.
+        // If the far end has no context, its request is a STATIC-NACK, and the answer is an `IR`. Otherwise the request
+        // is a NACK, and the answer is an `IR-DYN`.
         let knows = self.far[usize::from(context)].is_some();
         if let Some(flow) = self.near.numbered(context) {
             if knows { flow.dynamic = 1 } else { flow.initial = flow.initial.max(1) }

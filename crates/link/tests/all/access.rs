@@ -65,10 +65,10 @@ fn a_trace_file_of_nonsense_is_refused_with_its_line() {
     assert_eq!(parse_trace("1\r\n2\r\n").unwrap(), [1, 2]);
     assert_eq!(wrong(""), "the trace has no opportunity");
     assert_eq!(wrong("0\n0\n"), "the trace has no length: its last time is 0");
-    assert_eq!(wrong("0\nfive\n"), "line 2: \"five\" is no whole number of milliseconds, from 0 up");
-    assert_eq!(wrong("0\n5.5\n"), "line 2: \"5.5\" is no whole number of milliseconds, from 0 up");
-    assert_eq!(wrong("0\n\n7\n"), "line 2: \"\" is no whole number of milliseconds, from 0 up");
-    assert_eq!(wrong("0\n-3\n"), "line 2: \"-3\" is no whole number of milliseconds, from 0 up");
+    assert_eq!(wrong("0\nfive\n"), "line 2: \"five\" is not a whole number of milliseconds");
+    assert_eq!(wrong("0\n5.5\n"), "line 2: \"5.5\" is not a whole number of milliseconds");
+    assert_eq!(wrong("0\n\n7\n"), "line 2: \"\" is not a whole number of milliseconds");
+    assert_eq!(wrong("0\n-3\n"), "line 2: \"-3\" is not a whole number of milliseconds");
     assert_eq!(wrong("9\n3\n"), "line 2: 3 comes after 9, but times never go back");
     assert!(wrong("99999999999999999999999").starts_with("line 1"));
     assert!(wrong("18446744073709551615").contains("thousand years"));
