@@ -16,7 +16,7 @@ pub struct MediumSettings {
 
 /// A medium that scenarios can choose. Its settings are a [`Part`]; `build` turns them into a [`Medium`].
 ///
-/// [`crate::MEDIA`] lists the built-in kinds. A medium from another crate is used through [`MediumConfig::new`].
+/// [`crate::MEDIA`] lists the built-in kinds. Pass a medium from another crate to [`MediumConfig::new`].
 ///
 /// # Examples
 ///
@@ -50,7 +50,7 @@ pub struct MediumSettings {
 /// assert_eq!(MediumConfig::new(Clear::default()).part().info().name, "clear");
 /// ```
 pub trait MediumKind: Part {
-    /// The settings that every kind of medium has.
+    /// Returns the settings that every kind of medium has.
     fn settings(&self) -> &MediumSettings;
 
     /// Builds the medium of one run for stations with these names. No other part uses `rng`.
@@ -97,13 +97,13 @@ impl MediumConfig {
         &*self.0.part
     }
 
-    /// The settings that every kind of medium has.
+    /// Returns the settings that every kind of medium has.
     pub fn settings(&self) -> &MediumSettings {
         (self.0.build.settings)(&*self.0.part)
     }
 
-    /// Builds the medium of one run for stations with these names. The run's seed and the medium's name key its random
-    /// stream.
+    /// Builds the medium of one run for stations with these names. The run's seed and the medium's name determine its
+    /// random stream.
     ///
     /// # Errors
     ///

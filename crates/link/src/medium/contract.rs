@@ -6,13 +6,14 @@ use std::fmt::Debug;
 /// A channel that several stations share, such as a radio channel or a cable's upstream.
 ///
 /// # Contract
-/// - The medium holds a frame from [`Medium::request`] until the event that ends the frame.
-/// - The link hands over a station's next frame only if [`Medium::takes`] returns true. It calls `takes` when a packet
-///   joins the station's queue, after each request, when one of the station's frames ends, and after
+/// - The medium stores a frame from [`Medium::request`] until the event that ends the frame.
+/// - The link passes a station's next frame to the medium only if [`Medium::takes`] returns true. It calls `takes` when
+///   a packet enters the station's queue, after each request, when one of the station's frames ends, and after
 ///   [`MediumEvent::Fill`].
-/// - The link calls [`Medium::on_event`] at the time of [`Medium::next_event`], and makes requests at the current time.
-/// - A frame is delivered at most once and ends by [`MediumEvent::Done`] or [`MediumEvent::Lost`]. A delivered frame
-///   never ends by `Lost`.
+/// - The link calls [`Medium::on_event`] at the time that [`Medium::next_event`] returns, and calls [`Medium::request`]
+///   with the current time.
+/// - A frame is delivered at most once. It ends with [`MediumEvent::Done`] or [`MediumEvent::Lost`]. A delivered frame
+///   never ends with `Lost`.
 ///
 /// # Examples
 ///
@@ -39,8 +40,8 @@ pub trait Medium: Debug + Send {
     /// Adds a frame of station `frame.station` for station `to`. The frame contains an IP packet of `size` bytes.
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time);
 
-    /// True if `station` may hand over another frame. `with_medium` is the number of its frames that the medium holds;
-    /// with [`Medium::queue_per_receiver`], only of those for `receiver`.
+    /// True if the medium accepts another frame from `station` now. `with_medium` is the number of the station's frames
+    /// that the medium stores. With [`Medium::queue_per_receiver`], only frames for `receiver` are counted.
     fn takes(&self, station: usize, receiver: usize, with_medium: usize) -> bool {
         let _ = (station, receiver);
         with_medium == 0
@@ -51,23 +52,23 @@ pub trait Medium: Debug + Send {
         false
     }
 
-    /// The next station on a packet's path from station `from` to station `to`.
+    /// Returns the next station on a packet's path from station `from` to station `to`.
     fn next_hop(&self, from: usize, to: usize) -> usize {
         let _ = from;
         to
     }
 
-    /// The time of the next event, or `None` if no event is pending.
+    /// Returns the time of the next event; `None` if no event is pending.
     fn next_event(&self) -> Option<Time>;
 
     /// Handles the event that is due. `now` is the time that `next_event` returned.
     fn on_event(&mut self, now: Time) -> MediumEvent;
 
-    /// Calls `out` for each counter with its station (`None` for the medium), name and value.
+    /// Calls `out` with the station (`None` for the medium), name and value of each counter.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64));
 }
 
-/// Identifies a frame that belongs to the medium.
+/// Identifies a frame that was passed to the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FrameId {
     /// Number of the station that sends the frame.
@@ -90,7 +91,8 @@ pub enum MediumEvent {
     },
     /// The frame has arrived at the receiver.
     Delivered(FrameId),
-    /// The frame ends after its delivery: the sending station was notified of the delivery, or it dropped the frame.
+    /// The frame ends after its delivery: the sending station has received an acknowledgement, or has dropped the
+    /// frame.
     Done(FrameId),
     /// The frame ends without a delivery.
     Lost(FrameId, DropReason),

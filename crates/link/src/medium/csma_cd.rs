@@ -1,8 +1,8 @@
 //! A shared Ethernet: CSMA/CD with truncated binary exponential backoff (IEEE 802.3, clause 4).
 //!
 //! A station sends when the cable has been free for the interframe gap. Frames that start within `reach` of each other
-//! collide. The stations then send a jam and wait a random number of slots: the range doubles with each collision, up
-//! to 1,024 slots. After 16 collisions the station drops the frame.
+//! collide. The stations then send a jam and wait for a random number of slots. The range of this number doubles with
+//! each collision, up to 1,024 slots. After 16 collisions, the station drops the frame.
 //!
 //! Not modelled: stations at different distances, late collisions, carrier extension, and BLAM, the remedy for the
 //! capture effect.
@@ -80,7 +80,7 @@ impl Part for CsmaCdConfig {
         let slot = self.bits(SLOT);
         // IEEE 802.3: a station must detect a collision before its frame ends. Detection takes up to one round trip.
         if self.reach * 2 > slot {
-            return Err(Fault::new("reach", "a collision must be heard within a slot: at most half of 512 bits' time"));
+            return Err(Fault::new("reach", "`reach` must be at most half of a slot, which is 512 bit times"));
         }
         Ok(())
     }
@@ -119,7 +119,7 @@ enum Cable {
     Free { since: Time },
     /// The start of a frame at `at`. Other stations cannot sense the frame yet and may still start.
     Begun { station: usize, at: Time },
-    /// One station sends a frame, and all others sense it.
+    /// One station sends a frame, and all other stations sense the frame.
     Frame { station: usize, until: Time },
     /// The jam of a collision.
     Jam { until: Time },
@@ -148,13 +148,13 @@ impl CsmaCd {
         CsmaCd { config, rng, stations, cable: Cable::Free { since: Time::ZERO } }
     }
 
-    /// Returns the station that sends next, and its start time, if the cable stays free from `since` on.
+    /// Returns the start time and the number of the station that sends next, if the cable stays free from `since` on.
     fn first(&self, since: Time) -> Option<(Time, usize)> {
         let waiting = self.stations.iter().enumerate().filter(|(_, station)| station.frame.is_some());
         waiting.map(|(number, station)| (station.ready.max(since), number)).min()
     }
 
-    /// Handles the instant at which the frame that `station` started at `at` has reached all stations.
+    /// Handles the time at which the frame that `station` started at `at` has reached all stations.
     fn on_reached(&mut self, station: usize, at: Time, now: Time) -> MediumEvent {
         let reach = self.config.reach;
         let mut involved = Vec::new();
@@ -165,7 +165,7 @@ impl CsmaCd {
             }
         }
         if involved.len() == 1 {
-            let (_, wire) = self.stations[station].frame.expect("it has begun to send it");
+            let (_, wire) = self.stations[station].frame.expect("the station has started a frame");
             // A short frame may end before it has reached all stations.
             let until = (at + self.config.rate.time_to_send(wire, 0).0).max(now);
             self.cable = Cable::Frame { station, until };
@@ -186,13 +186,14 @@ impl CsmaCd {
         MediumEvent::Nothing
     }
 
-    /// Handles the end of a jam: drops one frame per call that had too many collisions, then frees the cable.
+    /// Handles the end of a jam. Each call drops one frame that had too many collisions. If there is no such frame, the
+    /// cable becomes free.
     fn on_jammed(&mut self, until: Time) -> MediumEvent {
-        // An event can report only one frame, so each call drops at most one.
+        // An event can report only one frame, so each call drops at most one frame.
         let hopeless = self.stations.iter().position(|station| station.tries >= MOST_TRIES);
         if let Some(number) = hopeless {
             let station = &mut self.stations[number];
-            let (frame, _) = station.frame.take().expect("a collision is of frames");
+            let (frame, _) = station.frame.take().expect("a station with collisions has a frame");
             station.tries = 0;
             station.given_up += 1;
             return MediumEvent::Lost(frame, DropReason::RetriesExhausted);
@@ -234,17 +235,17 @@ impl Medium for CsmaCd {
                 // There are no acknowledgements: a frame that was sent without a collision has arrived.
                 self.stations[station].frames_sent += 1;
                 self.cable = Cable::Sent { station, at: until };
-                MediumEvent::Delivered(self.stations[station].frame.expect("it was sent").0)
+                MediumEvent::Delivered(self.stations[station].frame.expect("a station sends its frame").0)
             }
             Cable::Sent { station, at } => {
-                let (frame, _) = self.stations[station].frame.take().expect("it was sent");
+                let (frame, _) = self.stations[station].frame.take().expect("the sent frame has not ended");
                 self.cable = Cable::Free { since: at + self.config.bits(GAP) };
                 MediumEvent::Done(frame)
             }
         }
     }
 
-    /// Counters of each station: frames sent, collisions, frames given up.
+    /// Reports the counters of each station: sent frames, collisions and dropped frames.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -3,11 +3,12 @@
 //!
 //! - **Downstream.** The CMTS has a queue for each modem. It serves the queues in turn and sends frames back to back at
 //!   the rate `down`.
-//! - **Upstream.** Time is divided into intervals of `map_interval`. An interval starts with `request_slots`; two
-//!   requests in the same slot collide. The CMTS grants the rest of the interval, frame by frame in turn. A modem
-//!   requests up to `burst` bytes. Its last granted frame carries the next request, so a busy modem seldom contends.
-//! - **Contention.** A modem waits a random number of slots below `2^backoff_start`. Each collision doubles the range,
-//!   up to `2^backoff_end`. After more than 16 collisions the frame is dropped.
+//! - **Upstream.** Time is divided into intervals of `map_interval`. An interval starts with `request_slots` slots for
+//!   requests. Two requests in the same slot collide. The CMTS grants the rest of the interval to the modems in turn,
+//!   one frame at a time. A modem requests up to `burst` bytes. Its last granted frame carries the next request, so a
+//!   busy modem seldom contends.
+//! - **Contention.** A modem waits for a random number of slots below `2^backoff_start`. Each collision doubles the
+//!   range, up to `2^backoff_end`. After more than 16 collisions, the frame is dropped.
 //!
 //! Not modelled: contract rates, headers of fragments, several service flows per modem, unsolicited grants, maps more
 //! than one interval ahead, channel bonding.
@@ -122,27 +123,27 @@ impl Part for DocsisConfig {
             }
         }
         if self.request_slots == 0 {
-            return Err(Fault::new("request_slots", "without a slot no modem could ever ask"));
+            return Err(Fault::new("request_slots", "modems need at least one slot for requests"));
         }
         if self.backoff_start > self.backoff_end || self.backoff_end > MOST_DOUBLINGS {
-            let what = format!("the exponents are at most {MOST_DOUBLINGS}, and the first is no larger than the last");
+            let what = format!("`backoff_start` must be at most `backoff_end`, which must be at most {MOST_DOUBLINGS}");
             return Err(Fault::new("backoff_start", what));
         }
         if self.burst == Bytes::ZERO {
-            return Err(Fault::new("burst", "a burst of zero would never let a frame go"));
+            return Err(Fault::new("burst", "with a burst of zero, no frame could ever be sent"));
         }
         if self.map_interval > Duration::from_secs(1) {
-            return Err(Fault::new("map_interval", "a map is for at most 1 s"));
+            return Err(Fault::new("map_interval", "a map interval must be at most 1 s"));
         }
         if self.map_interval <= self.asking() {
-            return Err(Fault::new("map_interval", "the slots take longer at the rate `up` than an interval is"));
+            return Err(Fault::new("map_interval", "the interval is too short for its request slots at the rate `up`"));
         }
         Ok(())
     }
 }
 
 impl DocsisConfig {
-    /// Total duration of the request slots of an interval.
+    /// Returns the total duration of the request slots in an interval.
     fn asking(&self) -> Duration {
         self.up.time_to_send(self.request, 0).0 * u64::from(self.request_slots)
     }
@@ -174,17 +175,17 @@ pub struct Docsis {
     cmts: usize,
     /// Frames of the CMTS in sending order, at most one per modem.
     down: VecDeque<Frame>,
-    /// The time at which the transmission of the first frame in `down` ends; `None` if the CMTS is not sending.
+    /// Time at which the transmission of the first frame in `down` ends; `None` if the CMTS is not sending.
     down_until: Option<Time>,
     /// The modems, indexed by station number. The entry of the CMTS only counts its frames.
     modems: Vec<Modem>,
     /// Number of the modem that gets the next grant, if it has a pending request.
     turn: usize,
-    /// The transmissions granted in this interval: the modem, and the end of its frame.
+    /// Modem and end of each transmission that was granted in this interval.
     grants: VecDeque<(usize, Time)>,
     /// Start of the next interval. `None` while no modem has a frame.
     next_map: Option<Time>,
-    /// A second event at the time of the previous event, which the next call of `on_event` returns.
+    /// Another event at the time of the previous event. The next call of `on_event` returns this event.
     then: Option<(Time, MediumEvent)>,
     down_busy: Duration,
     up_busy: Duration,
@@ -197,7 +198,7 @@ struct Frame {
     wire: Bytes,
 }
 
-/// The state of a modem, and the state that the CMTS stores for this modem.
+/// The state of a modem, and the state that the CMTS stores for the modem.
 #[derive(Debug, Default)]
 struct Modem {
     frames: VecDeque<Frame>,
@@ -245,7 +246,7 @@ impl Docsis {
     }
 
     fn on_down_sent(&mut self, now: Time) -> MediumEvent {
-        let frame = self.down.pop_front().expect("it was sent");
+        let frame = self.down.pop_front().expect("the first frame was sent");
         self.modems[self.cmts].frames_sent += 1;
         self.begin_down(now);
         self.delivered(frame, now)
@@ -254,7 +255,7 @@ impl Docsis {
     fn on_up_sent(&mut self, number: usize, now: Time) -> MediumEvent {
         self.grants.pop_front();
         let modem = &mut self.modems[number];
-        let frame = modem.frames.pop_front().expect("it was granted");
+        let frame = modem.frames.pop_front().expect("the first frame was granted");
         modem.held -= frame.wire.get();
         modem.granted -= 1;
         modem.frames_sent += 1;
@@ -276,7 +277,7 @@ impl Docsis {
         let over = now + self.config.map_interval;
         // The request slots come first in each interval.
         self.grant(now + self.config.asking(), over);
-        // Requests that are received in this interval are granted in the next one.
+        // Requests that are received in this interval are granted in the next interval.
         let hopeless = self.contend();
         self.next_map = self.modems.iter().any(|modem| !modem.frames.is_empty()).then_some(over);
         match hopeless {
@@ -296,7 +297,7 @@ impl Docsis {
             let number = self.turn;
             self.turn = (self.turn + 1) % count;
             let modem = &mut self.modems[number];
-            // Skip modems without a pending request. The loop ends when no modem has one.
+            // Skip modems without a pending request. The loop ends when no modem has a pending request.
             if modem.asked == 0 {
                 passed_over += 1;
                 continue;
@@ -314,7 +315,7 @@ impl Docsis {
     /// Returns the end of a frame that starts at `at`. The current interval ends at `over`; the next intervals carry
     /// the rest of the frame.
     fn sent(&self, mut at: Time, mut took: Duration, mut over: Time) -> Time {
-        // A frame is split at the end of an interval; fragment headers are not modelled.
+        // A frame is split at the end of an interval. Fragment headers are not modelled.
         while at + took > over {
             took = took - (over - at);
             at = over + self.config.asking();
@@ -323,7 +324,7 @@ impl Docsis {
         at + took
     }
 
-    /// Runs the request slots of an interval. Returns a frame that used up its retries, if there is one.
+    /// Runs the request slots of an interval. Returns a frame that has used up its retries, if there is one.
     fn contend(&mut self) -> Option<Frame> {
         let slots = u64::from(self.config.request_slots);
         let mut asking: Vec<(u64, usize)> = Vec::new();
@@ -353,7 +354,7 @@ impl Docsis {
             }
             modem.collisions += 1;
             modem.tries += 1;
-            // Drop at most one frame per map. Another frame that used up its retries is dropped at the next map.
+            // Drop at most one frame per map. Another frame that has used up its retries is dropped at the next map.
             if modem.tries > MOST_TRIES && hopeless.is_none() {
                 hopeless = modem.frames.pop_front();
                 modem.held -= hopeless.map_or(0, |frame: Frame| frame.wire.get());
@@ -379,7 +380,7 @@ impl Medium for Docsis {
         let modem = &mut self.modems[id.station];
         modem.frames.push_back(frame);
         modem.held += frame.wire.get();
-        // An idle channel has no maps, so the first frame starts them again.
+        // An idle channel has no maps. The first frame starts the maps again.
         if self.next_map.is_none() {
             // Maps start at multiples of the interval, even after an idle time.
             let interval = self.config.map_interval.as_nanos();
@@ -387,8 +388,8 @@ impl Medium for Docsis {
         }
     }
 
-    /// True if the station can hand over another frame. The CMTS can hand over one per modem, a modem up to `burst`
-    /// bytes.
+    /// True if the medium accepts another frame from the station: one frame per modem from the CMTS, and up to `burst`
+    /// bytes from a modem.
     fn takes(&self, station: usize, _receiver: usize, with_medium: usize) -> bool {
         // With one frame per modem at a time, the CMTS serves its queues in turn.
         if station == self.cmts { with_medium == 0 } else { self.modems[station].held < self.config.burst.get() }
@@ -403,8 +404,8 @@ impl Medium for Docsis {
     }
 
     fn next_event(&self) -> Option<Time> {
-        // `Time::MAX` replaces an `Option` here, because comparing times is cheaper and this is the most frequent call
-        // of the medium.
+        // Use `Time::MAX` instead of an `Option`, because comparing times is cheaper. This is the medium's most
+        // frequent call.
         let then = self.then.map_or(Time::MAX, |(at, _)| at);
         let granted = self.grants.front().map_or(Time::MAX, |(_, until)| *until);
         let (down, map) = (self.down_until.unwrap_or(Time::MAX), self.next_map.unwrap_or(Time::MAX));
@@ -428,7 +429,7 @@ impl Medium for Docsis {
         MediumEvent::Nothing
     }
 
-    /// Counters of the stations and modems, and the medium's busy time per direction in seconds.
+    /// Reports the counters of the stations and modems, and the medium's busy time per direction in seconds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.modems.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -4,7 +4,7 @@ use super::config::Vtable;
 use super::*;
 use lopsided_spec::{Family, Kind, NameTaken, Registry, family_value};
 
-/// The built-in media, the default first. A new medium is one line here.
+/// The built-in media. The first one is the default. To add a medium, add a line.
 const MEDIUM_KINDS: &[fn() -> Kind<Vtable>] = &[
     entry::<PolledConfig>,
     entry::<PacketRadioConfig>,
@@ -29,7 +29,7 @@ fn entry<M: MediumKind>() -> Kind<Vtable> {
 }
 
 /// Registers your own medium for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part).
-/// Replaces an earlier registered medium of the same name.
+/// Replaces a medium that you registered earlier under the same name.
 ///
 /// # Errors
 ///

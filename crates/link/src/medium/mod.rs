@@ -1,4 +1,4 @@
-//! Media that several stations share. A medium decides which station sends when, for all directions together.
+//! Media that several stations share. A medium decides when each station sends, in all directions together.
 
 mod config;
 mod contract;

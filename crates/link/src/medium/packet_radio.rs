@@ -1,15 +1,15 @@
 //! Half-duplex packet radios with RTS, CTS and a stop-and-wait ARQ that can piggyback acknowledgements on data
 //! (balakrishnan1999, sections 5.1 and 7.2.1, after Metricom's Ricochet).
 //!
-//! An exchange consists of an RTS, a CTS, one frame and its acknowledgement. Before each of them both radios change
-//! mode, which takes the longer of the two turnarounds. With `piggyback`, a peer that has a frame for the caller sends
-//! it instead of the acknowledgement.
+//! An exchange consists of an RTS, a CTS, one frame and its acknowledgement. Both radios change mode before each of
+//! these transmissions, which takes the longer of the two turnarounds. With `piggyback`, a peer that has a frame for
+//! the caller sends this frame instead of the acknowledgement.
 //!
-//! A peer that is in another exchange, or has sent an RTS itself, does not answer. The caller then backs off for a
-//! random time; the range doubles with each failure.
+//! A peer that is in another exchange, or has sent an RTS itself, does not answer. The caller then waits for a random
+//! time, whose range doubles with each failure.
 //!
-//! Stations form a chain in the order of their links; with `chain = false`, all reach each other directly. With
-//! `overhear`, a radio whose neighbour is in an exchange neither calls nor answers (MACA's deferral).
+//! Stations form a chain in the order of their links. With `chain = false`, all stations reach each other directly.
+//! With `overhear`, a radio neither calls nor answers while its neighbour is in an exchange (MACA's deferral).
 //!
 //! Not modelled: frequency hopping, capture, RTS frames that collide or are lost, and the answer NACK-CTS, which has
 //! the effect of a missing CTS (section 5.1).
@@ -147,20 +147,18 @@ impl Part for PacketRadioConfig {
             return Err(Fault::new("loss", "a probability must be from 0 to 1"));
         }
         if self.backoff.is_zero() {
-            return Err(Fault::new("backoff", "radios that wait equally long call at the same time for ever"));
+            return Err(Fault::new("backoff", "the backoff must be above zero, or two radios would collide forever"));
         }
         if self.latency > self.turnaround() {
-            return Err(Fault::new(
-                "latency",
-                "a packet must be there when its frame is acknowledged: at most a turnaround",
-            ));
+            let what = "`latency` must be at most a turnaround, because a frame is acknowledged after its arrival";
+            return Err(Fault::new("latency", what));
         }
         Ok(())
     }
 }
 
 impl PacketRadioConfig {
-    /// Both ends change mode at the same time, so the longer turnaround counts.
+    /// Returns the longer of the two turnarounds, because both ends change mode at the same time.
     fn turnaround(&self) -> Duration {
         self.transmit_to_receive.max(self.receive_to_transmit)
     }
@@ -227,13 +225,14 @@ enum Step {
     Call { radio: usize },
     /// The last bit of the caller's RTS has been sent.
     Called { caller: usize },
-    /// The caller's wait for a CTS is over.
+    /// The caller has waited for a CTS without success.
     NoAnswer { caller: usize },
-    /// The last bit of a frame has been sent. With `answer`, the peer sent it, and it acknowledges the caller's frame.
+    /// The last bit of a frame has been sent. If `answer` is true, the peer sent the frame, which acknowledges the
+    /// caller's frame.
     Sent { caller: usize, answer: bool },
     /// The packet of a radio's frame arrives at the peer.
     Arrived { radio: usize },
-    /// The acknowledgement of a radio's frame arrives, or the wait for it is over.
+    /// The acknowledgement of a radio's frame arrives, or the wait for the acknowledgement ends.
     Acked { radio: usize, caller: usize, received: bool },
 }
 
@@ -247,7 +246,7 @@ impl PacketRadio {
     /// Schedules an event.
     fn at(&mut self, time: Time, step: Step) {
         self.steps += 1;
-        // Events with equal times keep the order in which they were scheduled.
+        // Events at the same time keep the order in which they were scheduled.
         self.due.insert((time, self.steps), step);
     }
 
@@ -256,13 +255,13 @@ impl PacketRadio {
         self.config.rate.time_to_send(octets, 0).0
     }
 
-    /// Counts a turnaround of the radio. Returns the duration of the turnaround plus that of a control frame.
+    /// Counts a turnaround of the radio. Returns the duration of the turnaround and a control frame.
     fn control(&mut self, radio: usize) -> Duration {
         self.radios[radio].turnarounds += 1;
         self.config.turnaround() + self.airtime(self.config.control)
     }
 
-    /// True if the radio takes no part in an exchange and overhears none.
+    /// True if the radio neither takes part in an exchange nor overhears one.
     fn is_free(&self, radio: usize) -> bool {
         let talks = |other: usize| self.radios[other].busy_with.is_some();
         let hears = self.config.overhear
@@ -273,7 +272,7 @@ impl PacketRadio {
         !talks(radio) && !hears
     }
 
-    /// Schedules the radio's next RTS if it has a frame. With `waits`, a random backoff comes first.
+    /// Schedules the radio's next RTS if the radio has a frame. If `waits` is true, a random backoff precedes the RTS.
     fn plan(&mut self, radio: usize, now: Time, waits: bool) {
         let place = &mut self.radios[radio];
         if place.frame.is_none() || place.will_call {
@@ -291,8 +290,8 @@ impl PacketRadio {
         let Some(peer) = self.radios[radio].frame.as_ref().map(|frame| frame.to) else { return };
         // Another radio may have called this radio in the meantime.
         if !self.is_free(radio) {
-            // `on_acked` schedules the next call of both ends of an exchange. A radio that merely overhears an exchange
-            // must schedule its own next call.
+            // `on_acked` schedules the next calls of both ends of an exchange. A radio that only overhears an exchange
+            // must schedule its next call itself.
             if self.radios[radio].busy_with.is_none() {
                 self.plan(radio, now, true);
             }
@@ -305,7 +304,7 @@ impl PacketRadio {
     }
 
     fn on_called(&mut self, caller: usize, now: Time) {
-        let peer = self.radios[caller].busy_with.expect("it calls a peer");
+        let peer = self.radios[caller].busy_with.expect("a caller has a peer");
         // Clear the caller's state first. Otherwise the peer would count as busy, because it overhears the caller's
         // RTS.
         self.radios[caller].busy_with = None;
@@ -332,10 +331,10 @@ impl PacketRadio {
         self.plan(caller, now, true);
     }
 
-    /// Sends the radio's frame after a turnaround. The exchange was started by `caller`.
+    /// Sends the radio's frame after a turnaround. `caller` is the radio that started the exchange.
     fn send(&mut self, radio: usize, caller: usize, now: Time) {
         let place = &mut self.radios[radio];
-        let frame = place.frame.as_mut().expect("it has a frame to send");
+        let frame = place.frame.as_mut().expect("the radio has a frame to send");
         frame.tries += 1;
         let wire = frame.wire;
         place.frames_sent += 1;
@@ -440,7 +439,7 @@ impl Medium for PacketRadio {
         MediumEvent::Nothing
     }
 
-    /// Counters of each radio.
+    /// Reports the counters of each radio.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, radio) in self.radios.iter().enumerate() {
             out(Some(number), "frames_sent", radio.frames_sent as f64);

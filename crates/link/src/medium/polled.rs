@@ -1,10 +1,10 @@
 //! A half-duplex channel whose stations are polled in turn, with a stop-and-wait ARQ. Each cycle consists of a poll, a
 //! frame and its acknowledgement.
 //!
-//! While any station has a frame, all stations are polled in turn, including idle ones. A poll takes a turnaround and
-//! its transmission time; the acknowledgement follows after another turnaround. Frames and acknowledgements are lost
-//! with the same probability. Without an acknowledgement the station sends the frame again at its next poll, at most
-//! `retries` times. The receiver delivers no frame twice.
+//! While any station has a frame, all stations are polled in turn, including idle stations. A poll takes a turnaround
+//! and its transmission time. The acknowledgement of a frame follows after another turnaround. Frames and
+//! acknowledgements are lost with the same probability. If the acknowledgement does not arrive, the station sends the
+//! frame again at its next poll, at most `retries` times. The receiver delivers each frame only once.
 //!
 //! Not modelled: loss of polls, contention, and piggybacked acknowledgements.
 
@@ -88,7 +88,7 @@ impl Part for PolledConfig {
             return Err(Fault::new("loss", "a probability must be from 0 to 1"));
         }
         if self.turnaround.is_zero() && self.poll == Bytes::ZERO {
-            return Err(Fault::new("turnaround", "polls that take no time are without end"));
+            return Err(Fault::new("turnaround", "polls must take time: set `turnaround` or `poll` above zero"));
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ enum State {
     Poll { station: usize, until: Time },
     /// A frame of the station.
     Frame { station: usize, until: Time },
-    /// The acknowledgement of the station's frame, or the equally long wait if there is no acknowledgement.
+    /// The acknowledgement of the station's frame, or a wait of the same length if there is no acknowledgement.
     Ack { station: usize, until: Time, frame_arrived: bool },
 }
 
@@ -157,7 +157,8 @@ impl Polled {
         Polled { config, rng, stations, state: State::Idle { next: 0 }, idle_polls: 0, busy: Duration::ZERO }
     }
 
-    /// Returns the end of a transmission that follows a turnaround at `now`. Adds its duration to the busy time.
+    /// Returns the end of a turnaround that starts at `now` and the transmission that follows. Adds their duration to
+    /// the busy time.
     fn after(&mut self, now: Time, turnaround: Duration, octets: Bytes) -> Time {
         let took = turnaround + self.config.rate.time_to_send(octets, 0).0;
         self.busy += took;
@@ -227,7 +228,7 @@ impl Medium for Polled {
         let frame = Frame { id, wire: self.config.framing.wire_size(size), tries: 0, delivered: false };
         let earlier = self.stations[id.station].frame.replace(frame);
         assert!(earlier.is_none(), "a station has one frame at a time");
-        // Polling resumes at the station where it stopped, so that pauses do not favour a station.
+        // Polling resumes with the station that would have been polled next, so that pauses favour no station.
         if let State::Idle { next } = self.state {
             self.poll(next, now);
         }
@@ -252,7 +253,7 @@ impl Medium for Polled {
         }
     }
 
-    /// Counters of the stations, and of the medium: polls of idle stations, and busy time in seconds.
+    /// Reports the counters of the stations and of the medium: polls of idle stations, and busy time in seconds.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             out(Some(number), "frames_sent", station.frames_sent as f64);

@@ -1,7 +1,7 @@
 //! A node with one port per station. Each station has queues, and all stations share one medium.
 //!
-//! A packet enters through its station's port, waits in the station's queue and crosses the medium. It leaves through
-//! the port towards its destination, or enters the next station's queue. The TTL is not decremented.
+//! A packet enters through the port of a station, waits in the station's queue and crosses the medium. It then leaves
+//! through the port towards its destination, or enters the queue of the next station. The TTL is not decremented.
 //!
 //! Not modelled: propagation within the medium. The delays belong to the links of the stations.
 
@@ -17,7 +17,7 @@ use std::net::IpAddr;
 #[derive(Debug)]
 pub struct SharedLink {
     stations: Vec<Station>,
-    /// The non-empty queues as pairs of station and queue index, sorted, so that idle stations cost no time.
+    /// The non-empty queues as sorted pairs of station and queue index, so that idle stations need no checks.
     waiting: Vec<(usize, usize)>,
     medium: Box<dyn Medium>,
     /// The port that leads to each destination.
@@ -26,7 +26,7 @@ pub struct SharedLink {
     out: VecDeque<(Port, Packet)>,
 }
 
-/// A station: its queues, and its frames that the medium holds.
+/// A station: its queues, and its frames in the medium.
 #[derive(Debug)]
 struct Station {
     name: String,
@@ -34,7 +34,7 @@ struct Station {
     frames: Frames,
 }
 
-/// The frames of a station that the medium holds, by number. Frames end almost in the order of their requests.
+/// The frames of a station in the medium, by number. Frames end almost in the order of their requests.
 #[derive(Debug, Default)]
 struct Frames {
     /// Number of the first frame in the ring.
@@ -50,13 +50,13 @@ struct Lane {
     receiver: usize,
     queue: Queue,
     stats: QueueStats,
-    /// Number of frames from this queue that the medium holds.
+    /// Number of frames from this queue in the medium.
     with_medium: usize,
     /// True if the queue is in the list of non-empty queues.
     waits: bool,
 }
 
-/// A frame that the medium holds.
+/// A frame in the medium.
 #[derive(Debug)]
 struct Frame {
     lane: usize,
@@ -80,8 +80,8 @@ pub struct StationQueue {
 }
 
 impl SharedLink {
-    /// Creates the node. `stations` has name and queues of each station, in the order of the ports; `ports` maps
-    /// destinations to ports.
+    /// Creates the node. `stations` contains the name and the queues of each station, in the order of the ports.
+    /// `ports` maps destinations to ports.
     pub fn new(
         stations: Vec<(String, Vec<StationQueue>)>,
         medium: Box<dyn Medium>,
@@ -119,7 +119,7 @@ impl SharedLink {
         }
     }
 
-    /// Hands queued packets of a station to the medium, until the medium accepts no more.
+    /// Passes queued packets of a station to the medium, until the medium accepts no more packets.
     fn feed(&mut self, station: usize, lane: usize, cx: &mut Cx<'_>) {
         let now = cx.now();
         loop {
@@ -133,11 +133,11 @@ impl SharedLink {
         }
     }
 
-    /// Hands the next packet of a station's queue to the medium. Returns false if the queue returned no packet.
+    /// Passes the next packet of a station's queue to the medium. Returns false if the queue returned no packet.
     fn give(&mut self, number: usize, lane: usize, cx: &mut Cx<'_>) -> bool {
         let (now, station) = (cx.now(), &mut self.stations[number]);
         let place = &mut station.lanes[lane];
-        // A discipline may drop all packets that were ready and then return none.
+        // A discipline may drop all packets that were ready, and then returns no packet.
         let given = place.queue.dequeue(cx);
         let backlog = place.queue.backlog();
         let was_one = given.is_some();
@@ -168,8 +168,8 @@ impl SharedLink {
             1 => 0,
             _ => {
                 let next = next_hop(&*self.medium, number, self.ports.get(&packet.dst()).copied());
-                // The packet enters queue 0 if the medium has one queue per station, or if the receiver has no queue of
-                // its own.
+                // The packet enters queue 0 if the medium has one queue per station, or if there is no queue for the
+                // receiver.
                 let separate = self.medium.queue_per_receiver();
                 station.lanes.iter().position(|lane| separate && lane.receiver == next).unwrap_or(0)
             }
@@ -185,7 +185,7 @@ impl SharedLink {
     fn on_event(&mut self, event: MediumEvent, cx: &mut Cx<'_>) {
         match event {
             MediumEvent::Nothing => {}
-            // The medium fills an aggregate for this receiver, so hand over as many frames as fit.
+            // The medium fills an aggregate for this receiver, so pass as many frames as fit.
             MediumEvent::Fill { station, receiver } => {
                 let lanes = &self.stations[station].lanes;
                 if let Some(lane) = lanes.iter().position(|lane| lane.receiver == receiver) {
@@ -193,9 +193,10 @@ impl SharedLink {
                 }
             }
             MediumEvent::Delivered(id) => {
-                let frame = self.stations[id.station].frames.get_mut(id.number).expect("it is with the medium");
+                let frame =
+                    self.stations[id.station].frames.get_mut(id.number).expect("a delivered frame is in the medium");
                 let (here, packet) = (frame.next, frame.packet.take().expect("a frame is delivered once"));
-                // At the last station of its path the packet leaves the node. At any other station it is enqueued for
+                // At the last station of its path, the packet leaves the node. At any other station, it is enqueued for
                 // the next hop.
                 match frame.port {
                     Some(port) if usize::from(port.0) == here => self.out.push_back((port, packet)),
@@ -205,22 +206,22 @@ impl SharedLink {
             }
             MediumEvent::Done(id) => {
                 let ended = self.end(id);
-                assert!(ended.packet.is_none(), "a frame that is done was delivered");
+                assert!(ended.packet.is_none(), "a frame ends with `Done` only after its delivery");
                 self.feed(id.station, ended.lane, cx);
             }
             MediumEvent::Lost(id, reason) => {
                 let ended = self.end(id);
-                cx.drop(ended.packet.expect("a frame that was delivered is not lost"), reason);
+                cx.drop(ended.packet.expect("a delivered frame is never lost"), reason);
                 self.feed(id.station, ended.lane, cx);
             }
         }
     }
 
-    /// Removes a frame that has ended, so that the medium can accept another frame from the same queue.
+    /// Removes a frame that has ended.
     fn end(&mut self, id: FrameId) -> Frame {
         let station = &mut self.stations[id.station];
         let frame = station.frames.remove(id.number).expect("a frame ends once");
-        // The medium may now accept another frame of this queue.
+        // The medium may now accept another frame from this queue.
         station.lanes[frame.lane].with_medium -= 1;
         frame
     }
@@ -255,7 +256,7 @@ impl Frames {
     }
 }
 
-/// The next station on the path of a packet that leaves the node through `port`.
+/// Returns the next station on the path of a packet that leaves the node through `port`.
 fn next_hop(medium: &dyn Medium, from: usize, port: Option<Port>) -> usize {
     medium.next_hop(from, port.map_or(from, |port| usize::from(port.0)))
 }
@@ -266,7 +267,7 @@ impl Node for SharedLink {
     }
 
     fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
-        // One event of the medium may cause another at the same time.
+        // An event of the medium may cause another event at the same time.
         while self.medium.next_event().is_some_and(|due| due <= cx.now()) {
             let event = self.medium.on_event(cx.now());
             self.on_event(event, cx);
@@ -305,7 +306,7 @@ impl Node for SharedLink {
         Count::of(packets.map(Packet::size)) + queued.sum()
     }
 
-    /// Statistics of each queue, then the counters of the medium.
+    /// Reports the statistics of each queue, and then the counters of the medium.
     fn sample(&self, out: &mut dyn FnMut(&str, &str, f64)) {
         for lane in self.stations.iter().flat_map(|station| &station.lanes) {
             let (name, stats) = (lane.name.as_str(), &lane.stats);

@@ -23,7 +23,7 @@ pub struct WifiConfig {
     pub guard: Option<Duration>,
     /// Rate of data.
     pub rate: BitRate,
-    /// Duration of an OFDM symbol. Air time is rounded up to whole symbols; zero disables this.
+    /// Duration of an OFDM symbol. Air time is rounded up to whole symbols. Zero disables the rounding.
     pub symbol: Duration,
     /// Duration of a PPDU's preamble.
     pub preamble: Duration,
@@ -35,7 +35,7 @@ pub struct WifiConfig {
     pub slot: Duration,
     /// Gap between the frames of an exchange.
     pub sifs: Duration,
-    /// AIFSN: number of free slots after SIFS before the backoff counts down. 2 gives DIFS.
+    /// AIFSN: number of free slots after SIFS before the backoff counts down. With 2 slots, AIFS equals DIFS.
     pub aifsn: u32,
     /// Maximum backoff before the first attempt, in slots. The range doubles with each failure.
     pub cw_min: u32,
@@ -49,7 +49,7 @@ pub struct WifiConfig {
     pub propagation: Duration,
     /// Largest number of retransmissions of a frame.
     pub retries: u32,
-    /// An RTS and a CTS precede PPDUs with more bytes than this. `None`: never.
+    /// An RTS and a CTS precede each PPDU with more bytes than this. `None`: no RTS is sent.
     pub rts_threshold: Option<Bytes>,
     /// Size of a frame's MAC header, LLC, SNAP and check sequence, in bytes.
     pub header: Bytes,
@@ -62,7 +62,7 @@ pub struct WifiConfig {
     /// Maximum air time of a PPDU.
     pub ppdu_time: Duration,
     /// Size of the block-ACK window: number of frames that may be in flight, counted from the oldest unacknowledged
-    /// one.
+    /// frame.
     pub window: u32,
     /// Number of queues for the frames to one receiver. Each queue has its own aggregates and window.
     pub aggregation_queues: u32,
@@ -70,17 +70,17 @@ pub struct WifiConfig {
     pub acknowledge: bool,
     /// True if the receiver has a reordering buffer, and therefore delivers packets in order.
     pub reorder: bool,
-    /// Probability that a packet is received in error, for each transmission.
+    /// Probability that a packet is received in error in one transmission.
     pub frame_error: f64,
     /// Probability that an acknowledgement is received in error.
     pub ack_error: f64,
     /// True if stations reach each other only through the first station; false if they reach each other directly.
     pub access_point: bool,
-    /// Stations whose settings differ from the channel's.
+    /// Stations whose settings differ from those of the channel.
     pub stations: Vec<WifiStation>,
 }
 
-/// Settings of one station. `None` selects the channel's setting.
+/// Settings of one station. `None` selects the setting of the channel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WifiStation {
     /// Name of the node whose link connects the station.
@@ -149,8 +149,8 @@ impl Default for WifiConfig {
 }
 
 impl WifiConfig {
-    /// Returns the parameters of a standard for best effort (access category AC_BE) in the 5 GHz band, and the rate of
-    /// a common station.
+    /// Returns the parameters of a standard for best effort (access category AC_BE) in the 5 GHz band, with the rate of
+    /// a typical station.
     ///
     /// - Slot, SIFS and contention windows: IEEE 802.11-2020, tables 17-21 and 9-155.
     /// - Sizes: table 9-25 (A-MPDU of 802.11n 65,535 bytes, of 802.11ac 1,048,575) and IEEE 802.11ax-2021, clause 27
@@ -206,15 +206,14 @@ impl WifiConfig {
         }
     }
 
-    /// The rate of frames to or from a station.
+    /// Returns the rate of frames to or from a station.
     pub(super) fn rate_of(&self, own: &WifiStation) -> Rate {
         Rate { rate: own.rate.unwrap_or(self.rate), symbol: self.symbol, preamble: self.preamble }
     }
 
     /// Returns the rate of control frames.
     pub(super) fn control(&self) -> Rate {
-        // Control frames use the 4 µs symbols of 802.11a. If `symbol` is zero, the channel does not round to symbols at
-        // all.
+        // Control frames use the 4 µs symbols of 802.11a. If `symbol` is zero, no duration is rounded to symbols.
         let symbol = if self.symbol.is_zero() { Duration::ZERO } else { Duration::from_micros(4) };
         Rate { rate: self.control_rate, symbol, preamble: self.control_preamble }
     }
@@ -402,8 +401,8 @@ impl Part for WifiConfig {
             ($($field:ident)*) => { $( if !given.has(stringify!($field)) { self.$field = usual.$field; } )* };
         }
         unless_given!(aifsn edca header ampdu ampdu_size);
-        // The window limits the MPDUs in flight even without aggregation. Without aggregation it has the standard's
-        // value, and otherwise it equals the maximum number of MPDUs in an aggregate.
+        // With aggregation, the default of the window is the maximum number of MPDUs in an aggregate. Without
+        // aggregation, it is the value of the standard.
         if !given.has("window") {
             self.window = if self.ampdu > 1 { self.ampdu } else { usual.window };
         }
@@ -425,12 +424,12 @@ impl Part for WifiConfig {
         check_rate("control_rate", self.control_rate)?;
         check_probability("frame_error", self.frame_error)?;
         check_probability("ack_error", self.ack_error)?;
-        // With slots of zero length all backoffs would expire at the same time.
+        // With a slot length of zero, all backoffs would expire at the same time.
         if self.slot.is_zero() {
-            return Err(Fault::new("slot", "a backoff needs slots that take time"));
+            return Err(Fault::new("slot", "a slot must be longer than 0"));
         }
         if self.cw_min == 0 || self.cw_max < self.cw_min || self.cw_max > 32_767 {
-            return Err(Fault::new("cw_max", "contention windows are 1 to 32767, and the largest is no smaller"));
+            return Err(Fault::new("cw_max", "`cw_max` must be at least `cw_min`, and both from 1 to 32767"));
         }
         if self.aifsn == 0 || self.aifsn > 15 {
             return Err(Fault::new("aifsn", "AIFS is 1 to 15 slots"));

@@ -6,15 +6,18 @@
 //! collide.
 //!
 //! A station sends frames (MPDUs) to one receiver in an A-MPDU. The receiver answers with a block acknowledgement, and
-//! the sender retransmits missing MPDUs first. At most `window` MPDUs, counted from the oldest unacknowledged one, may
-//! be in flight: a loss early in an aggregate shortens the next one. The receiver delivers packets in order, and waits
-//! for a missing one until the sender drops it.
+//! the sender retransmits missing MPDUs first. At most `window` MPDUs may be in flight, counted from the oldest
+//! unacknowledged MPDU. A loss early in an aggregate therefore shortens the next aggregate. The receiver delivers
+//! packets in order, and waits for a missing packet until the sender drops the packet.
 //!
-//! The first station is the access point. It serves its queues, one per station, in turn, one aggregate each, as
-//! Linux's mac80211 does since 4.10.
+//! The first station is the access point. It has one queue per station, and sends one aggregate from each queue in
+//! turn, as Linux's mac80211 does (4.10 and later).
 //!
-//! Choices that the standard leaves open: after a collision all stations wait equally long; only the receiver sees
-//! noise, and all other stations wait for the acknowledgement; an aggregate of one MPDU is answered with an ACK.
+//! The standard leaves some choices open. In this model:
+//!
+//! - After a collision, all stations wait for the same time.
+//! - Noise affects only the receiver. All other stations wait for the acknowledgement.
+//! - The receiver answers an aggregate of one MPDU with an ACK.
 //!
 //! Not modelled: rate control, other access categories, TXOP bursts, hidden stations, capture, beacons, power saving,
 //! MU-MIMO, OFDMA, airtime fairness, 2.4 GHz signals. A block-ACK request takes no time.
@@ -63,7 +66,7 @@ pub struct Wifi {
     channel: Channel,
     /// The transmissions on the air or about to start. Two or more transmissions collide.
     senders: Vec<Sender>,
-    /// Events that have happened but have not been returned by `on_event` yet.
+    /// Events that `on_event` has not returned yet.
     told: VecDeque<MediumEvent>,
     /// Time of the events in `told`.
     told_at: Time,
@@ -135,14 +138,15 @@ impl Wifi {
         })
     }
 
-    /// The station whose settings apply to frames between `from` and `to`: the one that is not the access point.
+    /// Returns the station whose settings apply to frames from `from` to `to`. This is the station that is not the
+    /// access point.
     fn client(&self, from: usize, to: usize) -> &Station {
         &self.stations[if self.config.access_point && to == 0 { from } else { to }]
     }
 
     /// True if the transmission is acknowledged.
     fn acknowledges(&self, sender: &Sender) -> bool {
-        // A setting of the receiver overrides that of the channel.
+        // A setting of the receiver overrides the setting of the channel.
         self.stations[sender.receiver].own.acknowledge.unwrap_or(self.config.acknowledge)
     }
 
@@ -166,12 +170,12 @@ impl Wifi {
         }
     }
 
-    /// Arbitration interframe space: SIFS and `aifsn` slots.
+    /// Returns the arbitration interframe space: SIFS and `aifsn` slots.
     fn aifs(&self) -> Duration {
         self.config.sifs + self.config.slot * u64::from(self.config.aifsn)
     }
 
-    /// The time at which a station starts to send if the channel stays free from `since` on.
+    /// Returns the time at which a station starts to send if the channel stays free from `since` on.
     fn begins(&self, station: &Station, since: Time) -> Option<Time> {
         if station.peers.values().all(Peer::is_empty) {
             return None;
@@ -183,7 +187,7 @@ impl Wifi {
         }
     }
 
-    /// The earliest time at which a station starts to send.
+    /// Returns the earliest time at which any station starts to send.
     fn next_begin(&self, since: Time) -> Option<Time> {
         self.stations.iter().filter_map(|station| self.begins(station, since)).min()
     }
@@ -196,8 +200,8 @@ impl Wifi {
         self.stations[station].backoff = Backoff::Slots(self.rng.below(range));
     }
 
-    /// Handles an expired backoff. Stations that start now fill their aggregates; the backoffs of all other stations
-    /// stop.
+    /// Handles an expired backoff. Stations that start now fill their aggregates. The backoffs of all other stations
+    /// are suspended.
     fn on_begin(&mut self, since: Time, now: Time) {
         let (slot, aifs) = (self.config.slot, self.aifs());
         for number in 0..self.stations.len() {
@@ -214,7 +218,8 @@ impl Wifi {
                     mpdus: 0,
                     announced: false,
                 });
-                let peer = self.stations[number].peers.get_mut(&receiver).expect("it has something for it");
+                let peer =
+                    self.stations[number].peers.get_mut(&receiver).expect("the station has a frame for the receiver");
                 peer.queues.iter_mut().for_each(Outbox::open);
                 self.told.push_back(MediumEvent::Fill { station: number, receiver });
                 continue;
@@ -238,7 +243,7 @@ impl Wifi {
         let mut longest = Duration::ZERO;
         for place in 0..self.senders.len() {
             let Sender { station, receiver, .. } = self.senders[place];
-            let peer = self.stations[station].peers.get_mut(&receiver).expect("it sends to it");
+            let peer = self.stations[station].peers.get_mut(&receiver).expect("a sender has the receiver as a peer");
             let closed: Vec<(usize, Bytes)> = peer.queues.iter_mut().map(Outbox::close).collect();
             let mpdus = closed.iter().map(|(mpdus, _)| mpdus).sum();
             let octets = closed.iter().map(|(_, octets)| *octets).max().unwrap_or(Bytes::ZERO);
@@ -256,7 +261,7 @@ impl Wifi {
             counts.frames_sent += mpdus as u64;
             counts.collisions += u64::from(collides);
             counts.airtime += on_air;
-            // Colliding transmissions occupy the channel until the longest one ends.
+            // Colliding transmissions occupy the channel until the longest transmission ends.
             longest = longest.max(on_air);
         }
         self.collisions += u64::from(collides);
@@ -264,7 +269,7 @@ impl Wifi {
         self.channel = Channel::Data { until: now + longest + self.config.propagation };
     }
 
-    /// The durations of RTS and CTS (zero without RTS) and of the data.
+    /// Returns the duration of RTS and CTS (zero without RTS), and the duration of the data.
     fn times(&self, sender: &Sender) -> (Duration, Duration) {
         let config = &self.config;
         let announced = match config.rts_threshold {
@@ -275,13 +280,13 @@ impl Wifi {
             }
             _ => Duration::ZERO,
         };
-        // Each of the n aggregation queues sends at 1/n of the rate, so the longest aggregate takes as long as n times
-        // its number of bytes would take at the full rate.
+        // Each of the n aggregation queues sends at 1/n of the rate. The longest aggregate therefore takes as long as n
+        // times its bytes at the full rate.
         let octets = Bytes::new(sender.octets.get() * u64::from(config.aggregation_queues));
         (announced, self.client(sender.station, sender.receiver).rate.airtime(octets))
     }
 
-    /// The duration of SIFS and of the acknowledgement of an aggregate.
+    /// Returns the duration of SIFS and the acknowledgement of an aggregate.
     fn ack_time(&self, sender: &Sender) -> Duration {
         let octets = if sender.mpdus == 1 { phy::ACK } else { phy::block_ack(self.config.window) };
         self.config.sifs + self.config.control().airtime(octets) + self.config.propagation
@@ -299,7 +304,7 @@ impl Wifi {
         let error = self.client(sender.station, sender.receiver).own.frame_error.unwrap_or(self.config.frame_error);
         let in_order = self.reorders(sender.receiver);
         let (rng, told) = (&mut self.rng, &mut self.told);
-        let peer = self.stations[sender.station].peers.get_mut(&sender.receiver).expect("it sent to it");
+        let peer = self.stations[sender.station].peers.get_mut(&sender.receiver).expect("the sender has this peer");
         // Errors are independent for each packet. The block acknowledgement reports each MPDU separately.
         let (mut received, mut released) = (0, Vec::new());
         for queue in &mut peer.queues {
@@ -331,8 +336,8 @@ impl Wifi {
         for sender in std::mem::take(&mut self.senders) {
             let acknowledges = self.acknowledges(&sender);
             let in_order = self.reorders(sender.receiver);
-            // If RTS frames collide, the sender gets no CTS. It therefore detects the failure even if the data would
-            // not be acknowledged.
+            // If RTS frames collide, the sender receives no CTS. It therefore detects the failure even if its data are
+            // never acknowledged.
             let knows = acknowledges || (collided && sender.announced);
             let retries = knows.then_some(self.config.retries);
             let reason = match (knows, collided) {
@@ -342,7 +347,7 @@ impl Wifi {
             };
             let told = &mut self.told;
             let station = &mut self.stations[sender.station];
-            let peer = station.peers.get_mut(&sender.receiver).expect("it sent to it");
+            let peer = station.peers.get_mut(&sender.receiver).expect("the sender has this peer");
             for queue in &mut peer.queues {
                 let mut lost = 0;
                 queue.settle(success, retries, |frame| {
@@ -350,14 +355,13 @@ impl Wifi {
                     told.push_back(MediumEvent::Lost(frame, reason));
                 });
                 queue.release(in_order, |frame| told.push_back(MediumEvent::Delivered(frame)));
-                // `Done` must come after `Delivered`, so finished frames are removed only here.
+                // `Done` must follow `Delivered`, so remove finished frames last.
                 queue.forget(|frame| told.push_back(MediumEvent::Done(frame)));
                 station.counts.packets_given_up += lost;
             }
             // A sender that expects no answer cannot detect a failure.
             let failed = !success && knows && station.failures < self.config.retries;
-            // The contention window is reset after a success, and after a frame is dropped at the end of its last
-            // retry.
+            // The contention window is reset after a success, and after the last retry of a frame that is dropped.
             station.failures = if failed { station.failures + 1 } else { 0 };
             self.draw_backoff(sender.station);
         }
@@ -370,19 +374,17 @@ impl Wifi {
 fn next_receiver(station: &Station) -> usize {
     let waiting = |(receiver, peer): (&usize, &Peer)| (!peer.is_empty()).then_some(*receiver);
     let after = station.peers.range(station.latest + 1..).find_map(waiting);
-    after.or_else(|| station.peers.iter().find_map(waiting)).expect("it has something to send")
+    after.or_else(|| station.peers.iter().find_map(waiting)).expect("the station has a frame to send")
 }
 
 impl Medium for Wifi {
     fn request(&mut self, frame: FrameId, to: usize, size: Bytes, now: Time) {
-        // The limits for a receiver do not change, so they are computed once, when the first frame for this receiver is
-        // requested.
+        // The limits for a receiver are constant, so compute them once, for the first frame to this receiver.
         let limits = (!self.stations[frame.station].peers.contains_key(&to)).then(|| self.limits(frame.station, to));
         let queues = self.config.aggregation_queues as usize;
         // A packet can be sent at once only if the channel has been free for AIFS.
         let busy = !matches!(self.channel, Channel::Free { since } if now >= since + self.aifs());
-        // On a free channel no event counts down the backoff slots, so check here whether the station has waited for
-        // enough slots.
+        // On a free channel, no event counts down the backoff slots. Check here whether all slots have passed.
         let slots_over = match (self.channel, self.stations[frame.station].backoff) {
             (Channel::Free { since }, Backoff::Slots(slots)) => since + self.aifs() + self.config.slot * slots <= now,
             _ => false,
@@ -393,7 +395,7 @@ impl Medium for Wifi {
             let queues = (0..queues).map(|_| Outbox::new(limits)).collect();
             station.peers.insert(to, Peer { queues, next_queue: 0 });
         }
-        let peer = station.peers.get_mut(&to).expect("it was made where it was not there");
+        let peer = station.peers.get_mut(&to).expect("the peer was inserted above");
         let queue = peer.next_queue;
         // Frames are distributed over the aggregation queues in turn.
         peer.queues[queue].push(frame, size);
@@ -454,7 +456,7 @@ impl Medium for Wifi {
         self.told.pop_front().unwrap_or(MediumEvent::Nothing)
     }
 
-    /// Counters of the stations, and of the channel: collisions, and busy time in seconds.
+    /// Reports the counters of the stations, and the collisions and the busy time in seconds of the channel.
     fn sample(&self, out: &mut dyn FnMut(Option<usize>, &str, f64)) {
         for (number, station) in self.stations.iter().enumerate() {
             let counts = &station.counts;

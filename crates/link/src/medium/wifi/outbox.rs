@@ -23,14 +23,15 @@ pub(super) struct Limits {
     pub frames: u32,
     /// Maximum number of bytes in an aggregate: the smaller of the size limit and the limit by air time.
     pub size: Bytes,
-    /// Size of the block-ACK window: number of MPDUs that may be in flight, counted from the oldest unacknowledged one.
+    /// Size of the block-ACK window: number of MPDUs that may be in flight, counted from the oldest unacknowledged
+    /// MPDU.
     pub window: u32,
 }
 
-/// An MPDU that was sent or is about to be sent.
+/// An MPDU that has been sent or is about to be sent.
 #[derive(Debug)]
 struct Mpdu {
-    /// Sequence number of the MPDU. Unlike the 12-bit numbers of the standard, it does not wrap around.
+    /// Sequence number of the MPDU. Unlike the 12-bit numbers of the standard, this number does not wrap around.
     number: u64,
     packets: Vec<FrameId>,
     /// Size of the MPDU, in bytes.
@@ -50,7 +51,7 @@ pub(super) struct Outbox {
     limits: Limits,
     /// Packets that are not in an MPDU yet.
     waiting: VecDeque<(FrameId, Bytes)>,
-    /// The MPDUs that the sender or the receiver still needs, in the order of their numbers.
+    /// The MPDUs that the sender or the receiver still needs, in the order of their sequence numbers.
     under_way: VecDeque<Mpdu>,
     next_number: u64,
     /// Numbers of the MPDUs in the current or next aggregate.
@@ -61,7 +62,7 @@ pub(super) struct Outbox {
     open: bool,
 }
 
-/// The length of a subframe or delimiter with its padding to a multiple of 4 bytes.
+/// Returns the length of a subframe or delimiter, padded to a multiple of 4 bytes.
 fn padded(octets: u64) -> u64 {
     octets.next_multiple_of(4)
 }
@@ -84,10 +85,10 @@ impl Outbox {
         self.waiting.is_empty() && self.under_way.iter().all(|mpdu| mpdu.settled)
     }
 
-    /// Adds a packet. If an aggregate is being filled, the packet joins it.
+    /// Adds a packet. If an aggregate is being filled, the packet joins the aggregate.
     pub fn push(&mut self, packet: FrameId, size: Bytes) {
         self.waiting.push_back((packet, size));
-        // An aggregate is being filled, so the packet may still join it.
+        // An aggregate is being filled, so the packet may still join the aggregate.
         if self.open {
             self.take_waiting();
         }
@@ -121,7 +122,7 @@ impl Outbox {
         self.open && self.waiting.is_empty() && (joins || self.has_place(smallest))
     }
 
-    /// The lowest sequence number that was never sent.
+    /// Returns the lowest sequence number that has not been sent.
     fn fresh_from(&self) -> u64 {
         let sent = self.under_way.iter().rev().find(|mpdu| mpdu.tries > 0);
         sent.map_or(0, |mpdu| mpdu.number + 1)
@@ -135,14 +136,14 @@ impl Outbox {
         }
     }
 
-    /// True if the aggregate has room for this MPDU. The first MPDU always fits.
+    /// True if the aggregate has room for an MPDU of this size. The first MPDU always fits.
     fn has_room(&self, mpdu: Bytes) -> bool {
         self.aggregate.is_empty()
             || (self.aggregate.len() < self.limits.frames as usize
                 && self.aggregate_size + self.on_air(mpdu) <= self.limits.size)
     }
 
-    /// True if the aggregate and the block-ACK window have room for this new MPDU.
+    /// True if the aggregate and the block-ACK window have room for a new MPDU of this size.
     fn has_place(&self, mpdu: Bytes) -> bool {
         // The window starts at the oldest MPDU that the sender or the receiver still needs.
         let oldest = self.under_way.front().map_or(self.next_number, |mpdu| mpdu.number);
@@ -165,7 +166,7 @@ impl Outbox {
         }
     }
 
-    /// Adds a packet to the last MPDU (A-MSDU). Returns false if that MPDU was sent before or has no room.
+    /// Adds a packet to the last MPDU (A-MSDU). Returns false if this MPDU has already been sent or has no room.
     fn join(&mut self, packet: FrameId, size: Bytes) -> bool {
         let (limits, fresh_from) = (self.limits, self.fresh_from());
         let Some(last) = self.under_way.back_mut().filter(|last| last.number >= fresh_from) else { return false };
@@ -212,7 +213,7 @@ impl Outbox {
         true
     }
 
-    /// Closes the aggregate for sending. Returns its number of MPDUs and its size in bytes.
+    /// Closes the aggregate for sending. Returns the number of its MPDUs and its size in bytes.
     pub fn close(&mut self) -> (usize, Bytes) {
         self.open = false;
         for place in 0..self.aggregate.len() {
@@ -225,7 +226,7 @@ impl Outbox {
     /// Returns the MPDU with this number, which must be in flight.
     fn mpdu(&mut self, number: u64) -> &mut Mpdu {
         let place = self.under_way.partition_point(|mpdu| mpdu.number < number);
-        self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("an aggregate's MPDU is under way")
+        self.under_way.get_mut(place).filter(|mpdu| mpdu.number == number).expect("the MPDU is in flight")
     }
 
     /// Handles the arrival of the aggregate. `survives` is called once per packet. Returns the number of received
@@ -258,7 +259,7 @@ impl Outbox {
     }
 
     /// Ends the exchange of the aggregate. `acknowledged` is true if the acknowledgement arrived. An MPDU is dropped
-    /// after `retries` retransmissions; `None`: if it did not arrive.
+    /// after `retries` retransmissions. If `retries` is `None`, an MPDU is dropped if it has not arrived.
     pub fn settle(&mut self, acknowledged: bool, retries: Option<u32>, mut lost: impl FnMut(FrameId)) {
         for place in 0..self.aggregate.len() {
             let number = self.aggregate[place];
@@ -276,14 +277,14 @@ impl Outbox {
         }
         self.aggregate.clear();
         self.aggregate_size = Bytes::ZERO;
-        // The sender's window starts after the MPDUs that it has dropped, so the receiver does not wait for them.
+        // The sender's window starts after the dropped MPDUs, so the receiver does not wait for them.
         self.under_way.retain(|mpdu| !mpdu.settled || mpdu.received);
     }
 
     /// Removes the MPDUs that neither the sender nor the receiver needs any longer.
     pub fn forget(&mut self, mut done: impl FnMut(FrameId)) {
         while self.under_way.front().is_some_and(|mpdu| mpdu.settled && mpdu.released) {
-            let mpdu = self.under_way.pop_front().expect("there is a first");
+            let mpdu = self.under_way.pop_front().expect("the loop checks that there is an MPDU");
             mpdu.packets.iter().for_each(|packet| done(*packet));
         }
     }
@@ -300,7 +301,7 @@ mod tests {
         FrameId { station: 0, number }
     }
 
-    /// Fills an aggregate from an endless supply of packets. Returns the numbers of its MPDUs.
+    /// Fills an aggregate from an unlimited number of packets. Returns the sequence numbers of its MPDUs.
     fn fill(outbox: &mut Outbox, next: &mut u64) -> Vec<u64> {
         outbox.open();
         while outbox.wants() {
@@ -312,7 +313,8 @@ mod tests {
         sent
     }
 
-    /// An exchange in which the MPDUs `lost` do not arrive. Returns the packets that the receiver delivers.
+    /// Simulates an exchange in which the MPDUs at the positions `lost` do not arrive. Returns the packets that the
+    /// receiver delivers.
     fn exchange(outbox: &mut Outbox, lost: &[usize]) -> Vec<u64> {
         let (mut place, mut released) = (0, Vec::new());
         outbox.arrive(|| {
@@ -325,8 +327,8 @@ mod tests {
         released
     }
 
-    /// havey2015, figure 3.2: the second and third of 64 frames are lost, and the third again. The next aggregates have
-    /// three and two frames.
+    /// havey2015, figure 3.2: the second and the third of 64 frames are lost, and the retransmission of the third is
+    /// also lost. The next aggregates have three and two frames.
     #[test]
     fn an_early_loss_makes_the_next_aggregates_short() {
         let (mut outbox, mut next) = (Outbox::new(LIMITS), 0);
@@ -340,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_lets_the_rest_go_on() {
+    fn a_dropped_frame_does_not_delay_later_frames() {
         let (mut outbox, mut next) = (Outbox::new(LIMITS), 0);
         fill(&mut outbox, &mut next);
         let (mut place, mut lost, mut released) = (0, Vec::new(), Vec::new());
@@ -353,9 +355,9 @@ mod tests {
         assert_eq!((lost, released), (vec![0], (1..64).collect()));
     }
 
-    /// An MPDU of 7,935 bytes has room for 5 packets of 1,524 bytes. One bad packet loses all five.
+    /// An MPDU of 7,935 bytes has room for 5 packets of 1,524 bytes. An error in one packet loses all five packets.
     #[test]
-    fn packets_that_share_a_frame_share_its_fate() {
+    fn an_error_loses_all_packets_of_a_frame() {
         let limits = Limits { amsdu: Bytes::new(7935), frames: 1, ..LIMITS };
         let (mut outbox, mut next, mut place) = (Outbox::new(limits), 0, 0);
         fill(&mut outbox, &mut next);

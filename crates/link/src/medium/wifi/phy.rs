@@ -23,7 +23,7 @@ pub(super) const LEGACY_PREAMBLE: Duration = Duration::from_micros(20);
 /// Modulations of 6 to 54 Mbit/s: bits per symbol and subcarrier, and the coding rate as a fraction.
 const LEGACY_MODULATIONS: &[(u64, u64, u64)] =
     &[(1, 1, 2), (1, 3, 4), (2, 1, 2), (2, 3, 4), (4, 1, 2), (4, 3, 4), (6, 2, 3), (6, 3, 4)];
-/// The modulations of the MCS since 802.11n, in the same form as [`LEGACY_MODULATIONS`].
+/// Modulations by MCS in 802.11n and later standards, in the form of [`LEGACY_MODULATIONS`].
 const MODULATIONS: &[(u64, u64, u64)] = &[
     (1, 1, 2),
     (2, 1, 2),
@@ -89,14 +89,14 @@ impl Standard {
         Modulation { mcs, width_mhz, streams, guard: Duration::from_nanos(guard_nanos) }
     }
 
-    /// The number of data subcarriers, or `None` if the standard has no channels of this width.
+    /// Returns the number of data subcarriers; `None` if the standard has no channels of this width.
     fn subcarriers(self, width_mhz: u32) -> Option<u64> {
         match (self, width_mhz) {
             (Standard::A, 20) => Some(48),
             (Standard::N | Standard::Ac, 20) => Some(52),
             (Standard::N | Standard::Ac, 40) => Some(108),
-            // Per MHz, 802.11ax has four times as many subcarriers as 802.11ac, so it has the same numbers at a quarter
-            // of the width.
+            // 802.11ax has four times as many subcarriers per MHz as 802.11ac. The same number of subcarriers therefore
+            // needs 25 % of the width.
             (Standard::Ac, 80) | (Standard::Ax, 20) => Some(234),
             (Standard::Ac, 160) | (Standard::Ax, 40) => Some(468),
             (Standard::Ax, 80) => Some(980),
@@ -166,7 +166,7 @@ impl Standard {
             let known: Vec<String> = guards.iter().map(|nanos| format!("{nanos} ns")).collect();
             return Err(Fault::new("guard", format!("{} has guard intervals of {}", self.word(), known.join(", "))));
         }
-        // The useful part of a symbol takes 3.2 µs; in 802.11ax 12.8 µs.
+        // The useful part of a symbol takes 3.2 µs, or 12.8 µs in 802.11ax.
         let symbol = Duration::from_nanos(useful_nanos) + guard;
         // Data bits per OFDM symbol (N_DBPS in the standards' tables).
         let bits_per_symbol = subcarriers * bits * u64::from(streams) * over / under;
@@ -176,19 +176,21 @@ impl Standard {
 }
 
 impl Rate {
-    /// The air time of this many bytes, rounded up to whole symbols. A zero symbol duration disables the rounding.
+    /// Returns the air time of `octets` bytes, rounded up to whole symbols. A symbol duration of zero disables the
+    /// rounding.
     pub fn airtime(&self, octets: Bytes) -> Duration {
         if self.symbol.is_zero() {
             return self.preamble + self.rate.time_to_send(octets, 0).0;
         }
-        // `rate` was rounded down to whole bit/s, so round the bits per symbol to the nearest integer to undo this.
+        // `rate` was rounded down to whole bit/s. Round the bits per symbol to the nearest integer, to compensate for
+        // it.
         let product = u128::from(self.rate.as_bps()) * u128::from(self.symbol.as_nanos());
         let per_symbol = ((product + 500_000_000) / 1_000_000_000).max(1) as u64;
         self.preamble + self.symbol * (octets.bits() + SERVICE_AND_TAIL).div_ceil(per_symbol)
     }
 }
 
-/// Returns the size of a block acknowledgement for a window of this size. Its bitmap has 64 or 256 bits.
+/// Returns the size of a block acknowledgement for a window of this size. The bitmap has 64 or 256 bits.
 pub(super) fn block_ack(window: u32) -> Bytes {
     Bytes::new(BLOCK_ACK + if window > 64 { 32 } else { 8 })
 }
@@ -203,9 +205,9 @@ mod tests {
         (rate.rate.as_bps() as f64 / 1e5).round() / 10.0
     }
 
-    /// Rates from the tables of the standards (17-4, 19-38, 21-38 and following, 27-111).
+    /// Compares rates with the tables of the standards (17-4, 19-38, 21-38 and following, 27-111).
     #[test]
-    fn rates_are_those_of_the_tables() {
+    fn rates_match_the_tables_of_the_standards() {
         assert_eq!(mbit(Standard::A, 0, 20, 1, 800), 6.0);
         assert_eq!(mbit(Standard::A, 7, 20, 1, 800), 54.0);
         assert_eq!(mbit(Standard::N, 0, 20, 1, 800), 6.5);
@@ -221,10 +223,10 @@ mod tests {
         assert_eq!(mbit(Standard::Ax, 11, 160, 8, 800), 9607.8);
     }
 
-    /// 802.11a: an ACK takes 44 us at 6 Mbit/s and 28 us at 24 Mbit/s; a block acknowledgement takes 32 us at 24
+    /// In 802.11a, an ACK takes 44 us at 6 Mbit/s and 28 us at 24 Mbit/s. A block acknowledgement takes 32 us at 24
     /// Mbit/s.
     #[test]
-    fn control_frames_take_what_the_standard_works_out() {
+    fn the_durations_of_control_frames_match_the_standard() {
         let at = |mbit: u64| Rate {
             rate: BitRate::from_bps(mbit * 1_000_000),
             symbol: Duration::from_micros(4),

@@ -49,7 +49,8 @@ pub(super) enum Backoff {
     Over,
     /// Number of backoff slots left. The countdown continues once the channel has been free for AIFS.
     Slots(u64),
-    /// No backoff: the packet found the channel free and the backoff expired, so it is sent at `at`.
+    /// No backoff. When the packet arrived, the channel was free and the previous backoff had expired, so the packet is
+    /// sent at `at`.
     None { at: Time },
 }
 
