@@ -1,4 +1,4 @@
-//! Benchmark of the time that one packet takes to cross a link. The same packets cross the link repeatedly.
+//! Measures the time that a link needs to process one packet. The same packets cross the link repeatedly.
 //!
 //! `cargo bench -p lopsided-link` prints the mean time per packet in nanoseconds. For `valgrind --tool=callgrind`, pass
 //! a name and a number of packets (`crossing serializer 100000`).
@@ -19,12 +19,12 @@ fn main() {
     for (name, link, window) in lines() {
         if only.is_none_or(|only| only == name) {
             let nanos = measure(link, window, crossings);
-            println!("{name:>12} {nanos:6.1} ns per crossing, {window} packets under way");
+            println!("{name:>12} {nanos:6.1} ns per crossing, {window} packets in flight");
         }
     }
 }
 
-/// The measured lines: name, link, number of packets in flight.
+/// Returns the name, the link and the number of packets in flight of each measured line.
 fn lines() -> Vec<(&'static str, Link, u64)> {
     let queue = QueueConfig::packets(10_000);
     let rate = Some(BitRate::from_bps(100_000_000));
@@ -36,7 +36,7 @@ fn lines() -> Vec<(&'static str, Link, u64)> {
     let router = LinkConfig { shaper: Some(lumps), ..serializer.clone() };
     let open = LinkConfig::new(None, delay, queue.clone());
     let build = |config: &LinkConfig| config.build(1, "link").expect("the configuration is sound");
-    let fifo = queue.get::<FifoConfig>().expect("it is one of packets").clone();
+    let fifo = queue.get::<FifoConfig>().expect("the queue is a FIFO").clone();
     let shaper = serializer.build_shaper(1, "link").expect("the configuration is sound");
     let queued = serializer.build_with(custom(fifo), shaper, 1, "link").expect("the configuration is sound");
     vec![
@@ -50,7 +50,7 @@ fn lines() -> Vec<(&'static str, Link, u64)> {
     ]
 }
 
-/// A FIFO in a `Queue::Custom`, so that the link cannot use its drop-tail path.
+/// Returns a FIFO in a `Queue::Custom`, so that the link cannot use its drop-tail path.
 fn custom(config: FifoConfig) -> Queue {
     Queue::Custom(Box::new(lopsided_queue::Fifo::new(&config).expect("the limit is not zero")))
 }
@@ -79,7 +79,7 @@ fn measure(mut link: Link, window: u64, crossings: u64) -> f64 {
     took.as_nanos() as f64 / crossed as f64
 }
 
-/// A TCP segment with a full payload.
+/// Creates a TCP segment with a full payload.
 fn segment(id: u64) -> Packet {
     let options = TcpOptions::default().with_timestamps(Some(Timestamps { value: 1, echo: 2 }));
     let (seq, ack) = (Seq::new(1), Seq::new(1));

@@ -91,7 +91,7 @@ pub enum MediumEvent {
     },
     /// The frame has arrived at the receiver.
     Delivered(FrameId),
-    /// The frame ends after its delivery: the sending station has received an acknowledgement, or has dropped the
+    /// The frame ends after its delivery, because the sending station was notified of the delivery or dropped the
     /// frame.
     Done(FrameId),
     /// The frame ends without a delivery.

@@ -1,4 +1,5 @@
-//! Each access method gives the same results with the drop-tail path, with a queued path, and with an observer.
+//! Tests of the access methods. Each of them must produce the same results with the drop-tail path, with the queued
+//! path, and with an observer.
 
 use crate::common::{Fate, Touch, nanos, octets, run};
 use lopsided_core::{BitRate, Duration, Time};
@@ -25,7 +26,8 @@ fn line(access: AccessConfig) -> LinkConfig {
     LinkConfig { access: Some(access), ..LinkConfig::new(Some(rate(10_000_000)), Duration::ZERO, queue) }
 }
 
-/// The arrival times, in microseconds, of packets given by entry time in microseconds and size.
+/// Returns the arrival times of packets in microseconds. `packets` contains the entry time in microseconds and the size
+/// of each packet.
 fn arrivals(config: &LinkConfig, packets: &[(u64, u32)]) -> Vec<u64> {
     let touches: Vec<_> = packets.iter().map(|(us, size)| (nanos(us * 1000), Touch::Packet(*size))).collect();
     times(run(config.build(1, "link").unwrap(), &touches).delivered())
@@ -44,12 +46,12 @@ fn trace(times: &[u64]) -> AccessConfig {
 }
 
 #[test]
-fn a_trace_is_followed_octet_by_octet_and_begins_again() {
+fn a_trace_is_followed_octet_by_octet_and_restarts() {
     // One opportunity at 0 ms, one at 4 ms, two at 10 ms. The trace then restarts: 10, 14, 20 ms and so on.
     let config = line(trace(&[0, 4, 10, 10]));
     let packets = [(0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500), (0, 1500)];
     assert_eq!(arrivals(&config, &packets), [0, 4000, 10_000, 10_000, 10_000, 14_000]);
-    // Fifteen small packets share an opportunity. A large packet continues in the next one.
+    // Fifteen small packets share an opportunity. A large packet continues in the next opportunity.
     let small: Vec<_> = (0..16).map(|_| (1, 100)).collect();
     let found = arrivals(&config, &small);
     assert!(found[..15].iter().all(|at| *at == 4000) && found[15] == 10_000, "{found:?}");
@@ -59,7 +61,7 @@ fn a_trace_is_followed_octet_by_octet_and_begins_again() {
 }
 
 #[test]
-fn a_trace_file_of_nonsense_is_refused_with_its_line() {
+fn errors_in_a_trace_file_name_the_line() {
     let wrong = |text: &str| parse_trace(text).unwrap_err();
     assert_eq!(parse_trace("0\n5\n5\n12\n").unwrap(), [0, 5, 5, 12]);
     assert_eq!(parse_trace("1\r\n2\r\n").unwrap(), [1, 2]);
@@ -71,12 +73,12 @@ fn a_trace_file_of_nonsense_is_refused_with_its_line() {
     assert_eq!(wrong("0\n-3\n"), "line 2: \"-3\" is not a whole number of milliseconds");
     assert_eq!(wrong("9\n3\n"), "line 2: 3 comes after 9, but times never go back");
     assert!(wrong("99999999999999999999999").starts_with("line 1"));
-    assert!(wrong("18446744073709551615").contains("thousand years"));
+    assert!(wrong("18446744073709551615").contains("1,000 years"));
     assert!(wrong(&"\u{0}x".repeat(10_000)).len() < 250);
 }
 
 #[test]
-fn a_packet_goes_on_at_the_new_rate_and_waits_through_an_outage() {
+fn a_packet_continues_at_the_new_rate_after_an_outage() {
     let step = |ms: u64, bps| RateStep { at: Duration::from_millis(ms), rate: rate(bps) };
     let steps = vec![step(0, 1_000_000), step(10, 0), step(20, 12_000_000)];
     let config = line(AccessConfig::new(RatesConfig { steps, repeat: None }));
@@ -86,7 +88,7 @@ fn a_packet_goes_on_at_the_new_rate_and_waits_through_an_outage() {
 }
 
 #[test]
-fn what_is_asked_for_is_granted_in_a_slot_and_what_comes_meanwhile_rides_along() {
+fn a_request_is_granted_in_a_slot_that_later_packets_may_also_use() {
     // A request opportunity every 2 ms, a grant 4 ms after the request, and slots of 2 ms that carry 2,500 bytes each.
     let grants = GrantsConfig::default();
     let config = line(AccessConfig::new(grants.clone()));
@@ -106,16 +108,16 @@ fn what_is_asked_for_is_granted_in_a_slot_and_what_comes_meanwhile_rides_along()
 }
 
 #[test]
-fn what_waits_for_the_medium_leaves_together() {
+fn packets_that_wait_for_the_medium_leave_in_one_aggregate() {
     let wifi = AggregationConfig { access_delay: micros(500), overhead: micros(100), ..AggregationConfig::default() };
     let config = LinkConfig { rate: Some(rate(120_000_000)), ..line(AccessConfig::new(wifi)) };
-    // Each packet takes 100 µs at 120 Mbit/s. The third packet arrives while the first two are on the air until 700 µs,
-    // so it waits for the end of their overhead and for the medium.
+    // Each packet takes 100 µs at 120 Mbit/s. The first two packets are on the air until 700 µs. The third packet
+    // arrives before that time. It waits for the end of their overhead and for the medium.
     assert_eq!(arrivals(&config, &[(0, 1500), (100, 1500), (550, 1500)]), [600, 700, 1400]);
 }
 
 #[test]
-fn jitter_keeps_the_order_unless_it_may_not() {
+fn jitter_keeps_the_order_unless_reordering_is_enabled() {
     let packets: Vec<_> = (0..200).map(|number| (nanos(number * MS / 10), Touch::Packet(100))).collect();
     let order = |reorder: bool| {
         let jitter = JitterConfig { spread: Duration::from_millis(5), reorder };
@@ -201,7 +203,7 @@ fn touches() -> impl Strategy<Value = Vec<(Time, Touch)>> {
 
 proptest! {
     #[test]
-    fn rates_that_the_clock_cannot_count_are_refused(above in 10_000_000_000_001..=u64::MAX) {
+    fn rates_above_10_tbit_per_second_are_rejected(above in 10_000_000_000_001..=u64::MAX) {
         let steps = [(0, 1), (1, above)].map(|(ms, bps)| RateStep { at: Duration::from_millis(ms), rate: rate(bps) });
         let listed = RatesConfig { steps: steps.into(), repeat: None };
         prop_assert!(listed.check().is_err());
@@ -214,7 +216,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_path_and_being_watched_change_nothing(access in access(), touches in touches(), limit in 1..30_u32) {
+    fn neither_path_nor_observer_affects_the_results(access in access(), touches in touches(), limit in 1..30_u32) {
         let config = LinkConfig { queue: QueueConfig::packets(limit), ..line(access) };
         let conveyor = run(config.build(7, "link").unwrap(), &touches);
         let audited = LinkConfig { audit: true, ..config.clone() };

@@ -1,4 +1,4 @@
-//! A test bench for one link: packets enter at given times, and the fate of each is recorded.
+//! A test bench for one link: packets enter at given times, and the fate of each packet is recorded.
 
 use lopsided_core::packet::UdpHeader;
 use lopsided_core::{
@@ -31,7 +31,7 @@ pub fn nanos(nanos: u64) -> Time {
     Time::from_nanos(nanos)
 }
 
-/// A UDP packet of `size` bytes including headers, at least 28.
+/// Creates a UDP packet of `size` bytes including headers. The minimum is 28.
 pub fn packet(id: u64, size: u32, now: Time) -> Packet {
     let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(Ecn::Ect0);
     let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
@@ -59,7 +59,7 @@ impl Observer for DropRecorder {
     }
 
     fn record(&mut self, at: Time, _node: NodeId, event: &Event<'_>) {
-        let Event::Dropped { packet, why } = event else { panic!("only drops were asked for") };
+        let Event::Dropped { packet, why } = event else { panic!("the mask selects only drops") };
         self.0.lock().unwrap().push(Fate::Dropped(packet.id(), at, *why));
     }
 }
@@ -137,7 +137,7 @@ impl Bench {
         self.accounting.node(NodeId(0)).marked_total().packets
     }
 
-    /// The delivered packets, in order of arrival.
+    /// Returns the delivered packets, in order of arrival.
     pub fn delivered(&self) -> &[Fate] {
         &self.delivered
     }
@@ -146,17 +146,17 @@ impl Bench {
         self.drops.lock().unwrap().clone()
     }
 
-    /// The time that each delivered packet spent in the link.
+    /// Returns the time that each delivered packet spent in the link.
     pub fn transits(&self, entered: impl Fn(u64) -> Time) -> Vec<Duration> {
         let transit = |fate: &Fate| match *fate {
             Fate::Delivered(id, at) => at - entered(id),
-            Fate::Dropped(..) => unreachable!("this list holds deliveries"),
+            Fate::Dropped(..) => unreachable!("this list contains only deliveries"),
         };
         self.delivered.iter().map(transit).collect()
     }
 }
 
-/// Applies the actions at their times, then runs the link until all packets have arrived.
+/// Performs the operations at their times, and then runs the link until all packets have arrived.
 pub fn run(link: Link, touches: &[(Time, Touch)]) -> Bench {
     let mut bench = Bench::new(link);
     for &(at, touch) in touches {

@@ -1,4 +1,4 @@
-//! A configuration that cannot work is rejected with an error that names the component and the reason.
+//! An invalid configuration is rejected with an error that names the key and the reason.
 
 use crate::common::{kbit, nanos, octets};
 use lopsided_core::{BitRate, Duration};
@@ -22,7 +22,7 @@ fn with_loss(loss: LossConfig) -> LinkConfig {
 }
 
 #[test]
-fn what_is_refused_and_why() {
+fn invalid_configurations_are_rejected_with_a_reason() {
     let probability = |p| GilbertConfig { to_bad: p, to_good: 0.5, loss_bad: 0.5, loss_good: 0.5 };
     let default = LossConfig::default;
     let cases = [
@@ -60,7 +60,7 @@ fn what_is_refused_and_why() {
 }
 
 #[test]
-fn odd_but_possible_lines_are_built() {
+fn unusual_but_valid_lines_are_built() {
     sound().build(1, "link").unwrap();
     LinkConfig::new(Some(BitRate::from_bps(1)), Duration::from_secs(1_000_000), QueueConfig::packets(1))
         .build(1, "link")

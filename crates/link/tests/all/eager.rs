@@ -1,4 +1,5 @@
-//! Compares the lazy link with a naive model that steps through every nanosecond. Every packet must have the same fate.
+//! Compares the lazy link with a naive model that steps through every nanosecond. Each packet must have the same fate
+//! in both.
 
 use crate::common::{Fate, Touch, nanos, octets, run};
 use lopsided_core::{BitRate, Bytes, Cx, DropReason, Duration, Packet, Time};
@@ -166,7 +167,7 @@ impl NaiveShaper {
 impl Stepped for NaiveShaper {
     fn may_send(&mut self, _now: u64, wire: Bytes) -> bool {
         let has_tokens = self.bucket.is_none() || self.tokens >= units(wire);
-        // The line counts as free if sending the rest of the current packet takes less than one nanosecond.
+        // The line counts as free if the rest of the current packet takes less than 1 ns.
         has_tokens && self.line_rate().is_none_or(|rate| self.unsent < i128::from(rate.as_bps()))
     }
 
@@ -178,7 +179,7 @@ impl Stepped for NaiveShaper {
     }
 
     fn tick(&mut self, now: u64, head: Option<Bytes>) {
-        // A packet that follows without a gap uses the rest of the nanosecond. Otherwise that rest is lost.
+        // A packet that follows without a gap uses the rest of the nanosecond. Otherwise the rest is lost.
         if let Some(rate) = self.line_rate() {
             self.unsent = (self.unsent - i128::from(rate.as_bps())).max(0);
         }
@@ -197,7 +198,7 @@ impl Stepped for NaiveShaper {
     }
 }
 
-/// Advances a shaper every nanosecond. A link does so later and in one step, with the same result.
+/// Advances a shaper every nanosecond. A link advances the shaper later, in one step, with the same result.
 struct EveryNanosecond(AnyShaper);
 
 impl Stepped for EveryNanosecond {
@@ -251,9 +252,9 @@ impl Shaper for Slots {
     }
 }
 
-/// The buffer of the queue under test.
+/// Returns the buffer of the queue under test.
 fn buffer(queue: &QueueConfig) -> FifoConfig {
-    let step = || FifoConfig::new(queue.get::<ThresholdConfig>().expect("there is no model of another one").limit);
+    let step = || FifoConfig::new(queue.get::<ThresholdConfig>().expect("the model has no other queues").limit);
     queue.get::<FifoConfig>().cloned().unwrap_or_else(step)
 }
 
@@ -269,7 +270,8 @@ fn cost(fifo: &FifoConfig, size: u64) -> u64 {
     }
 }
 
-/// Serves the shortest packet first, the oldest of equal ones. Any enqueue may change the head.
+/// Serves the shortest packet first. Packets of the same size are served in the order of arrival. Any enqueue may
+/// change the head.
 #[derive(Debug, Default)]
 struct ShortestFirst {
     inside: Vec<QueuedPacket>,
@@ -306,7 +308,7 @@ impl Qdisc for ShortestFirst {
     }
 }
 
-/// Holds each packet for at least `longest`, and then until the next multiple of `grain`.
+/// Delays each packet by `longest`, and then until the next multiple of `grain`.
 #[derive(Debug)]
 struct Holds {
     fifo: Fifo,
@@ -343,7 +345,7 @@ impl Qdisc for Holds {
     }
 }
 
-/// Rates of some Gbit/s, so that the model runs fast. Odd numbers reveal rounding errors.
+/// Rates of 0.3 to 5 Gbit/s, so that a test has few nanoseconds. Odd numbers reveal rounding errors.
 fn rate() -> impl Strategy<Value = BitRate> {
     (300_000_001..5_000_000_000_u64).prop_map(BitRate::from_bps)
 }
@@ -413,7 +415,7 @@ fn touches() -> impl Strategy<Value = Vec<(Time, Touch)>> {
     })
 }
 
-/// A time at which even the slowest line has sent all packets.
+/// Returns a time at which even the slowest line has sent all packets.
 fn long_enough(config: &LinkConfig, touches: &[(Time, Touch)]) -> u64 {
     let bits: u64 = touches.len() as u64 * config.framing.wire_size(octets(1500)).bits();
     let sending = config.rate.map_or(0, |rate| bits * 1_000_000_000 / rate.as_bps());
@@ -424,7 +426,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_lazy_link_does_what_an_eager_one_does(config in config(), touches in touches()) {
+    fn a_lazy_link_equals_the_naive_model(config in config(), touches in touches()) {
         let until = long_enough(&config, &touches);
         let expected = Naive::run(&config, NaiveShaper::of(&config), false, &touches, until);
         let stepped = EveryNanosecond(config.build_shaper(1, "link").unwrap());
@@ -444,10 +446,10 @@ proptest! {
         }
     }
 
-    /// RED makes random decisions, so the reference is a second link, whose observer makes it process each event in
-    /// time.
+    /// RED makes random decisions, so the reference is a second link with an observer. The observer forces this link to
+    /// process each event when it occurs.
     #[test]
-    fn red_does_the_same_when_it_is_watched(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
+    fn an_observer_does_not_affect_red(config in config(), touches in touches(), seed: u64, weight in 0.01..1.0_f64) {
         let red = RedConfig {
             limit: Limit::Packets(7),
             min: Threshold::Packets(1),
@@ -477,7 +479,7 @@ proptest! {
     }
 
     #[test]
-    fn so_it_does_when_the_head_changes_while_it_waits(config in config(), touches in touches()) {
+    fn a_lazy_link_equals_the_naive_model_if_the_head_packet_changes(config in config(), touches in touches()) {
         let config = LinkConfig { queue: QueueConfig::packets(1000), ..config };
         let expected = Naive::run(&config, NaiveShaper::of(&config), true, &touches, long_enough(&config, &touches));
         let queue = Queue::Custom(Box::new(ShortestFirst::default())).checked();
@@ -486,7 +488,7 @@ proptest! {
     }
 
     #[test]
-    fn any_shaper_stands_behind_any_queue(config in config(), touches in touches(), period in 1..3000_u64) {
+    fn custom_shapers_work_with_any_queue(config in config(), touches in touches(), period in 1..3000_u64) {
         let slots = || AnyShaper::Custom(Box::new(Slots { period, next: 0 }));
         let until = touches.last().map_or(0, |(at, _)| at.as_nanos()) + (touches.len() as u64 + 2) * period;
         let expected = Naive::run(&config, Box::new(EveryNanosecond(slots())), false, &touches, until);
@@ -499,7 +501,7 @@ proptest! {
     /// The reference is a second link with an observer. The observer forces this link to process each event when it
     /// occurs.
     #[test]
-    fn disciplines_that_hide_their_head_or_hold_packets_back_do_the_same_when_they_are_watched(
+    fn an_observer_does_not_affect_disciplines_without_peek_or_with_delays(
         config in config(), touches in touches(), hides_head: bool, holds: bool, longest in 0..3000_u64, grain in 1..2000_u64,
     ) {
         let queue = || -> Box<dyn Qdisc> {

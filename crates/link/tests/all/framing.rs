@@ -4,7 +4,7 @@ use lopsided_core::Bytes;
 use lopsided_link::Framing;
 
 fn wire(framing: &str, ip: u64) -> u64 {
-    Framing::named(framing).expect("it has that name").wire_size(Bytes::new(ip)).get()
+    Framing::named(framing).expect("a known framing").wire_size(Bytes::new(ip)).get()
 }
 
 #[test]
@@ -13,18 +13,18 @@ fn ethernet() {
     assert_eq!(wire("ethernet", 1500), 1514);
     assert_eq!(wire("ethernet", 40), 54, "Linux does not count the padding");
     assert_eq!(wire("ethernet-wire", 1500), 1538);
-    assert_eq!(wire("ethernet-wire", 40), 84, "64 octets at least, preamble 8, gap 12");
+    assert_eq!(wire("ethernet-wire", 40), 84, "minimum of 64 octets, preamble 8, gap 12");
     assert_eq!(wire("ethernet-wire", 46), 84);
     assert_eq!(wire("ethernet-wire", 47), 85);
     assert_eq!(wire("pppoe", 1492), 1514);
 }
 
-/// AAL5: packet, overhead and trailer fill whole cells of 48 bytes (53 on the wire).
+/// AAL5: packet, overhead and trailer fill whole cells with 48 bytes of payload (53 on the wire).
 #[test]
 fn atm_cells() {
-    assert_eq!(wire("ipoa-vcmux", 40), 53, "40 + 8 are one cell: the best an ACK can do");
+    assert_eq!(wire("ipoa-vcmux", 40), 53, "40 + 8 fit into one cell, the minimum for an ACK");
     assert_eq!(wire("ipoa-vcmux", 41), 2 * 53);
-    assert_eq!(wire("pppoa-vcmux", 40), 2 * 53, "two octets of PPP double the cost of an ACK");
+    assert_eq!(wire("pppoa-vcmux", 40), 2 * 53, "two octets of PPP double the size of an ACK");
     assert_eq!(wire("ipoa-llcsnap", 40), 2 * 53);
     assert_eq!(wire("bridged-llcsnap", 40), 2 * 53, "40 + 32 = 72");
     assert_eq!(wire("bridged-llcsnap", 64), 2 * 53, "64 + 32 = 96, full");

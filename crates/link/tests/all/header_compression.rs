@@ -1,4 +1,5 @@
-//! Compares CSLIP with the arithmetic of RFC 1144, packet by packet, and checks the cost of a loss and its repair.
+//! Compares the sizes of compressed headers with the RFCs, packet by packet, and checks the effect of a loss and its
+//! repair.
 
 use crate::common::{Bench, Fate, kbit, nanos};
 use lopsided_core::packet::{Flags, SackBlock, TcpHeader, TcpOptions, Timestamps};
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// A TCP segment. The header fields that are not listed here have the same value in all tests.
+/// A TCP segment. Header fields that are not listed here have the same values in all tests.
 #[derive(Clone, Debug)]
 struct Segment {
     port: u16,
@@ -72,12 +73,12 @@ fn cslip() -> HeaderCompressionConfig {
     HeaderCompressionConfig { scheme: CompressionScheme::Cslip, ..HeaderCompressionConfig::default() }
 }
 
-/// Headers of a fixed size.
+/// Returns the settings for compressed headers of a fixed size.
 fn fixed(octets: u32) -> HeaderCompressionConfig {
     HeaderCompressionConfig { scheme: CompressionScheme::Fixed, octets, ..HeaderCompressionConfig::default() }
 }
 
-/// The size of each segment on the line in bytes, and the fate of each segment.
+/// Sends the segments over a line. Returns the size of each segment on the line in bytes, and the fate of each segment.
 fn cross(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> (Vec<u64>, Vec<Fate>) {
     cross_as(Segment::packet, compression, lost, segments)
 }
@@ -120,7 +121,7 @@ fn sizes(segments: &[Segment]) -> Vec<u64> {
     sizes
 }
 
-/// One character per segment: delivered (`.`), lost on the line (`x`) or not decompressed (`?`).
+/// Returns one character per segment: delivered (`.`), lost on the line (`x`) or not decompressed (`?`).
 fn fates(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment]) -> String {
     let letter = |fate: &Fate| match fate {
         Fate::Delivered(..) => '.',
@@ -130,22 +131,26 @@ fn fates(compression: HeaderCompressionConfig, lost: &[u64], segments: &[Segment
     cross(compression, lost, segments).1.iter().map(letter).collect()
 }
 
-/// The ACKs of a download: one for every second segment of 500 bytes.
+/// Returns the ACKs of a download: one for every second segment of 500 bytes.
 fn acks(count: u32) -> Vec<Segment> {
     (0..count).map(|at| Segment { ack: 1 + 1000 * at, ..ACK }).collect()
 }
 
-/// The data segments of one direction, each with this payload.
+/// Returns the data segments of one direction, each with this payload.
 fn data(count: u32, payload: u32) -> Vec<Segment> {
     (0..count).map(|at| Segment { seq: 1000 + payload * at, payload, ..ACK }).collect()
 }
 
 #[test]
-fn a_connection_begins_in_full_and_goes_on_with_differences() {
+fn a_connection_starts_with_a_full_header_and_continues_with_differences() {
     let syn = Segment { flags: Flags::SYN, ..ACK };
     let first = [syn, ACK];
     assert_eq!(sizes(&first), [40, 40]);
-    assert_eq!(sizes(&acks(3)), [40, 6, 6], "changes, checksum, and 1000 in three octets: BAL's compressed ACK");
+    assert_eq!(
+        sizes(&acks(3)),
+        [40, 6, 6],
+        "flags, checksum, and 1000 in three octets: balakrishnan1999's compressed ACK"
+    );
     let small = |ack| Segment { ack, ..ACK };
     assert_eq!(sizes(&[small(1), small(256), small(512)]), [40, 4, 6], "255 takes one octet, 256 three");
     assert_eq!(sizes(&[ACK, Segment { ack: 65_536, ..ACK }]), [40, 6]);
@@ -160,74 +165,86 @@ fn data_one_way_and_echoed_typing_take_three_octets() {
     let pushed = Segment { flags: Flags::ACK.with(Flags::PSH), ..typed(1) };
     assert_eq!(sizes(&[typed(0), pushed]), [41, 4], "PUSH is a bit of the first octet");
     let shorter = [data(1, 512), vec![Segment { seq: 1512, payload: 100, ..ACK }, Segment { seq: 1612, ..ACK }]];
-    assert_eq!(sizes(&shorter.concat()), [552, 103, 3], "what counts is the data of the packet before");
+    assert_eq!(
+        sizes(&shorter.concat()),
+        [552, 103, 3],
+        "the payload of the previous packet determines the special case"
+    );
 }
 
 #[test]
 fn each_field_that_changes_adds_its_octets() {
     let window = |window, ack| Segment { window, ack, ..ACK };
     assert_eq!(sizes(&[ACK, window(8193, 1)]), [40, 4]);
-    assert_eq!(sizes(&[ACK, window(8191, 1)]), [40, 6], "a window that shrinks is a large difference of 16 bits");
+    assert_eq!(sizes(&[ACK, window(8191, 1)]), [40, 6], "a smaller window is a large difference of 16 bits");
     assert_eq!(sizes(&[ACK, window(8193, 2)]), [40, 5]);
     assert_eq!(sizes(&[ACK, window(7000, 1001)]), [40, 9]);
-    assert_eq!(sizes(&[ACK, Segment { ack: 101, id_step: 3, ..ACK }]), [40, 5], "two of the host's went elsewhere");
+    assert_eq!(
+        sizes(&[ACK, Segment { ack: 101, id_step: 3, ..ACK }]),
+        [40, 5],
+        "two packets of the host went to other receivers"
+    );
     assert_eq!(sizes(&[ACK, Segment { ack: 101, id_step: 300, ..ACK }]), [40, 7]);
 }
 
 #[test]
-fn what_it_cannot_compress_goes_in_full() {
+fn headers_that_cannot_be_compressed_are_sent_in_full() {
     assert_eq!(sizes(&[ACK, ACK, ACK]), [40, 40, 40], "duplicate ACKs");
-    assert_eq!(sizes(&[ACK, Segment { payload: 10, ..ACK }]), [40, 13], "data behind an ACK is no repetition");
+    assert_eq!(sizes(&[ACK, Segment { payload: 10, ..ACK }]), [40, 13], "data after an ACK are no repetition");
     let sent = data(2, 512);
     assert_eq!(sizes(&[sent[0].clone(), sent[1].clone(), sent[0].clone()]), [552, 515, 552], "a retransmission");
     let ticks = |timestamp, ack| Segment { timestamp: Some(timestamp), ack, ..ACK };
     assert_eq!(sizes(&[ticks(1, 1), ticks(1, 1001), ticks(2, 2001)]), [52, 6, 52], "timestamps that tick");
     let marked = |ecn, seq| Segment { ecn, seq, payload: 500, ..ACK };
     let marks = [marked(Ecn::Ect0, 1000), marked(Ecn::Ect0, 1500), marked(Ecn::Ce, 2000), marked(Ecn::Ect0, 2500)];
-    assert_eq!(sizes(&marks), [540, 503, 540, 540], "a mark, and no mark again");
+    assert_eq!(sizes(&marks), [540, 503, 540, 540], "a mark, and a packet without a mark");
     let echo = |ack| Segment { flags: Flags::ACK.with(Flags::ECE), ack, ..ACK };
     assert_eq!(
         sizes(&[ACK, echo(1001), Segment { ack: 2001, ..ACK }]),
         [40, 40, 7],
-        "ECE; the context stays, and the host counted on"
+        "ECE is sent in full and does not change the context, but the identification advances"
     );
 }
 
 #[test]
-fn connections_have_slots_and_the_one_unused_for_longest_gives_way() {
+fn a_new_connection_gets_the_least_recently_used_slot() {
     let of = |port, ack| Segment { port, ack, ..ACK };
     assert_eq!(
         sizes(&[of(1, 1), of(2, 1), of(1, 101), of(1, 201)]),
         [40, 40, 6, 4],
-        "a change of slot is named, and a packet went between"
+        "a packet carries its slot number if the slot changes"
     );
     let always = HeaderCompressionConfig { compress_slot: false, ..cslip() };
     assert_eq!(cross(always, &[], &[of(1, 1), of(1, 101)]).0, [40, 5]);
     let two = HeaderCompressionConfig { slots: 2, ..cslip() };
     let segments = [of(1, 1), of(2, 1), of(1, 101), of(3, 1), of(1, 201), of(2, 101)];
-    assert_eq!(cross(two, &[], &segments).0, [40, 40, 6, 40, 6, 40], "the third takes the slot of the second");
+    assert_eq!(
+        cross(two, &[], &segments).0,
+        [40, 40, 6, 40, 6, 40],
+        "the third connection gets the slot of the second"
+    );
 }
 
 #[test]
-fn behind_a_loss_nothing_is_rebuilt_until_a_packet_in_full() {
+fn after_a_loss_no_header_is_rebuilt_until_a_full_header() {
     let repeated = |mut segments: Vec<Segment>, at: usize| {
         let again = segments[at].clone();
         segments.push(again);
         segments
     };
     assert_eq!(fates(cslip(), &[3], &acks(6)), "..x???");
-    // The sender's timeout makes the receiver repeat its ACK, and the repeated ACK is sent in full.
+    // After a timeout of the sender, the receiver repeats its ACK. The repeated ACK is sent in full.
     let mut repaired = repeated(acks(6), 5);
     repaired.extend([Segment { ack: 6001, ..ACK }, Segment { ack: 7001, ..ACK }]);
     assert_eq!(fates(cslip(), &[3], &repaired), "..x???...");
     let named = HeaderCompressionConfig { compress_slot: false, ..cslip() };
-    assert_eq!(fates(named, &[3], &repaired), "..x???...", "with its slot named it is rebuilt wrongly");
+    assert_eq!(fates(named, &[3], &repaired), "..x???...", "a packet with a slot number is rebuilt incorrectly");
     // The sequence number of a retransmitted data segment goes back, so the segment is sent in full. The next segment
     // advances by less than 64 KiB.
     let mut retransmitted = repeated(data(5, 512), 1);
     retransmitted.push(Segment { seq: 1000 + 5 * 512, payload: 512, ..ACK });
     assert_eq!(fates(cslip(), &[2], &retransmitted), ".x???..");
-    assert_eq!(fates(cslip(), &[1], &acks(3)), "x??", "the far end knows no such connection");
+    assert_eq!(fates(cslip(), &[1], &acks(3)), "x??", "the far end has no context for the connection");
     assert_eq!(fates(cslip(), &[2], &[ACK, Segment { flags: Flags::SYN, port: 9, ..ACK }, acks(2)[1].clone()]), ".x?");
 }
 
@@ -239,14 +256,14 @@ fn another_connection_survives_the_loss() {
 }
 
 #[test]
-fn octets_on_the_line_are_time_on_the_line() {
+fn the_compressed_size_determines_the_transmission_time() {
     let (_, fates) = cross(cslip(), &[], &acks(2));
     // At 8 kbit/s a byte takes 1 ms. The delay is 5 ms.
     assert_eq!(fates, [Fate::Delivered(101, nanos(45_000_000)), Fate::Delivered(102, nanos(10_011_000_000))]);
 }
 
 #[test]
-fn a_token_bucket_and_slots_that_are_no_octet_are_refused() {
+fn a_token_bucket_and_invalid_numbers_of_slots_are_rejected() {
     let line = LinkConfig::new(Some(kbit(8)), Duration::ZERO, QueueConfig::packets(1));
     let with = |slots| HeaderCompressionConfig { slots, ..cslip() };
     for slots in [0, 257] {
@@ -277,12 +294,12 @@ fn segment() -> impl Strategy<Value = Segment> {
 proptest! {
     /// All headers that arrive are rebuilt correctly, and a packet sent in full ends every error.
     #[test]
-    fn a_full_header_repairs_whatever_was_lost(
+    fn a_full_header_ends_every_error(
         segments in prop::collection::vec(segment(), 1..40), lost in prop::collection::vec(1u64..40, 0..6), which: u8,
     ) {
         let mut segments = segments;
-        // A packet that repeats the previous one is sent in full. The test sends two such packets, because the first
-        // may repeat a lost packet. ROHC sends the full header of a new connection twice.
+        // A packet that repeats the previous packet is sent in full. The test sends two equal packets of a new
+        // connection at the end, because ROHC sends the full header of a new connection twice.
         let last = Segment { flags: Flags::ACK, payload: 0, port: 9, ..ACK };
         segments.extend(std::iter::repeat_n(last, 2));
         let scheme = [cslip(), iphc(), rohc()][usize::from(which) % 3];
@@ -293,7 +310,8 @@ proptest! {
         prop_assert_eq!(told.matches('x').count(), lost.len());
     }
 
-    /// Without loss every header is rebuilt, and takes 3 bytes or more.
+    /// Without losses, every header is rebuilt. The size of a header is at least 3 bytes with CSLIP, and at least 4
+    /// bytes with the other schemes.
     #[test]
     fn without_loss_every_header_is_rebuilt(
         segments in prop::collection::vec(segment(), 1..60), slots in 1u32..5, compress_slot: bool,
@@ -327,29 +345,41 @@ fn iphc_takes_the_octets_of_rfc_2507() {
     assert_eq!(iphc_sizes(&acks(3)), [40, 7, 7], "context, flags, checksum, and 1000 in three octets");
     assert_eq!(iphc_sizes(&data(3, 512)), [552, 516, 516]);
     let ticks = |timestamp, ack| Segment { timestamp: Some(timestamp), ack, ..ACK };
-    assert_eq!(iphc_sizes(&[ticks(1, 1), ticks(1, 1001), ticks(2, 2001)]), [52, 7, 19], "options go in whole");
-    assert_eq!(iphc_sizes(&[ticks(1, 1), ticks(2, 1)]), [52, 16], "a duplicate ACK has news in its options");
-    assert_eq!(iphc_sizes(&[ACK, ACK]), [40, 40], "and without options none");
+    assert_eq!(
+        iphc_sizes(&[ticks(1, 1), ticks(1, 1001), ticks(2, 2001)]),
+        [52, 7, 19],
+        "changed options are sent in full"
+    );
+    assert_eq!(iphc_sizes(&[ticks(1, 1), ticks(2, 1)]), [52, 16], "a duplicate ACK with changed options");
+    assert_eq!(iphc_sizes(&[ACK, ACK]), [40, 40], "a duplicate ACK without options");
     let marked = |ecn, seq| Segment { ecn, seq, payload: 500, ..ACK };
     let marks = [marked(Ecn::Ect0, 1000), marked(Ecn::Ce, 1500), marked(Ecn::Ect0, 2000), marked(Ecn::Ce, 2500)];
-    assert_eq!(iphc_sizes(&marks), [540, 505, 504, 505], "a mark takes an octet each time, and no mark none");
+    assert_eq!(iphc_sizes(&marks), [540, 505, 504, 505], "each mark takes one octet");
     let echo = |flags, ack| Segment { flags, ack, ..ACK };
     let ece = Flags::ACK.with(Flags::ECE);
-    assert_eq!(iphc_sizes(&[ACK, echo(ece, 1001), echo(Flags::ACK, 2001)]), [40, 8, 7], "and so do the flags of ECN");
+    assert_eq!(
+        iphc_sizes(&[ACK, echo(ece, 1001), echo(Flags::ACK, 2001)]),
+        [40, 8, 7],
+        "the ECN flags of TCP also take one octet"
+    );
     let of = |port, ack| Segment { port, ack, ..ACK };
-    assert_eq!(iphc_sizes(&[of(1, 1), of(2, 1), of(1, 101)]), [40, 40, 6], "the context is always named; 2 in its id");
+    assert_eq!(
+        iphc_sizes(&[of(1, 1), of(2, 1), of(1, 101)]),
+        [40, 40, 6],
+        "every header has a context number; the identification advances by 2"
+    );
 }
 
 #[test]
-fn iphc_repairs_by_the_same_difference_again_and_asks_where_that_does_not_help() {
-    assert_eq!(fates(iphc(), &[3], &acks(8)), "..x.....", "the lost ACK was like the next");
-    assert_eq!(fates(iphc(), &[3, 4], &acks(8)), "..xx....", "and two of them");
+fn iphc_applies_a_difference_again_and_requests_a_header_if_that_fails() {
+    assert_eq!(fates(iphc(), &[3], &acks(8)), "..x.....", "the lost ACK had the same difference as the next ACK");
+    assert_eq!(fates(iphc(), &[3, 4], &acks(8)), "..xx....", "two lost ACKs");
     let once = HeaderCompressionConfig { twice: false, ..iphc() };
-    assert_eq!(fates(once, &[3], &acks(6)), "..x?..", "the answer to the request is the packet after");
+    assert_eq!(fates(once, &[3], &acks(6)), "..x?..", "the next packet answers the request");
     let alone = HeaderCompressionConfig { feedback: false, ..once };
     assert_eq!(fates(alone, &[3], &acks(6)), "..x???");
     let uneven: Vec<Segment> = [1, 1001, 2001, 2601, 3601].map(|ack| Segment { ack, ..ACK }).into();
-    assert_eq!(fates(iphc(), &[3], &uneven), "..x?.", "steps of another size");
+    assert_eq!(fates(iphc(), &[3], &uneven), "..x?.", "a different step after the loss");
     // The answer carries the context number, the identification, and TCP's header without ports.
     let (sizes, _) = cross(once, &[3], &acks(6));
     assert_eq!(sizes, [40, 7, 7, 7, 19, 7]);
@@ -358,7 +388,7 @@ fn iphc_repairs_by_the_same_difference_again_and_asks_where_that_does_not_help()
 }
 
 #[test]
-fn keys_of_another_scheme_are_refused() {
+fn keys_of_another_scheme_are_rejected() {
     let line = LinkConfig::new(Some(kbit(8)), Duration::ZERO, QueueConfig::packets(1));
     let refused = [
         (HeaderCompressionConfig { compress_slot: false, ..iphc() }, "header_compression.compress_slot"),
@@ -374,7 +404,7 @@ fn keys_of_another_scheme_are_refused() {
 }
 
 #[test]
-fn headers_of_a_fixed_size_take_that_whatever_changed_and_a_loss_costs_one_packet() {
+fn fixed_headers_always_have_the_same_size_and_a_loss_affects_one_packet() {
     let syn = Segment { flags: Flags::SYN, ..ACK };
     let ticks = |at| Segment { timestamp: Some(at), payload: 100, ..ACK };
     let segments = [syn, ACK, ACK, ticks(1), ticks(9)];
@@ -392,7 +422,7 @@ fn rohc_sizes(segments: &[Segment]) -> Vec<u64> {
     sizes
 }
 
-/// The sizes of these segments on the line, without the first `skip` segments.
+/// Returns the sizes of these segments on the line, without the first `skip` segments.
 fn behind(skip: usize, segments: Vec<Segment>) -> Vec<u64> {
     rohc_sizes(&segments)[skip..].to_vec()
 }
@@ -404,22 +434,22 @@ fn rohc_takes_the_octets_of_rfc_6846() {
     assert_eq!(rohc_sizes(&acks(2)), [39, 39]);
     // A new stride is sent in a `co_common` until all 4 possible references contain it. This header has 5 bytes, plus 2
     // for the acknowledgement number, 2 for the stride, 1 for the identification and 2 for TCP's checksum.
-    assert_eq!(rohc_sizes(&acks(9))[2..], [12, 12, 12, 12, 4, 4, 4], "then seq_4 and the checksum");
-    assert_eq!(rohc_sizes(&data(5, 512))[2..], [517, 517, 517], "seq_2 and the checksum");
+    assert_eq!(rohc_sizes(&acks(9))[2..], [12, 12, 12, 12, 4, 4, 4], "then `seq_4` and the checksum");
+    assert_eq!(rohc_sizes(&data(5, 512))[2..], [517, 517, 517], "`seq_2` and the checksum");
     let ticks = |at: u32| Segment { timestamp: Some(7 + 3 * at), ack: 1 + 1000 * at, ..ACK };
     assert_eq!(
         behind(6, (0..9).map(ticks).collect()),
         [8, 8, 8],
-        "an octet for the timestamp, three for the echo, which is the same"
+        "one octet for the timestamp, three for the unchanged echo"
     );
     let slow = |at: u32| Segment { timestamp: Some(7 + 300 * at), ack: 1 + 1000 * at, ..ACK };
-    assert_eq!(behind(6, (0..9).map(slow).collect()), [9, 9, 9], "300 ticks at once take two");
+    assert_eq!(behind(6, (0..9).map(slow).collect()), [9, 9, 9], "a step of 300 ticks takes two octets");
     // A changed window needs `seq_7`. A duplicate ACK has `seq_4` again, because the acknowledgement number does not
     // advance.
     let window = |at: u32| Segment { window: 8192 - 4 * at as u16, ack: 1 + 1000 * at, ..ACK };
     assert_eq!(behind(6, (0..9).map(window).collect()), [8, 8, 8]);
     assert_eq!(behind(6, [acks(8), vec![acks(8)[7].clone()]].concat()), [4, 4, 4]);
-    // An `IR` that repeats the context also has the stride, 2 bytes, if there is one.
+    // An `IR` that repeats the context also contains the stride, if there is one, in 2 bytes.
     let repeated = |segments: &[Segment]| {
         let alone = HeaderCompressionConfig { feedback: false, ..rohc() };
         cross(alone, &[], segments).0[100..].iter().copied().max()
@@ -440,41 +470,45 @@ fn rohc_takes_the_octets_of_rfc_6846() {
 }
 
 #[test]
-fn rohc_tells_sack_blocks_by_the_edge_before() {
+fn rohc_encodes_sack_blocks_by_the_distance_from_the_previous_edge() {
     let with = |sack: &'static [(u32, u32)]| {
         let last = Segment { ack: 9001, sack, ..ACK };
         *rohc_sizes(&[acks(9), vec![last.clone(); 5]].concat()).last().unwrap() - 4
     };
-    assert_eq!(with(&[(10_001, 11_001)]), 1, "the same as in the last four: an octet");
+    assert_eq!(with(&[(10_001, 11_001)]), 1, "unchanged blocks take one octet");
     let changed = |sack: &'static [(u32, u32)]| {
         let before = Segment { ack: 9001, sack: &[(9_500, 9_600)], ..ACK };
         let last = Segment { sack, ..before.clone() };
         *rohc_sizes(&[acks(9), vec![before; 5], vec![last]].concat()).last().unwrap() - 4
     };
-    assert_eq!(changed(&[(10_001, 11_001)]), 5, "their number, and two edges of two octets");
-    assert_eq!(changed(&[(50_001, 51_001)]), 6, "32 kB beyond what is acknowledged take three");
+    assert_eq!(changed(&[(10_001, 11_001)]), 5, "the number of blocks, and two edges of two octets");
+    assert_eq!(changed(&[(50_001, 51_001)]), 6, "an edge 32 kB or more above the ACK takes three octets");
     assert_eq!(changed(&[(10_001, 11_001), (12_001, 13_001)]), 9);
-    assert_eq!(changed(&[(12_001, 13_001), (10_001, 11_001)]), 12, "a block below the one before wraps around: five");
+    assert_eq!(
+        changed(&[(12_001, 13_001), (10_001, 11_001)]),
+        12,
+        "an edge below the previous edge wraps around and takes five octets"
+    );
 }
 
 #[test]
-fn rohc_feels_no_loss_of_some_packets_and_asks_after_more() {
-    assert_eq!(fates(rohc(), &[10, 11, 12], &acks(16)), ".........xxx....", "the low bits still say which");
+fn rohc_tolerates_a_few_losses_and_sends_a_request_after_more_losses() {
+    assert_eq!(fates(rohc(), &[10, 11, 12], &acks(16)), ".........xxx....", "the low bits still identify the header");
     let many: Vec<u64> = (10..24).collect();
     let told = fates(rohc(), &many, &acks(28));
-    assert_eq!(&told[9..], "xxxxxxxxxxxxxx?....", "the answer to the request brings all");
+    assert_eq!(&told[9..], "xxxxxxxxxxxxxx?....", "the answer to the request contains all fields");
     let alone = HeaderCompressionConfig { feedback: false, ..rohc() };
     let told = fates(alone, &many, &acks(140));
     let back = told.rfind('?').expect("some are lost");
-    assert!((125..135).contains(&back), "an IR comes every 128 packets: {told}");
-    // If both IRs of a connection are lost, the far end has no context and requests one after the first header that
-    // arrives.
+    assert!((125..135).contains(&back), "an IR is sent every 128 packets: {told}");
+    // If both IRs of a connection are lost, the far end has no context. It requests the context after the first header
+    // that arrives.
     assert_eq!(fates(rohc(), &[1, 2], &acks(6)), "xx?...");
     assert_eq!(fates(rohc(), &[1], &acks(4)), "x...");
 }
 
 #[test]
-fn the_headers_of_other_hosts_are_compressed_too() {
+fn headers_of_real_hosts_are_also_compressed() {
     let ticks = |at: u32| Segment { timestamp: Some(7 + 3 * at), ack: 1 + 1000 * at, id_step: 2, ..ACK };
     let segments: Vec<Segment> = (0..9).map(ticks).collect();
     for scheme in [cslip(), iphc(), rohc()] {

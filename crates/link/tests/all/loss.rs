@@ -1,4 +1,5 @@
-//! Loss: the configured packets, or the expected number of packets, are lost, and the same packets in each run.
+//! Tests of the loss models. The configured packets, or the expected number of packets, must be lost. Every run must
+//! lose the same packets.
 
 use crate::common::{Bench, Fate, Touch, kbit, nanos, run};
 use lopsided_core::{DropReason, Duration, Event, EventMask, NodeId, Observer, Time};
@@ -7,7 +8,7 @@ use lopsided_queue::QueueConfig;
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
-/// Sends a packet every millisecond over a line that takes one millisecond per packet.
+/// Sends a packet every millisecond over a line that takes 1 ms per packet.
 fn cross(loss: LossConfig, seed: u64, count: u64) -> Bench {
     let config =
         LinkConfig { loss, ..LinkConfig::new(Some(kbit(800)), Duration::from_millis(5), QueueConfig::packets(10)) };
@@ -18,22 +19,22 @@ fn cross(loss: LossConfig, seed: u64, count: u64) -> Bench {
 fn lost(bench: &Bench) -> Vec<u64> {
     let id = |fate: &Fate| match *fate {
         Fate::Dropped(id, ..) => id,
-        Fate::Delivered(..) => unreachable!("this list holds drops"),
+        Fate::Delivered(..) => unreachable!("this list contains only drops"),
     };
     bench.drops().iter().map(id).collect()
 }
 
 #[test]
-fn a_pattern_loses_the_packets_it_names_as_they_leave_the_queue() {
+fn a_pattern_loses_its_packets_when_they_leave_the_queue() {
     let mut bench = cross(LossConfig { packets: vec![1, 4, 5, 1000], ..LossConfig::default() }, 1, 8);
     let at = |id: u64| Fate::Dropped(id, nanos((id - 1) * 1_000_000), DropReason::PatternLoss);
     assert_eq!(bench.drops(), [at(1), at(4), at(5)]);
     assert_eq!(bench.delivered().len(), 5);
-    assert_eq!(bench.view_last(|link| link.wire_bytes().get()), 800, "a lost packet took its time on the wire");
+    assert_eq!(bench.view_last(|link| link.wire_bytes().get()), 800, "lost packets also use the wire");
 }
 
 #[test]
-fn an_outage_loses_what_leaves_from_its_beginning_until_just_before_its_end() {
+fn an_outage_loses_packets_from_its_start_until_just_before_its_end() {
     let window = |from: u64, to: u64| (nanos(from * 1_000_000), nanos(to * 1_000_000));
     let outages = vec![window(1, 3), (nanos(5_000_001), nanos(7_000_000)), window(100, 200)];
     let bench = cross(LossConfig { outages, ..LossConfig::default() }, 1, 9);
@@ -42,19 +43,19 @@ fn an_outage_loses_what_leaves_from_its_beginning_until_just_before_its_end() {
 }
 
 #[test]
-fn random_loss_has_its_rate_and_is_keyed_by_the_seed() {
+fn random_loss_has_the_configured_rate_and_depends_on_the_seed() {
     let random = |random| LossConfig { random, ..LossConfig::default() };
     let count = 100_000;
     let some = lost(&cross(random(0.05), 1, count));
     let sigma = (count as f64 * 0.05 * 0.95).sqrt();
     assert!((some.len() as f64 - 5000.0).abs() < 4.0 * sigma, "{} of 5000", some.len());
-    assert_eq!(lost(&cross(random(0.05), 1, count)), some, "the same again");
-    assert_ne!(lost(&cross(random(0.05), 2, count)), some, "others with another seed");
+    assert_eq!(lost(&cross(random(0.05), 1, count)), some, "the same seed loses the same packets");
+    assert_ne!(lost(&cross(random(0.05), 2, count)), some, "another seed loses other packets");
     assert_eq!(cross(random(1.0), 1, 50).delivered(), []);
 }
 
 #[test]
-fn bursts_have_the_length_and_the_share_of_their_chain() {
+fn bursts_have_the_length_and_share_of_the_gilbert_elliott_model() {
     let gilbert = GilbertConfig { to_bad: 0.01, to_good: 0.25, loss_bad: 1.0, loss_good: 0.0 };
     let count = 200_000;
     let lost = lost(&cross(LossConfig { gilbert: Some(gilbert), ..LossConfig::default() }, 3, count));
@@ -64,9 +65,9 @@ fn bursts_have_the_length_and_the_share_of_their_chain() {
     assert!((length - 4.0).abs() < 0.3, "bursts of {length}, expected 4");
 }
 
-/// Common random numbers: adding a second loss model to a line must not change which packets the first model loses.
+/// If a second loss model is added to a line, the first model must lose the same packets as before.
 #[test]
-fn the_kinds_do_not_disturb_each_other() {
+fn loss_models_do_not_affect_each_other() {
     let random = LossConfig { random: 0.1, ..LossConfig::default() };
     let gilbert = Some(GilbertConfig { to_bad: 0.02, to_good: 0.5, loss_bad: 0.7, loss_good: 0.001 });
     let bursts = LossConfig { gilbert, ..LossConfig::default() };
@@ -77,9 +78,10 @@ fn the_kinds_do_not_disturb_each_other() {
     assert_eq!(lost(&cross(both, 5, 2000)), expected);
 }
 
-/// Without a loss model the fast path is used; a loss model that loses nothing must give the same result.
+/// Without a loss model, the link uses its fast path. With a loss model that loses no packet, the link must produce the
+/// same result.
 #[test]
-fn a_loss_that_never_strikes_changes_nothing() {
+fn a_loss_model_without_losses_does_not_affect_the_result() {
     let never = LossConfig { packets: vec![u64::MAX], ..LossConfig::default() };
     let touches: Vec<_> = (0..300_u64).map(|id| (nanos(id * id * 7919 % 90_000_000), 28 + id as u32 * 4)).collect();
     let mut touches: Vec<(Time, Touch)> = touches.into_iter().map(|(at, size)| (at, Touch::Packet(size))).collect();
@@ -122,9 +124,9 @@ impl Observer for Watcher {
 }
 
 proptest! {
-    /// Packets leave a drop-tail queue in the order of their entry, even if the line loses some.
+    /// Packets leave a drop-tail queue in the order of their entry, even if the line loses some of them.
     #[test]
-    fn an_observer_sees_each_packet_leave_that_entered(
+    fn an_observer_sees_each_entered_packet_leave(
         steps in proptest::collection::vec((0..400_000u64, 28..1500u32), 1..120),
         random in 0.0..0.9f64,
         limit in 1..12u32,
@@ -144,7 +146,7 @@ proptest! {
             bench.touch(nanos(at), Touch::Packet(*size));
         }
         bench.run_until(Time::MAX);
-        // The loss of the last packet has no event, so it is counted only by a later measurement.
+        // The loss of the last packet has no event, so only a later measurement counts the loss.
         bench.view(nanos(at + 10_000_000_000), |link| link.counters());
         let seen = watcher.0.lock().unwrap();
         prop_assert_eq!(&seen.entered, &seen.left);

@@ -1,5 +1,5 @@
-//! Every frame arrives at most once and ends exactly once, on each medium. Losses, turnarounds and collisions take
-//! time.
+//! Tests of the media. On each medium, every frame must arrive at most once and end exactly once. Losses, turnarounds
+//! and collisions must take the expected time.
 
 use lopsided_core::{BitRate, Bytes, DropReason, Duration, Rng, Time};
 use lopsided_link::{
@@ -12,12 +12,13 @@ fn at(micros: u64) -> Time {
     Time::ZERO + Duration::from_micros(micros)
 }
 
-/// Frame 0 of a station.
+/// Returns the number of a station's first frame.
 fn frame(station: usize) -> FrameId {
     FrameId { station, number: 0 }
 }
 
-/// At 8 Mbit/s a byte takes 1 us. Polls have 20 bytes, acknowledgements 10, and a turnaround takes 100 us.
+/// Returns settings with a rate of 8 Mbit/s, at which a byte takes 1 us. Polls have 20 bytes, acknowledgements have 10,
+/// and a turnaround takes 100 us.
 fn config(loss: f64, retries: u32) -> PolledConfig {
     PolledConfig {
         rate: BitRate::from_bps(8_000_000),
@@ -33,7 +34,7 @@ fn medium(loss: f64, retries: u32, seed: u64) -> Polled {
     Polled::new(config(loss, retries), 3, Rng::for_role(seed, "radio/medium"))
 }
 
-/// Handles all events, and returns those that concern a station.
+/// Handles all events, and returns the events that concern a station.
 fn run_out(medium: &mut dyn Medium) -> Vec<(Time, MediumEvent)> {
     let mut seen = Vec::new();
     while let Some(now) = medium.next_event() {
@@ -62,16 +63,16 @@ fn stations_are_polled_in_turn_and_each_frame_is_acknowledged_before_the_next_po
 }
 
 #[test]
-fn a_frame_that_never_arrives_is_given_up_after_its_retries() {
+fn a_frame_that_never_arrives_is_dropped_after_its_retries() {
     let mut medium = medium(1.0, 2, 1);
     medium.request(frame(1), 0, Bytes::new(500), at(0));
-    // Each of three attempts takes 730 µs. Station 0 is polled before the first attempt, and stations 2 and 0 are
-    // polled before each later one.
+    // Each of three attempts takes 730 µs. Station 0 is polled before the first attempt. Stations 2 and 0 are polled
+    // before each later attempt.
     let end = 3 * 730 + 5 * 120;
     assert_eq!(run_out(&mut medium), [(at(end), MediumEvent::Lost(frame(1), DropReason::RetriesExhausted))]);
 }
 
-/// Turnarounds of 100 µs, control frames of 10 bytes, and 50 µs of latency.
+/// Returns settings with turnarounds of 100 µs, control frames of 10 bytes, and a latency of 50 µs.
 fn radio_config() -> PacketRadioConfig {
     PacketRadioConfig {
         rate: BitRate::from_bps(8_000_000),
@@ -91,7 +92,7 @@ fn radios(config: PacketRadioConfig, stations: usize) -> PacketRadio {
 /// Handles two events: the start of a call, and the end of its RTS.
 fn two_steps(medium: &mut PacketRadio) -> Time {
     let step = |_| {
-        let now = medium.next_event().expect("a call is under way");
+        let now = medium.next_event().expect("a call is in progress");
         medium.on_event(now);
         now
     };
@@ -99,16 +100,17 @@ fn two_steps(medium: &mut PacketRadio) -> Time {
 }
 
 #[test]
-fn a_radio_calls_sends_one_frame_and_hears_that_it_came() {
+fn an_exchange_consists_of_rts_cts_frame_and_acknowledgement() {
     let mut medium = radios(radio_config(), 2);
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
-    // Times in µs: RTS and CTS take 110 each, the frame 1,100, its arrival another 50. The acknowledgement takes 110.
+    // Times in µs: RTS and CTS take 110 each, the frame 1,100, and its arrival another 50. The acknowledgement takes
+    // 110.
     let expected = [(at(1370), MediumEvent::Delivered(frame(0))), (at(1430), MediumEvent::Done(frame(0)))];
     assert_eq!(run_out(&mut medium), expected);
 }
 
 #[test]
-fn an_acknowledgement_rides_on_a_frame_the_other_way_and_saves_the_call() {
+fn a_piggybacked_acknowledgement_saves_an_exchange() {
     let mut medium = radios(radio_config(), 2);
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
     assert_eq!(two_steps(&mut medium), at(110));
@@ -122,8 +124,7 @@ fn an_acknowledgement_rides_on_a_frame_the_other_way_and_saves_the_call() {
         (at(1570), MediumEvent::Done(frame(1))),
     ];
     assert_eq!(run_out(&mut medium), expected);
-    // Without piggybacking, each frame needs an exchange of its own: four turnarounds, three control frames and the
-    // frame.
+    // Without piggybacking, each frame needs a separate exchange: four turnarounds, three control frames and the frame.
     let mut medium = radios(PacketRadioConfig { piggyback: false, ..radio_config() }, 2);
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
     two_steps(&mut medium);
@@ -132,8 +133,9 @@ fn an_acknowledgement_rides_on_a_frame_the_other_way_and_saves_the_call() {
 }
 
 #[test]
-fn a_radio_that_talks_to_another_does_not_answer() {
-    // Radio 1 is in an exchange with radio 2 when radio 0 calls it. Radio 0 backs off and calls until radio 1 is free.
+fn a_radio_in_another_exchange_does_not_answer() {
+    // Radio 0 calls radio 1 while radio 1 is in an exchange with radio 2. Radio 0 backs off and calls again until radio
+    // 1 is free.
     let mut medium = radios(radio_config(), 3);
     medium.request(frame(1), 2, Bytes::new(1000), at(0));
     medium.request(frame(0), 1, Bytes::new(500), at(10));
@@ -166,7 +168,7 @@ fn packets_hop_along_the_chain() {
     assert_eq!(radios(PacketRadioConfig { chain: false, ..radio_config() }, 4).next_hop(0, 3), 3);
 }
 
-/// At 8 Mbit/s a byte takes 1 µs, the interframe gap 12 µs, and a slot 64 µs.
+/// Returns settings with a rate of 8 Mbit/s. A byte takes 1 µs, the interframe gap 12 µs, and a slot 64 µs.
 fn cable() -> CsmaCdConfig {
     CsmaCdConfig { rate: BitRate::from_bps(8_000_000), framing: Framing::NONE, ..CsmaCdConfig::default() }
 }
@@ -175,7 +177,7 @@ fn cable() -> CsmaCdConfig {
 fn a_free_cable_is_used_at_once_and_frames_keep_the_gap() {
     let mut medium = CsmaCd::new(cable(), 2, Rng::for_role(1, "lan/medium"));
     medium.request(frame(0), 1, Bytes::new(1000), at(100));
-    // The first event is the start of a frame; the second is the time at which all stations sense the frame.
+    // The first event is the start of a frame. At the second event, all stations sense the frame.
     for now in [at(100), at(105)] {
         assert_eq!((medium.next_event(), medium.on_event(now)), (Some(now), MediumEvent::Nothing));
     }
@@ -190,7 +192,7 @@ fn a_free_cable_is_used_at_once_and_frames_keep_the_gap() {
 }
 
 #[test]
-fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
+fn frames_that_start_within_reach_collide_and_are_sent_again() {
     let mut medium = CsmaCd::new(cable(), 2, Rng::for_role(1, "lan/medium"));
     medium.request(frame(0), 1, Bytes::new(1000), at(0));
     medium.request(frame(1), 0, Bytes::new(1000), at(4));
@@ -204,7 +206,7 @@ fn who_begins_within_reach_of_another_collides_and_both_come_through_later() {
     assert!(collisions >= 2.0);
 }
 
-/// 8 Mbit/s in each direction and intervals of 2 ms, which start with 128 µs of request slots.
+/// Returns settings with 8 Mbit/s in each direction. Intervals have 2 ms and start with 128 µs of request slots.
 fn channel() -> DocsisConfig {
     DocsisConfig {
         down: BitRate::from_bps(8_000_000),
@@ -226,7 +228,7 @@ fn counted(medium: &dyn Medium, what: &str) -> f64 {
 }
 
 #[test]
-fn a_cmts_sends_to_its_modems_one_after_another() {
+fn a_cmts_sends_frames_back_to_back() {
     let mut medium = docsis(channel());
     let second = FrameId { station: 0, number: 1 };
     medium.request(frame(0), 1, Bytes::new(1000), at(5));
@@ -241,7 +243,7 @@ fn a_cmts_sends_to_its_modems_one_after_another() {
 }
 
 #[test]
-fn a_modem_asks_at_the_next_map_and_sends_behind_the_slots_of_the_one_after() {
+fn a_modem_requests_in_the_next_interval_and_sends_in_the_interval_after_it() {
     let mut medium = docsis(channel());
     medium.request(frame(1), 0, Bytes::new(1000), at(100));
     let sent = at(4000 + 128 + 1000);
@@ -250,7 +252,7 @@ fn a_modem_asks_at_the_next_map_and_sends_behind_the_slots_of_the_one_after() {
 }
 
 #[test]
-fn modems_that_take_the_same_slot_collide_and_are_heard_once_they_draw_others() {
+fn requests_in_the_same_slot_collide_and_are_sent_again() {
     let mut medium = docsis(channel());
     for station in [1, 2] {
         medium.request(frame(station), 0, Bytes::new(500), at(0));
@@ -259,7 +261,7 @@ fn modems_that_take_the_same_slot_collide_and_are_heard_once_they_draw_others() 
     // The requests in the first map collide, so no frame is sent before the third map.
     assert!(seen.len() == 4 && seen[0].0 >= at(4000 + 128 + 500), "{seen:?}");
     assert!(counted(&medium, "collisions") >= 2.0);
-    // With one request slot and a backoff range of 1 slot, requests always collide. The first frame is dropped after
+    // With one request slot and a backoff range of one slot, requests always collide. The first frame is dropped after
     // its last retry.
     let hopeless = DocsisConfig { request_slots: 1, backoff_end: 0, ..channel() };
     let mut medium = docsis(hopeless);
@@ -268,11 +270,11 @@ fn modems_that_take_the_same_slot_collide_and_are_heard_once_they_draw_others() 
     }
     let seen = run_out(&mut medium);
     assert!(matches!(seen[0].1, MediumEvent::Lost(_, DropReason::RetriesExhausted)), "{seen:?}");
-    assert_eq!(counted(&medium, "frames_given_up"), 1.0, "the other is alone then");
+    assert_eq!(counted(&medium, "frames_given_up"), 1.0, "the other modem then sends without collisions");
 }
 
 #[test]
-fn busy_modems_share_what_the_slots_leave_and_ask_with_their_last_frames() {
+fn busy_modems_share_the_upstream_and_piggyback_their_requests() {
     let mut medium = docsis(channel());
     let mut next = [0_u64; 3];
     let mut arrived = [0_u64; 3];
@@ -295,7 +297,7 @@ fn busy_modems_share_what_the_slots_leave_and_ask_with_their_last_frames() {
     // The request slots leave 1,872 of every 2,000 µs for data, and no frame waits for the next interval.
     assert!((3100..=3120).contains(&(arrived[1] + arrived[2])), "{arrived:?}");
     assert!(arrived[1].abs_diff(arrived[2]) <= 3, "{arrived:?}");
-    assert!(counted(&medium, "requests") < 20.0, "they contend only to begin");
+    assert!(counted(&medium, "requests") < 20.0, "busy modems contend only for their first request");
 }
 
 proptest! {
@@ -323,7 +325,7 @@ proptest! {
         let mut waiting = frames;
         let (mut with_medium, mut delivered, mut latest) = ([false; 3], [false; 3], Time::ZERO);
         loop {
-            // Each station hands over its next frame as soon as the medium holds none of its frames.
+            // Each station requests its next frame as soon as none of its frames is in the medium.
             while let Some(place) = waiting.iter().position(|(station, _)| !with_medium[*station]) {
                 let (station, size) = waiting.remove(place);
                 (with_medium[station], delivered[station]) = (true, false);

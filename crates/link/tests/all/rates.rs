@@ -17,7 +17,7 @@ fn tbf(burst: u64) -> ShaperConfig {
     ShaperConfig { burst: octets(burst), interval: None, line_rate: None }
 }
 
-/// A router of merritt2010, table 4.3: a Bc of `bc_bits` every 4 ms, and bursts at 100 Mbit/s.
+/// Returns the settings of a router in merritt2010, table 4.3: a Bc of `bc_bits` every 4 ms, and bursts at 100 Mbit/s.
 fn router(bc_bits: u64) -> (BitRate, ShaperConfig) {
     let (interval, line_rate) = (Some(Duration::from_millis(4)), Some(kbit(100_000)));
     (BitRate::from_bps(bc_bits * 250), ShaperConfig { burst: octets(bc_bits / 8), interval, line_rate })
@@ -26,7 +26,7 @@ fn router(bc_bits: u64) -> (BitRate, ShaperConfig) {
 fn arrivals(bench: &Bench) -> Vec<(u64, u64)> {
     let arrival = |fate: &Fate| match *fate {
         Fate::Delivered(id, at) => (id, at.as_nanos()),
-        Fate::Dropped(..) => unreachable!("this list holds deliveries"),
+        Fate::Dropped(..) => unreachable!("this list contains only deliveries"),
     };
     bench.delivered().iter().map(arrival).collect()
 }
@@ -49,7 +49,8 @@ fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
 
 #[test]
 fn a_million_packets_take_exactly_their_bits_divided_by_the_rate() {
-    // Rates that do not divide the packet's number of bits: 1,500 bytes take 3,999,966.6669 ns at the first rate.
+    // At these rates, a packet does not take a whole number of nanoseconds: 1,500 bytes take 3,999,966.6669 ns at the
+    // first rate.
     for (bps, size) in [(3_000_025, 1500), (999_999_937, 1500), (196_000, 41)] {
         let config = plain(BitRate::from_bps(bps), Duration::ZERO, 10);
         let count = 1_000_000;
@@ -60,7 +61,7 @@ fn a_million_packets_take_exactly_their_bits_divided_by_the_rate() {
 }
 
 #[test]
-fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
+fn a_bucket_sends_its_burst_and_then_exactly_its_rate() {
     let (size, count) = (1500_u32, 100_000_u64);
     for bps in [3_000_025, 999_999_937] {
         let config = shaped(BitRate::from_bps(bps), Duration::ZERO, 10, tbf(1600));
@@ -79,10 +80,10 @@ fn a_bucket_gives_its_burst_and_then_exactly_its_rate() {
     assert_eq!(end, nanos(lumps * 4_000_000));
 }
 
-/// With a serializer a packet leaves the queue with its first bit, with a token bucket when there are tokens for all of
-/// it.
+/// With a serializer, a packet leaves the queue when its first bit is sent. With a token bucket, a packet leaves when
+/// the bucket has enough tokens for the packet.
 #[test]
-fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_is_within_it() {
+fn the_limit_counts_packets_that_wait_for_tokens_but_not_the_packet_in_service() {
     let burst_of = |config: &LinkConfig| {
         let mut bench = Bench::new(config.build(1, "link").unwrap());
         (0..100).for_each(|_| bench.touch(nanos(0), Touch::Packet(1500)));
@@ -96,8 +97,8 @@ fn the_packet_in_service_is_beside_the_limit_and_the_one_that_waits_for_credit_i
     assert_eq!(burst_of(&shaped(kbit(3000), Duration::ZERO, 5, tbf(1499))), (5, 0));
 }
 
-/// Linux 6.1 (tbf with 3 Mbit/s and burst 1,600, child pfifo with limit 50): the largest RTT was 222.05 ms. 50 packets
-/// and the base RTT take 221.87 ms.
+/// With Linux 6.1 (tbf with 3 Mbit/s and burst 1,600, child pfifo with limit 50), the largest RTT was 222.05 ms. The
+/// base RTT and the transmission of 50 packets take 221.87 ms.
 #[test]
 fn the_largest_delay_of_a_full_linux_tbf() {
     let config = shaped(kbit(3000), Duration::from_millis(10), 50, tbf(1600));
@@ -133,9 +134,10 @@ fn token_bucket_by_hand() {
     assert_eq!(arrivals(&bench), expected.map(|(id, us)| (id, us * 1000)));
 }
 
-/// As in Linux, tbf dequeues from an empty queue, and the discipline then removes the empty flow. htb never does.
+/// As in Linux, tbf dequeues from an empty queue, and the discipline then removes the empty flow. htb never dequeues
+/// from an empty queue.
 #[test]
-fn a_token_bucket_finds_the_queue_empty_and_a_serializer_does_not() {
+fn only_a_token_bucket_dequeues_from_an_empty_queue() {
     for (shaper, listed) in [(Some(tbf(1600)), 0.0), (None, 1.0)] {
         let queue = QueueConfig::new(FqCodelConfig::default());
         let config = LinkConfig { shaper, ..LinkConfig::new(Some(kbit(3000)), Duration::ZERO, queue) };
@@ -151,7 +153,7 @@ fn a_token_bucket_finds_the_queue_empty_and_a_serializer_does_not() {
 
 /// The 3000/1000 downlink of merritt2010 adds 1,500 bytes every 4 ms. A full packet takes 120 µs at the line rate.
 #[test]
-fn a_lump_leaves_as_a_burst_at_the_line_rate() {
+fn the_packets_of_a_refill_leave_as_a_burst_at_the_line_rate() {
     let (rate, shaper) = router(12_000);
     let config = shaped(rate, Duration::ZERO, 50, shaper);
     let sizes = [1500, 1500, 1500, 500, 500, 500, 500];
@@ -164,18 +166,18 @@ fn a_lump_leaves_as_a_burst_at_the_line_rate() {
 
 /// MER-A03: on the 3000/100 uplink Bc is 400 bits. 1,500 bytes need 30 refills, and an ACK of 40 bytes needs one.
 #[test]
-fn credit_below_a_packet_adds_up_while_it_waits() {
+fn tokens_accumulate_while_a_packet_waits() {
     let (rate, shaper) = router(400);
     let config = shaped(rate, Duration::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
     let touches = [1500, 1500, 40, 40].map(|size| (nanos(0), Touch::Packet(size)));
     let bench = run(config.build(1, "link").unwrap(), &touches);
     // The bucket starts with 400 bits, so the first packet needs 29 refills and the second packet 30. An ACK needs 320
-    // bits, so one refill suffices and 80 bits remain.
+    // of the 400 bits of a refill.
     assert_eq!(arrivals(&bench), [(1, 116_000_000), (2, 236_000_000), (3, 240_000_000), (4, 244_000_000)]);
 }
 
 #[test]
-fn an_idle_link_keeps_one_burst_of_credit_and_no_more() {
+fn an_idle_link_stores_the_tokens_of_one_burst() {
     let (rate, shaper) = router(12_000);
     let config = shaped(rate, Duration::ZERO, 50, ShaperConfig { line_rate: None, ..shaper });
     let touches = [1500, 1500].map(|size| (Time::ZERO + Duration::from_secs(3600), Touch::Packet(size)));
@@ -184,9 +186,9 @@ fn an_idle_link_keeps_one_burst_of_credit_and_no_more() {
     assert_eq!(arrivals(&bench), [(1, hour), (2, hour + 4_000_000)]);
 }
 
-/// The starting time does not matter, and at twice the rate everything takes half the time.
+/// A later start shifts all times of a run by the same amount. Twice the rate halves all times.
 #[test]
-fn shifted_and_scaled_runs_are_shifted_and_scaled() {
+fn results_scale_with_time_and_rate() {
     let sizes = [1500, 40, 576, 1500, 1500, 52, 1500, 1000];
     let outcome = |rate: u64, start: u64, gap: u64, shaper: Option<ShaperConfig>| {
         let config = LinkConfig { shaper, ..plain(kbit(rate), Duration::from_nanos(gap * 7), 2) };
@@ -217,9 +219,9 @@ fn shifted_and_scaled_runs_are_shifted_and_scaled() {
     }
 }
 
-/// A link needs only one event per packet with any shaper, which is the purpose of lazy departures.
+/// Because of lazy departures, a link needs only one event per packet, with any shaper.
 #[test]
-fn a_crossing_is_one_event() {
+fn a_link_needs_one_event_per_packet() {
     let delay = Duration::from_micros(1500);
     let (rate, shaper) = router(9600);
     let configs = [

@@ -1,4 +1,5 @@
-//! A replay through a link or its queue reports when each packet departed, and which were dropped or marked.
+//! A replay through a link or its queue reports the departure time of each packet, and which packets were dropped or
+//! marked.
 
 use crate::common::nanos;
 use lopsided_core::packet::UdpHeader;
@@ -7,7 +8,7 @@ use lopsided_link::{LinkConfig, Replayed, replay, replay_at_instants};
 use lopsided_queue::{CodelConfig, CodelQueueConfig, QueueConfig};
 use std::net::Ipv4Addr;
 
-/// Packets of 1,500 bytes at these times in ms. Each takes 1.5 ms at 8 Mbit/s.
+/// Returns packets of 1,500 bytes that arrive at these times in ms. A packet takes 1.5 ms at 8 Mbit/s.
 fn arrivals(ms: &[u64]) -> Vec<(Time, NewPacket)> {
     let ip = IpHeader::v4(Ipv4Addr::from_bits(1), Ipv4Addr::from_bits(2)).with_ecn(Ecn::Ect0);
     let transport = Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 });
@@ -28,14 +29,14 @@ fn full(ms: u64) -> Replayed {
 }
 
 #[test]
-fn a_link_sends_what_its_queue_holds_and_drops_the_rest() {
+fn a_link_sends_queued_packets_and_drops_packets_above_the_limit() {
     let config = line(QueueConfig::packets(2));
     let found = replay(&config, 1, "link", arrivals(&[0, 0, 0, 0, 10]), Duration::ZERO).unwrap();
     assert_eq!(found, [departs(0, 0), departs(1500, 1), departs(3000, 2), full(0), departs(10_000, 3)]);
 }
 
 #[test]
-fn a_credit_lets_the_second_packet_follow_earlier() {
+fn with_a_credit_the_second_packet_departs_earlier() {
     let config = line(QueueConfig::packets(9));
     let found = replay(&config, 1, "link", arrivals(&[10, 10, 10, 30]), Duration::from_millis(1)).unwrap();
     assert_eq!(found, [departs(10_000, 0), departs(10_500, 1), departs(12_000, 2), departs(30_000, 3)]);
@@ -45,8 +46,8 @@ fn a_credit_lets_the_second_packet_follow_earlier() {
 fn a_queue_is_served_at_the_given_instants() {
     let config = line(QueueConfig::packets(2));
     let instants = [3, 3, 20].map(|ms| nanos(ms * 1_000_000));
-    // An arrival comes before a departure at the same time, so the third packet finds two in the queue. One packet has
-    // no recorded departure.
+    // An arrival at the time of a departure is processed first, so the third packet finds two packets in the queue. One
+    // packet has no recorded departure.
     let found = replay_at_instants(&config, 1, "link", arrivals(&[0, 0, 3, 4, 20, 20]), &instants).unwrap();
     let still = Replayed::default();
     assert_eq!(found, [departs(3000, 0), departs(3000, 1), full(3), departs(20_000, 2), still, full(20)]);
@@ -58,7 +59,8 @@ fn marks_are_recorded() {
     let queue = CodelQueueConfig { codel, ..CodelQueueConfig::default() };
     let found = replay(&line(QueueConfig::new(queue)), 1, "link", arrivals(&[0; 200]), Duration::ZERO).unwrap();
     assert!(found.iter().all(|fate| fate.left.is_some() && fate.dropped.is_none()));
-    let first = found.iter().position(|fate| fate.marked).expect("a queue of 300 ms is marked");
-    // CoDel starts to mark once the waits have exceeded 5 ms for 100 ms. The first marked packet departs after 105 ms.
+    let first = found.iter().position(|fate| fate.marked).expect("CoDel marks packets of a queue of 300 ms");
+    // CoDel starts to mark once the sojourn times have exceeded 5 ms for 100 ms. The first marked packet departs after
+    // 105 ms.
     assert!((70..=72).contains(&first), "{first}");
 }

@@ -9,7 +9,7 @@ fn names(stations: usize) -> Vec<String> {
     (0..stations).map(|number| if number == 0 { "ap".into() } else { format!("station{number}") }).collect()
 }
 
-/// Stations that always have another packet to send, and the fate of their packets.
+/// Stations that always have packets to send, and the fates of their packets.
 struct Saturated {
     medium: Wifi,
     /// Sender, receiver and packet size of each flow.
@@ -94,7 +94,7 @@ impl Saturated {
 }
 
 /// Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function", IEEE JSAC 18(3), 2000, table
-/// II. Stations wait equally long after a collision and after a success.
+/// II. Stations wait for the same time after a collision and after a success.
 fn bianchi(window: u32, stages: u32, rts: bool) -> WifiConfig {
     WifiConfig {
         rate: BitRate::from_bps(1_000_000),
@@ -121,7 +121,7 @@ fn bianchi(window: u32, stages: u32, rts: bool) -> WifiConfig {
 fn bianchi_throughput(window: u32, stages: u32, rts: bool, stations: i32) -> f64 {
     let (w, m) = (f64::from(window), stages as i32);
     let tau = |p: f64| 2.0 * (1.0 - 2.0 * p) / ((1.0 - 2.0 * p) * (w + 1.0) + p * w * (1.0 - (2.0 * p).powi(m)));
-    // At p = 0.5 the chain's solution is 0 / 0. The bisection of this range never evaluates p = 0.5.
+    // At p = 0.5, the solution of the chain is 0 / 0. The bisection of this range never evaluates p = 0.5.
     let (mut low, mut high) = (0.0, 0.99);
     for _ in 0..200 {
         let p = f64::midpoint(low, high);
@@ -170,7 +170,7 @@ fn alone(config: WifiConfig) -> (f64, Saturated) {
 
 /// A cycle consists of AIFS, half of the contention window, the PPDU, SIFS and the acknowledgement.
 #[test]
-fn one_senders_throughput_is_what_the_standards_times_add_up_to() {
+fn the_throughput_of_one_sender_matches_the_durations_of_the_standards() {
     let cycle_us = |aifs: f64, ppdu: f64, ack: f64| aifs + 7.5 * 9.0 + ppdu + 16.0 + ack;
     // 802.11a, 54 Mbit/s: 1,536 bytes take 57 symbols of 4 us; an ACK at 24 Mbit/s takes 28 us.
     let legacy = 12_000.0 / cycle_us(34.0, 20.0 + 57.0 * 4.0, 28.0);
@@ -200,7 +200,7 @@ fn one_senders_throughput_is_what_the_standards_times_add_up_to() {
 }
 
 #[test]
-fn what_is_sent_without_acknowledgement_is_lost_once_and_for_all_and_stalls_nothing() {
+fn without_acknowledgements_a_loss_is_final_and_delays_no_later_frame() {
     let lossy = WifiConfig { acknowledge: false, reorder: false, frame_error: 0.25, ..WifiConfig::of(Standard::Ac) };
     let clean = WifiConfig { frame_error: 0.0, ..lossy.clone() };
     let ((with, run), (without, _)) = (alone(lossy), alone(clean));
@@ -216,7 +216,7 @@ fn what_is_sent_without_acknowledgement_is_lost_once_and_for_all_and_stalls_noth
 }
 
 #[test]
-fn acknowledged_frames_all_arrive_in_order_and_cost_shorter_aggregates() {
+fn acknowledged_frames_all_arrive_in_order_but_losses_shorten_aggregates() {
     let lossy = WifiConfig { frame_error: 0.2, retries: 100, ..WifiConfig::of(Standard::Ac) };
     let (_, run) = alone(lossy);
     assert!(run.lost.is_empty());
@@ -227,7 +227,7 @@ fn acknowledged_frames_all_arrive_in_order_and_cost_shorter_aggregates() {
 }
 
 #[test]
-fn a_lost_acknowledgement_makes_no_duplicate() {
+fn a_lost_acknowledgement_causes_no_duplicate() {
     let config = WifiConfig { ack_error: 0.5, frame_error: 0.1, retries: 2, ..WifiConfig::of(Standard::N) };
     let (_, run) = alone(config);
     let mut numbers: Vec<u64> = run.delivered[&(0, 1)].iter().map(|(_, number)| *number).collect();
@@ -237,9 +237,9 @@ fn a_lost_acknowledgement_makes_no_duplicate() {
     assert!(!run.lost.is_empty() && run.lost.iter().all(|(_, reason)| *reason == DropReason::RetriesExhausted));
 }
 
-/// Heusse et al., INFOCOM 2003: all stations send equally often, so a slow station slows down all others.
+/// Heusse et al., INFOCOM 2003: all stations send equally often, so a slow station slows down all other stations.
 #[test]
-fn a_slow_station_takes_the_fast_ones_time() {
+fn a_slow_station_reduces_the_throughput_of_a_fast_station() {
     let slow =
         WifiStation { name: "station2".into(), rate: Some(BitRate::from_bps(30_000_000)), ..WifiStation::default() };
     let single = WifiConfig { ampdu: 1, ..WifiConfig::of(Standard::N) };
