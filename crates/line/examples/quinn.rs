@@ -1,4 +1,4 @@
-//! Drives two quinn-proto endpoints over a link: one QUIC download with TLS, with an assertion on goodput.
+//! Runs a QUIC download with TLS between two quinn-proto endpoints over a line, and checks the goodput.
 //!
 //!     cargo run -p lopsided-line --example quinn
 
@@ -22,7 +22,8 @@ struct Host {
     peer: SocketAddr,
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
-    /// The instant that represents [`Time::ZERO`]. quinn-proto takes instants and reads no clock itself.
+    /// The instant that represents [`Time::ZERO`]. quinn-proto uses the instants that the caller passes, and reads no
+    /// clock.
     epoch: Instant,
 }
 
@@ -58,7 +59,7 @@ impl Host {
     }
 
     fn send(&self, now: Time, transmit: &Transmit, datagrams: &[u8], line: &mut Line) {
-        // quinn-proto may return several datagrams of one size in a single buffer.
+        // quinn-proto may return several datagrams of the same size in one buffer.
         let ecn = transmit.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
         for datagram in datagrams[..transmit.size].chunks(transmit.segment_size.unwrap_or(transmit.size)) {
             line.send_ecn(now, self.side, datagram, ecn);
@@ -152,8 +153,7 @@ pub fn main() {
         }
         let timers = hosts.each_mut().map(|host| host.drive(now, &mut line));
         let mut arrived = false;
-        // An arriving packet may trigger an answer at the same instant, so time advances only once no more packets
-        // arrive.
+        // An arriving packet may cause an answer at the same time, so advance the time only if no packet has arrived.
         while let Some(delivery) = line.poll(now) {
             arrived = true;
             hosts[delivery.side as usize].receive(now, delivery, &mut line);

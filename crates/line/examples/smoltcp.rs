@@ -1,4 +1,4 @@
-//! Drives two smoltcp stacks over a link: one TCP download, with an assertion on goodput.
+//! Runs a TCP download between two smoltcp stacks over a line, and checks the goodput.
 //!
 //!     cargo run -p lopsided-line --example smoltcp
 
@@ -87,16 +87,16 @@ impl Host {
         self.sockets.get_mut(self.socket)
     }
 
-    /// Polls smoltcp, sends its packets over the link, and returns the time of its next timer.
+    /// Polls smoltcp, sends its packets over the line, and returns the time of its next timer.
     fn drive(&mut self, now: Time, line: &mut Line) -> Option<Time> {
         let instant = Instant::from_micros((now.as_nanos() / 1000) as i64);
         self.interface.poll(instant, &mut self.wire, &mut self.sockets);
         for packet in self.wire.sent.drain(..) {
-            line.send_ip(now, self.side, &packet).expect("smoltcp sends packets of IP");
+            line.send_ip(now, self.side, &packet).expect("smoltcp sends IP packets");
         }
         let delay = self.interface.poll_delay(instant, &self.sockets)?;
-        // smoltcp's clock counts whole microseconds, so a delay of 0 means any time within the current microsecond.
-        // Wait until it has passed.
+        // The clock of smoltcp counts whole microseconds, so a delay of 0 means any time within the current
+        // microsecond. Wait until this microsecond has passed.
         let delay = delay.max(Duration::from_micros(1));
         Some(now + lopsided_line::Duration::from_micros(delay.total_micros()))
     }
@@ -105,7 +105,7 @@ impl Host {
 fn address(line: &Line, side: Side) -> IpAddress {
     match line.address(side).ip() {
         IpAddr::V4(address) => IpAddress::Ipv4(Ipv4Address::from(address.octets())),
-        IpAddr::V6(_) => unreachable!("the sides of a line have addresses of IPv4"),
+        IpAddr::V6(_) => unreachable!("the sides of a line have IPv4 addresses"),
     }
 }
 

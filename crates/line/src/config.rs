@@ -16,7 +16,7 @@ const PLAIN: &str = "[scenario]\nduration = \"1 s\"\n[link]\n[[flow]]\nname = \"
 /// ```
 /// use lopsided_line::{Dir, Line, LineConfig};
 ///
-/// // A cable line by name, with CAKE instead of the modem's buffer and 0.1 % of lost packets downstream.
+/// // A named cable line, with CAKE instead of the modem's buffer and a packet loss of 0.1 % downstream.
 /// let config = LineConfig::preset("docsis31-1000-35")
 ///     .queue(Dir::Up, "{ kind = \"cake\", bandwidth = \"34 Mbit/s\" }")
 ///     .set("link.down.loss", "0.1 %");
@@ -34,20 +34,21 @@ pub struct LineConfig {
 }
 
 impl LineConfig {
-    /// A line with these rates (download, upload) and base RTT, in a scenario's notation: `50 Mbit/s`, `40 ms`.
+    /// Configures a line with these rates (download, upload) and this base RTT. The notation is that of scenarios:
+    /// `50 Mbit/s`, `40 ms`.
     #[must_use]
     pub fn new(down: &str, up: &str, rtt: &str) -> LineConfig {
         LineConfig::scenario(PLAIN, "line").set("link.rtt", rtt).set("link.down.rate", down).set("link.up.rate", up)
     }
 
-    /// The access line preset of this name, such as `docsis31-1000-35`; `lopsided list presets` prints the names.
+    /// Configures the access line with this name, such as `docsis31-1000-35`. `lopsided list presets` prints the names.
     #[must_use]
     pub fn preset(name: &str) -> LineConfig {
         LineConfig::scenario(PLAIN, "line").set("link.preset", name)
     }
 
-    /// The network between the hosts `client` and `server` of a scenario in TOML, without its flows. `name` is the file
-    /// name for error messages and relative paths.
+    /// Configures the network between the hosts `client` and `server` of a scenario in TOML, without the scenario's
+    /// flows. `name` is the file name for error messages and relative paths.
     #[must_use]
     pub fn scenario(text: &str, name: &str) -> LineConfig {
         LineConfig { text: text.to_owned(), name: name.to_owned(), settings: Vec::new(), seed: 1, capture: None }
@@ -61,8 +62,8 @@ impl LineConfig {
     }
 
     /// Sets the queue in front of one direction: a discipline (`fq_codel`), a limit (`100 packets`) or a table (`{ kind
-    /// = "pie", target = "5 ms" }`). A preset's limit stays in force. If it is in bytes, disciplines that count packets
-    /// need their own (`limit = "10240 packets"`).
+    /// = "pie", target = "5 ms" }`). The limit of a preset still applies. If this limit is in bytes, a discipline that
+    /// counts packets needs another limit (`limit = "10240 packets"`).
     #[must_use]
     pub fn queue(mut self, dir: Dir, queue: &str) -> LineConfig {
         self.settings.push(queue_setting(&format!("link.{}.queue", dir.name()), queue));
@@ -76,8 +77,8 @@ impl LineConfig {
         self
     }
 
-    /// Writes the departing packets to a pcapng capture, with drop reasons as comments. [`crate::Line::finish`]
-    /// completes the capture.
+    /// Writes a pcapng capture of the departing packets. Dropped packets are included, with the reason as a comment.
+    /// [`crate::Line::finish`] completes the capture.
     #[must_use]
     pub fn pcapng(mut self, out: impl Write + Send + 'static) -> LineConfig {
         self.capture = Some(Box::new(out));

@@ -1,7 +1,8 @@
 //! An access line as an object, for the test suites of transport protocols.
 //!
-//! A [`Line`] takes datagrams at one side and returns them at the other, delayed, reordered, dropped or marked. It runs
-//! in virtual time. The same configuration, seed and calls produce the same deliveries on every machine.
+//! A [`Line`] accepts datagrams at one side and returns them at the other side. It may delay, reorder, drop or mark
+//! them. A line runs in virtual time. The same configuration, seed and calls produce the same deliveries on every
+//! machine.
 //!
 //! All presets, queue disciplines, shapers, loss models and stages are available through the keys of a scenario.
 //!
@@ -27,8 +28,8 @@
 //! # Ok::<(), lopsided_line::LineError>(())
 //! ```
 //!
-//! `examples/quinn.rs` drives quinn-proto over a line, `examples/smoltcp.rs` drives smoltcp. Left out: sockets, threads
-//! and real time. For real time, use `lopsided emulate`.
+//! `examples/quinn.rs` drives quinn-proto over a line, and `examples/smoltcp.rs` drives smoltcp. A line has no sockets,
+//! no threads and no real time. For real time, use `lopsided emulate`.
 
 #![deny(missing_docs)]
 

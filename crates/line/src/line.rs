@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
 
-/// Duration of the scenario that a line runs. A line runs until the caller stops; 100 years are enough.
+/// Duration of the scenario that a line runs: 100 years, because the caller determines when a line stops.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// The UDP port number that both sides use.
 const PORT: u16 = 4433;
@@ -20,14 +20,14 @@ const PORT: u16 = 4433;
 /// One side of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The subscriber's side. Receives packets on the direction `down`, sends packets on `up`.
+    /// The subscriber's side. It receives packets from the direction `down`, and sends packets to the direction `up`.
     Client,
     /// The network beyond the access line.
     Server,
 }
 
 impl Side {
-    /// The other side.
+    /// Returns the other side.
     #[must_use]
     pub fn peer(self) -> Side {
         match self {
@@ -52,7 +52,7 @@ pub struct Delivery {
     pub at: Time,
     /// The side at which the datagram arrives.
     pub side: Side,
-    /// The ECN field on arrival: [`Ecn::Ce`] if a queue marked the datagram.
+    /// The ECN field at the arrival: [`Ecn::Ce`] if a queue marked the datagram.
     pub ecn: Ecn,
     /// The payload passed to [`Line::send`], or the whole IP packet passed to [`Line::send_ip`].
     pub datagram: Vec<u8>,
@@ -94,7 +94,7 @@ impl Line {
     /// Builds the line at time zero.
     ///
     /// # Errors
-    /// Returns an error if a setting is missing or wrong, or the scenario has no hosts `client` and `server` with
+    /// Returns an error if a setting is missing or wrong, or if the scenario has no hosts `client` and `server` with
     /// routes between them.
     pub fn new(config: LineConfig) -> Result<Line, LineError> {
         let mut scenario = config.parse()?;
@@ -106,12 +106,13 @@ impl Line {
         // The endpoints of the line replace the hosts of the scenario, so no flow of the scenario may run.
         scenario.flows.clear();
         scenario.duration = FOREVER;
-        // Disable periodic samples: a line runs without an end, so they would fill the memory.
+        // Disable periodic samples, because a line may run for so long that the samples would fill the memory.
         scenario.record.interval = None;
         let capture = config.capture.map(|out| capture(&scenario, out));
         let outside = ends.map(|host| Outside {
             host,
-            // A packet from the client may have any destination, so the server gets all unknown addresses.
+            // A packet from the client may have any destination, so the server receives packets to all unknown
+            // addresses.
             takes_the_rest: host == ends[Side::Server as usize],
             ..Outside::default()
         });
@@ -130,14 +131,14 @@ impl Line {
         self.send_ecn(now, side, datagram, Ecn::NotEct);
     }
 
-    /// Like [`Line::send`], with an ECN codepoint. Marks set [`Ecn::Ce`], unless the codepoint is [`Ecn::NotEct`].
+    /// Like [`Line::send`], with an ECN codepoint. A mark sets [`Ecn::Ce`], unless the codepoint is [`Ecn::NotEct`].
     ///
     /// # Panics
-    /// As for [`Line::send`].
+    /// Under the same conditions as [`Line::send`].
     pub fn send_ecn(&mut self, now: Time, side: Side, datagram: &[u8], ecn: Ecn) {
         assert!(datagram.len() <= 65_507, "a UDP datagram over IPv4 has at most 65,507 bytes, not {}", datagram.len());
         let (IpAddr::V4(src), IpAddr::V4(dst)) = (self.address(side).ip(), self.address(side.peer()).ip()) else {
-            unreachable!("hosts of a scenario have addresses of IPv4")
+            unreachable!("hosts of a scenario have IPv4 addresses")
         };
         let header = Transport::Udp(UdpHeader { src_port: PORT, dst_port: PORT });
         let ip = IpHeader::v4(src, dst).with_ecn(ecn);
@@ -164,10 +165,12 @@ impl Line {
         self.collect();
     }
 
-    /// Returns the next datagram that arrives at or before `now`, in order of arrival, or `None` if there is none.
+    /// Returns the next datagram that arrives at or before `now`, in order of arrival. `None` if there is no such
+    /// datagram.
     ///
     /// # Panics
-    /// If `now` is earlier than in a previous call, unless a datagram that has already arrived is returned.
+    /// If `now` is earlier than in a previous call. A call that returns a datagram which has already arrived never
+    /// panics.
     pub fn poll(&mut self, now: Time) -> Option<Delivery> {
         // Fast path: this datagram has already arrived, so the network need not be advanced.
         if self.arrived.front().is_some_and(|first| first.at <= now) {
@@ -177,41 +180,41 @@ impl Line {
         self.arrived.pop_front()
     }
 
-    /// The time at which [`Line::poll`] should be called next; `None` if the line is empty. The call may still return
-    /// `None`.
+    /// Returns the time at which [`Line::poll`] should be called next; `None` if the line is empty. The call at this
+    /// time may still return `None`.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
         let arrived = self.arrived.front().map(|first| first.at);
         arrived.or_else(|| self.network.next_time())
     }
 
-    /// The time up to which the line has processed events. A [`Line::poll`] that returns a datagram at once processes
-    /// none.
+    /// Returns the time up to which the line has processed events. A call of [`Line::poll`] that returns a datagram
+    /// which has already arrived processes no events.
     #[must_use]
     pub fn now(&self) -> Time {
         self.network.now()
     }
 
-    /// The address and UDP port of a side, as used in captures and by [`Line::send_ip`].
+    /// Returns the address and UDP port of a side, as used in captures and by [`Line::send_ip`].
     #[must_use]
     pub fn address(&self, side: Side) -> SocketAddr {
         SocketAddr::new(self.ends[side as usize].1, PORT)
     }
 
-    /// Number of packets that queues dropped or links lost, over both directions.
+    /// Returns the number of packets that queues dropped or links lost, in both directions.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.network.accounting().nodes().iter().map(|node| node.dropped_total().packets).sum()
     }
 
-    /// Number of packets that queues marked with ECN, over both directions.
+    /// Returns the number of packets that queues marked with ECN, in both directions.
     #[must_use]
     pub fn marked(&self) -> u64 {
         self.network.accounting().nodes().iter().map(|node| node.marked_total().packets).sum()
     }
 
-    /// A checksum over all events in the line. Two lines with the same configuration, seed and calls have the same
-    /// digest.
+    /// Returns a checksum over all events in the line. Two lines with the same configuration, seed and calls have the
+    /// same digest.
     #[must_use]
     pub fn digest(&self) -> u64 {
         self.network.accounting().digest()
@@ -223,8 +226,8 @@ impl Line {
     /// Returns an error if the capture could not be written.
     pub fn finish(mut self) -> io::Result<u64> {
         let Some(capture) = self.capture.take() else { return Ok(0) };
-        // Make all links report their past departures to the capture: otherwise a link reports a departure only when it
-        // is used again.
+        // Make all links report their past departures to the capture. A link otherwise reports a departure only in the
+        // next call of the link.
         let links: Vec<NodeId> = (0..).map(NodeId).zip(self.network.nodes()).filter_map(link).collect();
         for link in links {
             self.network.with_link(link, |link, cx| {
@@ -238,7 +241,7 @@ impl Line {
     fn advance(&mut self, now: Time) {
         assert!(now >= self.network.now(), "time goes back from {:?} to {now:?}", self.network.now());
         while let Some(due) = self.network.next_time().filter(|due| *due <= now) {
-            // Advance to one event time per step, because `collect` gives each delivery the network's current time.
+            // Advance to one event time per step, because `collect` stores the current time in each delivery.
             self.network.advance(due);
             self.collect();
         }
@@ -257,7 +260,7 @@ impl Line {
 }
 
 fn contents(packet: &Packet) -> Vec<u8> {
-    // A packet from `send_ip` is returned whole; for a packet from `send` only the payload is returned.
+    // Return the whole packet if it was sent with `send_ip`, and only the payload if it was sent with `send`.
     if packet.is_foreign() { wire::encode(packet) } else { packet.payload().bytes().unwrap_or_default().to_vec() }
 }
 
@@ -279,8 +282,8 @@ fn capture(scenario: &Scenario, out: Box<dyn Write + Send>) -> Capture {
     let taps = links.zip(nodes).map(|((link, dir), label)| {
         Tap::link(format!("{} {}", link.name, dir.name()), label.node, link.dir(dir).rate).with_drops()
     });
-    // A link reports a departure only when it is used again, at the latest when the packet arrives. The capture must
-    // therefore wait for the longest delay of any link before it writes a packet.
+    // A link reports a departure in its next call, at the latest when the packet arrives. The capture must therefore
+    // wait for the longest delay of all links before it writes a packet.
     let lateness = scenario.graph.links.iter().map(|link| link.down.delay.max(link.up.delay)).max();
     Capture::new(out, taps.collect(), lateness.unwrap_or(Duration::ZERO).max(Duration::from_secs(1)))
 }

@@ -1,4 +1,4 @@
-//! Two independent stacks over a link: runs the examples, with their assertions on goodput.
+//! Runs the examples, which connect two independent stacks over a line and check the goodput.
 
 #[path = "../examples/quinn.rs"]
 mod quinn;

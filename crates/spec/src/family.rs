@@ -11,9 +11,10 @@ pub struct Family {
     pub text: &'static str,
     /// The key that a single value sets. Example: `queue = "15 packets"` sets `limit`.
     pub shorthand: Option<&'static str>,
-    /// True if a missing `kind` is the first one that has all of the other keys, false if it is the default.
+    /// Determines the kind if a table has no key `kind`. True: the first kind that has all keys of the table. False:
+    /// the default kind.
     pub infer_kind: bool,
-    /// Returns the kinds; the default is first.
+    /// Returns the kinds. The first one is the default.
     pub members: fn() -> Vec<Member>,
 }
 
@@ -34,7 +35,7 @@ impl Member {
 }
 
 impl Family {
-    /// Returns the names of the kinds; the default is first.
+    /// Returns the names of the kinds. The first one is the default.
     pub fn kinds(&self) -> Vec<&'static str> {
         // `members` is a function, because users can register kinds at run time.
         (self.members)().iter().map(|member| member.info.name).collect()

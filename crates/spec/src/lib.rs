@@ -1,9 +1,9 @@
 //! Declares the scenario keys of a part, each key once.
 //!
-//! A part is a plain struct of settings, for example of a queue discipline. It implements [`Part`] with one line per
-//! key: name, field, text. The key's type and unit follow from the type of the field, and its default from the struct's
-//! [`Default`]. The crate `lopsided-scenario` uses these lines to read and write files and to generate the reference
-//! page.
+//! A part is a plain struct of settings, for example those of a queue discipline. It implements [`Part`] with one line
+//! per key: name, field, description. The type of the field determines the type and unit of the key, and the struct's
+//! [`Default`] determines the key's default. The crate `lopsided-scenario` uses these lines to read and write files and
+//! to generate the reference page.
 //!
 //! ```
 //! use lopsided_core::{Bytes, Duration};
@@ -39,10 +39,11 @@
 //! }
 //! ```
 //!
-//! The parts that a scenario chooses by `kind` form a [`Family`], such as all queue disciplines. A key may itself hold
-//! a part, or a list of parts of a family.
+//! The parts among which a scenario chooses with the key `kind` form a [`Family`], such as all queue disciplines. The
+//! value of a key may also be a part, or a list of parts of a family.
 //!
-//! Left out: the text and structure of files, positions of errors, and units as people write them.
+//! The crate `lopsided-scenario` contains the rest: the syntax of files, the positions of errors, and the notation of
+//! units.
 //!
 //! # Terms
 //!
@@ -53,7 +54,7 @@
 //! | [`Setting`], [`Scalar`] | a field that a key can set, and a type that such a field can have |
 //! | [`Value`], [`ValueType`] | the value of a key after parsing, and its type |
 //! | [`Family`], [`Member`] | several parts of which `kind` chooses one, and one of these parts |
-//! | [`Registry`], [`Kind`] | all kinds that are built in or registered, and one kind with its constructor |
+//! | [`Registry`], [`Kind`] | all built-in and registered kinds, and one kind with its constructor |
 //! | [`Chosen`] | the settings of the chosen kind, with its constructor |
 
 #![deny(missing_docs)]

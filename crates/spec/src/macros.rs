@@ -1,7 +1,7 @@
-//! Macros that make a part, or a choice between parts, usable as the value of a scenario key.
+//! Macros for keys whose value is a part, or one of several parts.
 
-/// Makes a part usable as the type of a scenario key, whose value is then a table with the part's own keys. Example:
-/// `part_value!(GilbertConfig);`
+/// Makes a part usable as the type of a scenario key. The key's value is then a table with the keys of the part.
+/// Example: `part_value!(GilbertConfig);`
 #[macro_export]
 macro_rules! part_value {
     ($part:ty) => {

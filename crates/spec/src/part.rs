@@ -30,7 +30,7 @@ use std::fmt::{self, Debug};
 /// # Ok::<(), String>(())
 /// ```
 pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
-    /// Name of the part. In a family this is the value of `kind`.
+    /// Name of the part. In a family, this name is the value of `kind`.
     const NAME: &'static str;
     /// Describes in one sentence what the part models, for the reference page and for editors.
     const TEXT: &'static str;
@@ -38,9 +38,10 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
     const SHORTHAND: Option<&'static str> = None;
     /// The keys, in the order of the reference page.
     const KEYS: &'static [Key<Self>];
-    /// Named sets of values that a scenario can select; `None` if the part has none.
+    /// Named sets of values that a scenario can select; `None` if the part has no presets.
     const PRESETS: Option<Presets<Self>> = None;
-    /// Groups of keys that exclude each other. Only the key of the most specific table applies.
+    /// Groups of keys that exclude each other. If several tables set keys of a group, the key in the most specific
+    /// table applies.
     const EXCLUSIVE: &'static [&'static [&'static str]] = &[];
 
     /// Computes missing settings that depend on other keys or on the line.
@@ -51,7 +52,7 @@ pub trait Part: Clone + Debug + Default + PartialEq + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Checks the settings as a whole. Building the part calls this as well.
+    /// Checks the settings as a whole. The constructor of the part also calls this method.
     ///
     /// # Errors
     /// Returns an error if the settings contradict each other or are impossible.
@@ -93,7 +94,7 @@ pub const fn key<P>(name: &'static str, field: fn(&mut P) -> &mut dyn Setting, t
 }
 
 impl<P> Key<P> {
-    /// Describes the default in words. Needed if the default depends on other keys.
+    /// Describes the default in words. Required if the default depends on other keys.
     #[must_use]
     pub const fn default_text(mut self, text: &'static str) -> Key<P> {
         self.default_text = Some(text);
@@ -114,7 +115,7 @@ impl<P> Key<P> {
         self
     }
 
-    /// Marks a key that scenarios may contain but that is never written: other keys express its effect.
+    /// Marks a key that is read but never written, because other keys express its effect.
     #[must_use]
     pub const fn input_only(mut self) -> Key<P> {
         self.input_only = true;
@@ -153,7 +154,7 @@ pub struct KeyInfo {
     pub example: Option<&'static str>,
     /// The word that means [`Value::None`] in a scenario.
     pub none_word: Option<&'static str>,
-    /// True if scenarios may contain the key but it is never written, because other keys express its effect.
+    /// True if the key is read but never written, because other keys express its effect.
     pub input_only: bool,
     /// The word for the key's value in error messages, if it differs from the key's name.
     pub noun: Option<&'static str>,
@@ -162,7 +163,7 @@ pub struct KeyInfo {
 }
 
 impl KeyInfo {
-    /// Creates a key that has no field: its value is a table, or special code reads it.
+    /// Creates a key without a field: its value is a table, or special code reads the value.
     pub fn new(name: &'static str, value_type: ValueType, text: &'static str) -> KeyInfo {
         KeyInfo {
             name,
@@ -198,7 +199,7 @@ pub struct PartInfo {
     pub name: &'static str,
     /// Description in one sentence, for the reference page.
     pub text: &'static str,
-    /// The key that a single value sets if the scenario writes it instead of the table.
+    /// The key that a single value sets. Example: `queue = "15 packets"` sets `limit`.
     pub shorthand: Option<&'static str>,
     /// The keys, in the order of the reference page.
     pub keys: Vec<KeyInfo>,
@@ -235,7 +236,7 @@ impl PartInfo {
 }
 
 fn keys_of<P: Part>() -> Vec<KeyInfo> {
-    // A key can access its field only in a struct. So read the default from a struct with default settings.
+    // A key can access its field only in a struct, so read the default from a struct with default settings.
     let mut usual = P::default();
     let describe = |key: &Key<P>| {
         let field = (key.field)(&mut usual);
@@ -252,7 +253,7 @@ fn keys_of<P: Part>() -> Vec<KeyInfo> {
             optional: field.is_optional(),
         }
     };
-    // Write the values of the preset instead of the key that selects it.
+    // A resolved scenario contains the values of the preset instead of the key that selects the preset.
     let preset = P::PRESETS.map(|presets| KeyInfo {
         input_only: true,
         noun: Some(presets.noun),
@@ -272,7 +273,7 @@ fn preset<P: Part>(key: &str, value: &Value) -> Option<P> {
     presets.named.iter().find(|(known, _)| known == name).map(|(_, settings)| settings.clone())
 }
 
-/// A part of any type, as a trait object. Every [`Part`] implements it.
+/// A part of any type, as a trait object. Every [`Part`] implements this trait.
 ///
 /// # Examples
 ///
@@ -300,7 +301,7 @@ fn preset<P: Part>(key: &str, value: &Value) -> Option<P> {
 /// # Ok::<(), String>(())
 /// ```
 pub trait AnyPart: Any + Debug + Send + Sync {
-    /// The part's declaration.
+    /// Returns the part's declaration.
     fn info(&self) -> PartInfo;
     /// Returns the value of a key; [`Value::None`] if the part has no such key.
     fn get(&self, key: &str) -> Value;
@@ -313,7 +314,7 @@ pub trait AnyPart: Any + Debug + Send + Sync {
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault>;
     /// See [`Part::check`].
     fn check(&self) -> Result<(), Fault>;
-    /// A boxed copy.
+    /// Returns a boxed copy.
     fn boxed_clone(&self) -> Box<dyn AnyPart>;
     /// True if the other part has the same type and value.
     fn equals(&self, other: &dyn AnyPart) -> bool;
@@ -333,8 +334,8 @@ impl<P: Part> AnyPart for P {
     }
 
     fn set(&mut self, name: &str, value: Value) -> Result<(), String> {
-        // A preset replaces all settings. Its key is the first of the part, so later keys override the values of the
-        // preset.
+        // A preset replaces all settings. The key that selects the preset is the first key of the part, so later keys
+        // override the values of the preset.
         if let Some(settings) = preset::<P>(name, &value) {
             *self = settings;
             return Ok(());
@@ -390,11 +391,11 @@ impl PartialEq for dyn AnyPart {
 pub struct Given<'g> {
     /// Names of the keys that the scenario sets.
     pub keys: &'g [&'g str],
-    /// Name of the selected preset; `None` if the scenario selects none.
+    /// Name of the selected preset; `None` if the scenario selects no preset.
     pub preset: Option<&'g str>,
-    /// Rate of the part's link. `None` without a link or if the rate is unlimited.
+    /// Rate of the part's link. `None` if the part has no link or if the rate is unlimited.
     pub line_rate: Option<BitRate>,
-    /// True if the link has a token bucket, which looks at the head of the queue before it dequeues.
+    /// True if the link has a token bucket, which peeks at the head packet before it dequeues the packet.
     pub line_peeks: bool,
     /// The folder of the scenario file. Relative paths in the scenario start from this folder.
     pub folder: &'g str,
@@ -423,7 +424,7 @@ pub struct Fault {
     pub key: &'static str,
     /// Description of the error in one sentence, without a full stop.
     pub message: String,
-    /// Advice on how to correct the error; `None` if there is none.
+    /// Advice on how to correct the error, if there is any.
     pub help: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Registries of objects that a scenario can select by name: built-in ones, and those of users.
+//! Registries of objects that a scenario can select by name: built-in objects and objects of users.
 
 use crate::{AnyPart, Member, Part, Value};
 use std::fmt;
@@ -36,7 +36,7 @@ pub trait Named: Clone {
 /// Objects of a single run belong to its `RunControllers` (crate `tcp`) or `RunApplications` (crate `app`).
 #[derive(Debug)]
 pub struct Registry<T: 'static> {
-    /// Functions that create the built-in objects; the default is first.
+    /// Functions that create the built-in objects. The first one is the default.
     built_in: &'static [fn() -> T],
     registered: RwLock<Vec<T>>,
 }
@@ -47,19 +47,19 @@ impl<T: Named> Registry<T> {
         Registry { built_in, registered: RwLock::new(Vec::new()) }
     }
 
-    /// Returns all objects; the default is first.
+    /// Returns all objects. The first one is the default.
     pub fn all(&self) -> Vec<T> {
         // The list is valid even if a thread panicked while it held the lock, so ignore the poisoning.
         let registered = self.registered.read().unwrap_or_else(PoisonError::into_inner);
         self.built_in.iter().map(|make| make()).chain(registered.iter().cloned()).collect()
     }
 
-    /// Returns all names: first those of the built-in objects, then those of the registered objects.
+    /// Returns all names: the names of the built-in objects, followed by the names of the registered objects.
     pub fn names(&self) -> Vec<&'static str> {
         self.all().iter().map(T::name).collect()
     }
 
-    /// Returns the object with this name; `None` if there is none.
+    /// Returns the object with this name; `None` if there is no such object.
     pub fn find(&self, name: &str) -> Option<T> {
         self.all().into_iter().find(|known| known.name() == name)
     }
@@ -133,12 +133,12 @@ pub struct Chosen<B> {
 }
 
 impl<B: Clone> Chosen<B> {
-    /// Combines settings with the constructor that uses them.
+    /// Combines settings with their constructor.
     pub fn new<P: Part>(settings: P, build: B) -> Chosen<B> {
         Chosen { part: Box::new(settings), build }
     }
 
-    /// The kind's name.
+    /// Returns the kind's name.
     pub fn kind(&self) -> &'static str {
         self.part.info().name
     }
@@ -153,7 +153,7 @@ impl<B: Clone> Chosen<B> {
     /// # Errors
     /// Returns an error if the value is not a table, or the kind is not registered.
     pub fn from_value(value: Value, kinds: &Registry<Kind<B>>) -> Result<Chosen<B>, String> {
-        // For a key of a family, the scenario reader always passes a part.
+        // The scenario reader always passes a part for a key of a family.
         let Value::Part(part) = value else { return Err("this must be a table".to_owned()) };
         let kind = part.info().name;
         let found = kinds.find(kind).ok_or_else(|| format!("there is no kind `{kind}`"))?;

@@ -31,7 +31,7 @@ pub enum ValueType {
     Packets,
     /// A window in full segments or in bytes: `"10 segments"` or `"64 KiB"`.
     Window,
-    /// One of the listed words. If `on` (or `off`) is listed, `true` (or `false`) is accepted as well.
+    /// One of the listed words. If `on` (or `off`) is listed, `true` (or `false`) is also accepted.
     Word(fn() -> Vec<&'static str>),
     /// The word in `kind` that selects a part of this family, such as `fifo` among the queue disciplines.
     Kind(&'static Family),
@@ -53,7 +53,7 @@ pub enum ValueType {
     List(&'static ValueType),
     /// A single value, or a list of such values.
     OneOrMore(&'static ValueType),
-    /// Any table. The code that reads the table checks its keys.
+    /// Any table. The keys are checked by the code that reads the table.
     Free,
 }
 
@@ -78,7 +78,7 @@ pub enum Value {
     Amount(Amount),
     /// One of several words.
     Word(&'static str),
-    /// Any text.
+    /// A text.
     Text(String),
     /// Two points in time, measured from the start of the run.
     Period(Duration, Duration),
@@ -97,7 +97,7 @@ pub enum Amount {
     Segments(u32),
     /// A number of bytes, including IP headers.
     Bytes(Bytes),
-    /// A number `count` of memory cells (bins), each of `size` bytes. A packet occupies whole bins.
+    /// `count` memory cells (bins) of `size` bytes each. A packet occupies a whole number of bins.
     Bins {
         /// Number of bins.
         count: u32,
@@ -187,7 +187,7 @@ pub trait Setting {
     fn value_type(&self) -> ValueType;
     /// True if [`Value::None`] is a valid value.
     fn is_optional(&self) -> bool;
-    /// The current value.
+    /// Returns the current value.
     fn get(&self) -> Value;
     /// Sets the value.
     ///
@@ -227,12 +227,12 @@ impl<T: Scalar> Setting for T {
 /// assert_eq!(Dir::from_value(Value::Word("up")), Ok(Dir::Up));
 /// ```
 pub trait Choice: Copy + PartialEq + 'static {
-    /// All variants with their words.
+    /// All variants and their words.
     const WORDS: &'static [(&'static str, Self)];
 
     /// Returns the word for this variant.
     fn word(self) -> &'static str {
-        // A list, not a match expression, so that each word is declared next to its variant.
+        // `WORDS` is a list instead of a match expression, so that each word is declared next to its variant.
         let found = Self::WORDS.iter().find(|(_, choice)| *choice == self);
         found.expect("every variant has a word").0
     }
@@ -261,7 +261,7 @@ impl<T: Choice> Scalar for T {
     }
 }
 
-/// Returns the error for a value of the wrong type, which only code can pass.
+/// Returns the error for a value of the wrong type. Only a bug can cause it, because the scenario reader checks types.
 fn wrong<T>(value: Value) -> Result<T, String> {
     Err(format!("the value has the wrong type: {value:?}"))
 }

@@ -1,13 +1,13 @@
 //! The expander of ACK compaction and companding (RFC 3449, section 5.3.2). An `ack_filter` with a `prefix` writes the
-//! number of removed ACKs into each remaining ACK. Behind the line, the expander deletes this prefix and creates this
-//! number of ACKs.
+//! number of removed ACKs into each remaining ACK. Behind the line, the expander deletes the prefix and creates the
+//! same number of ACKs.
 //!
 //! If the prefix contains the mean time between the removed ACKs (companding), the ACKs leave with this spacing, and
 //! the arriving ACK leaves last. Otherwise (compaction) all ACKs leave at once.
 //!
-//! A new ACK is a copy of the arriving ACK. Its acknowledgement number is between that of the first removed ACK and
-//! that of the arriving ACK. Packets of a connection stay in order. At most `most` ACKs are added per arriving ACK,
-//! because an attacker could use an expander as an amplifier (section 6).
+//! A new ACK is a copy of the arriving ACK with a smaller acknowledgement number. Packets of a connection stay in
+//! order. At most `most` ACKs are created per arriving ACK, because an attacker could use an expander as an amplifier
+//! (section 6).
 
 use crate::held_acks::{Waiting, inserted, is_plain};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -79,9 +79,9 @@ impl Stage for Expander {
             }
             return;
         };
-        // The rewrite cannot fail, because it makes the options shorter.
+        // The rewrite cannot fail, because the options become shorter.
         _ = cx.rewrite(&mut packet, |editor| editor.tcp(|header| AckPrefix::clear(&mut header.options)));
-        let header = packet.tcp().expect("it had a prefix").clone();
+        let header = packet.tcp().expect("a packet with a prefix is a TCP segment").clone();
         let more = u32::from(prefix.removed).min(self.config.most);
         let first = last.unwrap_or(now).max(now);
         // No ACK may wait longer than `max_delay`, except to keep the ACKs in order.
@@ -112,7 +112,7 @@ impl Stage for Expander {
         self.waiting.held()
     }
 
-    /// Calls `out` with `expanded_packets`, the number of ACKs created since the start.
+    /// Calls `out` with `expanded_packets`, the number of ACKs created since the start of the run.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("expanded_packets", self.expanded as f64);
     }

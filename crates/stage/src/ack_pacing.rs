@@ -1,9 +1,9 @@
 //! ACK pacing (Partridge's ACK spacing: ACK Spacing for High Delay-Bandwidth Paths with Insufficient Buffering, 1998;
-//! RFC 2760, section 3.3.3). ACKs of a burst leave with gaps, in which the data of the previous ACK could be sent at
-//! `rate`. The sender therefore sends no burst.
+//! RFC 2760, section 3.3.3). The ACKs of a burst leave with gaps. A gap lasts until a sender at `rate` has sent the
+//! data that the previous ACK released. The sender therefore sends no burst.
 //!
 //! Only plain ACKs for new data are delayed, by at most `max_delay`. All other segments are forwarded at once, after
-//! the waiting ACKs of their connection. An `ack_reconstruct` stage in front can split stretch ACKs.
+//! the waiting ACKs of their connection. An `ack_reconstruct` stage before this stage can split stretch ACKs.
 
 use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -52,7 +52,7 @@ impl Part for AckPacingConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.rate.as_bps() == 0 {
-            return Err(Fault::new("rate", "at a rate of zero no ACK would follow another"));
+            return Err(Fault::new("rate", "at a rate of zero, only the first ACK would be forwarded"));
         }
         Ok(())
     }
@@ -116,7 +116,7 @@ impl Rule for Pacing {
         pace.newest = pace.newest.later_of(header.ack);
     }
 
-    /// Calls `out` with `delayed_packets`, the number of ACKs that have been delayed since the start.
+    /// Calls `out` with `delayed_packets`, the number of ACKs that have been delayed since the start of the run.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("delayed_packets", self.delayed as f64);
     }

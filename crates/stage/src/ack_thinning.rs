@@ -1,12 +1,12 @@
-//! ACK thinning: only every n-th pure cumulative ACK of a connection is forwarded (a family of mechanisms; RFC 3449,
-//! section 5.2.2).
+//! ACK thinning: only every n-th pure cumulative ACK of a connection is forwarded (RFC 3449, section 5.2.2, describes
+//! such mechanisms).
 //!
-//! Only redundant ACKs are dropped: for new data, without payload, flags (SYN, FIN, RST, ECE, CWR, AE), SACK blocks and
-//! accurate ECN option. Any other segment is forwarded at once, after the held ACK. With accurate ECN (RFC 9768) no ACK
-//! is dropped.
+//! Only ACKs for new data without other information are dropped. They have no payload, no flags (SYN, FIN, RST, ECE,
+//! CWR, AE), no SACK blocks and no accurate ECN option. Any other segment is forwarded at once, after the held ACK.
+//! With accurate ECN (RFC 9768), no ACK is dropped.
 //!
-//! The newest ACK is held until the n-th ACK arrives, or for `max_delay`. A newer ACK of the connection replaces it and
-//! leaves at the same deadline.
+//! The newest ACK is held until the n-th ACK arrives, but at most for `max_delay`. A newer ACK of the connection
+//! replaces the held ACK and keeps its deadline.
 
 use crate::held_acks::{Ack, HeldAcks, Rule, Waiting};
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
@@ -51,7 +51,7 @@ impl Part for AckThinningConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.keep == 0 {
-            return Err(Fault::new("keep", "one of none cannot pass").help("keep = 1 lets all ACKs pass"));
+            return Err(Fault::new("keep", "`keep` must be at least 1").help("keep = 1 forwards all ACKs"));
         }
         Ok(())
     }
@@ -98,9 +98,9 @@ impl Rule for Thinning {
     fn take(&mut self, known: &mut Thinned, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>) {
         *known = Thinned { newest: ack.header.ack, count: known.count + 1 };
         let mut deadline = cx.now() + self.config.max_delay;
-        // At most one ACK of a connection waits. The new ACK replaces it.
+        // At most one ACK of a connection waits. The new ACK replaces the waiting ACK.
         for (earlier, covered) in waiting.take(ack.connection) {
-            // Keep the deadline of the replaced ACK, so that its data is acknowledged in time.
+            // Keep the deadline of the replaced ACK, so that its data are acknowledged in time.
             deadline = earlier;
             self.thinned += 1;
             cx.drop(covered, DropReason::AckThinned);
@@ -122,7 +122,7 @@ impl Rule for Thinning {
         known.count = 0;
     }
 
-    /// Calls `out` with `thinned_packets`, the number of ACKs dropped since the start.
+    /// Calls `out` with `thinned_packets`, the number of ACKs dropped since the start of the run.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("thinned_packets", self.thinned as f64);
     }

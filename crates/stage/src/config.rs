@@ -8,7 +8,7 @@ use lopsided_spec::{AnyPart, Choice, Chosen, Fault, Part};
 ///
 /// # Examples
 ///
-/// A stage that forwards everything, in front of the queue:
+/// A stage in front of the queue that forwards every packet:
 ///
 /// ```
 /// use lopsided_core::{Cx, Packet};
@@ -43,7 +43,7 @@ use lopsided_spec::{AnyPart, Choice, Chosen, Fault, Part};
 /// assert!(Wire.build(&StageRole { seed: 1, role: "link/up/stage 1" }).is_ok());
 /// ```
 pub trait StageKind: Part {
-    /// The side of the queue on which the stage is placed.
+    /// Returns the side of the queue on which the stage is placed.
     fn side(&self) -> StageSide;
 
     /// Builds the stage of one run.
@@ -77,7 +77,7 @@ pub struct StageRole<'a> {
 }
 
 impl StageRole<'_> {
-    /// The random stream of this stage.
+    /// Returns the random stream of this stage.
     pub fn rng(&self) -> Rng {
         Rng::for_role(self.seed, self.role)
     }
@@ -85,7 +85,7 @@ impl StageRole<'_> {
 
 type BuildStage = fn(&dyn AnyPart, &StageRole<'_>) -> Result<Box<dyn Stage>, Fault>;
 
-/// The two methods of a [`StageKind`], as functions of type-erased settings.
+/// The two methods of a [`StageKind`], as functions that take type-erased settings.
 #[derive(Clone, Copy)]
 pub(crate) struct Vtable {
     side: fn(&dyn AnyPart) -> StageSide,
@@ -116,7 +116,7 @@ impl StageConfig {
         self.0.kind()
     }
 
-    /// The side of the queue on which the stage is placed.
+    /// Returns the side of the queue on which the stage is placed.
     pub fn side(&self) -> StageSide {
         (self.0.build.side)(&*self.0.part)
     }

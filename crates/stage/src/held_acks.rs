@@ -1,4 +1,4 @@
-//! Code for all stages that hold ACKs: connections, and plain ACKs that wait for their departure times.
+//! Code that all stages which delay ACKs share: connections, and plain ACKs that wait for their departure times.
 //!
 //! An ACK is plain if it has no data, no flag except ACK, no SACK blocks and no counts of ECN marks. Any other segment
 //! is forwarded at once, after the waiting ACKs of its connection.
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Debug;
 use std::net::IpAddr;
 
-/// A connection and direction: address and port of the sender of the ACKs, then of their receiver.
+/// A connection and direction: address and port of the sender of the ACKs, then address and port of their receiver.
 pub(crate) type Connection = ((IpAddr, u16), (IpAddr, u16));
 
 /// Decides which plain ACKs a kind of stage forwards, holds or drops.
@@ -18,7 +18,8 @@ pub(crate) trait Rule: Debug + Send {
     /// The state of a connection.
     type Stream: Debug + Send;
 
-    /// Returns the state for a new connection at an ACK, which is forwarded at once. `None`: the state begins later.
+    /// Creates the state of a connection at an ACK, which is forwarded at once. `None` if a later ACK creates the
+    /// state.
     fn begin(&self, header: &TcpHeader, now: Time) -> Option<Self::Stream>;
 
     /// True if `take` must handle this plain ACK. Otherwise the ACK is forwarded at once.
@@ -27,10 +28,10 @@ pub(crate) trait Rule: Debug + Send {
     /// Forwards, holds or drops the ACK.
     fn take(&mut self, stream: &mut Self::Stream, ack: Ack, waiting: &mut Waiting, out: &mut Outlet, cx: &mut Cx<'_>);
 
-    /// Updates the state for an ACK that is forwarded at once. At this time no packet of the connection waits.
+    /// Updates the state for an ACK that is forwarded at once. No packet of the connection waits at this time.
     fn passes(stream: &mut Self::Stream, header: &TcpHeader, now: Time);
 
-    /// Handles the departure of waiting ACKs. `number` is the acknowledgement number of the last one.
+    /// Handles the departure of waiting ACKs. `number` is the acknowledgement number of the last departing ACK.
     fn went_on(_stream: &mut Self::Stream, _number: Seq) {}
 
     /// Calls `out` with the name and value of each quantity of the stage.
@@ -53,7 +54,7 @@ pub(crate) fn is_plain(packet: &Packet, header: &TcpHeader) -> bool {
         && options.sack().is_empty()
         && options.accurate_ecn().is_none()
         && options.other().is_empty()
-        // If the header was not parsed completely, its rest may contain more information.
+        // If the header was not parsed completely, the rest may contain more information.
         && packet.is_read_whole()
 }
 
@@ -82,7 +83,7 @@ impl<R: Rule> HeldAcks<R> {
         if header.flags.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0) != 0 {
             self.streams.remove(&connection);
         }
-        // Such a segment has no acknowledgement number or ends the connection, so it creates and updates no state.
+        // A segment that has no acknowledgement number or ends the connection neither creates nor updates a state.
         if !header.flags.has(Flags::ACK) || header.flags.has(Flags::FIN) || header.flags.has(Flags::RST) {
             return;
         }
@@ -102,7 +103,7 @@ impl<R: Rule> Stage for HeldAcks<R> {
         if let Some(stream) = self.streams.get_mut(&connection).filter(|stream| plain && R::takes(stream, &header)) {
             return self.rule.take(stream, Ack { connection, header, packet }, &mut self.waiting, out, cx);
         }
-        // Packets of a connection stay in order, so forward all its waiting ACKs first.
+        // Packets of a connection stay in order, so forward the connection's waiting ACKs first.
         self.waiting.release(connection, Time::MAX, out);
         self.note(connection, &header, cx.now());
         out.forward(packet);
@@ -150,7 +151,7 @@ impl Waiting {
         waiting.push_back((time, packet));
     }
 
-    /// The departure time of the connection's last waiting packet; `None` if no packet waits.
+    /// Returns the departure time of the connection's last waiting packet; `None` if no packet waits.
     pub fn last(&self, connection: Connection) -> Option<Time> {
         self.waiting.get(&connection)?.back().map(|(time, _)| *time)
     }
@@ -164,7 +165,7 @@ impl Waiting {
         let mut last = None;
         while let Some((time, packet)) = waiting.pop_front() {
             if time > until {
-                // This packet is now the connection's first one, so its departure time is the new deadline.
+                // This packet is now the first waiting packet, so its departure time is the new deadline.
                 self.deadlines.insert((time, connection));
                 waiting.push_front((time, packet));
                 return last;
@@ -177,7 +178,7 @@ impl Waiting {
         last
     }
 
-    /// Returns a connection whose first waiting packet must leave by `now`; `None` if there is none.
+    /// Returns a connection whose first waiting packet must leave by `now`; `None` if there is no such connection.
     pub fn due(&self, now: Time) -> Option<Connection> {
         self.deadlines.first().filter(|(deadline, _)| *deadline <= now).map(|(_, connection)| *connection)
     }
@@ -191,12 +192,12 @@ impl Waiting {
         waiting.into()
     }
 
-    /// The departure time of the next packet; `None` if no packet waits.
+    /// Returns the departure time of the next packet; `None` if no packet waits.
     pub fn next(&self) -> Option<Time> {
         self.deadlines.first().map(|(deadline, _)| *deadline)
     }
 
-    /// Number and total size of all waiting packets.
+    /// Returns the number and total size of all waiting packets.
     pub fn held(&self) -> Count {
         self.held
     }

@@ -31,7 +31,7 @@ fn entry<S: StageKind>() -> Kind<Vtable> {
 }
 
 /// Registers your own stage for all scenarios of this process, under the name of its [`Part`](lopsided_spec::Part).
-/// Replaces an earlier registered stage of the same name.
+/// Replaces a stage that you registered earlier under the same name.
 ///
 /// # Errors
 /// Returns [`NameTaken`] if a built-in stage already has this name.

@@ -1,10 +1,10 @@
-//! Stages: elements in front of the queue or behind the line of a link direction, such as ACK thinning. They may drop,
-//! change, create, merge or hold packets.
+//! Stages: elements in front of the queue or behind the line of a link direction, such as ACK thinning. A stage may
+//! drop, change, create, merge or delay packets.
 //!
 //! A stage implements [`Stage`]. Its settings are a [`lopsided_spec::Part`] that implements [`StageKind`] and is listed
 //! in [`STAGES`]. [`StageNode`] turns a stage into a node of a network.
 //!
-//! A mechanism that needs access to the queue is a queue discipline.
+//! Implement a mechanism that needs access to the queue as a queue discipline instead.
 
 #![deny(missing_docs)]
 

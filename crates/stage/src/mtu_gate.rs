@@ -1,4 +1,4 @@
-//! The router in front of a link with a small MTU. It drops packets that do not fit and notifies their sender by an
+//! The router in front of a link with a small MTU. It drops packets that do not fit, and notifies their sender with an
 //! ICMP message (RFC 1191, section 4; RFC 4443, section 3.2).
 //!
 //! The router does not fragment: a packet without "don't fragment" is dropped without a message. As in Linux, the rate
@@ -15,9 +15,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct MtuGate {
     mtu: u16,
     router: (Ipv4Addr, Ipv6Addr),
-    /// Messages that are to be sent at `due`.
+    /// Messages to send at `due`.
     messages: Vec<NewPacket>,
-    /// Time at which the messages are sent; `None` if there are none.
+    /// Time at which the messages are sent; `None` if there are no messages.
     due: Option<Time>,
     refused: u64,
 }
@@ -68,7 +68,7 @@ impl Stage for MtuGate {
     }
 }
 
-/// True if the sender of the packet gets a message.
+/// True if the sender of the packet receives a message.
 fn is_answered(packet: &Packet) -> bool {
     // RFC 1122, section 3.2.2: no ICMP error in response to an ICMP error. This check does not distinguish errors from
     // queries.

@@ -1,7 +1,7 @@
 //! The far end of active sensing: sends sensing packets back to their source, and forwards all other packets.
 //!
-//! In the dissertation, an iptables rule does this (Havey 2015, section 5.2). The stage is needed only if the far end
-//! is several links away.
+//! The dissertation uses an iptables rule instead (Havey 2015, section 5.2). The stage is needed only if the far end is
+//! several links away.
 
 use crate::{Outlet, Stage, StageKind, StageRole, StageSide};
 use lopsided_core::{Cx, Packet};

@@ -1,4 +1,4 @@
-//! The contract of a stage, and the node that makes a stage part of a network.
+//! The contract of a stage, and the node that connects a stage to a network.
 
 use lopsided_core::{Count, Cx, Node, Packet, Port, Time};
 use std::collections::VecDeque;
@@ -7,9 +7,9 @@ use std::fmt::Debug;
 /// An element on the path of one direction of a link.
 ///
 /// # Contract
-/// - Every packet that enters is passed to an [`Outlet`], in the same or a later call, or ends by `cx.drop` or
-///   `cx.absorb`. [`Stage::held`] counts the packets in the stage.
-/// - A stage changes packets by `cx.rewrite` and creates them by `cx.originate`, so that the accounting balances.
+/// - A stage passes every packet to an [`Outlet`], in the same call or a later call, or ends the packet with `cx.drop`
+///   or `cx.absorb`. [`Stage::held`] counts the packets in the stage.
+/// - A stage changes packets with `cx.rewrite` and creates them with `cx.originate`, so that the accounting balances.
 /// - The clock is `cx.now()`. A stage has one timer.
 ///
 /// # Examples
@@ -54,7 +54,7 @@ pub trait Stage: Debug + Send {
         out.reverse(packet);
     }
 
-    /// The time at which `handle_timeout` must be called next, or `None` if no call is needed.
+    /// Returns the time at which `handle_timeout` must be called next; `None` if no call is needed.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
@@ -62,12 +62,12 @@ pub trait Stage: Debug + Send {
     /// Handles the expiry of the timer. Called at or after the time that `poll_timeout` returned.
     fn handle_timeout(&mut self, _out: &mut Outlet, _cx: &mut Cx<'_>) {}
 
-    /// Number and total size of the packets in the stage.
+    /// Returns the number and total size of the packets in the stage.
     fn held(&self) -> Count {
         Count::ZERO
     }
 
-    /// Calls `out` with the name and value of each quantity of the stage, for the tables of results.
+    /// Calls `out` with the name and value of each quantity that the stage reports in the tables of results.
     fn sample(&self, _out: &mut dyn FnMut(&'static str, f64)) {}
 }
 

@@ -9,9 +9,9 @@ use lopsided_spec::{Choice, Fault, Key, Part, key};
 pub struct AckReconstructConfig {
     /// The side of the queue on which the stage is placed.
     pub side: StageSide,
-    /// An inserted ACK acknowledges this number of segments.
+    /// Number of segments that an inserted ACK acknowledges.
     pub every: u32,
-    /// ACKs are inserted before an ACK that acknowledges more than this number of segments.
+    /// Number of segments above which an ACK leaves a gap. ACKs are inserted before such an ACK.
     pub threshold: u32,
     /// Weight of a new sample in the smoothed interval between ACKs.
     pub gain: f64,
@@ -21,19 +21,19 @@ pub struct AckReconstructConfig {
     pub segment: Bytes,
     /// Maximum delay of a reconstructed ACK.
     pub max_delay: Duration,
-    /// True if the stage follows the paper's text in the points in which the authors' code differs.
+    /// True if the stage inserts one ACK fewer per gap, as in the paper's text.
     pub text: bool,
-    /// How the reconstructed ACKs are spaced.
+    /// Spacing of the reconstructed ACKs.
     pub spacing: Spacing,
 }
 
-/// How the ACKs that fill a gap are spaced.
+/// Spacing of the ACKs that fill a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Spacing {
     /// All ACKs of a gap are spread over one mean interval, in proportion to the bytes that they acknowledge.
     #[default]
     Share,
-    /// Each ACK leaves one mean interval after the previous one, as in the authors' code.
+    /// Each ACK leaves one mean interval after the previous ACK, as in the authors' code.
     Interval,
 }
 
@@ -91,23 +91,23 @@ impl Part for AckReconstructConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.every == 0 {
-            return Err(Fault::new("every", "an ACK stands for one segment at least"));
+            return Err(Fault::new("every", "an ACK must acknowledge at least one segment"));
         }
         if self.segment == Bytes::ZERO {
-            return Err(Fault::new("segment", "a segment has one octet at least"));
+            return Err(Fault::new("segment", "a segment must have at least one octet"));
         }
         if !(self.gain > 0.0 && self.gain <= 1.0) {
             return Err(Fault::new("gain", "a gain is above 0 and at most 1"));
         }
         if self.text && self.spacing == Spacing::Interval {
-            return Err(Fault::new("text", "the text has the ACKs share the time: leave out `spacing`"));
+            return Err(Fault::new("text", "`text` cannot be combined with `spacing = \"interval\"`"));
         }
         Ok(())
     }
 }
 
 impl AckReconstructConfig {
-    /// Number of bytes that each inserted ACK acknowledges.
+    /// Returns the number of bytes that each inserted ACK acknowledges.
     pub(super) fn step(&self) -> u32 {
         self.every * self.segment.get() as u32
     }

@@ -1,17 +1,17 @@
-//! ACK reconstruction as the authors' code runs in ns-2.35, which differs from the paper's text: a pacer.
+//! ACK reconstruction like the authors' code in ns-2.35, which differs from the paper's text. The code is a pacer:
 //!
-//! - If no ACK waits and the arriving ACK leaves no gap, it is forwarded at once. So are all ACKs from a duplicate to
-//!   the first ACK for new data.
-//! - Any other ACK is spread: one ACK is sent for each `every` segments, the first at once, each further one a full
-//!   mean interval later. Each number is forwarded once and in order, at the earlier of its departure times.
+//! - If no ACK waits and the arriving ACK leaves no gap, the arriving ACK is forwarded at once. All ACKs from a
+//!   duplicate to the first ACK for new data are also forwarded at once.
+//! - Any other ACK is spread: one ACK is sent for each `every` segments. The first ACK is sent at once, and each
+//!   further ACK a full mean interval after the previous ACK. Each number is forwarded once and in order. If a number
+//!   is scheduled twice, it is forwarded at the earlier time.
 //!
 //! **Mean interval.** A sample is the time from the last ACK that was forwarded at once to an arriving ACK. The reason
-//! is a bug: ns-2.35 reads the number of a spread ACK from a freed packet, so the ACK is not stored as the last one.
-//! The ns version of the paper's time did not clear freed packets. In table 1 the paper has 8.57 Mbit/s; ns-2.35 gives
-//! 4.7 Mbit/s with the old behaviour and 8.4 Mbit/s with the present one.
+//! is a bug: ns-2.35 reads the number of a spread ACK from a freed packet, and so does not store this ACK as the last
+//! ACK. The ns version that the paper used did not clear freed packets. In table 1, the paper states 8.57 Mbit/s.
+//! ns-2.35 reaches 4.7 Mbit/s if freed packets are not cleared, and 8.4 Mbit/s if they are cleared.
 //!
-//! An ACK that only opens the window, or that ends an echo of ECN marks, is forwarded at once. Such ACKs do not exist
-//! in ns-2.
+//! An ACK that only opens the window, or that ends an echo of ECN marks, is forwarded at once. ns-2 has no such ACKs.
 
 use super::config::AckReconstructConfig;
 use super::mean::Mean;
@@ -22,7 +22,7 @@ use lopsided_core::{Cx, Duration, Packet, Seq, Time};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Spreads ACKs so that each leaves a full mean interval after the previous one.
+/// Spreads ACKs so that each ACK leaves a full mean interval after the previous ACK.
 #[derive(Debug)]
 pub(super) struct ByInterval {
     config: AckReconstructConfig,
@@ -47,7 +47,7 @@ pub(super) struct Stream {
     /// True once a duplicate of the last ACK that was forwarded at once has arrived.
     is_duplicated: bool,
     mean: Mean,
-    /// Latest departure time that has been scheduled so far. An ACK that arrives before this time is spread.
+    /// Latest departure time so far. An ACK that arrives before this time is spread.
     busy_until: Time,
 }
 
@@ -66,7 +66,7 @@ impl ByInterval {
         stream.busy_until = stream.busy_until.max(goes(last));
         // Index the waiting ACKs by acknowledgement number, relative to the last forwarded number.
         let ahead = |(time, packet): (Time, Packet)| {
-            (packet.tcp().expect("only such wait").ack.since(stream.sent), (time, packet))
+            (packet.tcp().expect("only ACKs wait").ack.since(stream.sent), (time, packet))
         };
         let mut all: BTreeMap<u32, (Time, Packet)> = waiting.take(connection).into_iter().map(ahead).collect();
         // An inserted ACK must not advertise a larger window than the ACK before the gap or the ACK after it.
@@ -85,7 +85,7 @@ impl ByInterval {
         }
         match all.entry(gap) {
             Entry::Occupied(mut set) => {
-                // An ACK with this number already waits. It keeps the earlier of the two departure times.
+                // An ACK with this number already waits. Keep the earlier of the two departure times.
                 set.get_mut().0 = set.get().0.min(goes(last));
                 cx.absorb(ack.packet);
             }
@@ -145,8 +145,8 @@ impl Rule for ByInterval {
         if stream.is_duplicated || now >= stream.busy_until && closes_no_gap {
             stream.is_duplicated = number == stream.at_once || stream.is_duplicated && !is_new;
             stream.sent = stream.sent.later_of(number);
-            // ns-2.35 does not store a spread ACK as the last one (see above), so samples start at the last ACK that
-            // was forwarded at once.
+            // ns-2.35 does not store a spread ACK as the last ACK (see the module documentation), so samples start at
+            // the last ACK that was forwarded at once.
             if !number.before(stream.at_once) {
                 (stream.at_once, stream.came) = (number, now);
             }
@@ -171,7 +171,7 @@ impl Rule for ByInterval {
         stream.sent = number;
     }
 
-    /// Calls `out` with `inserted_packets`, the number of ACKs created since the start.
+    /// Calls `out` with `inserted_packets`, the number of ACKs created since the start of the run.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("inserted_packets", self.inserted as f64);
     }

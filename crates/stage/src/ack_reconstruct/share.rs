@@ -53,8 +53,8 @@ impl Rule for ByShare {
         let first = waiting.last(ack.connection).unwrap_or(now).max(now);
         // No ACK may wait longer than `max_delay`, except to keep the ACKs in order.
         let latest = (now + max_delay).max(first);
-        // The delay of an inserted ACK is proportional to the bytes of the gap that it acknowledges in total. The
-        // arriving ACK leaves last.
+        // The delay of an inserted ACK is proportional to the number of bytes from the start of the gap to its
+        // acknowledgement number. The arriving ACK leaves last.
         let share = f64::from(step) / f64::from(gap.max(1));
         let at = |number: u32| {
             (first + Duration::from_nanos((mean * (share * f64::from(number)).min(1.0)) as u64)).min(latest)
@@ -78,7 +78,7 @@ impl Rule for ByShare {
         stream.window = header.window;
     }
 
-    /// Calls `out` with `inserted_packets`, the number of ACKs created since the start.
+    /// Calls `out` with `inserted_packets`, the number of ACKs created since the start of the run.
     fn sample(&self, out: &mut dyn FnMut(&'static str, f64)) {
         out("inserted_packets", self.inserted as f64);
     }

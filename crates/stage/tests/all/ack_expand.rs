@@ -1,4 +1,4 @@
-//! The expander of compacted ACKs (RFC 3449, section 5.3.2).
+//! Tests of the expander of compacted ACKs (RFC 3449, section 5.3.2).
 
 use crate::common::{Bench, at};
 use lopsided_core::packet::{AckPrefix, SackBlock, TcpHeader};
@@ -24,7 +24,7 @@ fn without_a_spacing_all_acks_leave_at_once() {
 }
 
 #[test]
-fn with_a_spacing_the_acks_leave_as_they_entered_the_filter() {
+fn with_a_spacing_the_acks_leave_with_the_spacing_of_their_arrivals() {
     let mut bench = bench();
     compacted(&mut bench, at(1), 130, 2, Some(4));
     compacted(&mut bench, at(2), 150, 1, Some(3));
@@ -40,7 +40,7 @@ fn other_segments_stay_in_order() {
     let mut bench = bench();
     compacted(&mut bench, at(0), 120, 1, Some(10));
     bench.ack(at(1), 130);
-    assert_eq!(bench.numbers(), [110], "a plain ACK waits for those before it");
+    assert_eq!(bench.numbers(), [110], "a plain ACK waits for earlier ACKs");
     bench.run_until(at(20));
     assert_eq!(bench.passed()[1..], [(120, at(10)), (130, at(10))]);
     compacted(&mut bench, at(30), 150, 1, Some(10));
@@ -49,7 +49,7 @@ fn other_segments_stay_in_order() {
 }
 
 #[test]
-fn the_number_and_the_delay_of_new_acks_are_bounded() {
+fn the_number_and_the_delay_of_new_acks_are_limited() {
     let mut bench = Bench::of(AckExpandConfig { most: 2, ..AckExpandConfig::default() });
     compacted(&mut bench, at(0), 300, 20, Some(80));
     bench.run_until(at(1000));

@@ -1,4 +1,5 @@
-//! ACK pacing: ACKs leave at the rate of the data that they release, and no ACK waits longer than the maximum.
+//! Tests of ACK pacing. ACKs must leave at the rate of the data that they release, and no ACK may wait for longer than
+//! the maximum.
 
 use crate::common::{Bench, at};
 use lopsided_core::packet::{Flags, SackBlock};
@@ -8,14 +9,14 @@ use proptest::prelude::*;
 
 const MOST: Duration = Duration::from_millis(100);
 
-/// A stage that paces at 1,000 bytes per millisecond.
+/// Creates a stage that paces at 1,000 bytes per millisecond.
 fn bench() -> Bench {
     let rate = BitRate::from_bps(8_000_000);
     Bench::of(AckPacingConfig { rate, max_delay: MOST, ..AckPacingConfig::default() })
 }
 
 #[test]
-fn a_bunch_is_spread_by_the_data_that_it_asks_for() {
+fn the_acks_of_a_burst_are_spread_by_the_data_that_they_release() {
     let mut bench = bench();
     for ack in [1000, 3000, 5000, 10_000, 11_000] {
         bench.ack(at(10), ack);
@@ -25,11 +26,11 @@ fn a_bunch_is_spread_by_the_data_that_it_asks_for() {
     let expected = [(1000, at(10)), (3000, at(10)), (5000, at(12)), (10_000, at(14)), (11_000, at(19))];
     assert_eq!(bench.passed(), expected);
     bench.ack(at(100), 13_000);
-    assert_eq!(bench.passed().last(), Some(&(13_000, at(100))), "after a pause nothing is held");
+    assert_eq!(bench.passed().last(), Some(&(13_000, at(100))), "after a pause, an ACK is not delayed");
 }
 
 #[test]
-fn what_says_more_takes_along_what_waits_and_none_waits_too_long() {
+fn other_segments_release_waiting_acks_and_no_ack_exceeds_the_maximum_delay() {
     let mut bench = bench();
     for ack in [1000, 51_000, 101_000, 401_000, 402_000] {
         bench.ack(at(0), ack);
@@ -41,12 +42,12 @@ fn what_says_more_takes_along_what_waits_and_none_waits_too_long() {
     bench.ack(at(20), 700_000);
     bench.ack(at(20), 701_000);
     bench.run_until(at(1000));
-    assert_eq!(bench.passed()[6..], [(700_000, at(101)), (701_000, at(120))], "no longer than max_delay");
+    assert_eq!(bench.passed()[6..], [(700_000, at(101)), (701_000, at(120))], "at most `max_delay`");
 }
 
 proptest! {
     #[test]
-    fn each_ack_goes_on_once_in_order_and_in_time(
+    fn each_ack_is_forwarded_once_in_order_and_in_time(
         steps in prop::collection::vec((0..40_u64, 0..60_000_u32, any::<bool>()), 1..100),
     ) {
         let mut bench = bench();

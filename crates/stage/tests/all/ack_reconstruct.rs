@@ -1,5 +1,5 @@
-//! ACK reconstruction: gaps are filled evenly, no unacknowledged data is acknowledged, and no ACK is held longer than
-//! the maximum.
+//! Tests of ACK reconstruction. Gaps must be filled evenly. Data that the receiver has not acknowledged must not be
+//! acknowledged. No ACK may wait for longer than the maximum.
 
 use crate::common::{Bench, at};
 use lopsided_core::packet::{Flags, SackBlock};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const MOST: Duration = Duration::from_millis(100);
 
-/// Segments of 1,000 bytes.
+/// Returns settings for segments of 1,000 bytes.
 fn config() -> AckReconstructConfig {
     AckReconstructConfig {
         segment: lopsided_core::Bytes::new(1000),
@@ -35,7 +35,7 @@ fn a_gap_of_eight_segments_takes_three_acks_and_the_mean_interval() {
 }
 
 #[test]
-fn acks_without_a_gap_go_on_at_once_and_what_says_more_overtakes_nothing() {
+fn acks_without_a_gap_are_forwarded_at_once_and_no_segment_overtakes_another() {
     let mut bench = Bench::of(config());
     bench.ack(at(0), 1000);
     bench.ack(at(20), 3000);
@@ -44,12 +44,12 @@ fn acks_without_a_gap_go_on_at_once_and_what_says_more_overtakes_nothing() {
     bench.offer(at(41), 11_000, 0, |header| {
         header.options.push_sack(SackBlock { start: Seq::new(20_000), end: Seq::new(21_000) });
     });
-    assert_eq!(bench.numbers()[2..], [5000, 7000, 9000, 11_000, 11_000], "all that waited, then the report");
+    assert_eq!(bench.numbers()[2..], [5000, 7000, 9000, 11_000, 11_000], "all waiting ACKs, then the SACK");
     assert_eq!(bench.passed().last().unwrap().1, at(41));
 }
 
 #[test]
-fn an_inserted_ack_offers_no_more_than_either_of_its_neighbours() {
+fn an_inserted_ack_has_the_smaller_window_of_its_neighbours() {
     for (before, after, expected) in [(50, 40, [40, 40, 40]), (30, 40, [30, 30, 40])] {
         let mut bench = Bench::of(config());
         bench.offer(at(0), 1000, 0, |header| header.window = before);
@@ -65,13 +65,13 @@ fn paced() -> AckReconstructConfig {
 }
 
 #[test]
-fn as_a_pacer_it_lets_so_many_segments_go_for_each_ack_that_arrives() {
+fn the_pacer_sends_one_ack_for_each_two_segments() {
     let mut bench = Bench::of(paced());
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
     bench.run_until(at(39));
-    assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))], "the first of those that are missing at once");
-    // Each arriving ACK acknowledges two segments. The same number of ACKs leave, but they are six segments behind.
+    assert_eq!(bench.passed(), [(1000, at(0)), (3000, at(20))], "the first missing ACK at once");
+    // Each arriving ACK acknowledges two segments. For each arriving ACK, one ACK leaves, which is six segments behind.
     for step in 1..4 {
         bench.ack(at(20 + 19 * u64::from(step)), 9000 + 2000 * step);
     }
@@ -81,12 +81,12 @@ fn as_a_pacer_it_lets_so_many_segments_go_for_each_ack_that_arrives() {
 }
 
 #[test]
-fn the_mean_is_of_times_since_an_ack_that_went_on_at_once() {
+fn samples_start_at_the_last_ack_that_was_forwarded_at_once() {
     let config = AckReconstructConfig { gain: 1.0, max_delay: at(500) - at(0), ..paced() };
     let mut bench = Bench::of(config);
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
-    // The sample is the 30 ms since the first ACK, not the 10 ms since the previous one. The next ACKs therefore leave
+    // The sample is the 30 ms since the first ACK, not the 10 ms since the previous ACK. The next ACKs therefore leave
     // every 30 ms instead of every 20 ms.
     bench.ack(at(30), 11_000);
     bench.run_until(at(500));
@@ -95,7 +95,7 @@ fn the_mean_is_of_times_since_an_ack_that_went_on_at_once() {
 }
 
 #[test]
-fn a_mean_that_is_given_stands_before_the_first_interval() {
+fn a_configured_mean_is_used_before_the_first_sample() {
     let config = AckReconstructConfig { interval: Some(Duration::from_millis(10)), gain: 0.25, ..paced() };
     let mut bench = Bench::of(config);
     bench.ack(at(0), 1000);
@@ -103,18 +103,18 @@ fn a_mean_that_is_given_stands_before_the_first_interval() {
     bench.run_until(at(32));
     assert_eq!(bench.passed().len(), 2);
     bench.run_until(at(33));
-    assert_eq!(bench.passed().len(), 3, "a mean interval of 12.5 ms after the one before");
+    assert_eq!(bench.passed().len(), 3, "one mean interval of 12.5 ms after the previous ACK");
     bench.run_until(at(200));
 }
 
 #[test]
-fn a_duplicate_ends_in_a_pacer_that_is_busy_and_counts_where_it_is_not() {
+fn a_busy_pacer_absorbs_duplicates_and_an_idle_pacer_forwards_them() {
     let mut bench = Bench::of(paced());
     bench.ack(at(0), 1000);
     bench.ack(at(20), 7000);
     bench.ack(at(21), 7000);
     bench.run_until(at(100));
-    assert_eq!(bench.numbers(), [1000, 3000, 5000, 7000], "none comes twice");
+    assert_eq!(bench.numbers(), [1000, 3000, 5000, 7000], "no number is forwarded twice");
     // The first ACK with this number is forwarded at once and is not a duplicate. After its duplicate, all ACKs are
     // forwarded at once, up to and including the first ACK for new data, whose gap is not filled.
     for number in [7000, 7000, 15_000, 21_000] {
@@ -126,7 +126,7 @@ fn a_duplicate_ends_in_a_pacer_that_is_busy_and_counts_where_it_is_not() {
 }
 
 #[test]
-fn an_ack_that_only_opens_the_window_or_ends_an_echo_does_not_end_in_a_pacer() {
+fn the_pacer_forwards_window_updates_and_acks_that_end_an_echo() {
     let mut bench = Bench::of(paced());
     bench.ack(at(0), 1000);
     bench.ack(at(20), 9000);
@@ -139,7 +139,7 @@ fn an_ack_that_only_opens_the_window_or_ends_an_echo_does_not_end_in_a_pacer() {
 }
 
 #[test]
-fn where_a_mean_is_given_the_time_since_the_handshake_is_its_first() {
+fn with_a_configured_mean_the_time_since_the_handshake_is_the_first_sample() {
     let config = AckReconstructConfig { interval: Some(Duration::from_millis(10)), gain: 0.5, ..paced() };
     let mut bench = Bench::of(config);
     bench.offer(at(0), 1, 0, |header| header.flags = header.flags.with(Flags::SYN));
@@ -154,7 +154,7 @@ fn where_a_mean_is_given_the_time_since_the_handshake_is_its_first() {
 
 proptest! {
     #[test]
-    fn nothing_is_acknowledged_before_it_was_and_nothing_waits_for_long(
+    fn no_number_is_sent_before_it_arrived_and_no_ack_waits_too_long(
         steps in prop::collection::vec((0..40_u64, 0..30_000_u32, any::<bool>()), 1..100),
         paces in any::<bool>(),
     ) {

@@ -1,4 +1,5 @@
-//! ACK thinning: one of `keep` pure cumulative ACKs is forwarded, and other segments are neither held nor dropped.
+//! Tests of ACK thinning. One of `keep` pure cumulative ACKs must be forwarded. Other segments must be neither delayed
+//! nor dropped.
 
 use crate::common::{Bench, at};
 use lopsided_core::packet::{Flags, SackBlock, TcpHeader};
@@ -17,7 +18,7 @@ fn thinned(bench: &Bench) -> u64 {
 }
 
 #[test]
-fn one_of_four_passes_and_the_first_begins_the_count() {
+fn one_of_four_acks_is_forwarded_after_the_first_ack() {
     let mut bench = keeping(4);
     (0..9).for_each(|n| bench.ack(at(0), 100 + n * 10));
     assert_eq!(bench.numbers(), [100, 140, 180]);
@@ -25,7 +26,7 @@ fn one_of_four_passes_and_the_first_begins_the_count() {
 }
 
 #[test]
-fn the_last_one_goes_on_after_the_longest_delay() {
+fn the_last_ack_is_forwarded_after_the_maximum_delay() {
     let mut bench = keeping(4);
     (0..3).for_each(|n| bench.ack(at(n), 100 + n as u32 * 10));
     bench.run_until(at(100));
@@ -33,7 +34,7 @@ fn the_last_one_goes_on_after_the_longest_delay() {
 }
 
 #[test]
-fn what_says_more_passes_at_once_behind_the_ack_that_is_held() {
+fn other_segments_are_forwarded_at_once_after_the_held_ack() {
     let sack = |header: &mut TcpHeader| {
         header.options.push_sack(SackBlock { start: Seq::new(500), end: Seq::new(600) });
     };
@@ -56,7 +57,7 @@ fn what_says_more_passes_at_once_behind_the_ack_that_is_held() {
 }
 
 #[test]
-fn a_duplicate_and_an_older_ack_pass_at_once() {
+fn duplicates_and_older_acks_are_forwarded_at_once() {
     let mut bench = keeping(4);
     [100, 110, 110, 110, 105].into_iter().for_each(|ack| bench.ack(at(0), ack));
     assert_eq!(bench.numbers(), [100, 110, 110, 110, 105]);
@@ -67,7 +68,7 @@ proptest! {
     /// For any input, forwarded numbers are in the order of arrival, and each number is acknowledged within the maximum
     /// delay.
     #[test]
-    fn the_sender_learns_of_everything_in_time(
+    fn every_number_is_acknowledged_in_time(
         keep in 1..6_u32,
         acks in prop::collection::vec((0..4_u32, 0..6_u64, 0..8_u32), 1..80),
     ) {

@@ -22,7 +22,7 @@ pub struct Bench {
 impl Bench {
     pub fn of(config: impl StageKind) -> Bench {
         let role = StageRole { seed: 1, role: "bench" };
-        Bench::chain(vec![config.build(&role).expect("the settings are right")])
+        Bench::chain(vec![config.build(&role).expect("the settings are valid")])
     }
 
     /// Creates a row of stages. Segments pass through the stages in the given order.
@@ -86,7 +86,7 @@ impl Bench {
         self.stages.iter().fold(Count::ZERO, |sum, stage| sum + stage.held())
     }
 
-    /// The acknowledgement numbers that were forwarded, with their times.
+    /// Returns the forwarded acknowledgement numbers and their times.
     pub fn passed(&self) -> Vec<(u32, Time)> {
         self.segments.iter().map(|(header, time)| (header.ack.get(), *time)).collect()
     }

@@ -1,4 +1,5 @@
-//! The router in front of a smaller MTU drops each packet that does not fit, counts it, and answers its sender.
+//! Tests of the router in front of a link with a small MTU. It must drop and count each packet that does not fit, and
+//! notify the sender.
 
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions};
 use lopsided_core::{Accounting, Bytes, Cx, FlowId, IpHeader, NewPacket, Node, NodeId, Payload, Seq, Time, Transport};

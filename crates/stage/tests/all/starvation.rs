@@ -1,5 +1,5 @@
-//! No stage starves a direction or a connection: data is forwarded without delay, and each acknowledgement arrives
-//! within the stages' maximum delay.
+//! No stage may starve a direction or a connection. Data must be forwarded without delay, and each acknowledgement must
+//! arrive within the stage's maximum delay.
 
 use crate::common::at;
 use lopsided_core::packet::{Flags, TcpHeader, TcpOptions};
@@ -16,7 +16,7 @@ const MOST: Duration = Duration::from_millis(100);
 const QUICK: u16 = 1;
 /// A slow connection, with an ACK every 40 ms.
 const SLOW: u16 = 2;
-/// A separate connection for data, which would release the waiting ACKs of its own connection.
+/// A connection for data. It is separate, because data release the waiting ACKs of their connection.
 const UPLOAD: u16 = 3;
 
 /// A segment that left the stage: connection, acknowledgement number, payload in bytes, time.
@@ -58,7 +58,7 @@ impl Way {
     fn collect(&mut self, now: Time) {
         let mut cx = Cx::new(now, NodeId(0), &mut self.accounting);
         while let Some((port, packet)) = self.stage.poll_transmit(&mut cx) {
-            let header = packet.tcp().expect("only TCP was offered");
+            let header = packet.tcp().expect("the test sends only TCP");
             let passed = (header.src_port, header.ack.get(), packet.payload_len(), now);
             if port == StageNode::FORWARD {
                 self.forward.push(passed)
@@ -74,16 +74,16 @@ fn ways() -> impl Iterator<Item = (&'static str, Way)> {
     (STAGES.members)().into_iter().map(|member| {
         let mut part = member.part;
         let given = Given { keys: &[], preset: None, line_rate: None, line_peeks: false, folder: "" };
-        part.complete(&given).expect("its defaults are whole");
-        let config = StageConfig::from_value(Value::Part(part)).expect("it is a stage");
-        let stage = config.build(&StageRole { seed: 1, role: "starvation" }).expect("with its defaults");
+        part.complete(&given).expect("the defaults are complete");
+        let config = StageConfig::from_value(Value::Part(part)).expect("a stage");
+        let stage = config.build(&StageRole { seed: 1, role: "starvation" }).expect("the defaults are valid");
         let (forward, back) = (Vec::new(), Vec::new());
         (member.info.name, Way { stage, accounting: Accounting::new(1), forward, back })
     })
 }
 
 #[test]
-fn no_stage_starves_either_direction_or_any_connection() {
+fn no_stage_starves_a_direction_or_a_connection() {
     for (name, mut way) in ways() {
         let mut acked = Vec::new();
         for ms in 0..3000 {
