@@ -44,7 +44,7 @@ impl Scalar for Limit {
             Value::Amount(Amount::Packets(packets)) => Ok(Limit::Packets(packets)),
             Value::Amount(Amount::Bytes(bytes)) => Ok(Limit::Bytes(bytes)),
             Value::Amount(Amount::Bins { count, size }) => Ok(Limit::Bins { count, size }),
-            _ => Err("a limit is in packets, octets or bins".to_owned()),
+            _ => Err("a limit must be in packets, octets or bins".to_owned()),
         }
     }
 }
@@ -98,7 +98,7 @@ impl Scalar for Threshold {
         match value {
             Value::Amount(Amount::Packets(packets)) => Ok(Threshold::Packets(packets)),
             Value::Amount(Amount::Bytes(bytes)) => Ok(Threshold::Bytes(bytes)),
-            _ => Err("a depth is in packets or octets".to_owned()),
+            _ => Err("a threshold must be in packets or octets".to_owned()),
         }
     }
 }
@@ -147,7 +147,8 @@ impl BufferLimit {
             Limit::Bytes(bytes) => (Unit::Octet, bytes.get()),
             // A bin of size 0 would cause a division by zero in `cost`.
             Limit::Bins { size: Bytes::ZERO, .. } => {
-                return Err(Fault::new("limit", "a bin of zero bytes holds nothing").help("give bins a size"));
+                return Err(Fault::new("limit", "a bin of zero bytes cannot store a packet")
+                    .help("the size of a bin must be at least 1 B"));
             }
             Limit::Bins { count, size } => (Unit::Bin { octets: size.get() }, u64::from(count)),
         };

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 /// - The clock is `cx.now()`. Time never goes back, but several calls may have the same time. A link may call `dequeue`
 ///   after the departure time, which is then `cx.now()`, but always before the next `enqueue`.
 /// - There is no timer. A discipline with a periodic update, such as PIE, computes the missed updates at its next call.
-///   Their inputs do not change between two calls.
+///   The inputs of an update do not change between two calls.
 /// - A discipline that delays packets returns the time of its next departure from `ready_at`. At that time, `dequeue`
 ///   returns a packet or drops one, or `ready_at` returns a later time.
 /// - A discipline that sends sensing packets receives the packets of the opposite direction through `observe_reverse`.
@@ -89,7 +89,7 @@ pub trait Qdisc: Debug + Send {
         }
     }
 
-    /// The number and total size of the queued packets.
+    /// Returns the number and total size of the queued packets.
     fn backlog(&self) -> Backlog;
 
     /// Returns the size of the IP packet that `dequeue` would return now; `None` if only `dequeue` can determine it.

@@ -94,7 +94,7 @@ impl Part for RatesConfig {
 
 fn check_most(mut rates: impl Iterator<Item = BitRate>) -> Result<(), Fault> {
     match rates.any(|rate| rate.as_bps() > 10_000_000_000_000) {
-        true => Err(Fault::new("", "a rate is at most 10 Tbit/s")),
+        true => Err(Fault::new("", "a rate must be at most 10 Tbit/s")),
         false => Ok(()),
     }
 }

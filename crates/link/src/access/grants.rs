@@ -98,13 +98,13 @@ impl Part for GrantsConfig {
     fn check(&self) -> Result<(), Fault> {
         let shortest = Duration::from_micros(1);
         if self.slot < shortest || self.slot > Duration::from_secs(10) {
-            return Err(Fault::new("slot", "a slot is from 1 us to 10 s long"));
+            return Err(Fault::new("slot", "a slot must be from 1 us to 10 s long"));
         }
         if self.request_interval < shortest {
-            return Err(Fault::new("request_interval", "requests are at least 1 us apart"));
+            return Err(Fault::new("request_interval", "requests must be at least 1 us apart"));
         }
         if !(0.0..1.0).contains(&self.error) {
-            return Err(Fault::new("error", "a probability of errors is from 0 to below 1"));
+            return Err(Fault::new("error", "an error probability must be from 0 to below 1"));
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl AccessKind for GrantsConfig {
         // Count in units of 10^-9 bit (1 bit/s x 1 ns), in which a slot's capacity is an integer at any rate.
         let capacity = u128::from(rate.as_bps()) * u128::from(self.slot.as_nanos());
         if !(1..=u128::from(u64::MAX / 2)).contains(&capacity) {
-            return Err(Fault::new("slot", "a slot at this rate carries nothing, or more than 1 GB"));
+            return Err(Fault::new("slot", "at this rate, the capacity of a slot is zero or more than 1 GB"));
         }
         Ok(Box::new(Grants {
             config: self.clone(),

@@ -73,7 +73,7 @@ impl Part for TraceConfig {
     fn check(&self) -> Result<(), Fault> {
         check(&self.opportunities).map_err(|what| Fault::new("opportunities", what))?;
         if !(1..=1 << 20).contains(&self.size.get()) {
-            return Err(Fault::new("size", "an opportunity carries from 1 B to 1 MiB"));
+            return Err(Fault::new("size", "an opportunity must have from 1 B to 1 MiB"));
         }
         Ok(())
     }
@@ -103,7 +103,7 @@ pub fn parse_trace(text: &str) -> Result<Vec<u64>, String> {
             .parse::<u64>()
             .map_err(|_| format!("line {number}: {short:?} is not a whole number of milliseconds"))?;
         if let Some(before) = times.last().filter(|before| **before > time) {
-            return Err(format!("line {number}: {time} comes after {before}, but times never go back"));
+            return Err(format!("line {number}: {time} comes after {before}, but times must not decrease"));
         }
         if times.len() == MOST {
             return Err(format!("line {number}: a trace has at most {MOST} opportunities"));
@@ -116,11 +116,11 @@ pub fn parse_trace(text: &str) -> Result<Vec<u64>, String> {
 
 fn check(times: &[u64]) -> Result<(), String> {
     match times.last() {
-        None => Err("the trace has no opportunity".to_owned()),
+        None => Err("the trace has no opportunities".to_owned()),
         Some(0) => Err("the trace has no length: its last time is 0".to_owned()),
         // 1,000 years in milliseconds. Longer traces could overflow the nanoseconds of a [`Time`].
         Some(last) if *last > 31_536_000_000_000 => Err("the trace lasts longer than 1,000 years".to_owned()),
-        Some(_) if times.windows(2).any(|pair| pair[0] > pair[1]) => Err("times never go back".to_owned()),
+        Some(_) if times.windows(2).any(|pair| pair[0] > pair[1]) => Err("times must not decrease".to_owned()),
         Some(_) => Ok(()),
     }
 }

@@ -121,7 +121,7 @@ impl Part for HeaderCompressionConfig {
         }
         // A key that belongs to another scheme would have no effect, so it is rejected.
         if self.scheme == CompressionScheme::Rohc && !self.twice {
-            return Err(Fault::new("twice", "rohc applies no difference twice: this is a key of iphc"));
+            return Err(Fault::new("twice", "only iphc can apply a difference twice"));
         }
         if self.scheme == CompressionScheme::Cslip && !(self.twice && self.feedback) {
             let key = if self.twice { "feedback" } else { "twice" };

@@ -31,7 +31,7 @@ impl ShaperConfig {
         }
         let Some(interval) = self.interval else { return Ok(()) };
         if interval.is_zero() {
-            let fault = Fault::new("refill_interval", "an interval of zero");
+            let fault = Fault::new("refill_interval", "the interval is zero");
             return Err(fault.help("leave it out to add tokens continuously"));
         }
         let refill = refill(rate, interval);

@@ -65,13 +65,13 @@ fn errors_in_a_trace_file_name_the_line() {
     let wrong = |text: &str| parse_trace(text).unwrap_err();
     assert_eq!(parse_trace("0\n5\n5\n12\n").unwrap(), [0, 5, 5, 12]);
     assert_eq!(parse_trace("1\r\n2\r\n").unwrap(), [1, 2]);
-    assert_eq!(wrong(""), "the trace has no opportunity");
+    assert_eq!(wrong(""), "the trace has no opportunities");
     assert_eq!(wrong("0\n0\n"), "the trace has no length: its last time is 0");
     assert_eq!(wrong("0\nfive\n"), "line 2: \"five\" is not a whole number of milliseconds");
     assert_eq!(wrong("0\n5.5\n"), "line 2: \"5.5\" is not a whole number of milliseconds");
     assert_eq!(wrong("0\n\n7\n"), "line 2: \"\" is not a whole number of milliseconds");
     assert_eq!(wrong("0\n-3\n"), "line 2: \"-3\" is not a whole number of milliseconds");
-    assert_eq!(wrong("9\n3\n"), "line 2: 3 comes after 9, but times never go back");
+    assert_eq!(wrong("9\n3\n"), "line 2: 3 comes after 9, but times must not decrease");
     assert!(wrong("99999999999999999999999").starts_with("line 1"));
     assert!(wrong("18446744073709551615").contains("1,000 years"));
     assert!(wrong(&"\u{0}x".repeat(10_000)).len() < 250);

@@ -32,7 +32,11 @@ fn invalid_configurations_are_rejected_with_a_reason() {
         (with_shaper(|shaper| shaper.burst = octets(0)), "shaper.burst", "from 1 B"),
         (with_shaper(|shaper| shaper.burst = octets(u64::MAX)), "shaper.burst", "to 1 GiB"),
         (with_shaper(|shaper| shaper.burst = octets(499)), "shaper.burst", "at least 500 B"),
-        (with_shaper(|shaper| shaper.interval = Some(Duration::ZERO)), "shaper.refill_interval", "an interval of zero"),
+        (
+            with_shaper(|shaper| shaper.interval = Some(Duration::ZERO)),
+            "shaper.refill_interval",
+            "the interval is zero",
+        ),
         (with_shaper(|shaper| shaper.interval = Some(Duration::MAX)), "shaper.burst", "at least"),
         (with_shaper(|shaper| shaper.line_rate = Some(kbit(999))), "shaper.line_rate", "below the shaper's own rate"),
         (with_loss(LossConfig { random: 1.01, ..default() }), "loss.random", "from 0 to 1"),

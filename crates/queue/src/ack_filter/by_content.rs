@@ -62,7 +62,7 @@ impl ByContent {
         waits.accurate |= new.flags.has(Flags::AE) || new.accurate_ecn().is_some();
         if self.bounds.hold(queue.backlog()) {
             while let Some(at) = waits.superfluous(self.rule, &new, self.segment) {
-                let entry = waits.acks.remove(at).expect("it is one of them");
+                let entry = waits.acks.remove(at).expect("the position is valid");
                 if self.share.takes() && entry.filter_out(packet, queue, cx) {
                     self.filtered += 1;
                     if self.rule != FilterRule::AccurateEcn {

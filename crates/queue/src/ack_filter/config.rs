@@ -131,11 +131,11 @@ impl Part for AckFilterConfig {
         if self.prefix != RemovedAcks::None {
             let is_plain = self.rule == FilterRule::Cumulative && self.share >= 1.0 && self.fast_retransmit == 0;
             if !is_plain {
-                let fault = Fault::new("prefix", "the ACKs that a prefix describes must follow each other");
+                let fault = Fault::new("prefix", "a prefix can describe only consecutive ACKs");
                 return Err(fault.help("use the rule `cumulative`, and leave out `share` and `fast_retransmit`"));
             }
             if !(1..=255).contains(&self.prefix_most) {
-                return Err(Fault::new("prefix_most", "a prefix counts from 1 to 255 ACKs"));
+                return Err(Fault::new("prefix_most", "a prefix can count from 1 to 255 ACKs"));
             }
         }
         Ok(())

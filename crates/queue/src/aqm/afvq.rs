@@ -57,8 +57,8 @@ impl Part for AfvqConfig {
             return Err(Fault::new("ack_limit", "the limit is zero: no ACK would ever pass"));
         }
         if !(self.ack_share > 0.0 && self.ack_share <= 1.0) {
-            let fault = Fault::new("ack_share", "a share is above 0 and at most 1");
-            return Err(fault.help("0.5 gives ACKs and data half of the octets each, while both wait"));
+            let fault = Fault::new("ack_share", "a share must be above 0 and at most 1");
+            return Err(fault.help("with 0.5, ACKs and data each get half of the octets while both are queued"));
         }
         Ok(())
     }

@@ -69,8 +69,8 @@ impl AredConfig {
     /// Returns an error if the rate is unknown or zero, or if the packet size is zero.
     pub fn red(&self) -> Result<RedConfig, Fault> {
         let rate = self.bandwidth.filter(|rate| rate.as_bps() > 0).ok_or_else(|| {
-            Fault::new("bandwidth", "adaptive RED needs the rate, and this line has none")
-                .help("give `bandwidth = \"10 Mbit/s\"`")
+            Fault::new("bandwidth", "adaptive RED needs a rate, and this line has no rate")
+                .help("add bandwidth = \"10 Mbit/s\"")
         })?;
         if self.avpkt == Bytes::ZERO {
             return Err(Fault::new("avpkt", "this must be at least 1 B"));

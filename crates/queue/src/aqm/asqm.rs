@@ -76,7 +76,7 @@ impl Part for AsqmConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.interval.is_zero() || self.interval > Duration::from_secs(60) {
-            return Err(Fault::new("interval", "the interval is above zero and at most 60 s"));
+            return Err(Fault::new("interval", "the interval must be above zero and at most 60 s"));
         }
         Ok(())
     }

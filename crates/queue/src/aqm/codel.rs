@@ -300,7 +300,7 @@ impl CodelConfig {
         }
         // Timestamps wrap at 32 bits of 1,024 ns, so 16 intervals must fit in half of that range (36 minutes).
         if self.interval > Duration::from_secs(60) {
-            return Err(Fault::new("interval", "an interval is at most 60 s"));
+            return Err(Fault::new("interval", "an interval must be at most 60 s"));
         }
         Ok(())
     }

@@ -344,7 +344,7 @@ pub(crate) const DERANDOMISE: &str = "Spread drops evenly (RFC 8033 section 5.4)
 impl PieConfig {
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.tupdate < Duration::from_micros(100) {
-            return Err(Fault::new("tupdate", "the probability is updated at most every 100 us"));
+            return Err(Fault::new("tupdate", "the time between two updates must be at least 100 us"));
         }
         if self.target.is_zero() {
             return Err(Fault::new("target", "a target of zero would drop every packet"));

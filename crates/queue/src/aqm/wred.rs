@@ -129,15 +129,19 @@ impl Part for WredConfig {
         }
         for profile in &self.profiles {
             if profile.min > profile.max || !(0.0..=1.0).contains(&profile.probability) {
-                return Err(Fault::new("profiles", "`min` is at most `max`, and a probability is from 0 to 1"));
+                return Err(Fault::new(
+                    "profiles",
+                    "`min` must be at most `max`, and a probability must be from 0 to 1",
+                ));
             }
         }
         if !(self.weight > 0.0 && self.weight <= 1.0) {
-            return Err(Fault::new("weight", "a weight is above 0 and at most 1"));
+            return Err(Fault::new("weight", "a weight must be above 0 and at most 1"));
         }
         let highest = self.classifier().highest_class();
         if highest >= self.profiles.len() {
-            let what = format!("there is no profile {highest}: {} profiles count from 0", self.profiles.len());
+            let what =
+                format!("there is no profile {highest}: there are {} profiles, numbered from 0", self.profiles.len());
             return Err(Fault::new("classify", what));
         }
         Ok(())

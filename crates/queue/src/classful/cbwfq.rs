@@ -80,7 +80,7 @@ impl Part for CbwfqClass {
 
     fn check(&self) -> Result<(), Fault> {
         if self.bandwidth.as_bps() == 0 {
-            return Err(Fault::new("bandwidth", "a bandwidth of zero"));
+            return Err(Fault::new("bandwidth", "the bandwidth is zero"));
         }
         if self.burst.is_some() && !self.priority {
             return Err(Fault::new("burst", "only a class with `priority = true` is policed"));

@@ -24,7 +24,7 @@ impl Classes {
         // Check the class numbers here once, instead of for each packet in `classify`.
         if highest >= count {
             let plural = if word == "class" { "classes".to_owned() } else { format!("{word}s") };
-            let what = format!("there is no {word} {highest}: {count} {plural} count from 0");
+            let what = format!("there is no {word} {highest}: there are {count} {plural}, numbered from 0");
             return Err(Fault::new("classify", what));
         }
         let classes = children.into_iter().map(|(name, child)| Class::new(name, child)).collect();

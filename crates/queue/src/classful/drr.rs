@@ -84,7 +84,7 @@ impl Part for DrrConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.classes.is_empty() {
-            return Err(Fault::new("classes", "a round needs at least one class"));
+            return Err(Fault::new("classes", "there must be at least one class"));
         }
         self.classes.iter().try_for_each(Part::check)
     }

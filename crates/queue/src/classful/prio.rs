@@ -79,7 +79,7 @@ impl Prio {
     /// a band that does not exist.
     pub fn new(classifier: Classifier, bands: Vec<Box<dyn Qdisc>>) -> Result<Prio, Fault> {
         if bands.is_empty() || bands.len() > Prio::MOST_BANDS {
-            return Err(Fault::new("bands", format!("a prio queue has 1 to {} bands", Prio::MOST_BANDS)));
+            return Err(Fault::new("bands", format!("there must be from 1 to {} bands", Prio::MOST_BANDS)));
         }
         let named = bands.into_iter().enumerate().map(|(band, child)| (format!("band {band}"), child));
         Ok(Prio { bands: Classes::new(classifier, named.collect(), "band")? })

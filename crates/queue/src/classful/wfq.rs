@@ -115,8 +115,8 @@ impl Wfq {
         })
     }
 
-    /// Drops the queued packet with the latest finish time, unless this time is before `finish` or the packet is one of
-    /// `flow`. Returns true if a packet was dropped.
+    /// Drops the queued packet with the latest finish time, unless this time is before `finish` or the packet belongs
+    /// to `flow`. Returns true if a packet was dropped.
     fn drop_later_than(&mut self, finish: u64, flow: u32, cx: &mut Cx<'_>) -> bool {
         let Some(&(latest, other)) = self.tails.last() else { return false };
         // The arriving packet finishes last, or the queued packet that finishes last belongs to the same flow. In both

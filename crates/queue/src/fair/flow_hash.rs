@@ -87,7 +87,7 @@ mod tests {
 
     /// Returns a discipline with its default settings.
     fn default_of(kind: &str) -> Queue {
-        let member = (QUEUES.members)().into_iter().find(|member| member.info.name == kind).expect("it is a kind");
+        let member = (QUEUES.members)().into_iter().find(|member| member.info.name == kind).expect("a known kind");
         let mut part = member.part;
         let given = Given { keys: &[], preset: None, line_rate: Some(LINE), line_peeks: false, folder: "" };
         part.complete(&given).unwrap();
@@ -107,7 +107,7 @@ mod tests {
         let hash = FlowHash::new(&mut PLACE.rng());
         let place = |flow: u32| queue_of(hash.flow(&packet(flow, 0)), places);
         let chosen: Vec<u32> = (1..).filter(|flow| place(*flow) == 0).take(ATTACKERS).collect();
-        let other = (1..).find(|flow| place(*flow) != 0).expect("most are elsewhere");
+        let other = (1..).find(|flow| place(*flow) != 0).expect("most flows have another queue");
         let (mut queue, mut accounting) = (default_of(kind), Accounting::new(1));
         let (mut sent, mut passed) = (0, 0);
         for tick in 0..20_000_u64 {

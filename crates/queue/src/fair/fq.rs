@@ -99,7 +99,7 @@ impl Part for FqConfig {
         }
         bounds::quantum(self.quantum)?;
         if self.orphan_mask >= MOST_QUEUES {
-            return Err(Fault::new("orphan_mask", format!("there are at most {MOST_QUEUES} queues")));
+            return Err(Fault::new("orphan_mask", format!("there must be at most {MOST_QUEUES} queues")));
         }
         Ok(())
     }

@@ -78,12 +78,12 @@ impl Part for SfqConfig {
         }
         for (name, count) in [("flows", self.flows), ("divisor", self.divisor)] {
             if !(1..=MOST).contains(&count) {
-                return Err(Fault::new(name, format!("this is from 1 to {MOST}")));
+                return Err(Fault::new(name, format!("this must be from 1 to {MOST}")));
             }
         }
         bounds::quantum(self.quantum)?;
         if self.perturb.is_some_and(|period| period < Duration::from_millis(1)) {
-            return Err(Fault::new("perturb", "the hash changes at most once in a millisecond"));
+            return Err(Fault::new("perturb", "the time between two changes must be at least 1 ms"));
         }
         Ok(())
     }

@@ -155,7 +155,7 @@ impl PacketRing {
         self.places.push_back(Place { packet: Some(packet), enqueued_at, size });
     }
 
-    /// The number and total size of the queued packets.
+    /// Returns the number and total size of the queued packets.
     #[inline]
     pub fn backlog(&self) -> Backlog {
         self.backlog

@@ -78,7 +78,7 @@ pub fn is_sensing(packet: &Packet) -> bool {
 /// Sends a sensing packet back: swaps its addresses and sets `TURNED`. Returns false for any other packet.
 pub fn turn(packet: &mut Packet, cx: &mut Cx<'_>) -> bool {
     let Some(stamp) = stamp(packet).filter(|stamp| stamp & TURNED == 0) else { return false };
-    let home = Addresses::new(packet.dst(), packet.src()).expect("both are of one version");
+    let home = Addresses::new(packet.dst(), packet.src()).expect("both addresses have the same IP version");
     cx.rewrite(packet, |editor| {
         editor.set_addresses(home) && editor.set_payload(Payload::real((stamp | TURNED).to_be_bytes().to_vec()))
     })

@@ -37,9 +37,10 @@ pub struct QueueStats {
     longest: u64,
     max_packets: u32,
     max_bytes: u64,
-    /// Area under the backlog in packet-nanoseconds. Queued packets have no departure time in this sum yet.
+    /// Area under the curve of the backlog, in packet-nanoseconds. Queued packets have no departure time in this sum
+    /// yet.
     area_packets: u64,
-    /// Area under the backlog in byte-nanoseconds. Queued packets have no departure time in this sum yet.
+    /// Area under the curve of the backlog, in byte-nanoseconds. Queued packets have no departure time in this sum yet.
     area_bytes: u128,
     dropped_packets: u64,
     dropped_bytes: u64,

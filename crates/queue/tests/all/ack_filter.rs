@@ -272,7 +272,7 @@ proptest! {
             }
             queue.enqueue(Packet::unbooked(number as u64 + 1, now, new), &mut cx(now, &mut accounting));
             if *dequeue {
-                let given = queue.dequeue(&mut cx(now, &mut accounting)).expect("one came just now");
+                let given = queue.dequeue(&mut cx(now, &mut accounting)).expect("a packet has just arrived");
                 marks.hear(&given.packet, option);
             }
         }
@@ -349,7 +349,7 @@ proptest! {
             told.extend(sacked.iter().map(|(start, _)| *start));
             queue.enqueue(with_sack(acked, &sacked).packet(number as u64), &mut cx(now, &mut accounting));
             if *dequeue {
-                hear(&queue.dequeue(&mut cx(now, &mut accounting)).expect("one came just now").packet);
+                hear(&queue.dequeue(&mut cx(now, &mut accounting)).expect("a packet has just arrived").packet);
             }
         }
         let end = Time::ZERO + Duration::from_secs(1);

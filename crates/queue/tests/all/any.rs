@@ -611,5 +611,5 @@ fn the_most_urgent_band_goes_first_and_each_is_limited_by_its_own_child() {
     };
     assert_eq!(classes, [("band 0".to_owned(), stats(2, 0)), ("band 1".to_owned(), stats(2, 1))]);
     let too_few = Prio::new(classifier, vec![band(1)]).unwrap_err();
-    assert_eq!(too_few.message, "there is no band 1: 1 bands count from 0");
+    assert_eq!(too_few.message, "there is no band 1: there are 1 bands, numbered from 0");
 }

@@ -167,7 +167,7 @@ fn impossible_values_are_refused() {
         (
             "link.down.queue",
             "{ kind = \"red\", limit = { bins = 50, size = \"1500 B\" } }",
-            "`max` is missing: a limit in bins gives none",
+            "`max` is missing: there is no default for a limit in bins",
         ),
         ("link.down.queue.kind", "step", "`mark_threshold` is missing in [link.down.queue]"),
         (

@@ -97,7 +97,7 @@ impl Part for AckReconstructConfig {
             return Err(Fault::new("segment", "a segment must have at least one octet"));
         }
         if !(self.gain > 0.0 && self.gain <= 1.0) {
-            return Err(Fault::new("gain", "a gain is above 0 and at most 1"));
+            return Err(Fault::new("gain", "a gain must be above 0 and at most 1"));
         }
         if self.text && self.spacing == Spacing::Interval {
             return Err(Fault::new("text", "`text` cannot be combined with `spacing = \"interval\"`"));

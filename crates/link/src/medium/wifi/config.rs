@@ -432,23 +432,26 @@ impl Part for WifiConfig {
             return Err(Fault::new("cw_max", "`cw_max` must be at least `cw_min`, and both from 1 to 32767"));
         }
         if self.aifsn == 0 || self.aifsn > 15 {
-            return Err(Fault::new("aifsn", "AIFS is 1 to 15 slots"));
+            return Err(Fault::new("aifsn", "AIFS must be from 1 to 15 slots"));
         }
         if self.retries > 255 {
-            return Err(Fault::new("retries", "a frame is sent again at most 255 times"));
+            return Err(Fault::new("retries", "a frame can be sent again at most 255 times"));
         }
         if !(1..=1024).contains(&self.ampdu) || !(1..=1024).contains(&self.window) {
             let key = if (1..=1024).contains(&self.ampdu) { "window" } else { "ampdu" };
-            return Err(Fault::new(key, "from 1 frame to 1024"));
+            return Err(Fault::new(key, "this must be from 1 to 1024 frames"));
         }
         if !(1..=16).contains(&self.aggregation_queues) {
-            return Err(Fault::new("aggregation_queues", "from 1 to 16"));
+            return Err(Fault::new("aggregation_queues", "this must be from 1 to 16"));
         }
         if self.amsdu > Bytes::new(11_454) {
-            return Err(Fault::new("amsdu", "a frame has at most 11454 octets").help("3839 and 7935 are usual"));
+            return Err(
+                Fault::new("amsdu", "a frame must have at most 11454 octets").help("3839 and 7935 octets are common")
+            );
         }
         if self.ppdu_time > Duration::from_millis(100) {
-            return Err(Fault::new("ppdu_time", "a PPDU takes at most 100 ms").help("the standard has 5.484 ms"));
+            return Err(Fault::new("ppdu_time", "a PPDU must take at most 100 ms")
+                .help("the limit of the standard is 5.484 ms"));
         }
         Ok(())
     }

@@ -189,8 +189,10 @@ impl Part for RedConfig {
     fn complete(&mut self, given: &Given<'_>) -> Result<(), Fault> {
         // The defaults of tc-red(8): `max` is 1/4 of the limit, and `min` is 1/3 of `max`.
         if !given.has("max") {
-            let of_bins =
-                || Fault::new("max", "`max` is missing: a limit in bins gives none").help("add max = \"30 kB\"");
+            let of_bins = || {
+                Fault::new("max", "`max` is missing: there is no default for a limit in bins")
+                    .help("add max = \"30 kB\"")
+            };
             self.max = quarter(self.limit).ok_or_else(of_bins)?;
         }
         if !given.has("min") {
@@ -218,7 +220,7 @@ impl Part for RedConfig {
         self.check_thresholds()?;
         if !(self.weight > 0.0 && self.weight <= 1.0) {
             return Err(Fault::new("weight", "a weight of zero would keep the average at zero")
-                .help("a weight is above 0 and at most 1"));
+                .help("a weight must be above 0 and at most 1"));
         }
         if !(0.0..=1.0).contains(&self.probability) {
             return Err(Fault::new("probability", "a probability must be from 0 to 1"));
@@ -229,7 +231,7 @@ impl Part for RedConfig {
         // Without ECN all selected packets are dropped, so `harddrop` would have no effect.
         if self.harddrop && !self.ecn {
             let fault = Fault::new("harddrop", "`harddrop` needs `ecn = true`");
-            return Err(fault.help("without ecn every packet is dropped anyway"));
+            return Err(fault.help("without `ecn`, every selected packet is dropped"));
         }
         Ok(())
     }
@@ -256,7 +258,7 @@ impl RedConfig {
         let burst = self.burst.map_or((2.0 * min + max) / 3.0, f64::from);
         weight_for_burst(burst, min).ok_or_else(|| {
             let fault = Fault::new("burst", format!("a burst of {burst} packets does not even reach `min`"));
-            fault.help(format!("give more than {}, or a weight", min.ceil()))
+            fault.help(format!("set a burst of more than {} packets, or set `weight`", min.ceil()))
         })
     }
 }

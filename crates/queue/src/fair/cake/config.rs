@@ -69,10 +69,10 @@ impl Part for CakeConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.bandwidth.is_some_and(|rate| rate.as_bps() < LEAST_BANDWIDTH) {
-            return Err(Fault::new("bandwidth", "the shaper's rate is at least 64 bit/s"));
+            return Err(Fault::new("bandwidth", "the shaper's rate must be at least 64 bit/s"));
         }
         if !(Duration::from_micros(1)..=Duration::from_secs(60)).contains(&self.rtt) {
-            return Err(Fault::new("rtt", "a round trip is from 1 us to 60 s"));
+            return Err(Fault::new("rtt", "a round trip must be from 1 us to 60 s"));
         }
         self.memlimit.map_or(Ok(()), |limit| bounds::limit("memlimit", limit.get()))
     }

@@ -15,7 +15,7 @@
 //! threshold rate, the tin whose next packet is due first is served. Without a `bandwidth`, the tins share the link by
 //! deficit round robin.
 //!
-//! If documents and Linux differ, this module follows Linux (`docs/fidelity/queues.md`).
+//! If the documentation and the code of Linux differ, this module follows the code (`docs/fidelity/queues.md`).
 //!
 //! **Deviations.** `memlimit` counts the bytes of IP packets instead of the kernel's buffers. A host is kept while it
 //! has a flow in the table; Linux keeps a host only while it has a busy flow. Quanta are rounded at random. A flow

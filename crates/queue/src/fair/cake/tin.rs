@@ -465,7 +465,8 @@ impl Tin {
     }
 }
 
-/// COBALT's settings for a tin with this rate (Linux's `cake_set_rate`): the target is at least 1.5 full packets.
+/// Returns COBALT's settings for a tin with this rate (Linux's `cake_set_rate`). The target is at least the
+/// transmission time of 1.5 full packets.
 fn cobalt_for(rate: Option<BitRate>, rtt: Duration) -> CobaltConfig {
     let wanted = Duration::from_nanos(rtt.as_nanos() / 20);
     let mtu_time = rate.map_or(Duration::ZERO, |rate| rate.time_to_send(Bytes::new(MTU), 0).0);

@@ -127,7 +127,7 @@ impl Part for HtbConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.classes.is_empty() {
-            return Err(Fault::new("classes", "a tree needs at least one class"));
+            return Err(Fault::new("classes", "there must be at least one class"));
         }
         if self.r2q == 0 {
             return Err(Fault::new("r2q", "a divisor must be at least 1"));
@@ -135,11 +135,12 @@ impl Part for HtbConfig {
         (0..self.classes.len()).try_for_each(|number| self.check_class(number))?;
         for class in self.classify.iter().map(|rule| rule.class).chain(self.default_class) {
             if class as usize >= self.classes.len() {
-                let what = format!("there is no class {class}: {} classes count from 0", self.classes.len());
+                let what =
+                    format!("there is no class {class}: there are {} classes, numbered from 0", self.classes.len());
                 return Err(Fault::new("classify", what));
             }
             if !self.is_leaf(class as usize) {
-                let what = format!("class {class} has children: choose one of these for the packets");
+                let what = format!("class {class} has children: assign the packets to one of the children");
                 return Err(Fault::new("classify", what));
             }
         }
@@ -187,19 +188,19 @@ impl HtbConfig {
             return fault("a parent must precede its children".to_owned());
         }
         if class.rate.as_bps() == 0 {
-            return fault("a rate of zero".to_owned());
+            return fault("the rate is zero".to_owned());
         }
         if class.ceil.is_some_and(|ceil| ceil < class.rate) {
             return fault("`ceil` is below `rate`".to_owned());
         }
         if class.prio as usize >= HtbConfig::PRIORITIES {
-            return fault(format!("priorities are from 0 to {}", HtbConfig::PRIORITIES - 1));
+            return fault(format!("`prio` must be from 0 to {}", HtbConfig::PRIORITIES - 1));
         }
         if class.quantum == Some(Bytes::ZERO) {
-            return fault("a quantum of zero would never let a packet go".to_owned());
+            return fault("with a quantum of zero, no packet would ever be sent".to_owned());
         }
         if self.depth(number) >= HtbConfig::MOST_LEVELS {
-            return fault(format!("a tree has at most {} levels", HtbConfig::MOST_LEVELS));
+            return fault(format!("the tree must have at most {} levels", HtbConfig::MOST_LEVELS));
         }
         // Only leaves store packets.
         if class.queue.is_some() && !self.is_leaf(number) {
