@@ -47,11 +47,11 @@ impl Host {
         let datagram = BytesMut::from(delivery.datagram.as_slice());
         match self.endpoint.handle(instant, self.peer, None, ecn, datagram, &mut reply) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
-                self.connection().expect("the event is of the connection").handle_event(event);
+                self.connection().expect("the event belongs to the connection").handle_event(event);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 let accepted = self.endpoint.accept(incoming, instant, &mut reply, None);
-                self.connection = Some(accepted.expect("the client is acceptable"));
+                self.connection = Some(accepted.expect("the server accepts the client"));
             }
             Some(DatagramEvent::Response(transmit)) => self.send(now, &transmit, &reply, line),
             None => {}
@@ -99,10 +99,11 @@ fn configurations() -> (ServerConfig, ClientConfig) {
         .with_no_client_auth()
         .with_single_cert(vec![certificate.clone()], key.into())
         .expect("the key belongs to the certificate");
-    let server = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).expect("a suite of QUIC")));
+    let server =
+        ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).expect("TLS 1.3 has QUIC's cipher suite")));
     let mut roots = rustls::RootCertStore::empty();
     roots.add(certificate).expect("a valid certificate");
-    (server, ClientConfig::with_root_certificates(Arc::new(roots)).expect("a suite of QUIC"))
+    (server, ClientConfig::with_root_certificates(Arc::new(roots)).expect("TLS 1.3 has QUIC's cipher suite"))
 }
 
 #[expect(clippy::disallowed_methods, reason = "quinn-proto needs one instant as its reference")]

@@ -119,7 +119,7 @@ impl Link {
     /// [`Link::foretells`] must be true, and no observer may watch queues or drops.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
-        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("the link does not foretell") };
+        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("`foretells` is false") };
         match path.take_in(size, at, &mut self.line, &mut self.measured, cx) {
             Ok(out) => Some((out, packet)),
             Err(ending) => {
@@ -132,7 +132,7 @@ impl Link {
     /// Takes back the packet that [`Link::pass_through`] returned last. The packet arrives at `at`, before all other
     /// packets on this link.
     pub fn take_back(&mut self, packet: Packet, at: Time) {
-        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("the link does not foretell") };
+        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("`foretells` is false") };
         path.take_back(packet, at);
     }
 

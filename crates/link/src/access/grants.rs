@@ -2,8 +2,8 @@
 //! their intervals and delays.
 //!
 //! - **Request.** A sender whose queue was empty sends a request at the next request opportunity (`request_interval`).
-//!   This is a contention slot of a MAP (DOCSIS), a slot in the cycle of the bandwidth allocation (GPON), or a
-//!   scheduling request on the control channel (LTE, 5G).
+//!   The opportunity is a contention slot of a MAP (DOCSIS), a slot in the cycle of the bandwidth allocation (GPON), or
+//!   a scheduling request on the control channel (LTE, 5G).
 //! - **Grant.** The grant starts at the next slot boundary after `grant_delay`. A slot carries `rate` times `slot`
 //!   bits. A slot may carry several packets, and a packet may be split across slots.
 //! - **Further requests.** While packets wait, the sender reports its backlog with the data (piggyback, DBRu, buffer

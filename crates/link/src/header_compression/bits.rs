@@ -15,7 +15,7 @@ impl BitWriter {
             if self.bits % 8 == 0 {
                 self.octets.push(0);
             }
-            let last = self.octets.last_mut().expect("one was pushed");
+            let last = self.octets.last_mut().expect("a byte was pushed above");
             *last |= ((value >> bit & 1) as u8) << (7 - self.bits % 8);
             self.bits += 1;
         }

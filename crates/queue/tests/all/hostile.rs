@@ -58,7 +58,7 @@ fn a_flood_at_twice_the_line_rate_neither_stops_the_line_nor_exceeds_the_limit()
             if tick % 2 == 0 && queue.ready_at(now) == Some(now) {
                 given += u64::from(queue.dequeue(&mut cx(now, &mut accounting)).is_some());
             }
-            assert!(queue.backlog().packets <= MOST_WAITING, "{name} outgrows any limit");
+            assert!(queue.backlog().packets <= MOST_WAITING, "{name} stores too many packets");
         }
         // Disciplines with their own rate may send more slowly than the line. Adaptive RED drops all packets above
         // `max` until its probability has grown.
@@ -77,7 +77,7 @@ fn sixty_five_thousand_flows_do_not_exceed_the_limit() {
         for flow in 0..65_000 {
             queue.enqueue(packet(flow, u64::from(flow)), &mut cx(Time::ZERO, &mut accounting));
         }
-        assert!(queue.backlog().packets <= MOST_WAITING, "{name} outgrows any limit");
+        assert!(queue.backlog().packets <= MOST_WAITING, "{name} stores too many packets");
         let given = drain(name, &mut queue, Time::ZERO, &mut accounting);
         assert_eq!(65_000, given + accounting.node(NodeId(0)).dropped_total().packets, "{name}");
     }

@@ -6,10 +6,11 @@
 //!   further ACK a full mean interval after the previous ACK. Each number is forwarded once and in order. If a number
 //!   is scheduled twice, it is forwarded at the earlier time.
 //!
-//! **Mean interval.** A sample is the time from the last ACK that was forwarded at once to an arriving ACK. The reason
-//! is a bug: ns-2.35 reads the number of a spread ACK from a freed packet, and so does not store this ACK as the last
-//! ACK. The ns version that the paper used did not clear freed packets. In table 1, the paper states 8.57 Mbit/s.
-//! ns-2.35 reaches 4.7 Mbit/s if freed packets are not cleared, and 8.4 Mbit/s if they are cleared.
+//! **Mean interval.** A sample is the time from the last ACK that was forwarded at once to an arriving ACK. The time
+//! since the last spread ACK is not used, because of a bug: ns-2.35 reads the number of a spread ACK from a freed
+//! packet, and so does not store this ACK as the last ACK. The ns version that the paper used did not clear freed
+//! packets. In table 1, the paper states 8.57 Mbit/s. ns-2.35 reaches 4.7 Mbit/s if freed packets are not cleared, and
+//! 8.4 Mbit/s if they are cleared.
 //!
 //! An ACK that only opens the window, or that ends an echo of ECN marks, is forwarded at once. ns-2 has no such ACKs.
 

@@ -182,8 +182,8 @@ impl Rate {
         if self.symbol.is_zero() {
             return self.preamble + self.rate.time_to_send(octets, 0).0;
         }
-        // `rate` was rounded down to whole bit/s. Round the bits per symbol to the nearest integer, to compensate for
-        // it.
+        // `rate` was rounded down to whole bit/s. To compensate for this error, round the bits per symbol to the
+        // nearest integer.
         let product = u128::from(self.rate.as_bps()) * u128::from(self.symbol.as_nanos());
         let per_symbol = ((product + 500_000_000) / 1_000_000_000).max(1) as u64;
         self.preamble + self.symbol * (octets.bits() + SERVICE_AND_TAIL).div_ceil(per_symbol)
