@@ -49,8 +49,8 @@ fn the_whole_history() {
 #[test]
 fn one_call_per_packet_gives_the_same_statistics_as_two() {
     let (mut at_once, mut in_time) = (QueueStats::default(), QueueStats::default());
-    let courses = [(10, 10, 100, backlog(1, 100)), (20, 45, 200, backlog(1, 200)), (30, 60, 300, backlog(2, 500))];
-    for (comes, departs, size, with_it) in courses {
+    let transits = [(10, 10, 100, backlog(1, 100)), (20, 45, 200, backlog(1, 200)), (30, 60, 300, backlog(2, 500))];
+    for (comes, departs, size, with_it) in transits {
         at_once.crossed(ns(comes), ns(departs), Bytes::new(size), with_it);
     }
     in_time.entered(ns(10), Bytes::new(100));
