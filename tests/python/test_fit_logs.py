@@ -89,8 +89,8 @@ def test_cake_autorate_logs_yield_the_throughput_near_the_shaper_rate(tmp_path: 
     ("content", "said"),
     [
         (b"no log", "is not a log of Flent"),
-        (b'{"results": ', "no complete JSON"),
-        (b'{"a": ' * 30_000, "no complete JSON"),
+        (b'{"results": ', "not complete JSON"),
+        (b'{"a": ' * 30_000, "not complete JSON"),
         (b"\x1f\x8b but no gzip", "cannot read"),
         (b'{"results": {"TCP upload": [1, "x", null]}, "x_values": [], "metadata": 3}', "without a loaded direction"),
     ],

@@ -117,7 +117,7 @@ def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}, "counts bins"),
+        ({"link.up.queue.limit": '{ bins = 20, size = "512 B" }'}, "counted bins"),
         ({"link.down.shaper": '{ burst = "1600 B", refill_interval = "4 ms" }'}, "continuously"),
         ({"link.down.shaper": '{ burst = "1600 B", line_rate = "10 Mbit/s" }'}, "not at a line's rate"),
         ({"link.up.access": '{ kind = "rates", steps = [{ rate = "1 Mbit/s" }] }'}, "access rates has no counterpart"),

@@ -224,5 +224,5 @@ def test_a_key_called_limit_works(queue, tmp_path):
 @pytest.mark.parametrize("parameters", [{"limit": [1]}, {"limit": None}, ["limit"], {3: 4}])
 def test_impossible_parameters_are_rejected(parameters):
     broken = type("Broken", (Limited,), {"parameters": parameters})
-    with pytest.raises(lop.UsageError, match=r"default|dictionary|no name"):
+    with pytest.raises(lop.UsageError, match=r"default|dictionary|not a valid name"):
         lop.queue_discipline("python-broken")(broken)

@@ -205,7 +205,7 @@ def test_a_run_in_steps_stays_in_its_thread(adsl):
     thread = threading.Thread(target=elsewhere)
     thread.start()
     thread.join()
-    assert "stays in the thread" in str(refused)
+    assert "only the thread that started a run" in str(refused)
     assert running.now_s == 0
 
 

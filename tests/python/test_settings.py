@@ -132,7 +132,7 @@ def test_runs_of_one_digest_have_no_interval():
     assert still.to_polars()["digest"].n_unique() == 2
     assert set(sweeps.summary(still)["goodput_ci95_bps"].to_list()) == {None}
     varied = lop.sweep(scenario, axes, repeat=3)
-    assert varied.to_polars()["digest"].n_unique() == 6 and "0s none" in varied.starts.said
+    assert varied.to_polars()["digest"].n_unique() == 6 and "0s means no delay" in varied.starts.said
     assert all(width > 0 for width in sweeps.summary(varied)["goodput_ci95_bps"].to_list())
 
 
