@@ -118,7 +118,7 @@ def _spread(errors: list[float]) -> str:
 def _single(errors: _Errors) -> list[str]:
     cells = ((CELLS[0], "download"), (UNEQUAL, "near"), (UNEQUAL, "far"))
     return section(
-        "One flow alone, and two of unequal RTT",
+        "One flow alone, and two flows with unequal RTTs",
         "The line runs at 3000/1000 kbit/s with buffers of 50 packets. With unequal RTTs, downloads at 20 ms and 100 ms"
         " share the bottleneck.",
         table(f"cell | flow | {_HEADS}", ((cell.name, flow, *errors.cells(cell.name, flow)) for cell, flow in cells)),
@@ -128,7 +128,7 @@ def _single(errors: _Errors) -> list[str]:
 def _varied(errors: _Errors) -> list[str]:
     cells = ((cell, flow) for cell in VARIED for flow in _flows(cell))
     return section(
-        "Off the lock",
+        "Without phase locking",
         _LOCK.format(variation=f"{100 * VARIATION:.0f}"),
         table(f"cell | flow | {_HEADS}", ((cell.name, flow, *errors.cells(cell.name, flow)) for cell, flow in cells)),
     )

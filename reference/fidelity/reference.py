@@ -90,10 +90,10 @@ def shown(found: Mapping[int, Mapping[str, Value]]) -> str:
     heads = "download Linux | sim | off by | upload Linux | sim | off by | RTT Linux | sim | off by"
     lines = section(
         "An independent measurement: 2400/196 kbit/s",
-        "A download has the line to itself for 60 s; then an upload joins. The table shows the means over the\n"
-        f"following {TOGETHER_S:.0f} s for four runs on Linux 6.1 and for {len(SEEDS)} simulator seeds. Brackets\n"
-        "contain the standard deviation between runs. Goodput is in kbit/s (here rates include the Ethernet header),\n"
-        "and round-trip times are in ms. The results of Linux are in `docs/fidelity/reference.csv`.",
+        "A download uses the line alone for 60 s; then an upload joins. The table shows the means over the following\n"
+        f"{TOGETHER_S:.0f} s for four runs on Linux 6.1 and for {len(SEEDS)} simulator seeds. Brackets contain the\n"
+        "standard deviation between runs. Goodput is in kbit/s (rates include the Ethernet header), and round-trip\n"
+        "times are in ms. The results of Linux are in `docs/fidelity/reference.csv`.",
         table(f"buffer | {heads}", map(tuple, map(columns, found))),
     )
     return "\n".join(lines)
