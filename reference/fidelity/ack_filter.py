@@ -313,10 +313,8 @@ def page(both: Both, recorded: Mapping[str, Sequence[Seen]]) -> str:
             rows.append(row([*place, label, *sides, percent(off[name], signed=True, bold=beyond)]))
         within += all(abs(off[name]) <= bound for name, bound in BOUNDS.items())
     promised = [
-        promises.none(
-            "The same packets lead to the same removed ACKs.", "captures with a different ACK removed", apart
-        ),
-        promises.all_of(len(known), "Whole runs are within their bounds.", "cells", within),
+        promises.none("Both filters remove the same ACKs.", "captures with a different removed ACK", apart),
+        promises.all_of(len(known), "Whole runs are within the bounds.", "cells", within),
     ]
     text = HEAD.format(promised="\n".join(promises.rows(promised))) + text
     return text + WHOLE.format(seeds=len(SEEDS), within=within, cells=len(known)) + "\n".join(rows) + "\n"

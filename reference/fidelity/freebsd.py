@@ -200,7 +200,7 @@ def render(found: list[Cell], acks: float) -> str:
     lines = [
         *_HEAD.format(seeds=len(SEEDS)).splitlines(),
         *promises.rows(promised(main, acks)),
-        f"With **a rule disabled** both in FreeBSD and in the simulator, performance differs by at most"
+        f"With **a rule disabled** in FreeBSD and in the simulator, performance differs by at most"
         f" {PERFORMANCE_WITHIN:g} in {len(_near(others))} of {len(others)} cells. These runs were not used to fit the"
         " profile.",
         "",
@@ -218,7 +218,7 @@ def render(found: list[Cell], acks: float) -> str:
             _SMALL_WINDOWS,
         ),
         *section(
-            "With a rule switched off",
+            "With a rule disabled",
             "The table shows the performance of FreeBSD and of the simulator. The settings of the profile that disable"
             " the same rules\nare in `reference/fidelity/freebsd.py`.",
             table(
@@ -228,8 +228,8 @@ def render(found: list[Cell], acks: float) -> str:
         ),
         *section(
             "Rule by rule",
-            "The table lists rules of FreeBSD, ordered by their effect, and for each rule the packet script that tests"
-            " it in the profile.\nEach script fails if its rule is disabled.",
+            "The table lists rules of FreeBSD, the rule with the largest effect first, and the packet scripts that\n"
+            "test each rule in the profile. Each script fails if its rule is disabled.",
             table(
                 "FreeBSD | the profile | packet script",
                 ((rule.text, rule.setting, mechanisms.listed(rule.scripts)) for rule in RULES),
@@ -245,18 +245,18 @@ def promised(main: list[Cell], acks: float) -> list[Promise]:
     timely = [cell for cell in main if cell.is_within_seeds("upload_timeouts")]
     return [
         Promise(
-            "Performance near FreeBSD's median with every buffer.",
+            "Performance is near FreeBSD's median with every buffer.",
             claims.at_most(PERFORMANCE_WITHIN, [claims.number("largest error", max(off))]),
         ),
         Promise(
-            "ACKs per segment of a download without other traffic.",
+            "A download without other traffic has FreeBSD's number of ACKs per segment.",
             claims.at_most(
                 100 * ACKS_WITHIN,
-                [claims.percent(f"off FreeBSD's {ACKS_PER_SEGMENT:g}", abs(acks / ACKS_PER_SEGMENT - 1))],
+                [claims.percent(f"error against FreeBSD's {ACKS_PER_SEGMENT:g}", abs(acks / ACKS_PER_SEGMENT - 1))],
             ),
         ),
         Promise(
-            "Timeouts of the upload within the range of FreeBSD's seeds.",
+            "The number of the upload's timeouts is within the range of FreeBSD's seeds.",
             claims.at_least(len(main), [claims.number("buffers", len(timely))]).but(notes=_missed(main, timely)),
         ),
     ]

@@ -297,16 +297,16 @@ def page(known: Records, found: Sequence[Change]) -> list[str]:
             f"{' and '.join(sources) or 'not measured'}. Linux ran {len(runs)} times, for {len(CELLS)} cells.",
             "Values are means over Linux's seeds; goodput is in Mbit/s, times are in ms. A change of more than",
             f"{percent(BOUND)} is **bold**. The last column shows the change between the profiles minus the change",
-            "between the kernels, in per cent. The standard error of this difference follows from the spread of the",
-            f"simulator's {len(SIM_SEEDS)} seeds. [TCP stacks](../stacks.md#linux-61-and-612) lists all changes",
+            "between the kernels, in per cent. The standard error of this difference is computed from the spread of",
+            f"the simulator's {len(SIM_SEEDS)} seeds. [TCP stacks](../stacks.md#linux-61-and-612) lists all changes",
             "between the two kernels.",
         ),
         "",
         *promises.rows([promise]),
         *section(
             "Access lines",
-            "The lines are those of the [presets](../access-networks.md#presets), simplified for Linux: a constant rate"
-            " replaces `access`, and `pie` replaces `docsis-pie` and `dualpi2`. Runs last 1 to 14 s.",
+            "The lines are the [presets](../access-networks.md#presets), simplified for Linux: a constant rate\n"
+            "replaces `access`, and `pie` replaces `docsis-pie` and `dualpi2`. Runs last 1 to 14 s.",
             table(heads, (one.row() for one in found if one.what in names)),
         ),
         *section(

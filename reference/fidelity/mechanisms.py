@@ -109,9 +109,9 @@ def render(held: Iterable[Held]) -> str:
         _HEAD + f"Scenarios in which all packets are equal until the end of the run: **{len(whole)} of {len(held)}**.\n"
     ]
     lines += promises.rows(promised(len(held), len(whole), sum(one.acted for one in held)))
-    lines += table("mechanism | packets | the same | first difference | script", map(_cells, held))
+    lines += table("mechanism | packets | equal packets | first difference | script", map(_cells, held))
     lines += section(
-        "By scripts alone",
+        "Mechanisms with scripts only",
         "The kernel world cannot produce these cases, because its applications write in only one direction, and its\n"
         "lines do not reorder packets.",
         table("mechanism | script", ((name, listed(scripts)) for name, scripts in ALONE.items())),
@@ -127,7 +127,7 @@ def render(held: Iterable[Held]) -> str:
 def _cells(one: Held) -> tuple[str, ...]:
     first = "none" if one.first is None else f"{' '.join(one.first.fields)}, after {one.first.packets:,}"
     same = "all" if one.same == one.packets else f"{one.same:,}"
-    name = one.mechanism.name + ("" if one.acted else " (did not act)")
+    name = one.mechanism.name + ("" if one.acted else " (no effect)")
     return name, f"{one.packets:,}", same, first, listed(one.mechanism.scripts)
 
 
@@ -135,8 +135,8 @@ def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
     """Returns two checks: each mechanism is triggered in its scenario, and all packets match between Linux and the
     simulator."""
     return [
-        promises.all_of(scenarios, "The mechanism acts in every scenario.", "scenarios in which it acts", acted),
-        promises.all_of(scenarios, "The packets are the same to the end.", "scenarios with equal packets", whole),
+        promises.all_of(scenarios, "The mechanism takes effect in every scenario.", "scenarios with an effect", acted),
+        promises.all_of(scenarios, "All packets are equal.", "scenarios with equal packets", whole),
     ]
 
 

@@ -196,9 +196,9 @@ def render(records: Records) -> str:
         "",
         paragraph(
             "Made by `make fidelity`; do not edit. Each cell runs once on Linux and once in the simulator, and the",
-            "packets at both hosts are compared ([what is compared](../packets.md)). The tables count the equal",
-            "packets before the first difference in any field, and those before the two worlds diverge. Worlds diverge",
-            "with different data, a different ACK, an extra packet or a missing packet. Times count as equal if they",
+            "packets at both hosts are compared ([what is compared](../packets.md)). The tables show the number of",
+            "equal packets before the first difference in any field, and the number before the first different packet:",
+            "different data, a different ACK, an extra packet or a missing packet. Times count as equal if they",
             f"differ by at most {PACKETS_APART_S * 1e6:.0f} µs.",
             f"So far, {len(found)} of {len(wanted)} cells have been measured.",
         ),

@@ -357,12 +357,12 @@ def promised(apart: int, far: int) -> list[Promise]:
     """Returns the checks: equal fates, or equal counts for disciplines that use random numbers."""
     return [
         promises.none(
-            "Given only the arrivals, every packet meets the same fate as on Linux.",
+            "With the arrivals of Linux, every packet has the same fate as on Linux.",
             "disciplines with a difference",
             apart,
         ),
         promises.none(
-            "Numbers of random drops and marks are consistent with Linux's.",
+            "The numbers of random drops and marks are consistent with Linux's numbers.",
             "numbers beyond three standard deviations",
             far,
         ),

@@ -28,7 +28,7 @@ def test_the_page_shows_differing_packets_and_mechanisms_that_did_not_act():
     )
     assert "**1 of 2**" in page
     assert f"| {first.name} | 900 | all | none |" in page
-    assert f"| {second.name} (did not act) | 900 | 42 | none |" in page
+    assert f"| {second.name} (no effect) | 900 | 42 | none |" in page
 
 
 @pytest.mark.slow

@@ -57,10 +57,10 @@ def render(
             paragraph(
                 f"Made by `python -m reference.fidelity.draw --draw {seed}`; do not edit. Each scenario ran {seeds}",
                 f"times on Linux ({names}; {sum(linux_runs)} runs in all) and {sim_seeds} times in the simulator. Each",
-                'value covers a whole run and is the mean over all seeds. The column "by chance" shows how large the',
-                "errors would be if both worlds behaved identically. For this, the simulator's seeds are split at",
-                "random: one group is as large as the number of Linux runs. The column contains the 95th percentile of",
-                "the errors between the two groups.",
+                'value covers a whole run and is the mean over all seeds. The column "by chance" shows the errors that',
+                "would occur if both worlds behaved identically. To estimate these errors, the simulator's seeds are",
+                "split at random into two groups, one of them as large as the number of Linux runs. The column",
+                "contains the 95th percentile of the errors between the two groups.",
             ),
             "",
             f"All values are in [draw-{seed}-values.csv](draw-{seed}-values.csv). To print a scenario, run",
@@ -86,12 +86,12 @@ def promised(judged: Mapping[Key, Value]) -> list[Promise]:
     beyond = percentile([value.beyond_chance() for value in judged.values()], 0.95)
     return [
         promises.none(
-            f"No value is off by more than {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors.",
+            f"No value differs by more than {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors.",
             f"values off, of {len(judged)}",
             off,
         ),
         Promise(
-            "The errors are those of chance.",
+            "The errors are no larger than chance would produce.",
             claims.at_most(100 * BEYOND_CHANCE, [claims.percent("beyond chance, 95th percentile", beyond)]),
         ),
     ]
@@ -126,7 +126,7 @@ def _summed(name: str, found: Sequence[Value]) -> list[object]:
 def off_rows(judged: Mapping[Key, Value]) -> list[str]:
     """Returns a section with the values that are off, largest error first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
-    title = f"Off: beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors"
+    title = f"Errors beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors"
     return section(title, value_rows(found) if found else "Nothing.")
 
 

@@ -153,7 +153,7 @@ _WINDOWS = f"""\
 ## The window over time
 
 The figure shows a single download on {COMMON.name} with a buffer of 1 BDP: Linux's congestion window in black, and
-the simulator's on top in blue. BBR's window is only an upper bound; its pacing rate determines its sending rate.
+the simulator's window on top in blue. BBR's window is only an upper bound; its pacing rate determines its sending rate.
 
 ![The congestion window over time, Linux and the simulator](windows.png)
 """
@@ -198,4 +198,4 @@ def _beyond(cells: list[_Off]) -> list[str]:
         for quantity in _NAMES
         if abs(off.error[quantity]) > TAIL_BOUND
     ]
-    return section(f"Cells more than {100 * TAIL_BOUND:.0f} % off", "\n".join(found or ["None."]))
+    return section(f"Cells with an error above {100 * TAIL_BOUND:.0f} %", "\n".join(found or ["None."]))
