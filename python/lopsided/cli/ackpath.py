@@ -45,10 +45,10 @@ def ackpath(
     workers: Workers = None,
     printing: Printing = PRINTING,
 ) -> None:
-    """Compare remedies for a narrow ACK path: one scenario with each on and off, alone and combined.
+    """Compare remedies for a slow ACK path: run one scenario with each remedy and with combinations.
 
     Prints goodputs, ACKs, the bursts that ACKs trigger, and the factors that limit the downloads. The result folder
-    holds the tables as CSV and report.html; by default it is created under `runs/`.
+    contains the tables as CSV and report.html; by default it is created under `runs/`.
 
     For example:
 
@@ -68,9 +68,9 @@ def ackpath(
         `afvq`, `acc`, `few_acks`, `rfc5690`, `tarr`, `ace`, `growing`, `bursts`, `reconstruct`, `ack_pacing`, `cslip`,
         `iphc`, `rohc`; for QUIC flows `quic_10`, `quic_ask_10`, `quic_chrome`, `quic_picoquic`. Default: the remedies
         of balakrishnan1999, few_acks, and four combinations. For a scenario without TCP flows, the default is the
-        remedies in the network and those of QUIC.
+        remedies in the network and the remedies of QUIC.
     link
-        The link for the network's remedies; default: the slowest uplink.
+        The link whose queue gets the remedies; default: the slowest uplink.
     repeat
         Number of seeds for each remedy.
     """

@@ -64,7 +64,7 @@ def analyze(
     flow
         Show the direction with this number in the table. Default: the directions with the most data.
     show
-        Number of directions that are shown in full.
+        Number of directions to show in full.
     folder
         Also write tables (CSV and Parquet) and report.html into this folder.
     """

@@ -44,11 +44,11 @@ def aqm(
     workers: Workers = None,
     printing: Printing = PRINTING,
 ) -> None:
-    """Compare queue disciplines: one scenario under each of them, side by side.
+    """Compare queue disciplines: run one scenario with each discipline.
 
-    Reports goodput, fairness, RTTs and queueing delay, and what users notice: web pages, short transfers, and round
-    trips per minute. The result folder holds the tables as CSV, figures and report.html; by default it is created under
-    `runs/`.
+    Prints goodput, fairness, RTTs and queueing delay, and quantities that users notice: loading times of web pages,
+    times of short transfers, and round trips per minute. The result folder contains the tables as CSV, figures and
+    report.html; by default it is created under `runs/`.
 
     For example:
 
@@ -64,7 +64,7 @@ def aqm(
     file
         The scenario file.
     queues
-        The disciplines, separated by commas: names, tables with settings, or `file` for the scenario's own.
+        The disciplines, separated by commas: names, tables with settings, or `file` for the scenario's own queue.
     suite
         Instead of a file: `rfc7928` runs the scenarios of RFC 7928, the guidelines for characterizing AQM.
     sections

@@ -31,7 +31,7 @@ class Builds:
     """Options of a comparison of two builds."""
 
     baseline: str | None = None
-    """The build to compare with: a folder, a program or other words that replace {} in --server and --client."""
+    """The build to compare with: a folder, a program or another text that replaces {} in --server and --client."""
     candidate: str | None = None
     """The build to judge, in the same form."""
     client: str | None = None

@@ -8,7 +8,7 @@ from lopsided.cli.terminal import print_json, print_line
 
 
 def cite(*papers: str, as_json: Json = False) -> None:
-    """Print BibTeX for lopsided, and for the studies that are re-run with it.
+    """Print BibTeX for lopsided, and for the studies that it re-runs.
 
     For example:
 

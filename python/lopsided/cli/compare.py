@@ -97,7 +97,7 @@ def compare(
     repeat
         Number of seeds in each world. The table shows medians.
     against
-        With --controller: the congestion control to compare with; default: the scenario's.
+        With --controller: the congestion control to compare with; default: the scenario's congestion control.
     tolerance
         Largest allowed difference, as `quantity=percent`; default: goodput_bps=5% and rtt_mean_ms=10%.
     from_
@@ -106,16 +106,16 @@ def compare(
         End of the compared period; default: the end of the run.
     packets
         Align the packets of one run in each world, or the captures of two run folders. With one run folder, or a folder
-        of them, `compare` simulates the scenario again and aligns the result with the folder's captures.
+        of run folders, `compare` simulates the scenario again and aligns the result with the stored captures.
     apart
-        With --packets: largest allowed difference between the times of a packet, both counted from the connection's
-        SYN.
+        With --packets: largest allowed difference between the times of a packet in the two worlds, counted from the
+        connection's SYN.
     ignore
         With --packets: fields to ignore, separated by commas: psh, window, sack, timestamps, ecn, syn_options, time.
     keep
         With --packets: keep the captures in this folder.
     figure
-        A figure to write (.png, .svg or .pdf): the first repetition, or with --packets the first difference.
+        The figure to write (.png, .svg or .pdf): the first repetition, or with --packets the first difference.
     fail
         Exit with 1 if any quantity exceeds its tolerance; with --packets, if any packet differs.
     """
@@ -132,7 +132,7 @@ def compare(
         rules = {"tolerance_s": parse_time(apart), "ignored": names_in(ignore)}
     result: Comparison | Packets
     if packets and other is None and file.is_dir():
-        with progress(f"simulating what {file} kept", quiet=printing.silent) as report:
+        with progress(f"simulating the scenarios of {file}", quiet=printing.silent) as report:
             kept = aligning.against_all(file, progress=report, **rules)
         if len(kept) > 1:
             return _told_of_many(kept, printing, fail)

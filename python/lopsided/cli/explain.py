@@ -34,12 +34,12 @@ def explain(
     own: OwnCode = NOTHING,
     printing: Printing = PRINTING,
 ) -> None:
-    """Explain the history of a connection, in words and as a picture.
+    """Explain what limited a connection over time, as text and as a figure.
 
-    Lists congestion states, losses, window reductions, timers, the reasons for ACKs, and how long each factor limited
-    the sender. A simulated run without these events is repeated with the same digest. If the run used your own code,
-    pass its options again, because a run folder contains no code. For a run on Linux, `explain` reads its captures
-    (`run --world kernel --pcap`).
+    Lists congestion states, losses, window reductions, timers, the reasons for ACKs, and the time for which each factor
+    limited the sender. If a simulated run lacks these events, `explain` repeats the run, with the same digest. If the
+    run used your own code, pass its options again, because a run folder contains no code. For a run on Linux, `explain`
+    reads the captures of the run (`run --world kernel --pcap`).
 
     For example:
 

@@ -30,8 +30,8 @@ def fairness(
 ) -> None:
     """Measure how fairly pairs of flows with different congestion controls and RTTs share a bottleneck.
 
-    Each pair runs twice, with either flow starting first. Each flow also runs alone, as the reference for harm. The
-    result folder holds the tables, heat maps and report.html; by default it is created under `runs/`.
+    Each pair runs twice, and each flow starts first in one of the two runs. Each flow also runs alone, as the reference
+    for harm. The result folder contains the tables, heat maps and report.html; by default it is created under `runs/`.
 
     For example:
 

@@ -36,10 +36,10 @@ def fetch(
     overwrite: Overwrite = False,
     printing: Printing = PRINTING,
 ) -> None:
-    """Download a file over several connections that together take the share of one (RDRA).
+    """Download a file over several connections that share the rate of one connection (RDRA).
 
-    This is faster than one connection if packets are lost, and uses no more bandwidth than one connection if no packets
-    are lost. An interrupted download stays in FILE.part; the same command resumes it.
+    RDRA is faster than one connection if packets are lost, and takes no more bandwidth than one connection if no
+    packets are lost. An interrupted download stays in FILE.part; the same command resumes the download.
 
     For example:
 
@@ -57,9 +57,9 @@ def fetch(
     streams
         Number of parallel connections.
     fair
-        Request at most as much as one TCP sender would have in flight (the default).
+        Request at most the bytes that one TCP sender would have in flight (the default).
     greedy
-        Request as much as the servers send: plain parallel TCP, which takes more than its share.
+        Request as many bytes as the servers send: plain parallel TCP, which takes more than its share.
     single
         Use one connection.
     window
@@ -75,7 +75,7 @@ def fetch(
     least_rate
         Lowest accepted rate over 30 s, such as 100k; 0 for no limit.
     retries
-        Number of consecutive failures of a connection without any data after which `fetch` gives up.
+        `fetch` gives up after this number of consecutive failures of a connection without any data.
     record
         Write each input and decision of the controller to this file, for replay (`lopsided.fetching.Recording`).
     """
@@ -150,10 +150,10 @@ def _show(fetched: Fetched, checksum: str | None, record: Path | None) -> None:
     if not fetched.ranges:
         parts.append("over one connection: the server does not support ranges")
     if fetched.reopened:
-        parts.append(f"{fetched.reopened} connections opened again")
+        parts.append(f"{fetched.reopened} connections reopened")
     if not fetched.checked:
         parts.append(
-            "the server gives no version of the file (ETag, Last-Modified): only --checksum verifies that its parts fit"
+            "the server states no version of the file (ETag, Last-Modified): only --checksum verifies its parts"
         )
     if record is not None and not fetched.ranges:
         parts.append("nothing was recorded: a single connection has no controller")

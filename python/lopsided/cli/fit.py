@@ -28,10 +28,10 @@ def fit(
     workers: Workers = None,
     printing: Printing = PRINTING,
 ) -> None:
-    """Find the line on which a capture was made, as a scenario, and what would make it better.
+    """Estimate the line of a capture as a scenario, and show what would improve the line.
 
-    Simulates lines until their packets come close to the captured ones. Prints rates, RTT and buffers with 95 %
-    intervals; `unknown` means that the packets do not determine a value. The result folder holds the scenario as
+    Simulates lines until their packets are close to the captured packets. Prints rates, RTT and buffers with 95 %
+    intervals; `unknown` means that the packets do not determine a value. The result folder contains the scenario as
     fit.toml, tables as CSV, and report.html; by default it is created under `runs/`. Ctrl-C keeps the results so far.
 
     For example:
@@ -46,7 +46,7 @@ def fit(
     ----------
     capture
         The capture, as for `lopsided analyze`; `-` is standard input. A log of Flent or cake-autorate is accepted too,
-        but shows less.
+        but contains less information.
     other
         A second capture of the same flows at another point of the path.
     log
@@ -55,7 +55,7 @@ def fit(
     flow
         Fit only the direction with this number in the table of `lopsided analyze`.
     trials
-        Number of scenarios that are simulated.
+        Number of scenarios to simulate.
     remedies
         Also try remedies on the fitted line.
     seed
@@ -92,5 +92,5 @@ def fit(
         print_path("scenario", folder / "fit.toml")
         print_report(folder, answer.report)
     if stopped:
-        print_note(f"interrupted after {len(found.trials):,} trials; the best so far is in {folder}")
+        print_note(f"interrupted after {len(found.trials):,} trials; the best scenario so far is in {folder}")
         raise KeyboardInterrupt

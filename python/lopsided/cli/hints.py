@@ -50,7 +50,7 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
     if isinstance(error, cyclopts.MissingArgumentError):
         return _choices(command)
     if isinstance(error, cyclopts.UnusedCliTokensError):
-        several = "; `compare` compares two run folders, `sweep` runs a scenario with several settings"
+        several = "; `compare` compares two run folders, and `sweep` runs a scenario with several settings"
         return f"`lopsided {command} --help` lists its arguments{several if command in _OF_SCENARIOS else ''}"
     if isinstance(error, cyclopts.UnknownOptionError):
         keyword = (error.token.keyword or "").partition("=")[0]

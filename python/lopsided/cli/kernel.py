@@ -24,7 +24,7 @@ def kernel(
 ) -> int:
     """Build the kernel that runs real Linux TCP in virtual time.
 
-    The build takes a few minutes and is needed only once. It uses the distribution's kernel source package and keeps
+    The build takes a few minutes and is needed only once. It uses the distribution's kernel source package and stores
     the kernel in the cache directory.
 
     For example:

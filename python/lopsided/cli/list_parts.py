@@ -47,7 +47,7 @@ def list_parts(
     elif kind is None:
         for group in chosen:
             _show_names(group)
-        print_line("\n`lopsided list KIND` describes each of them.", style="dim")
+        print_line("\n`lopsided list KIND` describes the members of a kind.", style="dim")
     else:
         _show(chosen[0])
 

@@ -41,7 +41,7 @@ def asked_for(arguments: list[str]) -> bool:
 
 def text(width: int, *, bold: bool = False) -> str:
     """Returns the commands and options in lines of at most `width` characters."""
-    parts = ["Usage: lopsided COMMAND [ARGUMENTS]", "A laboratory for TCP over lopsided links."]
+    parts = ["Usage: lopsided COMMAND [ARGUMENTS]", "A laboratory for TCP over asymmetric links."]
     commands = [(command.name, command.summary) for command in COMMANDS]
     for title, rows in (("Commands", commands), ("Options", OPTIONS)):
         column = _INDENT + max(len(name) for name, _ in rows) + 2

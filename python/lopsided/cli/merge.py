@@ -22,10 +22,10 @@ def merge(
     overwrite: Overwrite = False,
     printing: Printing = PRINTING,
 ) -> int:
-    """Put the shards of a study together.
+    """Join the shards of a study.
 
-    `merge` repeats the command with the stored measurements. Therefore table and text are the same as on a single
-    machine. If shards are missing, it lists them, with the job that makes them.
+    `merge` repeats the command with the stored measurements, so table and text are the same as on a single machine. If
+    shards are missing, `merge` lists the shards and prints the job that runs them.
 
     For example:
 
@@ -38,13 +38,13 @@ def merge(
     folder
         The folder of the shards.
     out_file
-        The table or folder to write; default: that of the shards' command.
+        The table or folder to write; default: the table or folder of the shards' command.
     """
     whole = shards.read(folder)
     if whole.missing:
         which, job = shards.array_of(whole.missing), array_line(whole.command, folder, whole.missing, whole.shards)
         count = f"{len(whole.missing)} of {whole.shards} shards are missing or unfinished"
-        print_error(f"{count} ({which}); make them:\n{job}")
+        print_error(f"{count} ({which}); run them:\n{job}")
         return 1
     command = [*whole.command, *(["--out", str(out_file)] if out_file else [])]
     flags = {"--overwrite": overwrite, "--json": printing.as_json, "--quiet": printing.quiet}

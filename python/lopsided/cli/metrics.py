@@ -21,10 +21,10 @@ def metrics(
     bdp: Path | None = None,
     as_json: Json = False,
 ) -> None:
-    """Read the log of a sender: averages, largest windows, buffer and performance as merritt2010 computes them.
+    """Compute averages, largest windows, buffer and performance from a sender's log, as merritt2010 does.
 
-    `lopsided probe send --out LOG.tsv` writes such a log; the thesis's program calls it tcpstats.txt. It has nine
-    columns and a row per sample. The command replaces the scripts of the thesis's appendices D to J.
+    `lopsided probe send --out LOG.tsv` writes a log in this format; the thesis's program calls the log tcpstats.txt.
+    The log has nine columns and a row per sample. The command replaces the scripts of the thesis's appendices D to J.
 
     For example:
 

@@ -22,7 +22,7 @@ _LINE_AXIS = '"link.up.queue.limit" = ["5 packets", "15 packets", "50 packets"]'
 _PRESET = """\
 [link]
 preset = "{preset}"        # `lopsided list presets`
-# A key of [link] overrides the preset's, such as up.queue = "fq_codel".
+# A key of [link] overrides the key of the preset, such as up.queue = "fq_codel".
 """
 _PRESET_AXIS = '"stack.cc" = ["cubic", "reno", "bbr"]'
 

@@ -55,7 +55,7 @@ class Answer:
     """Options for a study's result: folder, style, and printing."""
 
     out: Path | None = None
-    """The folder to write; default: a new one under `runs/`."""
+    """The folder to write; default: a new folder under `runs/`."""
     overwrite: Flag = False
     """Replace an earlier study of this kind in --out."""
     report: Report = True
@@ -96,7 +96,7 @@ class Printing:
 NOTHING = OwnCode()
 ANSWER = Answer()
 PRINTING = Printing()
-Seed = Annotated[int | None, Parameter(help="Seed of the run's random numbers; default: the scenario's.")]
+Seed = Annotated[int | None, Parameter(help="Seed of the run's random numbers; default: the scenario's seed.")]
 Kernel = Annotated[
     str | None,
     Parameter(help="Kernel for `--world kernel`: timetravel (6.1, 6.12), uml or host; default: the best."),
@@ -105,8 +105,8 @@ Ours = Annotated[
     tuple[str, ...],
     Parameter(
         name="--ours",
-        help="In the live world: a host with the simulator's TCP or QUIC. Other hosts have the kernel's TCP. May be "
-        "given several times.",
+        help="In the live world: a host that uses the simulator's TCP or QUIC. All other hosts use the kernel's TCP. "
+        "May be given several times.",
     ),
 ]
 World = Annotated[

@@ -19,9 +19,9 @@ def page(
     settings: Settings = (),
     overwrite: Overwrite = False,
 ) -> None:
-    """Write the laboratory as one HTML file: drag the buffer, watch the line.
+    """Write the laboratory as one HTML file, with sliders for the settings of a line.
 
-    The file contains the simulator and needs neither a server nor a network: open it from disk, mail it or publish it.
+    The file contains the simulator and needs no server and no network. Open it from disk, mail it or publish it.
 
     For example:
 

@@ -41,7 +41,7 @@ def probe(
     overwrite: Overwrite = False,
     printing: Printing = PRINTING,
 ) -> None:
-    """Measure a real line: a sink on one machine, a sender that logs TCP's state on the other.
+    """Measure a real line with a sink on one machine, and a sender that logs TCP's state on another.
 
     For example:
 
@@ -58,9 +58,9 @@ def probe(
     host
         The sink's name or address.
     down
-        Number of connections on which the sink sends.
+        Number of downloads (connections on which the sink sends).
     up
-        Number of connections on which this machine sends.
+        Number of uploads (connections on which this machine sends).
     duration
         Length of the measurement, from the first start to the end of all flows.
     upload_after
@@ -73,8 +73,8 @@ def probe(
         The congestion control of all senders; default: each machine's setting. With `--stack ours`, this option
         applies only to this machine's senders, and the default is cubic.
     stack
-        This end's TCP: `kernel`, or lopsided's (`ours`), which takes over ports from the kernel. `ours` needs root, and
-        nft or iptables with NFQUEUE. The other end may use either TCP.
+        The TCP of this end: `kernel`, or `ours` for lopsided's TCP, which takes over ports from the kernel. `ours`
+        needs root, and nft or iptables with NFQUEUE. The other end may use either TCP.
     profile
         The behaviour of lopsided's TCP: linux-6.1, freebsd-7, windows, ...
     interval
@@ -84,8 +84,8 @@ def probe(
     port
         The sink's port.
     bind
-        The address that the sink listens on; `0.0.0.0` for all. There is no password: any host that can reach it can
-        use it.
+        The address that the sink listens on; `0.0.0.0` for all. There is no password: any host that can reach this
+        address can use the sink.
     log
         The file for the samples: .csv or .parquet for one table, .tsv for one file per flow in the columns of
         merritt2010's program.

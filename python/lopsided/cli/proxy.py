@@ -26,8 +26,9 @@ def proxy(
 ) -> None:
     """Run an HTTP proxy on this machine that downloads as `lopsided fetch` does.
 
-    The proxy downloads http objects over several connections that together take the share of one, and forwards them to
-    the program in order. It forwards TLS unchanged, because it cannot divide encrypted data into ranges.
+    The proxy downloads http objects over several connections that together take the share of one connection, and
+    forwards the objects to the program in order. It forwards TLS unchanged, because it cannot divide encrypted data
+    into ranges.
 
     For example:
 
@@ -39,11 +40,11 @@ def proxy(
     port
         The proxy's port; 0 for a free port.
     bind
-        The address to listen on. There is no password: any host that can reach it can use it.
+        The address to listen on. There is no password: any host that can reach this address can use the proxy.
     streams
         Number of parallel connections per object.
     mode
-        `fair` takes the share of one connection, `greedy` as much as the servers send, `single` uses one connection.
+        `fair` takes the share of one connection, `greedy` takes more, `single` uses one connection.
     window
         The congestion control of the shared window.
     clients

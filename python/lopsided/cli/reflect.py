@@ -21,9 +21,9 @@ def reflect(
     undo: Flag = False,
     quiet: Quiet = False,
 ) -> int:
-    """Echo the probe packets of asqm and bdp: run this at the far end of a line whose near end runs `shape`.
+    """Return the sensing packets of asqm and bdp, at the far end of a line whose near end runs `shape`.
 
-    Returns each probe packet to its sender, never with more bytes than it received, and forwards all other packets.
+    Returns each sensing packet to its sender, never with more bytes than it received, and forwards all other packets.
     Runs until you stop it. Needs root, and nft or iptables.
 
     For example:
@@ -40,11 +40,11 @@ def reflect(
     most
         Largest number of packets to return per second.
     dry_run
-        Print what would be done, without doing it.
+        Print the actions without performing them.
     systemd
         Print a systemd unit.
     undo
-        Remove the firewall rule that a killed process left behind.
+        Remove the firewall rule of a killed process.
     """
     if not 1 <= most < 2**32:
         raise UsageError(f"--most {most}: must be from 1 to 2^32 - 1 packets")

@@ -37,7 +37,7 @@ def reproduce(
     """Re-run a published study.
 
     Shows every figure, table and claim, with the published values next to the measured values. A claim that does not
-    hold is marked, and the reason is given. The exit code is 1 if the outcome of a claim differs from the recorded one.
+    hold is marked, with the reason. The exit code is 1 if the outcome of a claim differs from the recorded one.
 
     For example:
 
@@ -62,16 +62,17 @@ def reproduce(
     out_folder
         The folder of the report; default: `runs/PAPER`, or `runs/reproduced` for all studies.
     repeat
-        Number of seeds for each setting; default: the study's own.
+        Number of seeds for each setting; default: the study's own number.
     seed
         The first seed; default: 1. Verdicts are compared with the recorded ones only for the default seeds.
     sensitivity
-        Repeat the study with each alternative value of unstated settings; takes several times as long.
+        Repeat the study with each alternative value of each setting that the paper does not state; takes several times
+        as long.
     full
-        Run every experiment as long and as often as the paper did, and experiments beyond the paper; takes many times
-        as long. Recorded verdicts do not apply.
+        Run every experiment with the paper's duration and number of repetitions, and experiments beyond the paper;
+        takes many times as long. Recorded verdicts do not apply.
     world
-        `sim`, or `live`: the part of the study that works with real packets.
+        `sim`; or `live`, which runs the part of the study that works with real packets.
     """
     from lopsided.views.plot import style
 

@@ -74,7 +74,7 @@ def run(
 ) -> None:
     """Run a scenario and report on it.
 
-    The run folder holds the scenario with its settings, the tables as Parquet, and report.html; by default it is
+    The run folder contains the scenario with its settings, the tables as Parquet, and report.html; by default it is
     created under `runs/`.
 
     For example:

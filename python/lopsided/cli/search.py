@@ -48,7 +48,7 @@ def search(
 ) -> int:
     """Search for the settings that maximise or minimise metrics, under constraints.
 
-    Optuna proposes the settings (`pip install 'lopsided[search]'`). The result folder holds a table of all trials,
+    Optuna proposes the settings (`pip install 'lopsided[search]'`). The result folder contains a table of all trials,
     scenario files of the best settings, figures and report.html; by default it is created under `runs/`. Ctrl-C keeps
     the finished trials. To continue, repeat the command with the same --out, optionally with more --trials.
 
@@ -85,10 +85,10 @@ def search(
     repeat
         Number of seeds for each setting.
     seed
-        Seed of the first run and of the proposals; default: the scenario's.
+        Seed of the first run and of the proposals; default: the scenario's seed.
     batch
-        Number of settings proposed at a time. A large batch keeps more workers busy; a small batch learns from more
-        results.
+        Number of settings proposed at a time. A large batch keeps more workers busy; with a small batch, each
+        proposal is based on more results.
     """
     ranges = dict(_over(each) for each in over)
     if len(ranges) < len(over):

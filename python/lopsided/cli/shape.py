@@ -26,21 +26,21 @@ def shape(
 ) -> int:
     """Put a queue discipline on the outgoing traffic of a network interface.
 
-    The kernel passes outgoing packets through NFQUEUE to lopsided, which returns each packet when it is due. Runs until
-    you stop it; if it is killed, traffic bypasses it. Needs root, and nft or iptables.
+    The kernel passes outgoing packets through NFQUEUE to lopsided, which returns each packet at its departure time.
+    Runs until you stop it. If lopsided is killed, traffic bypasses it. Needs root, and nft or iptables.
 
     For example:
 
         lopsided shape eth0 --up 9500k --queue cake
         lopsided shape eth0 --up 9500k --ack-filter --dry-run
-        lopsided shape eth0 --up 9500k --queue asqm    # and `lopsided reflect` behind
+        lopsided shape eth0 --up 9500k --queue asqm    # and `lopsided reflect` far away
 
     Parameters
     ----------
     interface
         The interface's name, as listed by `ip link`.
     up
-        A rate slightly below that of the line, such as 9500k, so that the queue builds here.
+        A rate slightly below the line's rate, such as 9500k, so that the queue builds on this machine.
     queue
         A discipline such as cake, a limit such as "100 packets", or a table as in a scenario.
     ack_filter
@@ -52,17 +52,17 @@ def shape(
     seed
         Seed of the discipline's random numbers.
     dry_run
-        Print what would be done, without doing it.
+        Print the actions without performing them.
     systemd
         Print a systemd unit.
     undo
-        Remove the firewall rule that a killed process left behind.
+        Remove the firewall rule of a killed process.
     """
     checked_seed(seed)
     if not (quiet or undo or systemd) and is_in_linux(queue) and not acks_first:
         print_note(
-            f"Linux has {queue} too, which costs less CPU than this process: `lopsided size --queues {queue} "
-            f"--interface {interface}` prints its commands"
+            f"Linux's own {queue} needs less CPU time than this process: `lopsided size --queues {queue} "
+            f"--interface {interface}` prints the commands that set it"
         )
     values = {"up": up, "queue": queue, "framing": framing, "seed": seed}
     flags = {

@@ -18,7 +18,7 @@ Shard = Annotated[
     str | None,
     Parameter(
         help="Execute only this shard of the runs, such as 3/64, into the folder `--out`. `lopsided merge` joins the "
-        "shards. auto/64 takes the number from SLURM or Kubernetes. 64 prints the job for all shards.",
+        "shards. auto/64 takes the shard's number from SLURM or Kubernetes. 64 prints the job that runs all shards.",
     ),
 ]
 
@@ -26,8 +26,8 @@ Shard = Annotated[
 ShardWait = Annotated[
     float,
     Parameter(
-        help="With `--shard`: seconds to wait for the other shards between two batches while they make no progress; 0 "
-        "does not wait. A shard that gives up can be continued by the same command.",
+        help="With `--shard`: seconds to wait between two batches while the other shards make no progress; 0 does not "
+        "wait. To continue a shard that gave up, repeat its command.",
     ),
 ]
 
@@ -52,14 +52,14 @@ def carry_out(
     except shards.Behind as behind:
         job = array_line(command, folder, behind.missing, shard.count)
         late = f"{len(behind.missing)} of {shard.count} shards are behind ({shards.array_of(behind.missing)})"
-        print_error(f"{behind.runs:,} runs made; {late}. Repeat this command after they are done:\n{job}")
+        print_error(f"{behind.runs:,} runs made; {late}. Repeat this command when these shards are done:\n{job}")
         return 1
     except shards.Finished as done:
         path = shard.file(folder)
         if printing.as_json:
             print_json({"file": path, "made": done.made, "were_there": done.found, "runs": done.runs})
         elif not printing.quiet:
-            before = f", {done.found:,} before" if done.found else ""
+            before = f", {done.found:,} of them earlier" if done.found else ""
             print_line(f"shard {shard.number} of {shard.count}: {done.made:,} of {done.runs:,} runs{before} in {path}")
             print_line(f"When all shards are done: lopsided merge {shlex.quote(str(folder))}")
         return 0

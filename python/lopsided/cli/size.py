@@ -43,10 +43,10 @@ def size(
     dask: Dask = None,
     printing: Printing = PRINTING,
 ) -> None:
-    """Find the uplink buffer or the queue discipline for a line, and how to set it.
+    """Find the uplink buffer or the queue discipline for a line, and print the commands that set it.
 
-    Recommends a buffer by two methods: Merritt's model (2010, inequality 6.6), and a sweep that measures how much of
-    the line a download and an upload use together. Then compares queue disciplines under a household's traffic:
+    Recommends a buffer by two methods: Merritt's model (2010, inequality 6.6), and a sweep that measures the share of
+    the line that a download and an upload use together. Then compares queue disciplines with a household's traffic:
     goodput, latency under load and page load time.
 
     For example:
@@ -69,12 +69,13 @@ def size(
         Round-trip time of the path without queueing, such as 20ms: the minimum that `ping` shows on the idle line.
         Default: 30ms, or the preset's.
     measure
-        Measure the real line to this host by the field procedure; takes 1 minute. The host runs `lopsided probe sink`.
+        Measure the real line to this host with merritt2010's field procedure, for 1 minute. The host runs
+        `lopsided probe sink`.
     sizes
         Uplink buffers to try, in packets: `5..50:5` or `5,10,20`; default: chosen for the line.
     queues
-        Disciplines to compare: unmanaged (1000 packets), fifo (with the buffer found), codel, fq_codel, pie, fq_pie,
-        cake; "" for no comparison.
+        Disciplines to compare: unmanaged (1000 packets), fifo (with the recommended buffer), codel, fq_codel, pie,
+        fq_pie, cake; "" for no comparison.
     plot
         Draw the curve to this file (.png, .svg or .pdf); default: a new file under `runs/`.
     """

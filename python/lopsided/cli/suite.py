@@ -57,8 +57,8 @@ def suite(
     """Run a standard suite by name, such as the cases of RFC 9743, and judge each case.
 
     The table has one row per measured number: the expected value and its source, the measured value, and the verdict.
-    The exit code is 1 if a case fails. The result folder holds the table (CSV, Parquet) and report.html; by default it
-    is created under `runs/`.
+    The exit code is 1 if a case fails. The result folder contains the table (CSV, Parquet) and report.html; by default
+    it is created under `runs/`.
 
     For example:
 
@@ -75,9 +75,9 @@ def suite(
     name
         The suite, or a folder with a `suite.toml`.
     cc
-        Congestion control of the flows under test; default: the suite's.
+        Congestion control of the flows under test; default: the suite's own.
     queue
-        Queue discipline at the bottleneck, a name or a table; default: that of the suite or of its scenarios.
+        Queue discipline at the bottleneck, a name or a table; default: the queue of the suite or of its scenarios.
     transport
         Transport protocol of the flows under test.
     case
@@ -89,7 +89,7 @@ def suite(
     list_suites
         List the available suites.
     repeat
-        Number of seeds for each case; the median is judged.
+        Number of seeds for each case; the verdict is based on the median.
     """
     from lopsided.studies.suite import study
 

@@ -68,8 +68,8 @@ def sweep(
 ) -> None:
     """Run a scenario for every combination of settings.
 
-    Runs on all cores and writes one tidy table. The axes are those of the file's `[sweep]`, or those given by `--set`;
-    a `--set` with a single value only changes the scenario.
+    Runs on all cores and writes one table. The axes come from the file's `[sweep]` or from `--set`. A `--set` with a
+    single value only changes the scenario.
 
     For example:
 
@@ -89,15 +89,15 @@ def sweep(
     axes
         A setting and its values: `key=5..50:5 packets` or `key=a,b,c`; may be given several times.
     repeat
-        Number of seeds for each combination; default: that of the file's `[sweep]`, or 1.
+        Number of seeds for each combination; default: the number in the file's `[sweep]`, or 1.
     out_file
         The table to write: .parquet, .csv or .tex; default: a Parquet file under `runs/`. With --dask: a folder of
         Parquet files, in which an interrupted sweep continues.
     plot
         The figure to write, for one or two axes; default: next to the table. With two axes, each value of the second
-        has a line with a 95 % band.
+        axis has a line with a 95 % band.
     metric
-        The metric of the text, the table and the figure: goodput, delay, delay95, loss, retransmits, completion,
+        The metric in the text, the table and the figure: goodput, delay, delay95, loss, retransmits, completion,
         jain, performance, or a numeric column.
     cdf
         Draw the metric's distribution over the seeds instead, for any number of axes.
@@ -123,7 +123,7 @@ def sweep(
     if dask is not None or shard is not None:
         unused = {"--plot": plot, "--data": data, "--column": column, "--cdf": cdf, "--heat-map": heat_map}
         if named := [option for option, value in unused.items() if value]:
-            raise UsageError(f"{', '.join(named)}: with --dask and --shard no figure is drawn")
+            raise UsageError(f"{', '.join(named)}: a sweep with --dask or --shard draws no figure")
     if dask is not None:
         if shard is not None:
             raise UsageError("--dask and --shard are two ways to use many machines; choose one")
@@ -222,7 +222,7 @@ def _on_cluster(
     elif not printing.quiet:
         if found.start_jitter_s:
             print_prose(Starts([scenario], found.start_jitter_s).said + "\n")
-        there = f", {found.found:,} of them made earlier" if found.found else ""
+        there = f", {found.found:,} of them executed earlier" if found.found else ""
         print_line(f"{found.runs:,} runs{there}; {found.failed:,} failed")
         if found.failed:
             print_path("failed", folder / cluster.FAILED)

@@ -11,7 +11,7 @@ from lopsided.views import served
 
 
 def ui(folder: Path = Path("runs"), /, *, port: int = 0, open_browser: bool = True) -> None:
-    """Open the laboratory in a browser, with your runs and sweeps to browse.
+    """Open the laboratory in a browser, with your runs and sweeps.
 
     The page is served only on this machine (127.0.0.1), until you press Ctrl-C.
 
