@@ -61,7 +61,7 @@ def test_an_existing_shard_is_not_run_again(made, capsys):
     file, parts, _ = made
     before = shards.Shard(7, COUNT).file(parts).read_bytes()
     assert cli.invoke(["sweep", str(file), *AXES, "--shard", f"7/{COUNT}", "--out", str(parts)]) == 0
-    assert "0 of 64 runs, 1 before" in capsys.readouterr().out
+    assert "0 of 64 runs now, 1 earlier, in" in capsys.readouterr().out
     assert shards.Shard(7, COUNT).file(parts).read_bytes() == before
 
 

@@ -124,7 +124,7 @@ UNUSED = [
     (["check", "--baseline", "a", "--candidate", "b", "--client", "c", "--world", "kernel"], "for scenario files"),
     (["sweep", "FILE", "--set", "stack.cc=reno,cubic", "--heat-map"], "--heat-map draws two axes"),
     (["sweep", "FILE", "--set", "stack.cc=reno,cubic", "--heat-map", "--cdf"], "choose one"),
-    (["sweep", "FILE", "--set", "stack.cc=reno,cubic", "--shard", "1/2", "--plot", "x.png"], "no figure is drawn"),
+    (["sweep", "FILE", "--set", "stack.cc=reno,cubic", "--shard", "1/2", "--plot", "x.png"], "draws no figure"),
     (["plot", "x", "queue", "--flow", "download"], "--flow does not apply to the figure 'queue'"),
     (["plot", "x", "rtt", "--average", "1s"], "--average does not apply to the figure 'rtt'"),
     (["new", "x.toml", "--example", "adsl", "--down", "5M"], "an example has its own line"),

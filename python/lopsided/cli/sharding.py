@@ -59,7 +59,7 @@ def carry_out(
         if printing.as_json:
             print_json({"file": path, "made": done.made, "were_there": done.found, "runs": done.runs})
         elif not printing.quiet:
-            before = f", {done.found:,} of them earlier" if done.found else ""
+            before = f" now, {done.found:,} earlier," if done.found else ""
             print_line(f"shard {shard.number} of {shard.count}: {done.made:,} of {done.runs:,} runs{before} in {path}")
             print_line(f"When all shards are done: lopsided merge {shlex.quote(str(folder))}")
         return 0
