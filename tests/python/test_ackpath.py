@@ -46,7 +46,7 @@ def test_the_best_comes_first_and_every_arm_has_a_reason(found):
 def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line():
     wide = LINE.replace("200 kbit/s", "20 Mbit/s").replace("20 Mbit/s", "5 Mbit/s", 1)
     found = lop.ackpath(lop.Scenario.from_text(wide).only(["download"]), "none", link="link")
-    assert found.limits["none"].startswith("the downlink itself: ")
+    assert found.limits["none"].startswith("the downlink: ")
 
 
 LINE_OF_ACKS = line_of("20 s", "10 Mbit/s", "100 kbit/s", "50 packets", "50 packets", rtt="2 ms") + DOWNLOAD

@@ -23,7 +23,7 @@ EXPANDER = [{"kind": "ack_expand"}]
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"link.up.queue": {**FILTER, "prefix": "count"}}, "`prefix` only makes ACKs longer"),
+        ({"link.up.queue": {**FILTER, "prefix": "count"}}, "`prefix` only lengthens ACKs"),
         ({"link.up.queue": {**FILTER, "prefix_most": 200}}, "`prefix_most` has no effect"),
         ({"link.up.stages": EXPANDER}, "`ack_expand` has no effect"),
         ({"link.up.queue": FILTER, "link.up.stages": EXPANDER}, "`ack_expand` has no effect"),
@@ -49,10 +49,10 @@ ACC = {"stack.ack_policy": "acc", "stack.mark_duplicates": 3}
     [
         ({"stack.max_delack": 4}, ["`max_delack` has no effect here: set ack_policy to acc or"]),
         ({"stack.acks_per_rtt": 4, "stack.ack_policy": "acc"}, ["set ack_policy to tack or tarr"]),
-        (ACC, ["`mark_duplicates` has no effect: no sender"]),
+        (ACC, ["`mark_duplicates` marks ACKs without effect"]),
         ({**ACC, "stack.marked_retransmit": True}, []),
         ({"stack.marked_retransmit": True}, ["`marked_retransmit` has no effect: nothing marks"]),
-        ({"link.up.queue": {**FILTER, "fast_retransmit": 3}}, ["`fast_retransmit` has no effect: no sender"]),
+        ({"link.up.queue": {**FILTER, "fast_retransmit": 3}}, ["`fast_retransmit` marks ACKs without effect"]),
         ({"link.up.queue": {**FILTER, "fast_retransmit": 3}, "stack.marked_retransmit": True}, []),
         ({"stack.ecn_option": False}, ["`ecn_option` has no effect here: set ecn to accurate"]),
         ({"stack.ecn_expects_thinning": False, "stack.ecn": "on"}, ["`ecn_expects_thinning` has no effect here"]),

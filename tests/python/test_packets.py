@@ -166,7 +166,7 @@ def test_a_drawn_loss_is_chance_and_a_full_queue_is_not(adsl, tmp_path):
     plain = adsl.only(["download"]).with_(**{"scenario.duration": "2 s"})
     lossy = plain.with_(**{"link.down.loss": "1 %"})
     found = apart(lossy, lossy, (1, 2), tmp_path / "lossy")
-    assert "link.down: the difference is chance" in found.chance and "in one of them only" in views.headline(found)
+    assert "link.down, so chance explains the difference" in found.chance and "in only one run" in views.headline(found)
     assert found.as_dict()["chance"] == found.chance
     full = apart(plain, plain.with_(**{"link.down.queue": "3 packets"}), (1, 2), tmp_path / "full")
     assert full.first is not None and full.chance is None

@@ -55,15 +55,15 @@ def test_the_queue_with_short_round_trips_is_named_with_its_price():
     )
     assert said == [
         "Round trips are shortest with cake: 50.0 ms at the 95th percentile of the slower direction (fifo: 300 ms).",
-        "All flows together get 8.00 Mbit/s with it, 20 % less than with fifo.",
-        "For its users the line responds fastest with codel (900 round trips a minute, fifo 200).",
+        "All flows together get 8.00 Mbit/s with cake, 20 % less than with fifo.",
+        "For users, the line responds fastest with codel (900 round trips per minute, fifo 200).",
         "cake loses the fewest datagrams (0 %), and fifo the most (5.0 %).",
     ]
 
 
 def test_the_verdict_states_that_queues_are_alike():
     (said,) = aqm.verdict(queues({"fifo": 100.0, "pie": 101.0}, {"fifo": 1e6, "pie": 1e6}))
-    assert said.startswith("Round trips are similar under all disciplines: 100 ms to 101 ms")
+    assert said.startswith("Round trips are similar with all disciplines: 100 ms to 101 ms")
     assert "alone" in aqm.verdict(queues({"fifo": 1.0}, {"fifo": 1.0}))[0]
 
 
@@ -84,7 +84,7 @@ def test_the_verdict_names_the_best_remedy_and_the_harmful_ones():
         "Without a remedy the downloads are limited by the downlink itself.",
         "Worse than no remedy: acc.",
         "Each remedy has one run, so small differences may be chance; use --repeat 5 to check.",
-        "Routers on the market support none of them; they need changes in modems or in TCP.",
+        "Available routers support none of these remedies; the remedies need changes in modems or in TCP.",
     ]
     assert "No remedy improves goodput" in ackpath.verdict(remedies(none=1.0, filter=0.995))[0]
     assert "No remedy improves goodput" in ackpath.verdict(remedies(none=0.995, filter=1.0))[0]
@@ -108,14 +108,14 @@ def test_the_verdict_names_the_dominant_control_and_its_harm():
     cells += pair("reno", "reno", 0.8, (20.0, 100.0))
     study = SimpleNamespace(rtts_ms=[20.0, 100.0])
     assert fairness.verdict(SimpleNamespace(cells=table(CELLS, cells), study=study)) == [
-        "bbr is the most dominant: against reno (both at 20 ms), it gets 90 % of the goodput, and reno loses 90 % of "
-        "the goodput that it gets alone.",
-        "cubic and reno at 20 ms have the most equal shares: cubic gets 55 %.",
-        "Two flows of bbr (20 % to 80 %) with the same RTT do not share evenly in every run.",
-        "With unequal RTTs, the flow with the shorter RTT gets 80 % with reno at 20 against 100 ms.",
+        "bbr takes most: next to reno (both at 20 ms) it gets 90 % of the goodput, and reno loses 90 % of the "
+        "goodput that it has alone.",
+        "cubic and reno at 20 ms are closest to equal shares: 55 % for cubic.",
+        "Two flows of bbr (20 % to 80 %) with the same round trip do not share evenly in every run.",
+        "With unequal round trips, the flow with the shorter round trip gets 80 % with reno at 20 against 100 ms.",
     ]
     even = SimpleNamespace(cells=table(CELLS, pair("reno", "cubic", 0.45)), study=study)
-    assert fairness.verdict(even) == ["No control gets more than 55 % against another: all of them share evenly."]
+    assert fairness.verdict(even) == ["No control takes more than 55 % next to another: all pairs share evenly."]
 
 
 def worlds(*errors):
@@ -129,7 +129,7 @@ def worlds(*errors):
 def test_the_verdict_states_agreement_of_worlds_and_the_largest_difference():
     agreed = compare.verdict(worlds(0.01, -0.02))
     assert agreed[0].startswith("sim agrees with kernel in all 2 quantities") and "of flow1, by -2.0 %" in agreed[0]
-    assert agreed[1] == "Goodput is off by -2.0 % to +1.0 %."
+    assert agreed[1] == "Goodput differs by -2.0 % to +1.0 %."
     (apart, _) = compare.verdict(worlds(0.01, 0.2))
     assert apart.startswith("sim differs from kernel: 1 of 2 quantities") and "of flow1, by +20.0 %" in apart
 
@@ -182,7 +182,7 @@ def test_the_verdict_of_a_suite_counts_the_sections_each_discipline_wins():
     other = queues({"fifo": 90.0, "pie": 100.0}, {"fifo": 9e6, "pie": 8e6})
     assert aqm.suite_verdict([one, one, other]) == [
         "In 3 sections, round trips are shortest with pie in 2, fifo in 1.",
-        "The most goodput comes with fifo in 3.",
+        "Goodput is highest with fifo in 3.",
     ]
     assert aqm.suite_verdict([queues({"fifo": 200.0}, {"fifo": 9e6})]) == []
 

@@ -132,7 +132,7 @@ def _half_compaction(scenario: Scenario) -> list[str]:
     describes = any(part["prefix"] != "none" for part in filters)
     expands = any(part.get("kind") == "ack_expand" for part in parts)
     if describes and not expands:
-        return ["`prefix` only makes ACKs longer here: no stage `ack_expand` sends the removed ACKs again"]
+        return ["`prefix` only lengthens ACKs: no stage `ack_expand` restores the removed ACKs"]
     if expands and not describes:
         return ["`ack_expand` has no effect here: no `ack_filter` has a `prefix` that describes the removed ACKs"]
     return []
@@ -175,7 +175,8 @@ def _idle_stack_settings(scenario: Scenario) -> list[str]:
         "fast_retransmit": any(part["fast_retransmit"] for part in filters),
     }
     if not any(stack["marked_retransmit"] for stack in stacks):
-        found += [f"`{name}` has no effect: no sender has marked_retransmit" for name in setters if setters[name]]
+        useless = "marks ACKs without effect: no sender has marked_retransmit"
+        found += [f"`{name}` {useless}" for name in setters if setters[name]]
     elif not any(setters.values()):
         found.append("`marked_retransmit` has no effect: nothing marks ACKs (mark_duplicates, fast_retransmit)")
     # Many stacks have the same settings, so each sentence is reported once.

@@ -199,7 +199,7 @@ def _again(run: Run, begin: float, end: float, progress: Callable[[float], objec
     again = run.scenario.with_(**settings).run(seed=run.seed, progress=progress)
     if again.digest != run.digest:
         raise UsageError(
-            f"this run has no recorded TCP events, and a repetition gives another digest ({again.digest}), because "
+            f"this run has no recorded TCP events, and a repetition has another digest ({again.digest}), because "
             "another version of lopsided made it; run its scenario again with record.tcp_events = true"
         )
     again.folder = run.folder

@@ -412,8 +412,8 @@ def _drawn_loss(found: Packets, at: AtHost, first: Divergence) -> str | None:
     if not (places := _places_of_loss(found.sides[0].run)):
         return None
     return (
-        f"A packet of {at.flow} that both runs sent reached {at.host} in one of them only. Each run draws its own "
-        f"losses at {' and '.join(places)}: the difference is chance."
+        f"Both runs sent this packet of {at.flow}, but it reached {at.host} in only one run. Each run has its own "
+        f"random losses at {' and '.join(places)}, so chance explains the difference."
     )
 
 
@@ -448,8 +448,8 @@ def _drawn_phase(sides: Sequence[Side], first: Divergence) -> str | None:
         state = _state(run, name, event["time_s"])
         if 0 <= since_s <= CYCLES * float(state.get("srtt_ms") or 0) / 1e3:
             return (
-                f"BBR of {name} entered its phase of probing {since_s * 1e3:.1f} ms earlier, at {event['time_s']:.6f} "
-                "s. Each run draws its own first gain there: the difference is chance."
+                f"BBR of {name} entered PROBE_BW {since_s * 1e3:.1f} ms earlier, at {event['time_s']:.6f} s. Each run "
+                "chooses the first pacing gain of this state at random, so chance explains the difference."
             )
     return None
 

@@ -40,7 +40,7 @@ def table(emulated: Emulated) -> View:
     return View(
         [
             heading(emulated.links.column("link")),
-            Heading("", "down: towards the command; up: away from it", numeric=False),
+            Heading("", "down: to the command; up: from the command", numeric=False),
             Heading("mean rate"),
             *map(heading, columns),
             curve,

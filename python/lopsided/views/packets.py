@@ -24,9 +24,9 @@ def headline(found: Packets) -> str:
     if found.chance:
         text += f" {found.chance}"
     if parted is None or parted.parted is None:
-        return f"{text} The packets are the same to the end."
+        return f"{text} Data and acknowledgements of all packets are the same."
     if parted.parted == first.first:
-        return f"{text} There the packets diverge."
+        return f"{text} The packets diverge at this difference."
     return f"{text}\nThe packets diverge: {_place(parted.parted)}, in {_words(parted.parted.fields)}. " + _share(
         found, parted.parted
     )
@@ -59,7 +59,7 @@ def _place(at: Divergence) -> str:
 
 
 def _share(found: Packets, at: Divergence) -> str:
-    return f"{at.packets:,} of {found.totals[at.host][0]:,} packets at {at.host} are before it."
+    return f"{at.packets:,} of {found.totals[at.host][0]:,} packets at {at.host} are before this difference."
 
 
 def _words(fields: tuple[str, ...]) -> str:
@@ -126,7 +126,7 @@ def context(found: Packets, scene: Scene) -> View:
         *numbers("win"),
         *words(""),
     ]
-    return View(headings, rows, keys=3, caption=f"at {scene.at.host}: → leaves it, ← arrives at it; {_FLAGS}")
+    return View(headings, rows, keys=3, caption=f"at {scene.at.host}: → sent, ← received; {_FLAGS}")
 
 
 def _cells(packet: dict[str, Any], opener_is_here: bool) -> list[str]:

@@ -158,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
             known = {f"{folder['name']}/report.html" for folder in runs(self.root)}
             if path.removeprefix("/runs/") in known:
                 return self._send(report.read_text(encoding="utf-8"), _REPORT_POLICY)
-        self.send_error(404, "there is nothing here")
+        self.send_error(404, "page not found")
 
     def _send(self, text: str, policy: str) -> None:
         body = text.encode()

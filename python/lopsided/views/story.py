@@ -97,7 +97,7 @@ def timeline(story: Story, *, everything: bool = False) -> Group:
     grid.add_column()
     for at, port, what in told[:most]:
         grid.add_row(Text(f"{at:.3f} s", style="dim"), Text(port, style="dim"), Text(what))
-    left = f"and {len(told) - most:,} more: --all, or a shorter --from and --to" if len(told) > most else ""
+    left = f"and {len(told) - most:,} more: use --all, or a shorter period (--from, --to)" if len(told) > most else ""
     return Group(grid, Text(left, style="dim italic")) if left else Group(grid)
 
 
@@ -129,7 +129,7 @@ def in_words(episode: Episode) -> str:
     if episode.retransmitted:
         parts.append(f"{_number(episode.retransmitted, 'segment')} retransmitted")
     if episode.undone:
-        parts.append(f"taken back by {episode.undone}")
+        parts.append(f"undone by {episode.undone}")
     lasted = units.millis((episode.end_s - episode.begin_s) * 1e3)
     parts.append(f"{lasted}, until {episode.end}" if episode.end else lasted)
     return "; ".join(parts)

@@ -160,17 +160,18 @@ def limit_of(arm: str, rows: Sequence[Row]) -> str:
     cell = median_of(arm, rows)
     used, waits = cell["down_utilisation"] or 0.0, (cell["ack_wait_ms"] or 0.0, cell["down_wait_ms"] or 0.0)
     if used >= _FULL:
-        return f"the downlink itself: {units.percent(used)} of it is used"
+        return f"the downlink: the flows use {units.percent(used)} of its capacity"
     for column, what in (("limited_receiver", "the receive window"), ("limited_application", "the application")):
         if cell[column] >= _LEAST_LIMIT:
-            return f"{what}, which holds the sender back for {units.percent(cell[column])} of its time"
+            return f"{what}, which limits the sender for {units.percent(cell[column])} of its time"
     held = "the pacing rate" if cell["limited_pacing"] > cell["limited_window"] else "the congestion window"
     share = max(cell["limited_pacing"], cell["limited_window"])
     sentence = f"{held} ({units.percent(share)} of the sender's time)"
     if waits[0] > waits[1]:
         dropped = round(cell["dropped_acks"] or 0)
-        lost = f", and {dropped:,} {'is' if dropped == 1 else 'are'} dropped there" if dropped else ""
+        ones = "ACK is" if dropped == 1 else "ACKs are"
+        lost = f", and {dropped:,} {ones} dropped from this queue" if dropped else ""
         return f"the ACK path: {sentence}, while ACKs wait {waits[0]:.0f} ms in the uplink's queue{lost}"
     if cell["reductions"]:
-        return f"loss: {sentence}, which {cell['reductions']:.0f} losses reduced"
+        return f"loss: {sentence}, after {cell['reductions']:.0f} reductions because of losses"
     return sentence

@@ -145,7 +145,9 @@ def verdict(found: AckPath) -> list[str]:
             f"{best['remedies']} is the best remedy: {_rates(best)}; {last['remedies']} is the worst: {_rates(last)}."
         ]
     elif none["rank_score"] >= (1 - _ALIKE) * best["rank_score"]:
-        said = [f"No remedy improves goodput: {_rates(none)} without a remedy. The best one is {_named(rows)}."]
+        said = [
+            f"No remedy improves goodput: {_rates(none)} without a remedy, and the same with the best ({_named(rows)})."
+        ]
     else:
         said = [f"{best['remedies']} gains most: {_rates(best)}, compared with {_rates(none)} without a remedy."]
     held = best if none is None else none
@@ -174,7 +176,8 @@ def _how_sure(found: AckPath) -> str:
     tops = [max(scores[number :: found.repeat]) for number in range(found.repeat)]
     mine = [score for score, row in zip(scores, runs, strict=True) if row["remedies"] == best]
     won = sum(score >= (1 - _ALIKE) * top for score, top in zip(mine, tops, strict=True))
-    return f"{best} was best, or within {units.percent(_ALIKE)} of it, with {won} of {found.repeat} seeds."
+    within = units.percent(_ALIKE)
+    return f"{best} was the best remedy, or within {within} of the best, with {won} of {found.repeat} seeds."
 
 
 ON_ROUTERS = {"cake_filter": "tc qdisc replace dev eth0 root cake bandwidth RATE ack-filter"}
@@ -189,14 +192,14 @@ def _what_can_be_set(rows: Sequence[Row], none: Row) -> str:
     for row in rows:
         if (command := ON_ROUTERS.get(row["remedies"])) is not None:
             gain = row["rank_score"] - none["rank_score"]
-            worth = (
-                "which does not help here" if abs(gain) <= _ALIKE else "which helps" if gain > 0 else "which harms here"
-            )
+            worth = "helps" if gain > _ALIKE else "is harmful" if gain < -_ALIKE else "does not help"
+            worth = f"which {worth} on this line"
             said.append(f"{row['remedies']} (`{command}`, undone by `{UNDO}`), {worth}")
     if not said:
-        return "Routers on the market support none of them; they need changes in modems or in TCP."
+        return "Available routers support none of these remedies; the remedies need changes in modems or in TCP."
     return (
-        f"On a Linux or OpenWrt router you can set only {'; '.join(said)}. The others need changes in modems or in TCP."
+        f"On a Linux or OpenWrt router you can set only {'; '.join(said)}. The other remedies need changes in "
+        "modems or in TCP."
     )
 
 

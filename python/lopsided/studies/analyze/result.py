@@ -68,7 +68,7 @@ class Capture(Study):
     kind: ClassVar[str] = "analyze"
     footer: ClassVar[str] = (
         "Times count from the first packet of the capture. `directions.csv`, `timeline.csv` and `points.csv` next to "
-        "this page contain all numbers. The name of each column ends in its unit."
+        "this page contain all numbers of the page. Column names end with the unit."
     )
 
     source: str

@@ -33,17 +33,17 @@ _USERS = (
     "rpm_confidence",
 )
 CAPTION = (
-    "medians over the seeds; sojourn: time in the queue; RTT: of packets, each counted with the mean of its interval; "
-    "RPM: round trips per minute under load; probe: mean round trip of requests on separate connections"
+    "medians over the seeds; sojourn: time in the queue; RTT: of packets, each with the mean of its sampling interval; "
+    "RPM: round trips per minute under load; probe: a request on a new connection, per round trip"
 )
 _MEANING = (
-    "Every discipline ran the same scenario with the same seeds; numbers are medians over them, each of a whole run. "
-    "**Wait** is the time of single packets in the queue. **RTT** is the round-trip time of the flows' packets, each "
-    "counted with the mean of its sampling interval. **RPM**, round trips per minute, is the mean of two values. Each "
-    "value is 1 minute divided by a delay under load: the delay of requests on new connections (**probe**), and the "
-    "delay of the bulk flows' own packets (**loaded RTT**), both without the slowest 5 % "
-    "(draft-ietf-ippm-responsiveness). Waiting in a sender's socket is not counted. In the ellipses, each point is a "
-    "seed, and delay grows to the left."
+    "Every discipline ran the same scenario with the same seeds. Numbers are medians over the seeds, and cover whole "
+    "runs. **Wait** is the time that single packets spend in the queue. **RTT** is the RTT of the flows' packets; each "
+    "packet counts with the mean of its sampling interval. **RPM**, round trips per minute, is the mean of two rates: "
+    "a minute divided by the delay of requests on new connections (**probe**, per round trip), and a minute divided by "
+    "the RTT of the bulk flows' packets (**loaded RTT**), both without their slowest 5 % "
+    "(draft-ietf-ippm-responsiveness). Waiting times in a sender's socket are not included. In the figure of delay "
+    "against throughput, each point is a seed, and delay grows to the left."
 )
 _ALIKE = 0.05
 """Values whose relative difference is smaller count as equal."""
@@ -65,8 +65,8 @@ class Aqm(Study):
     kind: ClassVar[str] = "aqm"
     figures: ClassVar[Mapping[str, str]] = {"delays": "Distributions of delay", "ellipse": "Delay against throughput"}
     footer: ClassVar[str] = (
-        "The tables next to this page (`cells`, `users`, `runs`, `user_runs`, `delays`) contain all numbers. The "
-        "name of each column ends in its unit."
+        "The tables next to this page (`cells`, `users`, `runs`, `user_runs`, `delays`) contain all numbers of the "
+        "page. Column names end with the unit."
     )
 
     scenario: Scenario
@@ -270,7 +270,7 @@ def suite_verdict(sections: Sequence[Aqm]) -> list[str]:
     many = f"{len(sections)} section{'' if len(sections) == 1 else 's'}"
     return [
         f"In {many}, round trips are shortest with {_in_how_many(shortest)}.",
-        f"The most goodput comes with {_in_how_many(fullest)}.",
+        f"Goodput is highest with {_in_how_many(fullest)}.",
     ]
 
 
@@ -310,7 +310,7 @@ def _delay(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
     best, worst = min(timed, key=lambda name: timed[name]), max(timed, key=lambda name: timed[name])
     if timed[worst] < (1 + _ALIKE) * timed[best]:
         yield (
-            f"Round trips are similar under all disciplines: {units.millis(timed[best])} to "
+            f"Round trips are similar with all disciplines: {units.millis(timed[best])} to "
             f"{units.millis(timed[worst])} at the 95th percentile of the slower direction."
         )
         return
@@ -321,13 +321,14 @@ def _delay(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:
         f"direction ({other}: {units.millis(timed[other])})."
     )
     if rates[other]:
-        yield f"All flows together get {units.rate(rates[best])} with it, {_change(rates[best], rates[other], other)}."
+        change = _change(rates[best], rates[other], other)
+        yield f"All flows together get {units.rate(rates[best])} with {best}, {change}."
 
 
 def _change(rate: float, others: float, other: str) -> str:
     change = rate / others - 1
     if abs(change) < _SAME:
-        return f"as much as with {other}"
+        return f"the same as with {other}"
     return f"{units.percent(abs(change))} {'less' if change < 0 else 'more'} than with {other}"
 
 
@@ -337,7 +338,7 @@ def _felt(users: Mapping[str, Row]) -> Iterator[str]:
         return
     first = next(iter(users))
     parts: list[str] = []
-    for column, what in (("page_p50_s", "pages load fastest"), ("transfer_p50_s", "transfers end first")):
+    for column, what in (("page_p50_s", "pages load fastest"), ("transfer_p50_s", "transfers are fastest")):
         known = {name: row[column] for name, row in users.items() if row[column]}
         if first not in known or len(known) < 2:
             continue
@@ -351,10 +352,10 @@ def _felt(users: Mapping[str, Row]) -> Iterator[str]:
         best = max(rpm, key=lambda name: rpm[name])
         held = first if best != first else min(rpm, key=lambda name: rpm[name])
         parts.append(
-            f"the line responds fastest with {best} ({rpm[best]:,.0f} round trips a minute, {held} {rpm[held]:,.0f})"
+            f"the line responds fastest with {best} ({rpm[best]:,.0f} round trips per minute, {held} {rpm[held]:,.0f})"
         )
     if parts:
-        yield f"For its users {', and '.join(parts)}."
+        yield f"For users, {', and '.join(parts)}."
 
 
 def _datagrams(ways: Mapping[str, Mapping[str, Row]]) -> Iterator[str]:

@@ -76,7 +76,7 @@ class Comparison(Study):
 
     kind: ClassVar[str] = "compare"
     figures: ClassVar[Mapping[str, str]] = {"over_time": "Goodput and round trips over time, all worlds in one panel"}
-    footer: ClassVar[str] = "`comparison.csv` next to this page contains all numbers."
+    footer: ClassVar[str] = "`comparison.csv` next to this page contains all numbers of the page."
 
     scenario: Scenario
     worlds: tuple[str, ...]
@@ -186,7 +186,7 @@ def _of(found: Comparison, world: str) -> Iterator[str]:
         if len(errors) > 1:
             least, most = min(errors), max(errors)
             off = dict.fromkeys(units.change(each) for each in (least, most))
-            yield f"{_WORDS[quantity].capitalize()} is off by {' to '.join(off)}."
+            yield f"{_WORDS[quantity].capitalize()} differs by {' to '.join(off)}."
 
 
 _QUIET_PACKETS = 0.5

@@ -18,17 +18,17 @@ KEYS = ("cc", "rtt_ms", "against_cc", "against_rtt_ms")
 """Columns that identify a cell: its side, and the competing side."""
 _MOST_ROWS, _MOST_PAIRS, _MOST_COLUMNS = 400, 30, 14
 _CELLS = (
-    "Medians over both orders of arrival and all seeds, then means (both orders have equal weight) and half the width "
-    "of their 95 % intervals. The time of convergence is measured when the side of the row joins the other side; it is "
-    "missing if most runs did not converge."
+    "Medians over both starting orders and all seeds, then means (both orders have equal weight) and half the width "
+    "of their 95 % intervals. The convergence time covers the runs in which the side of the row joins the other side; "
+    "the time is missing if most runs did not converge."
 )
 _MEANING = (
-    "A pair shares one queue, once with each side first. **Share** is a side's part of the goodput of both sides. "
-    "**Harm** compares a side with a run of the same side alone at the same queue: (alone - in company) / alone for "
-    "goodput, (in company - alone) / in company for delay and loss (Ware et al. 2019). A cell is framed if its harm "
-    "exceeds the harm to a side with the same control. **Fair after** is the time until both shares stay near 50 %, "
-    "**settled after** the time until they stay near the final shares. **RTT exponent** is the a of goodput ∝ 1 / "
-    "RTT\N{MODIFIER LETTER SMALL A}. RTTs include queueing."
+    "The two sides of a pair share one queue; each side starts first in half of the runs. **Share** is a side's part "
+    "of the goodput of both sides. **Harm** compares a side's results next to the other side with its results alone: "
+    "(alone - shared) / alone for goodput, (shared - alone) / shared for delay and loss (Ware et al. 2019). Harm has a "
+    "frame if it exceeds the harm by a side with the same control. **Fair after** is the time until both shares stay "
+    "near half, **settled after** the time until they stay near the final shares. **RTT exponent** is the exponent a "
+    "in goodput ∝ 1 / RTT\N{MODIFIER LETTER SMALL A}; the RTT includes queueing."
 )
 _EVEN = (0.4, 0.6)
 """Range of goodput shares that count as near 50 %."""
@@ -53,8 +53,8 @@ class Matrix(Study):
         "converged_s": "Time to a fair share",
     }
     footer: ClassVar[str] = (
-        "The tables next to this page (`cells`, `runs`, `alone`) contain all numbers. The name of each column "
-        "ends in its unit."
+        "The tables next to this page (`cells`, `runs`, `alone`) contain all numbers of the page. Column names end "
+        "with the unit."
     )
 
     study: Plan
@@ -160,7 +160,7 @@ def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
         return
     worst = max(cells, key=lambda row: row["share"])
     if worst["share"] <= _EVEN[1]:
-        yield f"No control gets more than {units.percent(worst['share'])} against another: all of them share evenly."
+        yield f"No control takes more than {units.percent(worst['share'])} next to another: all pairs share evenly."
         return
     taker, giver = worst["cc"], worst["against_cc"]
     loser = next((row for row in cells if _key(row) == _key(worst, turned=True)), None)
@@ -176,9 +176,9 @@ def _taken(cells: Sequence[Row], several: bool) -> Iterator[str]:
             where = f" at {_rtts(best)}" if several else ""
             share = units.percent(max(best["share"], 1 - best["share"]))
             larger, other = (best["cc"], best["against_cc"])[:: 1 if best["share"] >= 0.5 else -1]
-            yield f"{larger} and {other}{where} have the most equal shares: {larger} gets {share}."
+            yield f"{larger} and {other}{where} are closest to equal shares: {share} for {larger}."
         else:
-            yield "No two controls have nearly equal shares."
+            yield "No two controls share nearly equally."
 
 
 def _own_kind(cells: Sequence[Row]) -> Iterator[str]:
@@ -210,7 +210,7 @@ def _far(cells: Sequence[Row]) -> Iterator[str]:
     told = f"{units.percent(most['share'])} with {most['cc']} at {_rtts(most)}"
     if least is not most:
         told += f", {units.percent(least['share'])} with {least['cc']} at {_rtts(least)}"
-    yield f"With unequal RTTs, the flow with the shorter RTT gets {told}."
+    yield f"With unequal round trips, the flow with the shorter round trip gets {told}."
 
 
 def _key(row: Row, *, turned: bool = False) -> tuple[Any, ...]:
@@ -266,7 +266,7 @@ def _pairs(matrix: Matrix) -> View:
             ]
         )
     headings = ("goodput", "other's", "share", "mean", "95 %", "Jain", "fair after", "harm", "to other")
-    many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; the folder's tables contain all pairs"
+    many = f"the {_MOST_PAIRS} least fair of {len(pairs)} pairs; the tables in the folder contain all pairs"
     return View(
         [*words("one", "other"), *numbers(*headings)], rows, keys=2, caption=many if len(pairs) > _MOST_PAIRS else ""
     )
@@ -288,9 +288,9 @@ def _once(mine: dict[str, Any], theirs: dict[str, Any]) -> list[dict[str, Any]]:
 def _caption(study: Plan) -> str:
     seeds = f"{study.repeat} seed{'s' if study.repeat > 1 else ''}"
     return (
-        f"medians of both orders of arrival and {seeds}; share: of one, least to most, then the mean of both orders "
-        "and its 95 % interval; fair after: when one joins the other / when the other joins; harm: part of its goodput "
-        "alone that one lost to the other"
+        f"medians over both starting orders and {seeds}; share: of the side `one`, least to most, then the mean over "
+        "both orders and its 95 % interval; fair after: if `one` joins `other` / if `other` joins; harm: part of its "
+        "goodput alone that `one` loses next to `other`"
     )
 
 

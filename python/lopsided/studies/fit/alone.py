@@ -208,12 +208,15 @@ def _parameters(log: Log, best: _Line, possible: Sequence[str], delay_ms: tuple[
 
 
 def _notes(log: Log, delay_ms: tuple[float, float] | None, *, standing: bool) -> list[str]:
-    said = [f"The values come from a log of {log.kind}. It does not show losses and senders; CUBIC is assumed."]
+    said = [
+        f"The values come from a log of {log.kind}. The log shows no losses and no congestion controls: senders are "
+        "simulated as CUBIC."
+    ]
     if delay_ms is None:
         return [*said, "The log does not show the delay under load."]
     said.append(f"Under load, packets waited {units.millis(delay_ms[0])} (median), {units.millis(delay_ms[1])} (95 %).")
     if len(log.flows) == 2:
-        said.append("Both directions were loaded: the scenario has half of this delay in each direction.")
+        said.append("Both directions were loaded: the scenario assigns half of this delay to each direction.")
     if standing:
         said.append("This queue is longer than an AQM allows: it is drop-tail.")
     return said

@@ -45,7 +45,7 @@ class Fit(Study):
     figures: ClassVar[Mapping[str, str]] = {"measured": "Measured and fitted"}
     footer: ClassVar[str] = (
         "`fit.toml` next to this page is the scenario. `parameters.csv`, `choices.csv`, `timeline.csv`, `trials.csv` "
-        "and `remedies.csv` contain all numbers. The name of each column ends in its unit."
+        "and `remedies.csv` contain all numbers. Column names end with the unit."
     )
 
     source: str
@@ -139,7 +139,7 @@ class Fit(Study):
             )
             if best[column] is not None
         ]
-        return [f"**{best['remedy']}** would help this line most: {', '.join(parts)}."]
+        return [f"**{best['remedy']}** would improve this line most: {', '.join(parts)}."]
 
     def conditions(self) -> list[tuple[str, str]]:
         return [

@@ -38,9 +38,9 @@ _BEST, _MOST, _MOST_ROWS = 10, 20, 200
 _CHECKED = Heading("other seeds", "mean over seeds that the search did not use")
 _AS_IT_STANDS = "unchanged"
 _HOW = (
-    "All trials use the same seeds, and numbers are means over them. A trial is on the front if no other trial is "
-    "better in every goal; limits are compared with the means. The best trials were run again with **other seeds**, "
-    "which the search did not use, because the best of many trials is partly a matter of chance."
+    "All trials use the same seeds, and numbers are means over these seeds. A trial is on the front if no other trial "
+    "is better in every goal; limits apply to the means. The best trials ran again with **other seeds**, which the "
+    "search did not use, because the best of many trials is partly the best by chance."
 )
 
 Settings = tuple[tuple[str, str], ...]
@@ -88,8 +88,8 @@ class Search(Study):
     kind: ClassVar[str] = "search"
     figures: ClassVar[Mapping[str, str]] = FIGURES
     footer: ClassVar[str] = (
-        "`trials.csv` next to this page contains all numbers, and `runs.parquet` contains all runs. The name of each "
-        "column ends in its unit. You can run the scenario files of the best trials without changes."
+        "`trials.csv` next to this page contains all numbers of the page, and `runs.parquet` contains all runs. Column "
+        "names end with the unit. You can run the scenario files of the best trials without changes."
     )
 
     def __init__(
@@ -203,7 +203,7 @@ class Search(Study):
             for each in (
                 column,
                 Column(f"{column.name}_ci95", column.unit, "95 %", "Half width of the mean's 95 % interval."),
-                Column(f"{column.name}_checked", column.unit, "other seeds", "Mean over seeds that were not searched."),
+                Column(f"{column.name}_checked", column.unit, "other seeds", "Mean over seeds not used by the search."),
             )
         ]
         marks = [
@@ -326,9 +326,9 @@ def answer(found: Search) -> list[str]:
         for number, goal in enumerate(found.goals):
             best = (max if goal.maximise else min)(found.front, key=lambda trial: found.value(trial, number))
             metric, value = found.metrics[number], found.metrics[number].shown(best.mean(number))
-            said.append(f"{'Most' if goal.maximise else 'Least'} {metric.text}, {value}, comes with {settings(best)}.")
+            said.append(f"{metric.text} is {'highest' if goal.maximise else 'lowest'}, {value}, with {settings(best)}.")
         front = f"{len(found.front)} of {_kept(found)} are on the Pareto front"
-        said.append(f"{front}: none is better than another in every goal.")
+        said.append(f"{front}: no trial on the front is worse than another in every goal.")
     else:
         said.append(f"Best of {_kept(found)}: {settings(found.best)}, with {_shown(found, found.best, 0)}.")
     stand = [_shown(found, found.baseline, number) for number in range(len(found.metrics))]
@@ -404,7 +404,7 @@ def _shown(found: Search, trial: Trial, number: int) -> str:
 
 
 def _under(found: Search) -> str:
-    return f", where {' and '.join(map(str, found.limits))}" if found.limits else ""
+    return f", with the limits {' and '.join(map(str, found.limits))}" if found.limits else ""
 
 
 def _trials(count: int) -> str:
@@ -425,7 +425,7 @@ def _none(found: Search) -> list[str]:
         return [f"None of {_trials(len(found.tried))} has a value for each goal."]
     numbers = {metric.text: number for number, metric in enumerate(found.metrics)}
     broken = [
-        f"{_shown(found, found.nearest, numbers[limit.metric.text])}, but the limit is {limit}"
+        f"{_shown(found, found.nearest, numbers[limit.metric.text])} (limit: {limit})"
         for limit, excess in zip(found.limits, found.excesses(found.nearest), strict=True)
         if excess > 0
     ]
@@ -442,10 +442,13 @@ def _doubts(found: Search) -> list[str]:
     if len(found.tried) < found.asked and not found.whole:
         said.append(f"These are the first of {found.asked} requested trials; repeat the command to continue.")
     if found.best is not None and (edges := _edges(found, found.best)):
-        said.append(f"At an end of its range: {', '.join(edges)}; better values may lie beyond.")
+        said.append(f"At an end of its range: {', '.join(edges)}; values beyond the range may be better.")
     if broken := [trial for trial in found.front if trial.checks and not _keeps_checked(found, trial)]:
         which = "The best does" if len(found.front) == 1 else f"{units.count(len(broken))} of the front do"
-        said.append(f"{which} not keep the limits with other seeds: the result was chance, or too close to the limits.")
+        said.append(
+            f"{which} not keep the limits with other seeds: the result depends on chance, or is too close to the "
+            "limits."
+        )
     return said
 
 

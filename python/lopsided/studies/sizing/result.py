@@ -29,8 +29,8 @@ class Sizing(Study):
     kind: ClassVar[str] = "size"
     figures: ClassVar[Mapping[str, str]] = {"curve": "Performance against the uplink buffer"}
     footer: ClassVar[str] = (
-        "The tables next to this page (`curve`, `runs`, `candidates`) contain all numbers. The name of each "
-        "column ends in its unit."
+        "The tables next to this page (`curve`, `runs`, `candidates`) contain all numbers of the page. Column names "
+        "end with the unit."
     )
 
     line: Line
@@ -211,10 +211,9 @@ def _assumed(sizing: Sizing) -> str:
     down, up = sizing.shaped_bps
     return (
         f"Assumed: one download and one upload of full packets ({PACKET_BYTES} bytes) with {line.cc} on {line.stack}, "
-        f"{units.millis(line.rtt_s * 1e3)} there and back without queues, {line.queue_down} before the downlink, "
-        f"{frames} on the line. The settings below shape to {device_configs.SHAPED_SHARE * 100:.0f} % of it, counted "
-        "as Ethernet frames: "
-        f"{units.rate(down)} down, {units.rate(up)} up."
+        f"a round trip of {units.millis(line.rtt_s * 1e3)} without queues, {line.queue_down} before the downlink, "
+        f"{frames} on the line. The settings below shape to {device_configs.SHAPED_SHARE * 100:.0f} % of the line's "
+        f"rates, counted as Ethernet frames: {units.rate(down)} down, {units.rate(up)} up."
     )
 
 
@@ -299,15 +298,15 @@ def _answer(found: Sizing) -> str:
         return f"{said} That is within {target}, and a larger buffer would not perform better."
     best, here = found.measured.best_performance, found.performance_at(found.packets)
     cost = "" if here is None else f" Performance is then {units.percent(here)}; at best it is {units.percent(best)}."
-    return f"{said} A larger buffer would take longer than {target}.{cost}"
+    return f"{said} The delay of a larger buffer would exceed {target}.{cost}"
 
 
-_CHOSEN = "chosen: the fastest page, among disciplines with at least 80 % of the best one's use of the line"
+_CHOSEN = "chosen: the fastest page, among disciplines that use at least 80 % as much of the line as the best one"
 
 
 def _advised(queue: str) -> str:
     if queue in ("fifo", "unmanaged"):
-        return "No queue discipline serves a household better on this line than that buffer."
+        return "No queue discipline serves a household better on this line than this buffer."
     return f"No buffer size serves a household's traffic as well as {queue} in both directions."
 
 

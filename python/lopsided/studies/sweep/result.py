@@ -36,7 +36,7 @@ class Sweep(Table, Study):
 
     kind: ClassVar[str] = "sweep"
     footer: ClassVar[str] = (
-        "`sweep.parquet` next to this page contains all numbers. The name of each column ends in its unit."
+        "`sweep.parquet` next to this page contains all numbers of the page. Column names end with the unit."
     )
 
     def __init__(

@@ -64,7 +64,7 @@ def _performance(panel: Axes, sizing: Sizing) -> None:
     labels = [
         (float(down[-1]), "download", style.DOWN[0]),
         (float(up[-1]), "upload", style.UP[0]),
-        (float(performance[-1]), "the smaller\nof both", style.INK),
+        (float(performance[-1]), "the smaller\nof the two", style.INK),
     ]
     style.end_labels(panel, labels)
 

@@ -283,7 +283,7 @@ def _notes(matrix: Matrix, shown: Map, known: list[float], cells: int) -> list[s
     notes = [
         f"{rates}, data {line.direction}, buffer {line.buffer}, {line.stack}",
         f"{line.flows} flow{'s' if line.flows > 1 else ''} on each side",
-        f"medians of both orders of arrival and {study.repeat} seed{'s' if study.repeat > 1 else ''}",
+        f"medians over both starting orders and {study.repeat} seed{'s' if study.repeat > 1 else ''}",
         f"means of {units.seconds(round(stop - start, 1))}, {units.seconds(round(line.warmup_s, 1))} after both began",
         f"{matrix.world}, {len(study)} runs, digest of all {matrix.digest}",
     ]

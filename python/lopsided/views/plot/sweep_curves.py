@@ -125,8 +125,8 @@ def _lines(measured: _Measured, subtitle: str, axes: list[str]) -> Figure:
     small = style.legend_size()
     panel.legend(title=sweeps.axis_words(other), fontsize=small, title_fontsize=small, ncols=min(3, len(values)))
     _set_ticks(sheet.panels[-1], frame[x])
-    left = f"{len(names) - len(drawn)} flows more are not drawn; " if len(names) > len(drawn) else ""
-    left += f"{len(values) - _MOST_LINES} lines more are not drawn; " if len(values) > _MOST_LINES else ""
+    left = f"{len(names) - len(drawn)} more flows are not drawn; " if len(names) > len(drawn) else ""
+    left += f"{len(values) - _MOST_LINES} more lines are not drawn; " if len(values) > _MOST_LINES else ""
     when = _when(measured.column) if measured.metric == "goodput" else ""
     return _signed(sheet, frame, f"{left}{_spread(frame)}", when)
 
@@ -183,8 +183,8 @@ def _distribution(measured: _Measured, subtitle: str, axes: list[str]) -> Figure
         labelspacing=0.25,
         ncols=2 if len(arms) > 6 else 1,
     )
-    left = f"; {len(arms) - len(_INKS)} combinations more are not drawn" if len(arms) > len(_INKS) else ""
-    left += f"; {len(names) - len(drawn)} flows more are not drawn" if len(names) > len(drawn) else ""
+    left = f"; {len(arms) - len(_INKS)} more combinations are not drawn" if len(arms) > len(_INKS) else ""
+    left += f"; {len(names) - len(drawn)} more flows are not drawn" if len(names) > len(drawn) else ""
     seeds = frame["repetition"].n_unique()
     return _signed(sheet, frame, f"{seeds} seeds, one point for each{left}")
 
