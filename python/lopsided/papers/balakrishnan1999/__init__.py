@@ -32,7 +32,7 @@ def answer(m: Measurements) -> str:
     return (
         f"Reno gets {slow:.1f} of 10 Mbit/s over a return line of 28.8 kbit/s, {compressed:.1f} Mbit/s if headers are "
         f"compressed, and {lossy(m, RENO, 'throughput_bps').median / 1e6:.1f} Mbit/s if all buffers are small too. "
-        f"A download beside an upload locks the upload out in {100 * locked_out(m, RENO):.0f} % of the runs."
+        f"A download next to an upload locks the upload out in {100 * locked_out(m, RENO):.0f} % of the runs."
     )
 
 

@@ -346,7 +346,7 @@ def _implemented_bars(m: Measurements, way: str, scale: float) -> Iterable[Line]
 
 
 FIGURE_22 = Plot(
-    "3 MB down beside 100 kB up, with the implementation in BSD/OS",
+    "3 MB down next to 100 kB up, with the implementation in BSD/OS",
     "28.8 kbit/s back (AF: 28), 32 packets of buffer, while both are active (figure 22); diamonds: as printed",
     "scheme",
     (
@@ -381,13 +381,13 @@ FIGURES = (
     Figure("9", "Windows with forward loss", ("lossy",), FIGURE_9),
     Figure(
         "10",
-        "A download beside an upload",
+        "A download next to an upload",
         ("two-way",),
-        beside_an_upload("A download under ACK filtering beside an upload", "figure 10", AF_SA),
+        beside_an_upload("A download with ACK filtering next to an upload", "figure 10", AF_SA),
     ),
     Figure(
         "11",
-        "A download beside an upload, acks first",
+        "A download next to an upload, acks first",
         ("two-way",),
         beside_an_upload("ACKs first: a window for each of the upload's packets", "figure 11", ACC_SA_FIRST),
     ),
@@ -398,7 +398,7 @@ FIGURES = (
     Figure("16", "Pages over the cable with packet radio back", ("web",), FIGURE_16),
     Figure("20", "The largest burst", ("maxburst",), bursts.FIGURE_20),
     Figure("21", "Segments for each ACK", ("max-delay",), bursts.FIGURE_21),
-    Figure("22", "The implementation beside an upload", ("implemented-two-way",), FIGURE_22),
+    Figure("22", "The implementation next to an upload", ("implemented-two-way",), FIGURE_22),
     Figure("1", "A download with forward loss", ("lossy",), tables.table_1, "Table"),
     Figure("2", "Two downloads", ("two-downloads",), tables.table_2, "Table"),
     Figure("3", "A download and an upload", ("two-way",), tables.table_3, "Table"),

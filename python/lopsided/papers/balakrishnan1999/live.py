@@ -182,7 +182,7 @@ def _two_way_data(m: Measurements) -> pl.DataFrame:
 
 
 FIGURE_22 = Plot(
-    "3 MB down beside 100 kB up",
+    "3 MB down next to 100 kB up",
     "28.8 kbit/s back (AF: 28), on real packets; left both ends ours, right the kernel's client (figure 22)",
     "scheme",
     (
@@ -242,7 +242,7 @@ LIVE = Paper(
     figures=(
         Figure("20", "The largest burst", (BURSTS_BOTH.key, BURST_SWEEP.key), FIGURE_20),
         Figure("21", "Segments for each ACK", (DELAYS_BOTH.key, DELAY_SWEEP.key), FIGURE_21),
-        Figure("22", "Beside an upload", (TWO_WAY_BOTH.key, TWO_WAY.key), FIGURE_22),
+        Figure("22", "Next to an upload", (TWO_WAY_BOTH.key, TWO_WAY.key), FIGURE_22),
         Figure("L", "What is not run against a kernel", (), not_run, "Table"),
     ),
     causes=failing.load(Path(__file__).parent),

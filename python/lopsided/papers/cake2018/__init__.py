@@ -59,7 +59,7 @@ PAPER = Paper(
     title="Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways",
     authors="Toke Høiland-Jørgensen, Dave Täht and Jonathan Morton",
     year=2018,
-    summary="What do host isolation, DiffServ tins, COBALT and an ACK filter do in a home gateway? "
+    summary="What are the effects of host isolation, DiffServ tins, COBALT and an ACK filter in a home gateway? "
     "(From the abstract, a replication and the authors' data: the text was not available.)",
     **files_beside(__file__),
     experiments=(setup.HOSTS, setup.MARKED, setup.REAL_TIME, setup.FILTERED, setup.UPLINK, setup.OVERHEAD),

@@ -200,7 +200,8 @@ def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
             return abs(value - wanted) <= POINTS and wanted / 2 <= value <= wanted * 2
         return abs(value - wanted) <= SHARE * abs(wanted)
 
-    rule = f"within {POINTS:g} points and a factor of two of print" if shares else f"within {SHARE:.0%} of print"
+    distance = f"{POINTS:g} points and a factor of two" if shares else f"{SHARE:.0%}"
+    rule = f"within {distance} of the printed value"
     return _beside_print(numbers, printed, rule, fits)
 
 
@@ -208,7 +209,7 @@ def within(tolerance: float, numbers: Iterable[Measured]) -> Verdict:
     """Holds if each number is within `tolerance` of its published value, in the unit of the number."""
     numbers = tuple(numbers)
     unit = next((each.unit for each in numbers if each.published is not None), "")
-    rule = f"within {tolerance:g} {unit} of print"
+    rule = f"within {tolerance:g} {unit} of the printed value"
     return _beside_print(numbers, 1.0, rule, lambda value, wanted: abs(value - wanted) <= tolerance)
 
 

@@ -26,7 +26,7 @@ _NAMED = 6
 HEADINGS = {
     "paper": "The paper's statements",
     "arithmetic": "Arithmetic: the settings alone decide these statements",
-    "fitted": "Fitted: a setting was chosen with the printed numbers in view",
+    "fitted": "Fitted: a setting was derived from the printed numbers",
     "ours": "Our own measures and explanations",
 }
 """Headings of the statements by origin, in the order of the report."""
@@ -88,7 +88,7 @@ def _summary(reproduction: Reproduction, console: Console, report: Path, in_full
     if reproduction.sensitivities:
         console.print(f"  {_sensitivity(reproduction)}", markup=False)
     elif paper.varied and not in_full:
-        untried = f"to vary the settings that the paper does not give: lopsided reproduce {paper.key} --sensitivity"
+        untried = f"to vary the settings that the paper does not state: lopsided reproduce {paper.key} --sensitivity"
         console.print(f"  {untried}", style="dim", markup=False)
     console.print(f"  {facts(reproduction)}", style="dim", markup=False)
     if reproduction.only:
@@ -105,8 +105,9 @@ def _sensitivity(reproduction: Reproduction) -> str:
     singles = [each for each in reproduction.sensitivities if len(each.varied) == 1]
     pairs = [each for each in reproduction.sensitivities if len(each.varied) == 2]
     moving = sum(bool(each.moves) for each in singles)
-    said = f"{moving} of {len(singles)} other values of settings that the paper does not give change a verdict"
-    return f"{said}; {sum(bool(each.together) for each in pairs)} of {len(pairs)} pairs change one that neither changes"
+    said = f"{moving} of {len(singles)} alternative values of unstated settings change a verdict"
+    together = f"{sum(bool(each.together) for each in pairs)} of {len(pairs)} pairs"
+    return f"{said}; {together} change a verdict that neither value changes alone"
 
 
 def facts(reproduction: Reproduction) -> str:

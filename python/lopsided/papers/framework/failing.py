@@ -1,7 +1,7 @@
 """Reads the reasons why statements fail. A paper with failing statements has these reasons in `failing.toml`:
 
     [causes]
-    print = "the printed 86 % exceed what the line carries beside all ACKs"
+    print = "the printed 86 % exceed what the line carries next to all ACKs"
 
     [claims.taking-turns]
     cause = "ours"

@@ -267,7 +267,7 @@ def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
     found = _of_paper(of_paper)
     for origin, words in (
         ("arithmetic", "among the statements that the settings alone decide (arithmetic)"),
-        ("fitted", "among the statements whose settings were read off the printed numbers (no test of them)"),
+        ("fitted", "among the fitted statements, whose settings were derived from the printed numbers"),
         ("ours", "among our own measures and explanations"),
     ):
         judged = [each for each in outcomes if each.claim.origin == origin]
@@ -275,7 +275,7 @@ def _counts(outcomes: Sequence[ClaimOutcome]) -> list[str]:
             found.append(f"{_held(judged)} of {len(judged)} hold {words}")
     split = [each for each in outcomes if not each.unanimous]
     if split:
-        found.append(f"{len(split)} of all {len(outcomes)} verdicts rest on medians: at least one seed disagrees")
+        found.append(f"{len(split)} of all {len(outcomes)} verdicts depend on the median: at least one seed disagrees")
     tosses = [each for each in split if is_toss(each)]
     if tosses:
         named = [f"{each.claim.key} {each.held_in} of {each.repetitions}" for each in tosses]

@@ -30,10 +30,10 @@ def answer(m: Measurements) -> str:
     asqm, codel = (value(m, "evening", "rtt_p90_ms", aqm, 100).median for aqm in ("asqm", "codel"))
     bdp, other = (value(m, "delays", "throughput_bps", aqm, 500).median / 1e6 for aqm in ("bdp", "codel"))
     return (
-        "If the channel below IP carries less than the modems' rates, 90 % of the packets take up to "
-        f"{asqm:.0f} ms under ASQM and {codel:.0f} ms under CoDel (100 ms without queues): the first claim holds. "
-        f"At 500 ms BDP gives {bdp:.1f} Mbit/s of 16 and CoDel {other:.1f}: no discipline loses half of the throughput "
-        "with the traffic mix of the text."
+        "If the channel below IP carries less than the modems' rates, the round trips of 90 % of the packets take up "
+        f"to {asqm:.0f} ms with ASQM and {codel:.0f} ms with CoDel (100 ms without queues): the first claim holds. At "
+        f"500 ms, BDP gets {bdp:.1f} of 16 Mbit/s and CoDel {other:.1f} Mbit/s: with the traffic mix of the text, no "
+        "discipline loses half of the throughput."
     )
 
 

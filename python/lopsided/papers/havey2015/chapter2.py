@@ -55,7 +55,7 @@ CONTENDERS: dict[str, tuple[str, str]] = {
 NAMES = {
     "single": "one connection",
     "rdra": "RDRA as printed",
-    "rdra-queued": "RDRA that looks for a queue",
+    "rdra-queued": "RDRA that checks for a queue",
     "multiplexed": "eight streams of one connection",
     "bbr": "one connection with BBR",
 }

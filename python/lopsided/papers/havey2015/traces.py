@@ -43,7 +43,7 @@ MESH = {
 NAMES = {
     "single": "one connection",
     "rdra": "RDRA as printed",
-    "rdra-queued": "RDRA that looks for a queue",
+    "rdra-queued": "RDRA that checks for a queue",
     "greedy": "eight plain streams",
 }
 INKS = {"single": style.INK, "rdra": style.RED, "rdra-queued": style.DOWN[0], "greedy": style.MUTED}
@@ -285,7 +285,7 @@ def _on_mesh(m: Measurements, kind: str) -> Verdict:
 MESH_AS_PRINTED = listed.claim(
     "mesh-as-printed",
     lambda m: _on_mesh(m, "rdra").but(
-        why="the printed value lies between RDRA as printed and RDRA that looks for a queue"
+        why="the printed value lies between RDRA as printed and RDRA that checks for a queue"
     ),
 )
 

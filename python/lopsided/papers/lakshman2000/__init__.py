@@ -23,8 +23,8 @@ def answer(m: Measurements) -> str:
     found = ", ".join(f"{100 * utilisation(m, forward, k):.0f} % at k = {k:g}" for k in (1, 4, 8, 16, 32))
     return (
         "Judged by the abstracts of 2000 and 1997, because the paper's text was not available. With a forward buffer "
-        f"of {forward} packets a download uses {found}: ACKs that are {forward} times as slow as data make bursts that "
-        "the buffer cannot hold."
+        f"of {forward} packets, a download uses {found}. If k is larger than {forward}, the bursts of data do not fit "
+        "into the buffer."
     )
 
 
@@ -44,7 +44,7 @@ PAPER = Paper(
     title="TCP/IP Performance with Random Loss and Bidirectional Congestion",
     authors="T. V. Lakshman, Upamanyu Madhow and Bernhard Suter",
     year=2000,
-    summary="How much of a line does TCP use if its ACKs return over a slow link, and what does loss add? "
+    summary="How much of a line does TCP use if its ACKs return over a slow link, with and without random loss? "
     "(From the abstracts: the text was not available.)",
     **files_beside(__file__),
     experiments=(setup.REGIMES, setup.FRONT, setup.LOSS, setup.SHARED, setup.TWO_WAY),

@@ -390,7 +390,7 @@ def _pair(*lines: tuple[str, str, str, str]) -> Lines:
 
 INTERFERENCE = AGAINST_BUFFER.but(
     title="ACK compression and interference against uplink buffer",
-    subtitle="2400/196 kbit/s, both flows active (merritt2010 sections 5.1.2 and 5.1.3, measured instead of read off)",
+    subtitle="2400/196 kbit/s, both flows active (merritt2010 sections 5.1.2 and 5.1.3, measured, not read by eye)",
     panels=(
         Panel(
             "share",

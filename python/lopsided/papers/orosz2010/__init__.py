@@ -23,9 +23,10 @@ def answer(m: Measurements) -> str:
     one, two = (mean_over(m, OTHERS, f"share_{phase}").median * 100 for phase in (2, 3))
     vegas = value(m, VEGAS, "share_2").median * 100
     return (
-        f"With a modem buffer of {setup.ASSUMED_BUFFER} packets one upload leaves {one:.0f} % of the download and two "
-        f"leave {two:.0f} % (mean of all variants except Vegas); Vegas keeps {vegas:.0f} % beside one. The time that "
-        "ACKs wait in this buffer decides the result more than the variant does (figure B)."
+        f"With a modem buffer of {setup.ASSUMED_BUFFER} packets, the download keeps {one:.0f} % of its throughput next "
+        f"to one upload and {two:.0f} % next to two uploads (mean of all variants except Vegas); Vegas keeps "
+        f"{vegas:.0f} % next to one upload. The waiting time of ACKs in this buffer affects the result more than the "
+        "variant (figure B)."
     )
 
 

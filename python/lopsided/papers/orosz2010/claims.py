@@ -82,12 +82,12 @@ def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
     buffers = np.linspace(least, most, 1 + 10 * (most - least))
     fits = buffers[[near([percent("", found.at(each), printed)]).holds for each in buffers]]
     ends = [
-        number(f"{name} uplink buffer with a share near print", packets, "packets")
+        number(f"{name} uplink buffer with a share near the printed one", packets, "packets")
         for name, packets in (("smallest", fits.min(initial=np.inf)), ("largest", fits.max(initial=-np.inf)))
     ]
     assumed = number("assumed buffer", setup.ASSUMED_BUFFER, "packets")
     there = [percent(f"mean share with {packets:g} packets", found.at(packets), printed) for packets in found.x]
-    where = f"near print from {text.value(ends[0])} to {text.value(ends[1])}"
+    where = f"near the printed share from {text.value(ends[0])} to {text.value(ends[1])}"
     holds = fits.size > 0 and fits.max() < 2 * fits.min() and fits.min() <= assumed.value <= fits.max()
     criterion = "the buffers lie within a factor of 2 and include the assumed one"
     notes = (f"The share is only {where}; the letter does not give the buffer",) if fits.size else ()

@@ -74,7 +74,7 @@ def _over_time(number: str, each: Flavour) -> Figure:
         )
     )
     plot = Plot(
-        f"{each.title}: a download alone, beside one upload, and beside two",
+        f"{each.title}: a download alone, next to one upload, and next to two",
         f"512/128 kbit/s ADSL line; dotted: an upload joins ({place})",
         "time since the download's start (s)",
         tuple(replace(panel, uprights=partial(_joins, each=each)) for panel in (rates, window, rtt)),
@@ -156,7 +156,7 @@ FIGURE_B = _sweep(
     "uplink_buffer_packets",
     setup.BUFFERS,
     f"Other experiments assume {ASSUMED_BUFFER} packets. The statement seventy-percent-needs-its-buffer gives the "
-    "buffers for which the mean of phase 2 is near print.",
+    "buffers for which the mean of phase 2 is near the printed share.",
 ).but(log_x=True)
 
 FIGURE_W = _sweep(

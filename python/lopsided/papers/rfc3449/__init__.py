@@ -23,8 +23,8 @@ def answer(m: Measurements) -> str:
     first, flows = (mean(ratios(m, "today", mechanism(key)), "down") for key in ("acks-first", "per-flow"))
     return (
         f"The RFC's advice is right for {then} of {len(ADVICE)} mechanisms with the TCP of 1999, and for {now} of "
-        f"{len(STILL)} with Linux on today's lines. There a download next to an upload is {flows:.1f} times as fast "
-        f"with a queue for each flow, and {first:.1f} times with ACKs first."
+        f"{len(STILL)} with Linux on today's lines. On these lines, a download next to an upload is {flows:.1f} times "
+        f"as fast with a queue for each flow, and {first:.1f} times as fast with ACKs first."
     )
 
 

@@ -27,10 +27,11 @@ def answer(m: Measurements) -> str:
     unequal = [lead if test.delay_ms > SECOND_DELAY_MS else 1 / lead for test, lead in leads.items() if not test.even]
     alone = ", ".join(f"{test.variant} {mbit(m, test):.0f}" for test in DELAYED)
     return (
-        f"In {even} of the {len(COMBOS)} combinations the two flows share within 10 %; at unequal delays the flow "
-        f"with the shorter one leads in {sum(lead >= MORE for lead in unequal)} of {len(unequal)}, by up to "
-        f"{max(unequal):.0f} times. Alone with 100 ms of delay they get {alone} Mbit/s: these differ by the reaction "
-        "of each variant to one packet that its own sender's netem refuses."
+        f"In {even} of the {len(COMBOS)} combinations, the throughputs of the two flows differ by less than 10 %. At "
+        f"unequal delays, the flow with the shorter delay leads in {sum(lead >= MORE for lead in unequal)} of "
+        f"{len(unequal)} combinations, by a factor of up to {max(unequal):.0f}. Alone with 100 ms of delay, the "
+        f"variants get {alone} Mbit/s. The reason for the differences is the reaction of each variant to one packet "
+        "that the sender's own netem rejects."
     )
 
 

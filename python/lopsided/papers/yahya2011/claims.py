@@ -159,14 +159,14 @@ def first_six(m: Measurements, experiment: str = "combos") -> Verdict:
     """Judges whether the throughputs of Combos 1 to 6 are near the published throughputs."""
     tests = NO_LOSS[:6]
     first, second = (printed_number(m, tests[0], flow, ELAPSED) for flow in ("S1", "S2"))
-    alone = number("Combo1 in print: time that S2 runs alone", second - first, "s")
-    whole = number("Combo1 in print: completion time of S2", second, "s")
+    alone = number("printed Combo1: time that S2 runs alone", second - first, "s")
+    whole = number("printed Combo1: completion time of S2", second, "s")
     path = (SECOND_DELAY_MS + printed_number(m, tests[0], "S2", RTT)) / 1e3
-    window = kilobytes("Combo1 in print: S2's bytes per round trip", FILE_BYTES / second * path)
+    window = kilobytes("printed Combo1: S2's bytes per round trip", FILE_BYTES / second * path)
     return near([*rates(m, tests, "S1", experiment), *rates(m, tests, "S2", experiment)]).but(
         *(alone, whole, window),
-        why=f"in print S2 runs alone for {text.value(alone)} of its {text.value(whole)} without getting faster, which "
-        f"implies a window of {text.value(window)} (table W)",
+        why=f"in the report, S2 runs alone for {text.value(alone)} of its {text.value(whole)} without getting faster, "
+        f"which implies a window of {text.value(window)} (table W)",
     )
 
 
@@ -197,7 +197,7 @@ LONG_DELAY_NUMBERS = listed.near_print("long-delay-numbers", partial(rates, test
 def variants_order(m: Measurements) -> Verdict:
     """At each delay, CUBIC exceeds HIGHSPEED, and HIGHSPEED exceeds WESTWOOD, by at least 10 %."""
     return all_of(ordered(rates(m, NO_LOSS[6:9])), ordered(rates(m, NO_LOSS[9:]))).but(
-        why="the order is that of print, but in the second group CUBIC leads HIGHSPEED by less than the margin"
+        why="the order agrees with the report, but in the second group CUBIC leads HIGHSPEED by less than the margin"
     )
 
 
@@ -278,7 +278,8 @@ def sack_suffers_without_sack(m: Measurements) -> Verdict:
     """
     others = near(rates(m, (*WITH_LOSS[3:6], WITH_LOSS[11]), "S2", "without-sack"))
     verdict = sack_suffers(m, "without-sack").but(*others.measured)
-    return verdict if others.holds else verdict.but(notes=(f"Without SACK these leave print: {others.reason}",))
+    note = f"Without SACK, these differ from the printed values: {others.reason}"
+    return verdict if others.holds else verdict.but(notes=(note,))
 
 
 @listed

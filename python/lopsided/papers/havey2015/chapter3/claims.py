@@ -89,7 +89,7 @@ def _mean_speedup(m: Measurements, error: float) -> Measured:
 
 def _each_speedup(m: Measurements, error: float) -> list[Measured]:
     return [
-        number(f"speedup beside {rivals}, FER {error}", speedup(m, "fwp-rivals", error, rivals))
+        number(f"speedup next to {rivals}, FER {error}", speedup(m, "fwp-rivals", error, rivals))
         for rivals in RIVALS[1:]
     ]
 

@@ -77,7 +77,7 @@ SPEEDUP = Plot(
 
 IN_TIME = Plot(
     "The leading flow, second by second",
-    "Share of the compatible TCP of 100 Mbit/s beside Cubic at 40 ms (havey2015 figure 3.9)",
+    "Share of the compatible TCP of 100 Mbit/s next to Cubic at 40 ms (havey2015 figure 3.9)",
     "time (s)",
     (
         Panel(
@@ -95,7 +95,7 @@ IN_TIME = Plot(
 )
 
 FAIRNESS = Plot(
-    "Hiding a channel's loss from TCP, beside Cubic",
+    "Hiding a channel's loss from TCP, next to Cubic",
     "Share of the compatible TCP of 100 Mbit/s, whose channel loses 1 % (havey2015 figure 3.10)",
     "base round trip (ms)",
     (

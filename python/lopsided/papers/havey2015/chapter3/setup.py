@@ -195,7 +195,7 @@ def _sharing(rule: str, rtt: int) -> Case:
 
 SHARING = Experiment(
     key="fwp-sharing",
-    summary="compatible TCP as printed behind a channel that loses 1 %, beside Cubic, at five round trips",
+    summary="compatible TCP as printed behind a channel that loses 1 %, next to Cubic, at five round trips",
     cases=tuple(_sharing("literal", rtt) for rtt in RTTS),
     measure=sharing,
     usual=1,

@@ -145,7 +145,7 @@ def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
         rates = line.down_bps, line.up_bps
         bare = metrics.two_way_performance_bound(*rates, payload_bytes=1460, packet_bytes=1500, ack_bytes=40)
         for name, bound in (("as assumed", metrics.two_way_performance_bound(*rates)), ("without both", bare)):
-            measured.append(percent(f"{line.name}: fits beside all ACKs, {name}", bound))
+            measured.append(percent(f"{line.name}: fits next to all ACKs, {name}", bound))
     with_, without = (", ".join(text.value(each) for each in measured[start::2]) for start in (0, 1))
     sentence = (
         f"With all ACKs of the other direction, the goodput on the three links is at most {with_} with timestamps and "

@@ -71,13 +71,13 @@ def estimates(m: Measurements) -> Verdict:
             at(m, line, printed.number, "max_cwnd_down_bytes").median
             - at(m, line, printed.number, "max_cwnd_up_bytes").median
         )
-        wanted = kilobytes(f"{line.name}: W_D - W_U that print implies", implied)
+        wanted = kilobytes(f"{line.name}: W_D - W_U implied by the thesis", implied)
         here = kilobytes(f"{line.name}: W_D - W_U measured there", difference)
         both = number(
             f"{line.name}, largest windows while both active", threshold(m, line, "estimate_both_packets"), "packets"
         )
         value = number(line.name, threshold(m, line), "packets", published=printed)
-        why = f"print implies windows {text.value(wanted)} apart; here they are {text.value(here)} apart"
+        why = f"the thesis implies windows {text.value(wanted)} apart; the measured ones are {text.value(here)} apart"
         if np.isfinite(both.value):
             why += f"; the estimate without the overshoot of the first slow start is {text.value(both)}"
         verdicts.append(within(STEP, [value]).but(wanted, here, both, why=why))
