@@ -745,7 +745,7 @@ def test_every_printed_value_has_a_counterpart_or_a_reason(paper: Paper, tmp_pat
     }
     count = covering.counts(found.coverage)
     assert (count.results, count.beside, count.without, count.missing, count.bounds, count.kept) == (6, 4, 1, 1, 1, 0)
-    assert found.opening()[-1].startswith("4 of 6 printed results stand next to a measured one")
+    assert found.opening()[-1].startswith("4 of 6 printed results have a measured counterpart")
     out = tmp_path / "out"
     page.write(found, out)
     listed = (out / "coverage.html").read_text(encoding="utf-8")

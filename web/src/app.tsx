@@ -42,7 +42,7 @@ export function App({ state, embedded = false }: { state: State; embedded?: bool
       <header class="top">
         <div>
           <p class="brand">lopsided</p>
-          <h1>{state.description.value?.title ?? "A laboratory for TCP over lopsided lines"}</h1>
+          <h1>{state.description.value?.title ?? "A laboratory for TCP over asymmetric lines"}</h1>
         </div>
         <nav aria-label="Modes">
           {(["laboratory", "tour", "challenge"] as const).map((name) => (
@@ -259,7 +259,7 @@ function LinePanel({ state, colours }: { state: State; colours: Ink }): JSX.Elem
             <Key colour={colours.down[1]} text="its ACKs" small />
             <Key colour={colours.up[0]} text="data up" />
             <Key colour={colours.up[1]} text="its ACKs" small />
-            <Key colour={colours.alarm} text="sent again, or lost" />
+            <Key colour={colours.alarm} text="retransmitted, or lost" />
             <Key colour={colours.other[1]} text="datagrams and QUIC" />
           </span>
         )}
@@ -619,7 +619,7 @@ function Tables({ state }: { state: State }): JSX.Element | null {
           <caption>Flows over the whole run</caption>
           <thead>
             <tr>
-              {["flow", "CC", "goodput", "RTT mean", "RTT 95 %", "sent again", "timeouts"].map((heading) => (
+              {["flow", "CC", "goodput", "RTT mean", "RTT 95 %", "retransmits", "timeouts"].map((heading) => (
                 <th key={heading} scope="col">
                   {heading}
                 </th>
@@ -741,7 +741,7 @@ function Controls({ state }: { state: State }): JSX.Element {
     return (
       <section class="card controls" aria-label="Controls">
         <h2>Settings</h2>
-        <p class="hint">{description ? "This scenario's line has no setting that the controls know. Change its TOML below." : waiting(state)}</p>
+        <p class="hint">{description ? "The controls support no setting of this scenario's line. Change its TOML below." : waiting(state)}</p>
       </section>
     );
   }
@@ -856,7 +856,7 @@ function Controls({ state }: { state: State }): JSX.Element {
   );
 }
 
-/** Number, transport and congestion control of each flow. A component of its own, because its long lists stay while a slider moves. */
+/** Number, transport and congestion control of each flow. A separate component, so that its long lists are not rendered again while a slider moves. */
 function Flows({ state }: { state: State }): JSX.Element {
   return (
     <>
@@ -926,7 +926,7 @@ function Pin({ state }: { state: State }): JSX.Element {
         </>
       ) : (
         <>
-          <p class="hint">Pin this run, change a setting, and see both.</p>
+          <p class="hint">Pin this run, change a setting, and compare the two runs.</p>
           <div class="buttons">
             <button type="button" class="small" disabled={state.busy.value || !state.finished.value} onClick={() => void state.pin().catch(() => undefined)}>
               Pin this run
@@ -953,7 +953,7 @@ function Share({ state, colours, embedded }: { state: State; colours: Ink; embed
   };
   const address = async (): Promise<string | null> => {
     if (!hasAddress) {
-      said.value = "This copy of the page has no address of its own: write one with `lopsided page`, or export the TOML.";
+      said.value = "This copy of the page has no address: write a page with `lopsided page`, or export the TOML.";
       return null;
     }
     const fragment = await state.link();
@@ -1123,7 +1123,7 @@ function Tour({ state }: { state: State }): JSX.Element {
     number.value = to;
     loadStep(state, to);
   };
-  /** The settings of a variant: added to those of the step, or none, which is the plain scenario. */
+  /** The settings of the step and of a variant together. A variant without settings is the plain scenario. */
   const settingsOf = (each: Try): Readonly<Record<string, string>> => (Object.keys(each.settings).length ? { ...step.settings, ...each.settings } : {});
   const isTried = (each: Try): boolean => state.text.value === step.scenario && inWords(state.settings.value) === inWords(settingsOf(each));
   /** Shows a variant. A second press returns to the step's own settings. */

@@ -199,7 +199,7 @@ function table(panels: readonly { label: string; curves: readonly { name: string
     const rows = times
       .filter((_, place) => place % every === 0)
       .map((time) => element("tr", {}, element("td", { textContent: digits(time) }), ...columns.map((curve) => element("td", { textContent: digits(valueAt(curve, time)), className: "n" }))));
-    const caption = element("caption", { textContent: every > 1 ? `One of ${every} rows of the time shown; the table files have all of them.` : "The time shown." });
+    const caption = element("caption", { textContent: every > 1 ? `1 of ${every} rows of the time shown; the table files contain all rows.` : "The time shown." });
     details.append(element("div", { className: "wide" }, element("table", {}, caption, element("thead", {}, head), element("tbody", {}, ...rows))));
   };
   return details;

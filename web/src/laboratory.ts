@@ -1,4 +1,4 @@
-// The page's interface to the engine: one worker, the newest question first, another worker after a trap.
+// The page's interface to the engine: one worker that answers the newest question first, and a new worker after a trap.
 
 import { Engine, type Question, type Reply } from "./engine";
 import { unpack, type Catalogue, type Description, type Picture, type Problem, type Scene, type View } from "./simulator";

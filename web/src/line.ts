@@ -48,7 +48,7 @@ export class Line {
       return;
     }
     for (let row = 0; row < packets.up.length; row++) (packets.up[row] ? this.order.up : this.order.down).push(row);
-    // The packets of one instant, which come while a control moves, do not show how deep the queue becomes.
+    // While a control moves, the packets of only one instant arrive, which do not show the largest queue length.
     const isInstant = packets.to_s - packets.from_s < 2 * FALL_S;
     const least = isInstant ? this.deepest : { down: 1, up: 1 };
     this.deepest = {
@@ -100,7 +100,7 @@ export class Line {
     const value = (column: Column): number => column[row] as number;
     const kind = value(packets.kind);
     const flow = names[value(packets.flow)] ?? "a flow";
-    const what = kind === DATA ? (value(packets.again) ? "Data sent again" : "Data") : kind === ACK ? "ACK" : kind === DATAGRAM ? "Datagram" : "SYN, FIN or RST";
+    const what = kind === DATA ? (value(packets.again) ? "Retransmitted data" : "Data") : kind === ACK ? "ACK" : kind === DATAGRAM ? "Datagram" : "SYN, FIN or RST";
     const parts = [`${what} of ${flow}, ${value(packets.size)} bytes`];
     if (kind === DATA) parts.push(`sequence number ${value(packets.seq)}`);
     if (kind === ACK) parts.push(`acknowledges ${value(packets.ack)}`);
@@ -160,7 +160,7 @@ export class Line {
     context.fillText(room ? `${name} · ${held}` : held, textX, top - 10);
   }
 
-  /** Number of packets that fit in the drawn box, and number that the buffer takes. A buffer far larger than its queue
+  /** Number of packets that fit in the drawn box, and number of packets that the buffer can hold. A buffer far larger than its queue
    * is drawn only as deep as the queue. */
   private slots(up: boolean, limit: number | null): { slots: number; shown: number } {
     const key = up ? "up" : "down";

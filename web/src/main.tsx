@@ -1,4 +1,4 @@
-// Starts the page with the state that the link holds, or with the state stored in the page.
+// Starts the page with the state in the link, or with the state stored in the page.
 
 import { render } from "preact";
 import { App, drawing } from "./app";
@@ -8,7 +8,7 @@ import { State, type Baked } from "./state";
 
 const content = (id: string): string => document.getElementById(id)?.textContent?.trim() ?? "";
 
-/** The script runs before the browser has parsed the simulator, which stands behind it. */
+/** The script runs before the browser has parsed the simulator, which follows the script. */
 const parsed = (): Promise<void> =>
   new Promise((done) => (document.readyState === "loading" ? addEventListener("DOMContentLoaded", () => done(), { once: true }) : done()));
 

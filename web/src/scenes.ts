@@ -133,7 +133,7 @@ export interface Step {
 export const TOUR: readonly Step[] = [
   {
     title: "ACKs starve behind an upload",
-    text: "The download fills the line alone. After 60 s an upload joins. Its data waits in the uplink's buffer, and the download's ACKs wait behind that data. Without ACKs the download may not send.",
+    text: "The download fills the line alone. After 60 s an upload joins. Its data waits in the uplink's buffer, and the download's ACKs wait behind this data. Without ACKs, the server may not send more data.",
     watch: "In the lower buffer, count the small bars: they are ACKs of the download between full packets of the upload.",
     scenario: ADSL,
     settings: {},
@@ -146,7 +146,7 @@ export const TOUR: readonly Step[] = [
   },
   {
     title: "Two windows in and out of phase",
-    text: "Both flows need the same uplink buffer. With 80 packets of it the two congestion windows move against each other, and the download's window is small for so long that its line stays empty for more than half of the time. With 10 packets the windows move together, and the downlink is 95 % full.",
+    text: "Both flows use the same uplink buffer. With a buffer of 80 packets, the two congestion windows move in opposite directions, and the download's window is small for so long that the downlink is empty for more than half of the time. With 10 packets, the windows move together, and the downlink is 95 % full.",
     watch: "Compare the congestion windows: while one is large, the other is small.",
     scenario: ADSL,
     settings: { "link.up.queue.limit": "80 packets" },
@@ -159,7 +159,7 @@ export const TOUR: readonly Step[] = [
   },
   {
     title: "ACKs arrive in bursts",
-    text: "ACKs that queued behind data arrive with the spacing of the uplink's queue, not with the spacing of the data that they acknowledge. The sender answers each burst of ACKs with a burst of data. This is ACK compression.",
+    text: "ACKs that queued behind data arrive with the spacing of the uplink's queue, not with the spacing of the data that they acknowledge. The sender reacts to each burst of ACKs with a burst of data. This effect is called ACK compression.",
     watch: "Zoom in: the line of ACKs in the time-sequence diagram has steps, and data follows each step at once.",
     scenario: FAST,
     settings: {},
@@ -172,7 +172,7 @@ export const TOUR: readonly Step[] = [
   },
   {
     title: "Bufferbloat",
-    text: "A buffer of 250 packets before 2 Mbit/s holds 1.5 s of traffic. TCP fills a buffer until it loses a packet, so everything else, such as a call, waits for that time.",
+    text: "A buffer of 250 packets before a line of 2 Mbit/s holds 1.5 s of traffic. TCP fills a buffer until a packet is lost, so all other traffic, such as a call, waits for 1.5 s.",
     watch: "The round trip rises as soon as the backup begins, and the call's datagrams wait too.",
     scenario: HOUSEHOLD,
     settings: {},
@@ -185,8 +185,8 @@ export const TOUR: readonly Step[] = [
   },
   {
     title: "The queue manages itself",
-    text: "CoDel measures how long each packet waited, not how many packets wait. If all wait longer than 5 ms for 100 ms, it drops a packet to tell the sender to slow down. FQ-CoDel also gives each flow a queue of its own.",
-    watch: "Round trips of the download fall to about a tenth, and goodput stays.",
+    text: "CoDel measures the waiting time of each packet instead of the queue length. If every packet waits longer than 5 ms for 100 ms, CoDel drops a packet, so that the sender slows down. FQ-CoDel also has a separate queue for each flow.",
+    watch: "The download's round trips fall to about 10 %, and its goodput does not change.",
     scenario: HOUSEHOLD,
     settings: { "link.up.queue": '{ kind = "fq_codel" }', "link.down.queue": '{ kind = "fq_codel" }' },
     at: 30,
@@ -199,14 +199,14 @@ export const TOUR: readonly Step[] = [
   },
   {
     title: "Fewer ACKs do the same work",
-    text: "An ACK covers everything before it. A filter in the uplink's queue can therefore remove an ACK when a newer ACK of the same connection arrives. With a queue for each flow, both directions gain: the upload takes the room of the ACKs that are gone. Before a drop-tail buffer the same filter hurts the download: the upload's data fills the places of the ACKs, and the ACKs that are left wait behind that data.",
+    text: "An ACK acknowledges all data before it. A filter in the uplink's queue can therefore remove an ACK when a newer ACK of the same connection arrives. With a queue for each flow, both directions gain: the upload uses the capacity of the removed ACKs. In a drop-tail buffer, the same filter slows the download down: the upload's data fills the places of the removed ACKs, and the remaining ACKs wait behind this data.",
     watch: "Fewer small bars wait in the lower buffer.",
     scenario: FAST,
     settings: { "link.up.queue": '{ kind = "ack_filter", rule = "conservative", queue = { kind = "fq_codel" } }' },
     at: 20,
     tries: [
       { text: "FQ-CoDel without the filter", settings: { "link.up.queue": '{ kind = "fq_codel" }' } },
-      { text: "The filter before drop-tail", settings: { "link.up.queue": '{ kind = "ack_filter", rule = "conservative", queue = { kind = "fifo", limit = "200 packets" } }' } },
+      { text: "The filter with drop-tail", settings: { "link.up.queue": '{ kind = "ack_filter", rule = "conservative", queue = { kind = "fifo", limit = "200 packets" } }' } },
       { text: "Drop-tail alone", settings: {} },
     ],
     paper: "H. Balakrishnan and others, RFC 3449: TCP Performance Implications of Network Path Asymmetry (2002).",
@@ -227,7 +227,7 @@ export const TOUR: readonly Step[] = [
   },
   {
     title: "Radio: loss without congestion",
-    text: "A radio link can lose a packet although no queue is full. Reno takes each loss for congestion and halves its window, so the line stays empty.",
+    text: "A radio link can lose a packet although no queue is full. Reno treats each loss as congestion and halves its window, so the line is often empty.",
     watch: "The congestion window stays small, and the queue stays empty.",
     scenario: RADIO,
     settings: {},
@@ -244,7 +244,7 @@ export const TOUR: readonly Step[] = [
 export interface Remedy {
   readonly name: string;
   readonly label: string;
-  /** The remedy's settings for a link whose keys have the prefix `key`, given the link's present queue. */
+  /** The remedy's settings for a link whose keys have the prefix `key`, given the link's current queue. */
   settings(key: string, queue: string, downRate: string): Record<string, string>;
 }
 
@@ -260,7 +260,7 @@ export const REMEDIES: readonly Remedy[] = [
   },
   {
     name: "filter",
-    label: "ACK filter, as CAKE has it",
+    label: "ACK filter, as in CAKE",
     settings: (key, queue) => ({ [`${key}.up.queue`]: `{ kind = "ack_filter", rule = "conservative", queue = ${queue} }` }),
   },
   {
@@ -268,7 +268,7 @@ export const REMEDIES: readonly Remedy[] = [
     label: "4 ACKs per round trip (TACK)",
     settings: () => ({ "stack.ack_policy": "tack", "stack.acks_per_rtt": "4" }),
   },
-  { name: "pacing", label: "ACK pacing behind the line", settings: (key, _, rate) => ({ [`${key}.up.stages`]: `[{ kind = "ack_pacing", rate = "${rate}" }]` }) },
+  { name: "pacing", label: "ACK pacing after the line", settings: (key, _, rate) => ({ [`${key}.up.stages`]: `[{ kind = "ack_pacing", rate = "${rate}" }]` }) },
   { name: "rohc", label: "header compression (ROHC)", settings: (key) => ({ [`${key}.up.header_compression`]: "rohc" }) },
   { name: "bursts", label: "bursts of at most 4 segments", settings: () => ({ "stack.max_burst": "4" }) },
 ];

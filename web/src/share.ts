@@ -38,9 +38,9 @@ function bare(text: string): string {
 /** Decodes a fragment. Throws an Error with a message for people if it is not a link of this page. */
 export async function decode(fragment: string): Promise<Shared> {
   const text = fragment.replace(/^#/, "");
-  if (!text.startsWith(PREFIX)) throw new Error("this link is not one of this page");
+  if (!text.startsWith(PREFIX)) throw new Error("this link was not made by this page");
   if (text.length > MOST_READ) throw new Error("this link is too long");
-  if (!/^[A-Za-z0-9_-]*$/.test(text.slice(PREFIX.length))) throw new Error("this link is damaged: it holds other characters than base64url");
+  if (!/^[A-Za-z0-9_-]*$/.test(text.slice(PREFIX.length))) throw new Error("this link is damaged: it contains characters outside of base64url");
   let found: unknown;
   try {
     const letters = atob(text.slice(PREFIX.length).replaceAll("-", "+").replaceAll("_", "/"));
@@ -53,7 +53,7 @@ export async function decode(fragment: string): Promise<Shared> {
   const isText = (value: unknown): value is string => typeof value === "string";
   const settings = s && typeof s === "object" && !Array.isArray(s) ? Object.entries(s) : null;
   if (!isText(t) || !settings || settings.length > 60 || !settings.every(([key, value]) => /^[\w.-]{1,120}$/.test(key) && isText(value) && value.length < 500)) {
-    throw new Error("this link holds no scenario");
+    throw new Error("this link contains no scenario");
   }
   return {
     scene: { text: t, settings: Object.fromEntries(settings) as Record<string, string> },

@@ -227,7 +227,7 @@ export class State {
     });
   }
 
-  /** The time whose packets the animation needs. It stands still while a control moves, so that one instant is enough. */
+  /** The time whose packets the animation needs. It does not change while a control moves, so that the packets of one instant are enough. */
   private window(moving: boolean): [number, number] {
     const line = this.description.value?.line;
     const { from, to } = this.view.value;

@@ -104,14 +104,14 @@ const fragment = (value) => `#v1=${deflateRawSync(Buffer.from(typeof value === "
 
 test("a hostile link is an error message, at the start and in an open page", async () => {
   const hostile = [
-    ["no link of ours", "#<script>alert(1)</script>", /not one of this page/],
+    ["no link of ours", "#<script>alert(1)</script>", /not made by this page/],
     ["damaged", "#v1=AAAA", /damaged/],
     ["other characters", "#v1=<img src=x onerror=alert(1)>", /damaged/],
-    ["no scenario", fragment({ t: 5 }), /holds no scenario/],
-    ["JSON of another kind", fragment("[1,2]"), /holds no scenario/],
+    ["no scenario", fragment({ t: 5 }), /contains no scenario/],
+    ["JSON of another kind", fragment("[1,2]"), /contains no scenario/],
     ["too long", `#v1=${"A".repeat(9000)}`, /too long/],
     ["a bomb", fragment({ t: "#".repeat(3_000_000), s: {} }), /too large|too long/],
-    ["a key with markup", fragment({ t: ADSL, s: { "<img src=x onerror=alert(1)>": "1" } }), /holds no scenario/],
+    ["a key with markup", fragment({ t: ADSL, s: { "<img src=x onerror=alert(1)>": "1" } }), /contains no scenario/],
   ];
   const { page, complaints, close } = await open({ hash: hostile[0][1] });
   assert.match(await page.textContent(".notice"), hostile[0][2]);

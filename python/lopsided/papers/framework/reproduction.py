@@ -225,7 +225,7 @@ def _opening(found: Reproduction) -> list[str]:
         )
         which = ": " + " and ".join(filter(None, (near, kept))) if near or kept else ""
         sentences.append(
-            f"{count.beside} of {count.results} printed results stand next to a measured one{which} (coverage.html)."
+            f"{count.beside} of {count.results} printed results have a measured counterpart{which} (coverage.html)."
         )
     return sentences
 
