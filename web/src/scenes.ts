@@ -146,7 +146,7 @@ export const TOUR: readonly Step[] = [
   },
   {
     title: "Two windows in and out of phase",
-    text: "Both flows use the same uplink buffer. With a buffer of 80 packets, the two congestion windows move in opposite directions, and the download's window is small for so long that the downlink is empty for more than half of the time. With 10 packets, the windows move together, and the downlink is 95 % full.",
+    text: "Both flows use the same uplink buffer. With a buffer of 80 packets, the two congestion windows move in opposite directions, and the download's window is small for so long that the downlink is empty for more than half of the time. With 10 packets, the windows move together, and the downlink is 95 % full.",
     watch: "Compare the congestion windows: while one is large, the other is small.",
     scenario: ADSL,
     settings: { "link.up.queue.limit": "80 packets" },
@@ -186,7 +186,7 @@ export const TOUR: readonly Step[] = [
   {
     title: "The queue manages itself",
     text: "CoDel measures the waiting time of each packet instead of the queue length. If every packet waits longer than 5 ms for 100 ms, CoDel drops a packet, so that the sender slows down. FQ-CoDel also has a separate queue for each flow.",
-    watch: "The download's round trips fall to about 10 %, and its goodput does not change.",
+    watch: "The download's round trips fall to about 10 %, and its goodput does not change.",
     scenario: HOUSEHOLD,
     settings: { "link.up.queue": '{ kind = "fq_codel" }', "link.down.queue": '{ kind = "fq_codel" }' },
     at: 30,

@@ -55,7 +55,7 @@ class Move:
     steady: bool
 
     def __str__(self) -> str:
-        return f"{self.claim.key}: {'now holds' if self.holds_now else 'no longer'}{'' if self.steady else ' (?)'}"
+        return f"{self.claim.key}: {'now holds' if self.holds_now else 'now fails'}{'' if self.steady else ' (?)'}"
 
 
 @dataclass(frozen=True)
