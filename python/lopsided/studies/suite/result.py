@@ -32,8 +32,8 @@ class SuiteResult(Study):
 
     kind: ClassVar[str] = "suite"
     footer: ClassVar[str] = (
-        "The column `origin` states whether a threshold is from the source, our own, or fitted to a known result. Fitted "
-        "thresholds are not judged. `checks.csv` and `checks.parquet` next to this page contain all numbers."
+        "The column `origin` states whether a threshold is from the source, our own, or fitted to a known result. "
+        "Fitted thresholds are not judged. `checks.csv` and `checks.parquet` next to this page contain all numbers."
     )
 
     spec: SuiteSpec
