@@ -108,10 +108,10 @@ def test_the_verdict_names_the_dominant_control_and_its_harm():
     cells += pair("reno", "reno", 0.8, (20.0, 100.0))
     study = SimpleNamespace(rtts_ms=[20.0, 100.0])
     assert fairness.verdict(SimpleNamespace(cells=table(CELLS, cells), study=study)) == [
-        "bbr takes most: next to reno (both at 20 ms) it gets 90 % of the goodput, and reno loses 90 % of the "
-        "goodput that it has alone.",
+        "bbr is the most dominant: against reno (both at 20 ms), it gets 90 % of the goodput, and reno loses 90 % of "
+        "the goodput that it gets alone.",
         "cubic and reno at 20 ms are closest to equal shares: 55 % for cubic.",
-        "Two flows of bbr (20 % to 80 %) with the same round trip do not share evenly in every run.",
+        "Two flows of bbr (20 % to 80 %) with the same RTT do not share evenly in every run.",
         "With unequal round trips, the flow with the shorter round trip gets 80 % with reno at 20 against 100 ms.",
     ]
     even = SimpleNamespace(cells=table(CELLS, pair("reno", "cubic", 0.45)), study=study)

@@ -12,8 +12,7 @@ use lopsided_spec::{Fault, Given, Key, Part, key, part_value};
 /// ```
 /// use lopsided_link::{GilbertConfig, LossConfig};
 ///
-/// // A burst has 4 packets on average (1 / to_good). In the good state, each packet starts a burst with probability 1
-/// %.
+/// // A burst has 4 packets on average (1 / to_good). In the good state, 1 % of packets start a burst.
 /// let gilbert = GilbertConfig { to_bad: 0.01, to_good: 0.25, ..GilbertConfig::default() };
 /// let loss = LossConfig { gilbert: Some(gilbert), ..LossConfig::default() };
 /// assert_eq!(loss.random, 0.0);

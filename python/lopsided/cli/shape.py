@@ -33,7 +33,7 @@ def shape(
 
         lopsided shape eth0 --up 9500k --queue cake
         lopsided shape eth0 --up 9500k --ack-filter --dry-run
-        lopsided shape eth0 --up 9500k --queue asqm    # and `lopsided reflect` far away
+        lopsided shape eth0 --up 9500k --queue asqm    # with `lopsided reflect`
 
     Parameters
     ----------
