@@ -60,7 +60,7 @@ def build() -> cyclopts.App:
 
 
 def _shown(default: object) -> str | None:
-    """Returns a default in the form that the help shows; `None` if the default means that the option was not given."""
+    """Returns the default as help text, or `None` if the default only means that the option was not given."""
     return None if default in (None, "", ()) else str(default)
 
 
@@ -80,15 +80,15 @@ def _convert(type_: Any, tokens: Sequence[cyclopts.Token]) -> Any:
 def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            # A process may have no standard output or no standard error.
+            # A process may be started without standard output or standard error.
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # If the terminal or file cannot represent a character, a question mark replaces it.
             stream.reconfigure(errors="replace")
     given = sys.argv[1:] if arguments is None else arguments
-    _tell_of_leftovers()
-    _tell_of_limits()
+    _print_warnings_as_notes()
+    _note_low_limits()
     code = invoke(given)
     if (own_code := sys.modules.get("lopsided.own_code")) and own_code.is_stuck():
         sys.stdout.flush()
@@ -97,8 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _tell_of_leftovers() -> None:
-    """Prints warnings about captures and leftover files as notes. Other warnings are unchanged."""
+def _print_warnings_as_notes() -> None:
+    """Prints later warnings about captures and leftover files as notes. Python prints all other warnings as usual."""
     usual = warnings.showwarning
 
     def show(
@@ -124,7 +124,7 @@ Below these limits, some libraries abort the process without a message.
 """
 
 
-def _tell_of_limits() -> None:
+def _note_low_limits() -> None:
     """Prints a note if a process limit is so low that lopsided may abort."""
     if resource is None:
         return
@@ -146,7 +146,7 @@ def invoke(arguments: Sequence[str]) -> int:
     terminable = bool(arguments) and arguments[0] in TERMINABLE
     under_way[:] = arguments
     try:
-        # If an argument is not UTF-8, a library would fail too, but only after the work is done.
+        # Reject arguments that are not UTF-8 at once. A library would also reject them, but only after the run.
         for argument in arguments:
             argument.encode("utf-8")
         with Interruptible(terminable=terminable):
@@ -160,7 +160,7 @@ def invoke(arguments: Sequence[str]) -> int:
         print_error(str(error))
         return 2
     except (ControllerError, QueueError) as error:
-        # The error is in the user's own code, so its traceback is shown.
+        # The user's own code raised the error, so print the traceback.
         print_error(_own_traceback(error.__cause__), prefix=False)
         print_error(str(error))
         return 1
@@ -181,7 +181,7 @@ def invoke(arguments: Sequence[str]) -> int:
     except OSError as error:
         # Commands handle errors of their own files. Standard error may be closed too.
         with contextlib.suppress(OSError):
-            # An error of standard output names no file.
+            # An error of standard output has no file name.
             what = "cannot print" if error.filename is None else str(error.filename)
             print_error(f"{what}: {error.strerror or error}")
         return 1
@@ -219,7 +219,7 @@ def _install_completion(arguments: Sequence[str]) -> None:
 def _complete(arguments: Sequence[str]) -> None:
     from lopsided.cli import shells
 
-    # The shell hides messages, so errors have no effect. An incomplete command line then has no candidates.
+    # An incomplete command line may raise an error. Print no candidates then: the shell would hide a message.
     with contextlib.suppress(Exception):
         shells.answer(build(), arguments)
 
@@ -230,7 +230,7 @@ def _command(arguments: Sequence[str]) -> object:
 
     app = build()
     if not {"--help", "-h"}.isdisjoint(arguments):
-        # cyclopts's own console would report a closed pipe as a failure.
+        # The default console of cyclopts would report a closed pipe as a failure.
         app.console = terminal.helping()
         if arguments[0] in {command.name for command in COMMANDS}:
             _name_arguments(app[arguments[0]])
@@ -249,7 +249,7 @@ def _command(arguments: Sequence[str]) -> object:
 
 
 def _name_arguments(command: cyclopts.App) -> None:
-    """Names the arguments in the usage line, instead of cyclopts's `[ARGS]`."""
+    """Replaces `[ARGS]` in the usage line of cyclopts by the names of the arguments."""
     arguments = command.assemble_argument_collection()
     words = [each.name for each in arguments if each.required and each.index is None]
     if any(not each.required and each.index is None for each in arguments):

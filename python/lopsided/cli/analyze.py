@@ -80,7 +80,7 @@ def analyze(
         _live(shown=shows and piped) as live,
         warnings.catch_warnings(),
     ):
-        # The notes below already contain this warning.
+        # The notes that are printed below contain this warning too.
         warnings.simplefilter("ignore", CaptureWarning)
         found = study.analyze(capture, other, points=folder is not None, progress=reading, live=live)
     found = replace(found, chosen=_chosen(found, flow, show))
@@ -133,7 +133,7 @@ def _live(*, shown: bool) -> Generator[Callable[[list[Row]], object] | None]:
 
         def show(rows: list[Row]) -> None:
             nonlocal shown_at
-            # If standard input is a file, it is read faster than it was recorded.
+            # A capture file on standard input is read faster than it was recorded.
             if rows and monotonic() - shown_at >= _REFRESH_S:
                 shown_at = monotonic()
                 screen.update(Grid(latest(rows)), refresh=True)

@@ -23,7 +23,7 @@ class Command(NamedTuple):
 
 
 _HOMES = {"list": "list_parts"}
-"""Modules and functions of commands whose name is already a name of Python."""
+"""Modules and functions of commands whose name is a built-in name of Python."""
 _SUMMARIES = {
     "run": "Run a scenario and report on it.",
     "sweep": "Run a scenario for every combination of settings.",
@@ -65,5 +65,5 @@ SIMULATING = tuple(
 """Commands that only compute and write files."""
 
 TERMINABLE = (*SIMULATING, "fit", "probe", "check")
-"""Commands that treat SIGTERM like Ctrl-C, and remove their files and processes. Other commands handle signals
-themselves."""
+"""Commands for which SIGTERM acts like Ctrl-C, so that they remove their temporary files and processes. The other
+commands install their own signal handlers."""

@@ -200,7 +200,7 @@ def _arms(
 
 def _tolerance(text: str) -> tuple[str, float]:
     quantity, _, value = text.partition("=")
-    # `sweep` and `search` use these names too.
+    # `sweep` and `search` accept the same short names.
     quantity = {"goodput": "goodput_bps", **METRIC_COLUMNS}.get(quantity, quantity)
     try:
         return quantity, float(value.removesuffix("%")) / 100
@@ -209,7 +209,7 @@ def _tolerance(text: str) -> tuple[str, float]:
 
 
 def _span(start: str | None, stop: str | None) -> tuple[float, float] | None:
-    """Returns the start and end of the measured period in seconds; `None` for the whole run."""
+    """Returns the start and end of the compared period in seconds, or `None` for the whole run."""
     if start is None and stop is None:
         return None
     span = 0.0 if start is None else parse_time(start), math.inf if stop is None else parse_time(stop)

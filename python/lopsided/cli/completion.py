@@ -1,8 +1,8 @@
 """Finds candidates for the next word of a command line: commands, options and values.
 
-Options and fixed choices come from a command's signature. `VALUES` has functions for the values of text options, such
-as the names of studies, and the keys of the scenario file on the command line. `shells` calls this module from bash,
-zsh and fish. Left out: numbers, rates, times and tables.
+Options and fixed choices come from a command's signature. `VALUES` contains the functions that complete text options,
+such as the names of studies, or the keys of the scenario file on the command line. `shells` calls this module from
+bash, zsh and fish. Numbers, rates, times and tables are not completed.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ def _beginning(found: Iterable[Candidate], word: str) -> list[Candidate]:
 
 
 def _files(word: str) -> Iterator[Candidate]:
-    """Yields files and folders. Hidden files are included if the file name begins with a dot in the word."""
+    """Yields the files and folders in the folder that `word` names. Hidden files are included only if the file name in
+    `word` begins with a dot."""
     folder, _, start = word.rpartition("/")
     where = Path(f"{folder}/" if "/" in word else ".").expanduser()
     try:
@@ -308,7 +309,7 @@ def _keys(line: _Line, key: str) -> Iterator[Candidate]:
         text = str(below.get("description", ""))
         if _table(below) is not None:
             yield f"{before}{name}.", text
-        # A key accepts a value if it is not a table, or if a value may be written instead of the table.
+        # A key accepts a value if it is not a table, or if a value is allowed instead of the table.
         if _table(below) is None or "anyOf" in below:
             yield f"{before}{name}=", text
 

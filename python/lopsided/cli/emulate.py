@@ -69,7 +69,7 @@ def emulate(
         if file is not None:
             check_free(file, overwrite=overwrite)
     if table is not None:
-        # The name is checked first, because measurements cannot be repeated.
+        # Check the name before the measurement, because a measurement cannot be repeated.
         check_ending(table)
     for option, loss in (("--loss-down", line.loss_down), ("--loss-up", line.loss_up)):
         ask(loss_doubt(option, loss or ""))
@@ -86,10 +86,10 @@ def emulate(
             "(`ulimit -n`)"
         )
     if found.exit_code in (126, 127) and found.duration_s < _NO_RUN_S:
-        # If the command cannot run, the shell has already reported this.
+        # The command could not run, and the shell has already reported the error.
         return found.exit_code
     if printing.as_json:
-        # The output of the command also goes to stdout. To parse this JSON, redirect it.
+        # The command prints to stdout too. To parse this JSON, redirect the command's output.
         flows, queues = list(found.flows.rows()), list(found.queues.rows())
         print_json({"exit_code": found.exit_code, "late_us": found.late_us, "flows": flows, "queues": queues})
         return found.exit_code
@@ -98,7 +98,7 @@ def emulate(
     from lopsided.views import line as shown
     from lopsided.views.plot import drawn, style
 
-    # Standard output belongs to the command and may be piped.
+    # The command's own output goes to stdout, possibly into a pipe, so print the summary to stderr.
     title = " ".join(command) or "a shell"
     if len(found.queues):
         with style.for_column(column):

@@ -109,7 +109,7 @@ def fetch(
 
 
 def _troubles(now: Progress) -> None:
-    """Prints why the download waits, if there is no progress bar."""
+    """Prints the reason for a pause in the download. Used if there is no progress bar."""
     if now.trouble:
         errors().print(now.trouble, markup=False, highlight=False, soft_wrap=True)
 

@@ -23,7 +23,7 @@ _KEYS = {
     "--queue": "link.up.queue.kind=fq_codel",
     "--buffer": 'link.up.queue.limit="50 packets"',
 }
-"""Options that other programs or commands have, and the equivalent settings."""
+"""Options of other programs or commands, and the equivalent settings."""
 RENAMED = {
     ("plot", "--out"): "--plot",
     ("plot", "--window"): "--average",
@@ -37,7 +37,7 @@ RENAMED = {
     ("probe", "--up"): "--uploads",
     ("reflect", "--from"): "--sender",
 }
-"""The current names of options that were renamed."""
+"""The current name of each renamed option, by command and old name."""
 _SUGGESTION = re.compile(r' Did you mean "?(?:--)?([\w-]+)"?\?')
 _LEAST_LIKENESS = 0.65
 """Minimum similarity (`difflib` ratio) at which a word counts as a misspelled key."""
@@ -65,7 +65,7 @@ def hint(error: cyclopts.CycloptsError, arguments: Sequence[str]) -> str:
 def without_far_suggestion(message: str) -> str:
     """Removes "Did you mean" if the suggestion is not similar to the wrong word.
 
-    cyclopts even suggests names that have hardly any letter in common with the word, such as `--json` for `--down`.
+    cyclopts also suggests names that share almost no letters with the wrong word, such as `--json` for `--down`.
     """
     suggestion = _SUGGESTION.search(message)
     wrong = re.search(r'Unknown (?:option: "?(?:--)?|command ")([\w-]+)', message)
@@ -76,7 +76,7 @@ def without_far_suggestion(message: str) -> str:
 
 
 def _choices(command: str) -> str:
-    """Returns the possible first arguments of a command, if there are only a few."""
+    """Returns a sentence that lists the possible first arguments of a command; empty if they are not a fixed list."""
     if command == "reproduce":
         return f"choose one of {', '.join(papers.available())}, or all; `lopsided list papers` describes them"
     if command == "plot":

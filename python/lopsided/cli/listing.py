@@ -1,6 +1,6 @@
 """`lopsided --help`: one line per command.
 
-This module does not import the command-line library, because the import would take longer than everything else.
+This module does not import the command-line library, because the import would take longer than printing the list.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def text(width: int, *, bold: bool = False) -> str:
 
 def show() -> None:
     """Prints the list in the terminal's width, at most 100 characters."""
-    # A process may have no standard output.
+    # A process may be started without standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     width = max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
     print(text(width, bold=terminal and not os.environ.get("NO_COLOR")))

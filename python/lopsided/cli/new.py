@@ -79,7 +79,7 @@ def new(
     down_bps, up_bps = rates.values()
     described = _preset(preset, down_bps, up_bps, rtt_s) if preset else _line(down_bps, up_bps, rtt_s)
     text = (_FOLDER / "starter.txt").read_text(encoding="utf-8").format(name=file.name, **described)
-    # The text is parsed first, so that an invalid scenario is never written.
+    # Parse the text before writing the file, so that an invalid scenario is never written.
     Scenario.from_text(text, file.stem)
     _write(file, text, overwrite=overwrite)
     if as_json:

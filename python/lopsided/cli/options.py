@@ -185,7 +185,7 @@ def picture_at(path: Path, *, overwrite: bool = False) -> Path:
 
 
 def picture_in(folder: Path, name: str, *, overwrite: bool = False) -> Path:
-    """Returns the default path of a figure, in the run folder. The figure may replace an earlier figure of lopsided."""
+    """Returns the default path of a figure in the run folder. A figure that lopsided wrote earlier may be replaced."""
     from lopsided.data.output import is_our_picture
 
     path = folder / name
@@ -215,7 +215,7 @@ def split(setting: str) -> tuple[str, str]:
 def check_capture(capture: Path) -> None:
     """Raises UsageError if the capture looks like an option.
 
-    The parser accepts every word with a leading hyphen as a capture, because `-` is a valid capture.
+    `-` is a valid capture (standard input), so the parser accepts every word with a leading hyphen.
     """
     name = str(capture)
     if name.startswith("-") and name != "-":

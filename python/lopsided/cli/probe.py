@@ -182,7 +182,7 @@ def _show(logs: list[Log]) -> None:
 
 
 def _files(path: Path, flows: list[str]) -> list[Path]:
-    """Returns the files of the log: one file, or for `.tsv` one file per flow."""
+    """Returns the paths of the log: one file, or one file per flow if the name ends in `.tsv`."""
     if path.suffix != ".tsv" or len(flows) == 1:
         return [path]
     return [path.with_stem(f"{path.stem}-{flow}") for flow in flows]

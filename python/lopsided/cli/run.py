@@ -105,7 +105,7 @@ def run(
     starts = varied([scenario if seed is None else scenario.with_(**{"scenario.seed": seed})], repeat, start_jitter)
     (scenario,) = starts.scenarios
     folder = out_folder or dated(scenario.name)
-    # If the folder is invalid, this is reported before the run.
+    # `writing` checks the folder, so that an invalid folder is reported before the run.
     with folders.writing(folder, overwrite=overwrite) as staged:
         capture = {} if pcap is None else {"pcap": staged / "pcap", "pcap_at": pcap or ("hosts", "links")}
         with progress(f"{scenario.name}, {scenario.duration_s:g} s", quiet=printing.silent) as show:
@@ -114,7 +114,7 @@ def run(
         if scenario.asks_for_fairness:
             with progress("each group of flows alone", quiet=printing.silent) as show:
                 runs[0].fairness(progress=show)
-        # polars loads slowly, so the result is printed first.
+        # Print the result before importing polars, because the import is slow.
         if not printing.silent:
             with answering():
                 if starts.said:
@@ -140,7 +140,7 @@ def _runs(
     pcap: dict[str, Any],
     cores: int,
 ) -> list[Run]:
-    """Returns the run of the first seed, then the other runs."""
+    """Returns the runs of all seeds. The first seed's run comes first."""
     first = scenario.run(seed=seed, progress=part_of(report, 0, 1 / repeat), cores=cores, **where, **pcap)
     if repeat == 1:
         return [first]

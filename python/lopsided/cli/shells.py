@@ -1,7 +1,7 @@
 """Installs completion in bash, zsh and fish: scripts that call `lopsided --complete`.
 
-The scripts contain no command names, so they stay valid when commands change. They are in the user's data folder, or in
-fish's completion folder. A line in `~/.bashrc` or `~/.zshrc` loads them.
+The scripts contain no command names, so they stay valid when commands change. They are installed in the user's data
+folder, or in fish's completion folder. A line in `~/.bashrc` or `~/.zshrc` loads them.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _folder(variable: str, usual: str) -> Path:
 
 
 def _append(start: Path, line: str) -> None:
-    """Appends the line to the file, unless the file already has it."""
+    """Appends the line to the file, unless the file already contains the line."""
     text = start.read_text(encoding="utf-8", errors="replace") if start.exists() else ""
     if line not in text:
         with start.open("a", encoding="utf-8") as file:
@@ -133,7 +133,7 @@ def _append(start: Path, line: str) -> None:
 
 
 def _running() -> str:
-    """Returns the shell that started this process, or else the login shell."""
+    """Returns the shell that started this process. If a different program started it, returns the login shell."""
     try:
         parent = Path(f"/proc/{os.getppid()}/comm").read_text(encoding="utf-8").strip().lstrip("-")
     except OSError:

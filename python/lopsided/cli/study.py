@@ -1,4 +1,4 @@
-"""Runs the steps that all commands with a study share: run the study, print it, save it."""
+"""Runs a study for a command: executes the study, prints the result and saves it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def carry_out(
 ) -> Found:
     """Runs a study, prints the result, and saves it in the folder of `answer`.
 
-    The result is printed before matplotlib loads, which takes longer than many studies.
+    Prints the result before importing matplotlib, because the import takes longer than many studies.
 
     Parameters
     ----------
@@ -59,7 +59,8 @@ def _headline(block: Headline) -> None:
 
 
 def show(found: Study, *, width: int | None = None) -> None:
-    """Prints a study's title, sentences and blocks. `width` is for tables outside of a terminal."""
+    """Prints a study's title, sentences and blocks. `width` sets the width of tables that are not printed to a
+    terminal."""
     if found.details:
         heading(found.title, found.details)
     for said in paragraphs(found.conclusions()):

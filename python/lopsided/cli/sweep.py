@@ -160,7 +160,7 @@ def sweep(
     except UsageError as error:
         _write(table, table_path)
         raise UsageError(f"{error}; the sweep's table is in {link(table_path)}") from None
-    # polars and matplotlib load slowly, so the result is printed first.
+    # Print the result before importing polars and matplotlib, because the imports are slow.
     if not printing.silent:
         with answering():
             show(table)
@@ -230,7 +230,7 @@ def _on_cluster(
 
 
 def _check_figure(axes: int, *, cdf: bool, heat_map: bool) -> None:
-    """Raises UsageError if the options of the figure do not match each other or the axes."""
+    """Raises UsageError if the figure's options contradict each other, or do not fit the number of axes."""
     if cdf and heat_map:
         raise UsageError("--cdf and --heat-map are two figures; choose one")
     if heat_map and axes != 2:

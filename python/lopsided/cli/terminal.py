@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
 _PLAIN_WIDTH = 132
-"""Width of tables in a file, so that they are not split."""
+"""Width in characters of tables that are printed to a file. At this width, no row wraps."""
 PROSE_WIDTH = 80
-"""Width of paragraphs outside of a terminal."""
+"""Width in characters of paragraphs that are not printed to a terminal."""
 
 
 _DANGEROUS = {
     code: "\ufffd"
     for code in (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
-"""Characters that control a terminal or its writing direction. `clean` replaces them."""
+"""Control characters, and characters that change the writing direction. `clean` replaces them."""
 
 
 given: list[str] = []
-"""The current command line."""
+"""The words of the current command line."""
 
 
 def clean(text: str) -> str:
@@ -60,13 +60,13 @@ def _console_class() -> type[Console]:
 @cache
 def out() -> Console:
     """Returns the console for standard output."""
-    # A process may have no standard output.
+    # A process may be started without standard output.
     terminal = sys.stdout is not None and sys.stdout.isatty()  # pyright: ignore[reportUnnecessaryComparison]
     return _console_class()(highlight=False, markup=False, width=None if terminal else _width_of_pipe())
 
 
 def _width_of_pipe() -> int:
-    """Returns the width of tables outside of a terminal.
+    """Returns the width of tables that are not printed to a terminal.
 
     If the environment variable COLUMNS is set, its value is the width. Otherwise, if standard output is a pipe (such as
     `| head`) and stderr is a terminal, the width is the terminal's.
@@ -78,7 +78,7 @@ def _width_of_pipe() -> int:
         if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode) and sys.stderr.isatty():
             return os.get_terminal_size(sys.stderr.fileno()).columns or _PLAIN_WIDTH
     except (OSError, ValueError, AttributeError):
-        # Standard output is closed, or has no file descriptor.
+        # Standard output is closed or has no file descriptor.
         pass
     return _PLAIN_WIDTH
 
@@ -102,26 +102,26 @@ def silent() -> Console:
 
 
 def stop_printing() -> None:
-    """Discards output after the reader has closed the pipe."""
-    # Python flushes standard output at exit, and would report the closed pipe.
+    """Redirects standard output to the null device, after the reader has closed the pipe."""
+    # Python flushes standard output at exit and would otherwise report the closed pipe.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def answering() -> Generator[None]:
-    """Flushes the result after the block. A closed pipe raises no error here, so that files are still written."""
+    """Flushes standard output after the block. Ignores a closed pipe, so that the command still writes its files."""
     try:
         yield
         out().file.flush()
     except BrokenPipeError:
         stop_printing()
     except OSError:
-        # Other errors, such as a full disk, occur again at the end and are reported then.
+        # Other errors, such as a full disk, occur again when the command ends, and are reported there.
         pass
 
 
 def print_line(text: str, style: str = "") -> None:
-    """Prints a line without wrapping. The library rich is loaded only if a style is given."""
+    """Prints a line without wrapping. Imports the library rich only if a style is given."""
     if style:
         out().print(text, style=style, soft_wrap=True)
     else:
@@ -146,7 +146,7 @@ def print_path(what: str, path: Path) -> None:
 
 
 def print_report(folder: Path, report: bool) -> None:
-    """Prints the path of the report, or, without a report, the path of the folder."""
+    """Prints the path of the report if there is one, otherwise the path of the folder."""
     print_path(*(("report", folder / "report.html") if report else ("folder", folder)))
 
 
@@ -233,5 +233,5 @@ def link(path: Path) -> str:
     try:
         return str(path.resolve().relative_to(Path.cwd()))
     except (ValueError, OSError):
-        # The path is outside of the current folder, or the current folder was removed.
+        # The path is outside of the current folder, or the current folder no longer exists.
         return str(path)

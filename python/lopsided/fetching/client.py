@@ -28,13 +28,13 @@ Mode = Literal["fair", "greedy", "single"]
 
 MAX_STREAMS = 64
 FIRST = 14_480
-"""Size of the first request in bytes: one initial window. Its response reveals the object's length."""
+"""Size of the first request in bytes: one initial window. The response to this request contains the object's length."""
 _MAX_REDIRECTS = 10
 _RESTARTS = 2
 """Maximum number of times that a download restarts because its object has changed."""
 _LONGEST_WAIT_S = 30.0
 _TOLD_WAIT_S = 1.0
-"""Seconds after which a pause is reported."""
+"""Shortest pause in seconds that is reported."""
 _SAVE_S = 2.0
 _SLOW_S = 30.0
 """Seconds over which the mean rate must reach the lowest accepted rate."""
@@ -58,7 +58,7 @@ class Options:
     retries: int = 8
     """Number of consecutive failures of a stream without new data, after which the download ends."""
     least_rate_bps: float = 0.0
-    """Lowest accepted rate in bit/s over 30 s; 0 accepts any."""
+    """Lowest accepted rate in bit/s over 30 s; 0 means that any rate is accepted."""
     record: Path | None = None
     """File in which each step of the controller is recorded (`lopsided.fetching.Recording`)."""
 
@@ -99,7 +99,7 @@ class Progress:
     """A single connection's window in bytes; `None` if requests are not limited."""
     connections: int
     trouble: str = ""
-    """The reason why requests pause, and the end of the pause."""
+    """The reason for a pause, and the length of the pause; empty while the download runs."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class _Download:
                 before = self.most
                 if rate_bps < self.options.least_rate_bps:
                     download.cancel()
-                    # While the task ends, its connections close, and the partial file is saved.
+                    # Wait until the task has closed its connections and saved the partial file.
                     await asyncio.wait({download})
                     least = units.rate(self.options.least_rate_bps)
                     raise FetchError(
@@ -289,7 +289,7 @@ class _Download:
             ended.set()
             await saving
             if self.options.record is not None:
-                # If the object changed, the recording has the steps of the last attempt.
+                # If the object changed, the recording contains only the steps of the last attempt.
                 steps = Recording.of(self.options.settings, missing, transfer.take_steps())
                 steps.write(self.options.record, overwrite=True)
         self.reductions = transfer.reductions
@@ -363,8 +363,8 @@ class _Download:
     def place(self, at: int, octets: bytes) -> None:
         self.part.write(at, octets)
         self.received += len(octets)
-        # Bytes that an earlier attempt already had do not count as progress. If they did, a download from a server that
-        # cuts each response short would never end.
+        # Only bytes that no earlier attempt received count as progress. Otherwise, a download from a server that cuts
+        # each response short would never end.
         if self.received > self.most:
             self.most = self.received
             self.failures = 0

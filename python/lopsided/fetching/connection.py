@@ -1,7 +1,7 @@
 """One HTTP/1.1 connection: requests, responses, and the kernel's measurements.
 
-The library h11 parses responses. It checks framing strictly and limits the size of heads. It opens no sockets, so this
-module can read TCP_INFO. asyncio and ssl transfer the data.
+The library h11 parses responses, checks framing strictly, and limits the size of heads. It opens no sockets: asyncio
+and ssl transfer the data, and this module can read TCP_INFO from the socket.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lopsided.fetching.url import Url, tls_context
 from lopsided.worlds.kernel.guest import tcp_info
 
 MAX_HEAD = 64 << 10
-"""Maximum size of a response head in bytes. A larger head is a mistake or an attack."""
+"""Maximum size of a response head in bytes. A larger head is a server error or an attack."""
 _MAX_INFORMATIONAL = 10
 _PIECE = 64 << 10
 _BUFFER = 256 << 10
@@ -60,7 +60,7 @@ class Head:
 
 
 class Connection:
-    """A connection that carries one request after another."""
+    """An HTTP/1.1 connection. It carries one request at a time and can be reused."""
 
     def __init__(self, url: Url, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.url = url
@@ -102,9 +102,10 @@ class Connection:
         own: bool = True,
         body: AsyncIterable[bytes] | None = None,
     ) -> Head:
-        """Sends a request and reads the head of the response. Header fields in `own` replace the defaults.
+        """Sends a request and returns the head of the response.
 
-        Pieces of `body` are sent until the response arrives.
+        If `own` is true, lopsided's own User-Agent and Accept fields are added. Pieces of `body` are sent until the
+        response arrives.
         """
         usual = [("Host", self.url.authority)] + ([("User-Agent", "lopsided"), ("Accept", "*/*")] if own else [])
         try:
@@ -210,10 +211,10 @@ class Connection:
 
 
 def _unreachable(error: OSError | UnicodeError) -> tuple[str, bool]:
-    """Returns why the connection failed, and whether another attempt would fail too."""
+    """Returns the reason why the connection failed, and true if another attempt would also fail."""
     if isinstance(error, socket.gaierror):
         return error.strerror or str(error), error.errno == socket.EAI_NONAME
-    # asyncio joins the errors of several addresses into one text.
+    # If several addresses fail, asyncio joins their errors into one text.
     numbers = {int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error))}
     if not numbers:
         return str(error), False

@@ -1,4 +1,4 @@
-"""The errors of downloads. Their types say whether another attempt makes sense."""
+"""The errors of downloads. The type of an error determines whether the download is attempted again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ class FetchError(LopsidedError):
 class Trouble(Exception):
     """A connection or a response failed; another attempt may succeed.
 
-    `wait_s` is the pause in seconds that the server requires. A `lasting` failure is retried only if data has arrived
-    before: a server that was never reached will probably refuse again.
+    `wait_s` is the pause in seconds that the server requires. A `lasting` failure is retried only if the download has
+    already received data. Otherwise, the server would probably refuse again.
     """
 
     def __init__(self, message: str, wait_s: float = 0.0, *, lasting: bool = False) -> None:

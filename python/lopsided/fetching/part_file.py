@@ -28,7 +28,7 @@ Ranges = list[tuple[int, int]]
 
 
 class PartFile:
-    """A file that can be written in any order."""
+    """The file of a download. Byte ranges can be written in any order."""
 
     def __init__(self, target: Path, *, overwrite: bool) -> None:
         self.target = target
@@ -36,7 +36,7 @@ class PartFile:
         self._part = target.with_name(f"{target.name}.part")
         self._description = target.with_name(f"{target.name}.part.json")
         self.have: Ranges = []
-        """Byte ranges on disk, in ascending order and merged."""
+        """The byte ranges on disk, in ascending order. Adjacent ranges are merged."""
         self._object: Representation | None = None
         with told(target):
             if target.is_dir():
@@ -50,7 +50,7 @@ class PartFile:
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT
-            # On Windows, the first two flags do not exist, and line ends are converted except in binary mode.
+            # Windows has neither of the first two flags, and converts line ends unless a file is opened in binary mode.
             flags |= sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"))
             self._file = os.open(self._part, flags, 0o666)
         try:
@@ -60,10 +60,10 @@ class PartFile:
             raise FolderError(f"{self._part} is being written by another process") from None
 
     def begin(self, url: str, what: Representation) -> bool:
-        """Prepares the file for the object. Returns true if some of the object is already on disk."""
+        """Prepares the file for the object. Returns true if part of the object is already on disk."""
         known, self._known = self._known, None
         if known is None and self._object is not None:
-            # If the validator is equal, an interrupted attempt of this process downloaded the same object.
+            # An interrupted attempt of this process may have downloaded ranges of the same object.
             known = self._object, self.have
         self._object, self._url = what, url
         self.have = []
@@ -135,7 +135,7 @@ class PartFile:
         )
         temporary = self._description.with_name(f"{self._description.name}.new")
         with told(self.target):
-            # The data must be on disk before the description says so.
+            # Flush the data to disk before writing the description that lists them.
             os.fdatasync(self._file)
             temporary.unlink(missing_ok=True)
             try:
@@ -184,7 +184,7 @@ class PartFile:
         except FileExistsError:
             raise FolderError(f"{self.target} was created in the meantime; the download is in {self._part}") from None
         except OSError:
-            # This file system has no hard links.
+            # This file system does not support hard links.
             self._part.replace(self.target)
             return
         self._part.unlink()
@@ -213,7 +213,10 @@ class PartFile:
 
 
 def _described(raw: Any, there: int) -> tuple[Representation, Ranges] | None:
-    """Returns the contents of a description; `None` if the description is inconsistent or another program wrote it."""
+    """Returns the object and the byte ranges in a description.
+
+    Returns `None` if the description is inconsistent, or if another program wrote it.
+    """
     if not isinstance(raw, dict):
         return None
     said = cast(dict[str, Any], raw)

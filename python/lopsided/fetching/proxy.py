@@ -1,11 +1,12 @@
 """An HTTP proxy that fetches large objects over several connections, like `lopsided fetch`.
 
-The proxy fetches the object of a GET over http in byte ranges, if the server supports ranges, and forwards it in order.
-Other http traffic passes unchanged. So does TLS (CONNECT), because the proxy cannot request ranges of encrypted data.
+If the server supports byte ranges, the proxy fetches the object of a plain http GET in ranges, and forwards the bytes
+in order. Other http traffic passes unchanged. TLS (CONNECT) also passes unchanged, because the proxy cannot request
+ranges of encrypted data.
 
-The proxy limits concurrent requests, the bytes that are ahead of each client, and idle time. Browsers leave most
-connections idle, so the proxy accepts more connections than concurrent requests. Further requests wait. It does not
-support caching, persistent connections, HTTP/2, or passwords.
+The proxy limits the number of concurrent requests, the number of bytes buffered for each client, and the idle time.
+Browsers leave most connections idle, so the proxy accepts more connections than it serves concurrently. Further
+requests wait. The proxy does not support caching, persistent connections, HTTP/2, or passwords.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class Limits:
     clients: int = 32
     """Number of requests that are served concurrently."""
     waiting: int = 8
-    """Number of waiting connections per concurrent request. Further connections are refused."""
+    """Number of accepted connections per concurrent request. Further connections are refused."""
     ahead: int = 8 << 20
-    """Maximum number of an object's bytes that are requested, or that wait to be sent to the client."""
+    """Maximum number of bytes of one object that are requested or wait to be sent to the client."""
     head_s: float = 20.0
     """Seconds in which a client must send the head of a request."""
     idle_s: float = 300.0
@@ -57,7 +58,7 @@ class Limits:
 
 
 class Proxy:
-    """An HTTP proxy. It listens until it is closed."""
+    """An HTTP proxy that listens until `close` is called."""
 
     def __init__(self, options: Options, limits: Limits, note: Callable[[str], None]) -> None:
         self._options = options
@@ -96,8 +97,8 @@ class Proxy:
                 while await self._answer(client):
                     pass
         except (OSError, EOFError, TimeoutError, h11.ProtocolError, asyncio.CancelledError):
-            # The client has disconnected or sends garbage, or the proxy stops. No task awaits this task, so the error
-            # ends here.
+            # The client disconnected or sent an invalid request, or the proxy is stopping. No other task awaits this
+            # task, so ignore the error.
             pass
         finally:
             self._clients -= 1
@@ -119,15 +120,15 @@ class Proxy:
         try:
             url = parse(target)
         except UsageError as error:
-            # A request that is addressed to the proxy itself, perhaps from a malicious page, names no server.
+            # The target names no server: the request is addressed to the proxy itself, possibly by a malicious page.
             await client.refuse(400, str(error))
             return False
         if url.tls:
             await client.refuse(400, "use CONNECT for https")
             return False
         if client.has_body:
-            # The framing is forwarded. If a request has both framings, the length is removed (RFC 9112, section 6.3): a
-            # server that used the length would read a part of the body as the next request.
+            # Forward the framing. If the request contains both framings, remove the length (RFC 9112, section 6.3). A
+            # server that used the length would otherwise read part of the body as the next request.
             names = {name for name, _ in request.headers}
             framing = {b"transfer-encoding"} if b"transfer-encoding" in names else {b"content-length"}
             fields += [(name.decode(), text.decode("latin-1")) for name, text in request.headers if name in framing]
@@ -143,13 +144,13 @@ class Proxy:
     async def _pass(self, client: _Client, url: Url, method: str, fields: list[tuple[str, str]]) -> bool:
         divisible = method == "GET" and not client.has_body and not _PARTIAL.intersection(name for name, _ in fields)
         job = _Stripe(url, fields, self._options, self._limits)
-        # The client's content encodings are kept. A server that compresses on the fly cannot send ranges.
+        # Forward the client's Accept-Encoding field. A server that compresses on the fly cannot send ranges.
         asked = [*fields, ("range", f"bytes=0-{FIRST - 1}")] if divisible else fields
         connection = await Connection.open(url)
         try:
             head = await self._ask(connection, asked, client, method)
             if divisible and (head.status == 416 or (head.status == 206 and described.is_encoded(head))):
-                # An empty object has no first byte, and ranges of a compressed object are never requested.
+                # The object is empty, or the server sent a range of a compressed object. Request the whole object.
                 connection.abort()
                 connection = await Connection.open(url)
                 head = await self._ask(connection, fields, client, method)
@@ -282,7 +283,7 @@ class _Client:
 
     def next(self) -> bool:
         with contextlib.suppress(h11.ProtocolError):
-            # A request without a body ends this loop immediately.
+            # If the request has no body, this loop ends immediately.
             while self._http.their_state is h11.SEND_BODY and isinstance(self._http.next_event(), h11.EndOfMessage):
                 pass
             self._http.start_next_cycle()
@@ -343,7 +344,7 @@ class _Stripe:
         return [*self._asked, *own]
 
     def may_ask(self, first_missing: int) -> bool:
-        # The range that the client needs next is always requested.
+        # Always request the range that the client needs next.
         return first_missing <= self.delivered or first_missing < self.delivered + self._limits.ahead
 
     def place(self, at: int, octets: bytes) -> None:
@@ -394,8 +395,10 @@ def is_loopback(host: str) -> bool:
 
 
 class _Complaints:
-    """Prints each error, such as a lack of file descriptors, as one sentence, at most once per second. Without this
-    class, asyncio would print tracebacks."""
+    """Prints errors such as a lack of file descriptors: one sentence each, and at most one per second.
+
+    Without this class, asyncio would print tracebacks.
+    """
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note

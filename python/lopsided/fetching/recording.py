@@ -1,9 +1,10 @@
 """Records a controller's inputs and decisions step by step, and replays them.
 
-The controller has neither a clock nor sockets. Equal inputs therefore lead to equal decisions, on real paths and in the
-simulator. `Recording.summary` shows how the inputs of two downloads differ. The first line of the file is JSON with
-settings and missing ranges; each further line is one step. The file does not contain the first request, or the
-connections between the steps.
+The controller has neither a clock nor sockets. Its decisions depend only on its inputs, both on real paths and in the
+simulator. `Recording.summary` summarizes a download, so that two downloads can be compared.
+
+The first line of the file is JSON with settings and missing ranges. Each further line is one step. The file does not
+contain the first request, or the connections between the steps.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _CONGESTION = ("queue", "together", "every")
 
 
 class Step(NamedTuple):
-    """One call of the controller, and the state after the call. Times are in ns. The table `fetches` has these
+    """One call of the controller, and the state after the call. Times are in ns. The table `fetches` has the same
     columns."""
 
     at_ns: int
@@ -60,8 +61,8 @@ class Settings:
 class Summary:
     """Summary of a download, from the first request to the last byte. Means are time-weighted.
 
-    By Little's law, the rate is `requested_bytes` (the mean number of outstanding bytes) divided by `answer_ms`. If a
-    download is slower than another, it had fewer bytes outstanding, or its responses took longer.
+    By Little's law, the rate is `requested_bytes` (the mean number of outstanding bytes) divided by `answer_ms`. The
+    slower of two downloads had fewer bytes outstanding, or waited longer for responses.
     """
 
     seconds: float
@@ -168,8 +169,11 @@ class Recording:
         return Recording.of(self.settings, self.missing, transfer.take_steps())
 
     def first_difference(self) -> tuple[Step, Step | None] | None:
-        """Replays the steps. Returns the first step whose result differs, and the different result; `None` if all are
-        equal."""
+        """Replays the steps, and compares the results with the recorded results.
+
+        Returns the first recorded step with a different result, and the replayed step. Returns `None` if all results
+        are equal.
+        """
         again = self.replayed().steps
         for number, step in enumerate(self.steps):
             other = again[number] if number < len(again) else None
@@ -213,7 +217,7 @@ class Recording:
         first: list[int] = []
         pauses: list[int] = []
         asked: dict[int, tuple[int, int]] = {}
-        """For each stream: the time of its last request, and the last byte that the response will have."""
+        """For each stream: the time of its last request, and the last byte of the requested range."""
         begun: set[int] = set()
         ended: dict[int, int] = {}
         for step in self.steps:

@@ -73,12 +73,12 @@ def unsatisfied_total(head: Head) -> int | None:
 
 
 def is_encoded(head: Head) -> bool:
-    """Returns true if the data differ from the object because they are compressed."""
+    """Returns true if the response contains the object in compressed form."""
     return head.fields.get("content-encoding", "identity").strip().lower() not in ("", "identity")
 
 
 def check_encoding(head: Head) -> None:
-    """Raises an error if the response is compressed although the request did not allow this."""
+    """Raises an error if the response is compressed although the request did not allow compression."""
     if is_encoded(head):
         coding = head.fields["content-encoding"].strip().lower()
         raise Trouble(f"the server compresses ({coding}) although no compression was requested", lasting=True)

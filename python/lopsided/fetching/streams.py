@@ -1,8 +1,8 @@
 """Runs the streams of an object. A stream is a connection that executes the controller's decisions.
 
-A busy machine may wake this process late, so this module uses the kernel's arrival times. It ignores out-of-order data
-if TCP_INFO was not read for a whole RTT. Several streams may have had holes in that time, and their order would be
-unknown.
+A busy machine may wake this process late, so this module uses the kernel's arrival times. If TCP_INFO was not read for
+a whole RTT, the module ignores the out-of-order segments of that period: several streams may have lost packets, and
+the order of the losses is unknown.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from lopsided.fetching.representation import Representation
 from lopsided.fetching.url import Url
 
 _LOOK_S = 0.02
-"""Seconds between reads of TCP_INFO. On a path with a long RTT, this gives several reads per RTT."""
+"""Seconds between reads of TCP_INFO. On a path with a long RTT, there are several reads per RTT."""
 _LATE_LOOK_NS = 60_000_000
-"""If more nanoseconds (or one RTT, if longer) lie between two reads of TCP_INFO, the second read is late."""
+"""A read of TCP_INFO is late if more time has passed since the previous read: this number of ns, or one RTT if the RTT
+is longer."""
 _TICK_NS = 10_000_000
 """Longest tick of the kernel's clock, in ns."""
 _IDLE_S = 0.05
 
 
 class Job(Protocol):
-    """The interface of the object that receives the data."""
+    """The interface that receives the data: a file, or a client of the proxy."""
 
     url: Url
     requests: int
@@ -54,7 +55,7 @@ class Job(Protocol):
         ...
 
     def say(self, size: int | None, window: int | None, connections: int) -> None:
-        """Reports the progress from time to time."""
+        """Reports the progress. Called periodically."""
         ...
 
 
@@ -113,7 +114,8 @@ class Streams:
                 await self._bring(at, connection, *span)
             except Trouble as trouble:
                 self._drop(at)
-                # If the server closes the connection after a response, this becomes visible only at the next request.
+                # The server may close a connection after a response. The next request on this connection then fails
+                # before any data arrives, and does not count as a failure.
                 if not reused or job.received != before:
                     job.reopened += 1
                     await job.failed(trouble, self.transfer.streams)
@@ -139,8 +141,8 @@ class Streams:
         if left > 0:
             raise Trouble("the answer is shorter than the part")
         if last < end:
-            # If a server sends less than requested, the rest is requested again. The controller then counts from 0. The
-            # kernel's counters continue, so the holes up to now must be subtracted.
+            # The server sent less than requested, so the rest is requested again. The controller's count of holes
+            # restarts at 0, but the kernel's counter continues. Subtract the kernel's current value from now on.
             transfer.failed(_now(), at)
             self._looks[at].left_out = self._looks[at].out_of_order
         if not connection.next():
@@ -174,8 +176,8 @@ class Streams:
         return seen
 
     async def _watch(self) -> None:
-        """Watches all connections, so that a hole is detected immediately. The data after a hole can be read only much
-        later."""
+        """Reads TCP_INFO of all connections periodically, in order to detect a hole immediately. The application can
+        read the data after a hole only when the hole is filled."""
         while True:
             for at in range(len(self.connections)):
                 self._look(at)
@@ -199,7 +201,7 @@ def wait_of(head: Head) -> float:
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Returns the error that ended the streams. A change of the object takes precedence."""
+    """Returns the error that ended the streams. If the object changed, returns the Changed error."""
     flat = _flat(failures)
     for kind in (Changed, LopsidedError, Exception):
         for one in flat:

@@ -12,9 +12,9 @@ from lopsided.errors import UsageError
 
 _PORTS = {"http": 80, "https": 443}
 _LONGEST = 8000
-"""Length in bytes of a URL that every server should accept (RFC 9110, section 4.1)."""
+"""Longest URL in bytes that every server should accept (RFC 9110, section 4.1)."""
 _LONGEST_NAME = 200
-"""Length in bytes of a file name that every file system accepts, even after we add an extension."""
+"""Longest file name in bytes that every file system accepts, even with an added extension."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def parse(text: str) -> Url:
         raise UsageError(f"{shown}: there is no port 0")
     path = "".join(char if char.isascii() else _percent(char) for char in parts.path) or "/"
     query = "".join(char if char.isascii() else _percent(char) for char in parts.query)
-    # An empty query differs from no query.
+    # A URL with an empty query differs from a URL without a query.
     asks = "?" in text.partition("#")[0]
     return Url(parts.scheme, host, port or _PORTS[parts.scheme], path + (f"?{query}" if asks else ""))
 
@@ -87,7 +87,7 @@ def _percent(char: str) -> str:
 
 
 def file_name(url: Url) -> str:
-    """Returns a file name that depends only on the URL, so that no server can choose the name."""
+    """Returns a file name that depends only on the URL. A server therefore cannot choose the name."""
     last = unquote(url.target.partition("?")[0].rpartition("/")[2], errors="replace")
     name = re.sub(r"[\x00-\x1f\x7f/\\:]", "_", last).lstrip(".").strip()
     while len(name.encode()) > _LONGEST_NAME:
