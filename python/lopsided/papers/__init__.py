@@ -42,9 +42,9 @@ _YEAR = 2026
 """Release year of this version of lopsided, for its BibTeX entry."""
 
 _SIDE_BY_SIDE = 2
-"""Number of studies that `reproduce_all` runs in parallel."""
+"""Number of studies that `reproduce_all` runs concurrently."""
 _DRAWING = threading.Lock()
-"""Only one study draws at a time, because matplotlib's settings belong to the whole process."""
+"""Lock that a study acquires while it draws, because matplotlib's settings are global to the process."""
 
 
 def available() -> list[str]:
@@ -94,7 +94,7 @@ def bibtex(key: str) -> str:
 
 
 def own_bibtex() -> str:
-    """Returns lopsided's own BibTeX entry. Every bibliography style supports its type, `misc`."""
+    """Returns lopsided's own BibTeX entry. Its type is `misc`, which every bibliography style supports."""
     return (
         "@misc{lopsided,\n"
         "  author = {{The lopsided authors}},\n"
@@ -128,7 +128,7 @@ def reproduce(
     paper
         Key of the paper.
     figure
-        Number or name of the only figure to reproduce, such as `5.1` or `table 6.2`; everything if `None`.
+        Number or name of the only figure to reproduce, such as `5.1` or `table 6.2`; all figures and claims if `None`.
     claims_only
         True to judge the claims without drawing figures.
     out
@@ -163,7 +163,7 @@ def reproduce(
     UsageError
         For an unknown paper, figure, chapter or world.
     FolderError
-        If `out` holds files that no earlier report wrote.
+        If `out` contains files that are not part of an earlier report.
     """
     from lopsided.papers.framework import console as on_console
 
@@ -193,9 +193,10 @@ def reproduce_all(
     full: bool = False,
     keep: Keep = lambda _reproduction, _report: None,
 ) -> int:
-    """Reproduces every paper in a folder of its own, and writes one page for all papers.
+    """Reproduces every paper into a separate subfolder of `out`, and writes one page about all papers.
 
-    The parameters are those of `reproduce`. A paper that fails is listed with its error; the others still run.
+    The parameters have the same meaning as in `reproduce`. If a paper fails, the page shows the error, and the other
+    papers still run.
 
     Returns
     -------
@@ -220,7 +221,7 @@ def reproduce_all(
 
         return _entry(known, _Asked(known.figures, True, sensitivity, repeat, seed, full), out / known.key, within)
 
-    # The runs of one study keep the processors busy while the other study is planned, judged or drawn.
+    # The runs of one study keep the processors busy while the other study is being planned, judged or drawn.
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         # The copied context carries the caller's `--column` setting into the worker threads.
         found = [pool.submit(copy_context().run, reproduced, each) for each in papers]
@@ -259,7 +260,7 @@ class _Asked:
     seed: int | None
     full: bool = False
     only: Figure | None = None
-    """The figure that the user requested. Statements about this figure are judged too."""
+    """The only figure that the user requested. Statements about this figure are judged too."""
 
 
 def _reproduce(known: Paper, asked: _Asked, folder: Path, progress: Progress) -> tuple[Reproduction, Path]:

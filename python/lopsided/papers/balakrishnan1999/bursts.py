@@ -21,14 +21,14 @@ SCENARIO = "implemented-one-way.toml"
 
 
 def _sender(burst: int) -> Overrides:
-    """Returns the settings of sender adaptation as in figure 19. cwnd grows once per two acknowledged segments, even if
-    one ACK covers more segments."""
+    """Returns the settings of sender adaptation as in figure 19. cwnd grows once for every two acknowledged segments,
+    even if one ACK acknowledges more segments."""
     limit = {} if burst == NO_LIMIT else {"stack.max_burst": str(burst)}
     return {**limit, "stack.abc_half": "true"}
 
 
 def receiver(max_delay: int) -> Overrides:
-    """Returns the settings of ACC in BSD/OS. One ACK covers at most `max_delay` segments."""
+    """Returns the settings of ACC in BSD/OS. One ACK acknowledges at most `max_delay` segments."""
     return {"stack.ack_policy": "acc_peerwin", "stack.max_delack": str(max_delay), "stack.min_acks_per_window": "5"}
 
 
@@ -74,7 +74,7 @@ def _by_delay(m: Measurements) -> Iterable[Line]:
 
 
 def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares figure 20 with an experiment, and with runs in which a Linux kernel receives the data."""
+    """Compares figure 20 with an experiment, and with the experiment `kernel`, in which Linux receives the data."""
     where, remark = "Section 9.1.1 / Figure 20", f"the least that reaches {ENOUGH:.0%} of the best"
     least = partial(least_that_is_enough, m, label="maxburst")
     printed = m.published.find(where, "maxburst", case="recommended value, low")
@@ -87,7 +87,7 @@ def burst_comparisons(m: Measurements, experiment: str = BURST_SWEEP.key, kernel
 
 
 def delay_comparisons(m: Measurements, experiment: str = DELAY_SWEEP.key, kernel: str = "") -> Iterable[Comparison]:
-    """Compares figure 21 with an experiment, and with a run in which a Linux kernel sends the data."""
+    """Compares figure 21 with an experiment, and with the experiment `kernel`, in which Linux sends the data."""
     remark = f"the least that reaches {ENOUGH:.0%} of the best"
     printed = m.published.find("Section 9.1.2 / Figure 21", "max_delay", case="throughput stops growing beyond")
     for burst in (4, 6):

@@ -1,5 +1,5 @@
-"""The statements of the paper and the functions that judge them. Statements that give only numbers are rows of
-`printed.py`."""
+"""The statements of the paper and the functions that judge them. If a statement only gives numbers, `printed.py` lists
+the numbers."""
 
 from __future__ import annotations
 
@@ -299,7 +299,8 @@ RADIO_MAKES_LONG_TIMEOUTS = listed.near_print("radio-makes-long-timeouts", measu
 
 @listed
 def a_download_waits_for_the_upload_to_lose(m: Measurements) -> Verdict:
-    """The last pause of more than 5 s ends after about 160 s. The download is then at least twice as fast."""
+    """The download's last pause of more than 5 s ends after about 160 s. After this pause, the download is at least
+    twice as fast as before."""
 
     def of(column: str) -> Spread:
         return m.value("measured-two-way", column, line="9.6")

@@ -1,10 +1,10 @@
 """Repeats the measurements of section 9 with real packets.
 
-**With the simulator's TCP at both ends**, every packet crosses this machine's kernel before and after the line. Figures
-20 to 22 are complete. ACC follows section 8.2.
+**The simulator's TCP at both ends**: every packet crosses this machine's kernel before and after the line. All curves
+and bars of figures 20 to 22 are measured. ACC is implemented as in section 8.2.
 
-**With the kernel at one end**, only remedies at the other end can be tested: sender adaptation, and ACK filtering,
-which is part of the line. ACC changes both ends, so the kernel is tested only with the receiver of ACC: one ACK per
+**The kernel's TCP at one end**: only remedies at the other end or in the line can be tested. These are sender
+adaptation and ACK filtering. ACC changes both ends, so only its receiver is tested with the kernel: one ACK per
 `max_delay` segments.
 """
 
@@ -42,7 +42,7 @@ BOTH = ("server", "client")
 MAX_DELAY = section9.MAX_DELAY
 
 KERNELS = (RENO, RENO_FIRST, AF_SA, AF_SA_FIRST)
-"""Schemes that do not change the receiver."""
+"""Schemes that leave the receiver unchanged."""
 SCHEMES = section9.SCHEMES
 
 NOT_RUN = (

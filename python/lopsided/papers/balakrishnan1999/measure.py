@@ -1,7 +1,7 @@
 """Measures one run.
 
-Throughput counts whole packets of 1,000 bytes, as in the paper's simulator. Windows are in packets. If there are two
-flows, they are measured only while both are active.
+Throughput counts whole packets of 1,000 bytes, as in the paper's simulator. Windows are in packets. In runs with two
+flows, only the time in which both flows are active is measured.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _acks(run: Run) -> dict[str, float]:
 
 
 def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures each download's throughput while both are active, the total, and Jain's index."""
+    """Measures each download's throughput while both downloads are active, the total throughput, and Jain's index."""
     rates = [rate * WHOLE for rate in _while_all_are_active(run, ("forward", "second"))]
     return {
         "first_bps": rates[0],
@@ -70,7 +70,7 @@ def two_downloads(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def two_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures both throughputs and the return line's mean queue while both flows are active."""
+    """Measures the throughputs of both flows and the return line's mean queue, while both flows are active."""
     forward, reverse = _while_all_are_active(run, ("forward", "reverse"))
     begin = _all_send_from(run, ("forward", "reverse"))
     up = buffers_of(run)["up"]
@@ -137,7 +137,7 @@ def transfer(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def beside_an_upload(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the end of the download's last long pause in seconds, and the goodputs of download and upload."""
+    """Measures the time in seconds at which the download's last long pause ends, and both flows' goodputs."""
     flows = {row["name"]: row for row in run.flows.rows()}
     trace = traces_of(run, ("forward",))["forward"]
     moves = trace.time_s[1:][np.diff(trace.acked_bytes) > 0]
@@ -166,7 +166,7 @@ def over_radio(run: Run, _case: Case) -> Mapping[str, float]:
     begin, end = flow["start_s"], flow["start_s"] + flow["active_s"]
     within = (trace.time_s >= begin) & (trace.time_s <= end)
     time, acked = trace.time_s[within], trace.acked_bytes[within]
-    # The start and the end count as progress, so that pauses at the start and the end are counted too.
+    # Treat start and end as progress, so that pauses at the start and at the end count too.
     moves = np.concatenate(([begin], time[1:][np.diff(acked) > 0], [end]))
     pauses = np.diff(moves)
     return {
@@ -192,7 +192,7 @@ def pages(run: Run, case: Case) -> Mapping[str, float]:
 
 
 def implemented_two_way(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures both throughputs from the start of the upload until one flow completes."""
+    """Measures the throughputs of both flows, from the start of the upload until one flow completes."""
     flows: dict[str, Any] = {row["name"]: row for row in run.flows.rows()}
     traces = traces_of(run, ("forward", "reverse"))
     begin = max(row["start_s"] for row in flows.values())

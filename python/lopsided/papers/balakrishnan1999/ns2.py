@@ -1,8 +1,8 @@
 """Compares this simulator with the authors' own ns-2 classes.
 
-The comparison has the experiments that Debian's ns-2 runs correctly: Reno, ACK filtering without sender adaptation, and
-the two-way transfer. For the others, tables 1 and A use recorded results, because marks on ACKs and the burst timer
-have no effect in ns-2.35. `reference/fidelity/authors.py` ran those cells with a repaired ns-2.
+The comparison contains the experiments that Debian's ns-2 runs correctly: Reno, ACK filtering without sender
+adaptation, and the two-way transfer. In ns-2.35, marks on ACKs and the burst timer have no effect. For the experiments
+that need them, tables 1 and A use recorded results from a repaired ns-2 (`reference/fidelity/authors.py`).
 """
 
 from __future__ import annotations
@@ -125,13 +125,13 @@ def run(program: str, settings: Mapping[str, object]) -> Row:
 
 
 def filtered(found: Mapping[str, float], scheme: str) -> float:
-    """Returns the number of filtered ACKs, including the ACKs that are still in the queue, because ns-2 has no event
-    for a filtered ACK."""
+    """Returns the number of filtered ACKs. ACKs that are still in the queue count too, because ns-2 has no event for a
+    filtered ACK."""
     return found["arrived"] - found["dropped"] - found["delivered"] if scheme.startswith("af") else 0.0
 
 
 def _mean(rows: list[Row]) -> Row:
-    """Returns the mean over the runs. Runs that lock the upload out are left out, and their fraction is reported."""
+    """Returns the mean over the runs. Runs that lock the upload out are excluded, and their fraction is reported."""
     locked = [row for row in rows if row.get("up_kbit/s", np.inf) * 1e3 < LOCKED_OUT_BPS]
     others = [row for row in rows if row not in locked]
     mean = {name: float(np.mean([row[name] for row in others])) for name in (others or rows)[0]}

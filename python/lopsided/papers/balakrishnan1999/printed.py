@@ -1,5 +1,5 @@
-"""Lists the published numbers of tables 1 to 6 and figures 6, 8, 13, 14 and 22. Each has a function that measures its
-counterpart."""
+"""Lists the published numbers of tables 1 to 6 and figures 6, 8, 13, 14 and 22, each with the function that measures
+the same quantity in the simulation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def table_2(scheme: Scheme) -> tuple[Row, ...]:
 
 
 def table_3(scheme: Scheme, runs: str = "all", locked: bool | None = None) -> tuple[Row, ...]:
-    """Returns the throughputs of a download and an upload in parallel.
+    """Returns the throughputs of a download and a concurrent upload.
 
     `runs` is the paper's name for a subset of the runs. `locked` selects the simulated runs that lock the upload out
     (true), the other runs (false), or all runs (`None`).
@@ -148,7 +148,7 @@ FIGURE_14 = tuple(
 
 
 def figure_22(experiment: str, case: str, scheme: Scheme, way: str, remark: str = "") -> Row:
-    """Returns one throughput of figure 22, a transfer in parallel with an upload."""
+    """Returns the throughput of one direction in figure 22, in which a download and an upload run concurrently."""
     name, unit, scale = next(each[1:] for each in _WAYS if each[0] == way)
     read = _value(experiment, f"{way}_bps", scheme=scheme.key)
     where = "Section 9.1.3 / Figure 22"

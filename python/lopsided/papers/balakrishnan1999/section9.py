@@ -1,7 +1,8 @@
-"""Defines section 9's measurements of a download in parallel with an upload, and its eight statements.
+"""Defines section 9's measurements of a download with a concurrent upload, and the section's eight statements.
 
-ACC follows section 8.2. The receiver uses the sender's window (`acc_peerwin`). One ACK covers at most 8 segments, and
-each window has at least 5 ACKs. AF runs on the emulated line of section 8.1, 28 kbit/s and 80 ms.
+ACC is implemented as in section 8.2. The receiver uses the sender's window (`acc_peerwin`). One ACK acknowledges at
+most 8 segments, and the receiver sends at least 5 ACKs per window. AF runs on the emulated line of section 8.1,
+28 kbit/s and 80 ms.
 """
 
 from __future__ import annotations
@@ -70,14 +71,14 @@ def printed_of(experiment: str, remark: str = "", schemes: Iterable[Scheme] = SC
 
 
 def adapted(burst: int) -> Overrides:
-    """Returns settings with sender adaptation at the download's sender only, and with the window growth of figure
-    19."""
+    """Returns the settings of sender adaptation at the download's sender only, with the window growth of figure 19."""
     limit = {} if burst == NO_LIMIT else {"flow.forward.sender_stack.max_burst": str(burst)}
     return {**limit, "flow.forward.sender_stack.abc_half": "true"}
 
 
 def line(scheme: Scheme) -> Overrides:
-    """Returns the return line's queue. It never marks, because the implemented ACC uses the sender's window."""
+    """Returns the settings of the return line's queue. The queue never marks packets, because the implemented ACC uses
+    the sender's window instead."""
     return {"link.up.queue": replace(scheme, marked=False).queue(IMPLEMENTED_QUEUE)}
 
 
@@ -112,7 +113,7 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
     Parameters
     ----------
     by_burst, by_delay, two_way
-        Keys of the experiments on `maxburst`, on segments per ACK, and with an upload in parallel.
+        Keys of the experiments that vary `maxburst`, that vary the segments per ACK, and that add an upload.
     """
     of_bursts, of_delays, of_two_way = (replace(LISTED, needs=(key,)) for key in (by_burst, by_delay, two_way))
 
@@ -128,8 +129,8 @@ def statements(by_burst: str, by_delay: str, two_way: str) -> tuple[Claim, ...]:
 
     @of_bursts
     def throughput_rises_with_maxburst(m: Measurements) -> Verdict:
-        """With a maxburst of 4, the throughput is 3.2 to 4.8 times as high as with 1. "Almost linearly" is interpreted
-        as 4 times, within 20 %."""
+        """With a maxburst of 4, the throughput is 3.2 to 4.8 times the throughput with a maxburst of 1. "Almost
+        linearly" is interpreted as 4 times, within 20 %."""
         verdicts: list[Verdict] = []
         for scheme in (AF_SA, ACC_SA):
             four, one = (mbit(f"{scheme.title}, maxburst {burst}", at_burst(m, scheme, burst)) for burst in (4, 1))

@@ -1,7 +1,7 @@
 """The paper's networks, protocols and loads, and the experiments on them (sections 4 to 9).
 
-A remedy is a set of scenario keys, so it can be combined with every network. An experiment without random numbers runs
-once. If it is sensitive to small changes, it runs once for each of several delays of the return line.
+A remedy is a set of scenario keys, so each remedy can be combined with each network. An experiment that uses no random
+numbers runs once. If its result is sensitive to small changes, it runs once for each of `RETURN_DELAYS_MS`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Line:
 
     @property
     def overrides(self) -> Overrides:
-        """The scenario keys of the line. The LANs compress headers too, because in the authors' simulator an ACK has
-        the same size on all links."""
+        """The scenario keys of the line. Headers are also compressed on the LANs, because an ACK has the same size on
+        all links in the authors' simulator."""
         fixed = f'{{ scheme = "fixed", octets = {COMPRESSED_BYTES} }}'
         compression = fixed if self.ack_bytes == COMPRESSED_BYTES else "none"
         places = {f"{link}.up.header_compression": compression for link in ("link", "lan")}
@@ -74,20 +74,20 @@ class Scheme:
     """True if RED drops above its upper threshold, as in the authors' code. In the text, RED marks until the queue is
     full."""
     spared: bool = False
-    """True if RED marks only data, so that ACC has no effect (section 7.1.3)."""
+    """True if RED marks only data packets. ACC then has no effect (section 7.1.3)."""
 
     def queue(self, limit: int, acks_alone: bool = False) -> str:
         """Returns the queue discipline before the return line, as TOML.
 
-        The drop-tail queues of the authors hold one packet less than their limit. If the queue is full, an arriving ACK
-        is dropped before the filter can remove an older ACK.
+        The authors' drop-tail queues store one packet less than their limit. If the queue is full, an arriving ACK is
+        dropped before the filter can remove an older ACK.
 
         Parameters
         ----------
         limit
             The authors' limit in packets.
         acks_alone
-            True if only ACKs wait in this queue. RED's thresholds are then in bytes, because 1.5 ACKs are not a whole
+            True if the queue stores only ACKs. RED's thresholds are then in bytes, because 1.5 ACKs are not a whole
             number of packets.
         """
         plain = f'{{ kind = "fifo", limit = "{limit - 1} packets" }}'
@@ -123,7 +123,7 @@ class Scheme:
 
 MAX_BURST = 4
 EVERY_OCTET = "1000"
-"""Limit of byte counting (RFC 3465's L). It is so high that an ACK for s segments always counts as s segments."""
+"""Limit of byte counting (L in RFC 3465). It is so high that an ACK for s segments always counts as s segments."""
 
 RED = (
     '{{ kind = "red", limit = "{limit} packets", {thresholds}, weight = 0.01, '
@@ -187,11 +187,11 @@ TWO_WAY_SCHEMES: tuple[Scheme, ...] = (
 """Schemes of table 3, and the case of section 7.1.3."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
-"""Delays of the return line in ms. Each delay has one run. Case B uses no random numbers, so repeating a run would
-change nothing."""
+"""Delays of the return line in ms, one run each. Case B uses no random numbers, so repetitions with one delay would be
+identical."""
 
 SERIES = range(5)
-"""The paper has 10 runs for most cells. A cell with 50 runs is repeated once per series."""
+"""Series of runs. For most cells, the paper has 10 runs. A cell with 50 runs is repeated once per series."""
 
 BUFFERS_KB = (4, 8, 16, 24, 32, 48, 64)
 """Socket buffers of the measured transfers, in kB."""
@@ -221,7 +221,7 @@ def cases(
     place
         Key of the slow line's queue.
     acks_alone
-        True if only ACKs wait in this queue.
+        True if the queue stores only ACKs.
     """
     settings = tuple(settings)
     return tuple(
@@ -325,7 +325,7 @@ RETURNS: Mapping[str, Overrides] = {
     "CSLIP": {"link.up.rate": f"{28.8 * 52 / 18:g} kbit/s"},
     "Ethernet": {"link.up.rate": "10 Mbit/s", "link.up.delay": "1 ms", "link.up.queue": "50 packets"},
 }
-"""The return links of figure 2. An ACK with timestamps takes 52 bytes, or 18 bytes with header compression."""
+"""The return links of figure 2. An ACK with timestamps has 52 bytes, or 18 bytes with header compression."""
 
 MEASURED = Experiment(
     key="measured",
@@ -395,10 +395,10 @@ EXPERIMENTS = (
 """The experiments of sections 4 to 7."""
 
 IMPLEMENTED_QUEUE = 33
-"""Limit of the implementation's queues in packets. The queues hold one packet less."""
+"""Limit of the implementation's queues in packets. The queues store one packet less than this limit."""
 
 NO_LIMIT = 12
-"""Position of a sender without `maxburst` on the axis, to the right of the largest value."""
+"""Position on the axis of a sender without `maxburst`, to the right of the largest `maxburst`."""
 BURSTS = (1, 2, 3, 4, 6, 10, NO_LIMIT)
 DELAYS = (2, 4, 8, 16)
 

@@ -32,8 +32,7 @@ def least_that_is_enough(m: Measurements, experiment: str, label: str, **where: 
 
 
 LOCKED_OUT_BPS = 500.0
-"""If an upload's rate in bit/s is lower, the upload counts as locked out. Such an upload sends one or two packets in 40
-s."""
+"""An upload with a lower rate in bit/s counts as locked out. It sends one or two packets in 40 s."""
 
 
 def lossy(m: Measurements, scheme: Scheme, column: str) -> Spread:

@@ -218,7 +218,7 @@ def table_5(m: Measurements) -> Artifact:
 def table_6(m: Measurements) -> Artifact:
     """Returns table 6: throughput of all connections over one hop (BAL-E09).
 
-    The published standard deviations do not agree with any interpretation of the text (BAL-A14).
+    No interpretation of the text explains the published standard deviations (BAL-A14).
     """
     columns: Columns[int] = {"connections": lambda number: number}
     schemes = [scheme for scheme in RADIO_SCHEMES if 6 in scheme.tables]

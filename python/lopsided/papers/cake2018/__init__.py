@@ -1,6 +1,6 @@
 """Høiland-Jørgensen, Täht and Morton, *Piece of CAKE*, LANMAN 2018 (arXiv 1804.07617).
 
-CAKE is a queue discipline for home gateways. The paper's text was not available, so this study judges statements from
+CAKE is a queue discipline for home gateways. The paper's text was not available, so this study judges statements from:
 
 - its abstract and its list of features, in excerpts of deepai.org and docslib.org;
 - figures 3 to 6 as quoted by a replication (github.com/digitalities/stratum-ns3, specification Q-15);

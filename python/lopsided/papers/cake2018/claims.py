@@ -2,14 +2,14 @@
 
 The following thresholds are our own. They were fixed before the first run:
 
-- a flow's share of the link in figure 3 is within 2.5 percentage points of the computed share;
+- in figure 3, a flow's share of the link must be within 2.5 percentage points of the computed share;
 - "equal" means within 5 %;
 - "completely isolated": at most 5 ms of added delay, at most 0.1 % loss, at least 99 % of the rate;
 - latency counts as low below 50 ms of added delay;
 - a de-prioritised flow gets at most 40 % of an equal share, and at least half of its tin's guarantee;
-- round trips of probes are within 5 ms of those in the authors' data;
-- with overhead compensation, packets wait in the modem for at most 20 ms, and for less than 10 % of the time without
-  compensation.
+- the RTTs of probes must be within 5 ms of the RTTs in the authors' data;
+- with overhead compensation, packets must wait in the modem for at most 20 ms, and for less than 10 % of their waiting
+  time without compensation.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def diffserv4_divides(m: Measurements) -> Verdict:
 
 @listed
 def background_yields(m: Measurements) -> Verdict:
-    """The bulk flow gets at most 40 % of an equal share, and at least half of its tin's guarantee (6.25 %)."""
+    """The bulk flow gets at most 40 % of an equal share, and at least half of the 6.25 % that its tin guarantees."""
     found: list[Measured] = []
     for queue in ("cake_diff3", "cake_diff4"):
         for way in ("down", "up"):
@@ -261,8 +261,8 @@ def uploads_keep_theirs(m: Measurements) -> Verdict:
 
 @listed
 def compensation_moves_the_queue(m: Measurements) -> Verdict:
-    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms, and for less than 10 % of the time without
-    counting."""
+    """If CAKE counts ATM cells, packets wait in the modem for at most 20 ms. This is less than 10 % of the waiting time
+    if CAKE does not count cells."""
     plain, counted = (
         number(f"wait in the modem with framing {framing}", m.value("overhead", "modem_ms", framing=framing), "ms")
         for framing in ("none", "pppoe-llcsnap")

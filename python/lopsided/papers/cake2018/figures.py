@@ -1,6 +1,6 @@
-"""Draws figures 3 to 6, as far as their contents are known, and a figure of our own that varies the uplink rate."""
+"""Draws the known contents of figures 3 to 6, and a figure of our own that varies the uplink rate."""
 
-# matplotlib leaves out the types of keyword arguments.
+# matplotlib does not declare the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ ACK_OCTETS, SEGMENT_BITS = 66, 1448 * 8
 def ack_limit_bps(uplink_bps: float) -> float:
     """Returns the downloads' goodput in bit/s at which their ACKs fill half of the uplink.
 
-    Each ACK takes 66 bytes with its Ethernet header and acknowledges two segments of 1,448 bytes. Four of the uplink's
-    eight flows carry ACKs, so fair queueing gives ACKs half of the uplink.
+    Each ACK has 66 bytes with its Ethernet header, and acknowledges two segments of 1,448 bytes. Four of the uplink's
+    eight flows consist of ACKs, so fair queueing assigns half of the uplink to ACKs.
     """
     return uplink_bps / 2 / (8 * ACK_OCTETS) * 2 * SEGMENT_BITS
 

@@ -1,4 +1,4 @@
-"""Measures one run. The first seconds, in which the flows start, are left out."""
+"""Measures one run. The first seconds, in which the flows start, are not measured."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tins(run: Run, _case: Case) -> Mapping[str, float]:
 def induced(run: Run) -> tuple[Array, Array]:
     """Returns the real-time flow's queueing delay: times in seconds, and the mean of each sample in ms.
 
-    Samples without an arriving datagram are left out.
+    Samples without an arriving datagram are excluded.
     """
     trace = traces_of(run, ("real-time",))["real-time"]
     known = trace.rtt_count > 0

@@ -1,8 +1,8 @@
-"""Defines the experiments of figures 3, 5 and 6, those of the authors' data set, and an experiment on overhead
-compensation.
+"""Defines the experiments of figures 3, 5 and 6, the experiments of the authors' data set, and an experiment on
+overhead compensation.
 
-Flows, marks and rates are from a replication (see `__init__`) and from the authors' data set. Comments in the scenario
-files mark assumed settings.
+Flows, DSCP marks and rates are from a replication (see `__init__`) and from the authors' data set. Comments in the
+scenario files mark assumed settings.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from lopsided.papers.cake2018.measure import filtered, overhead, real_time, shar
 from lopsided.papers.framework.model import Case, Experiment
 
 ISOLATIONS = ("flows", "dual-srchost", "dual-dsthost", "triple-isolate")
-"""Host isolation in figure 3."""
+"""Host isolation modes in figure 3."""
 
 QUEUES = ("fq_codel", "cake", "cake_diff3", "cake_diff4")
-"""Queues by their names in the authors' data; `cake` is `besteffort`."""
+"""Queues, named as in the authors' data; `cake` is CAKE with `besteffort`."""
 
 TINS = {"cake": "besteffort", "cake_diff3": "diffserv3", "cake_diff4": "diffserv4"}
 
@@ -24,7 +24,7 @@ UPLINKS = (0.3, 0.5, 1.0, 2.0, 3.0)
 
 
 def _both(name: str) -> dict[str, str]:
-    """Returns the scenario keys for the same queue, shaped to 10 Mbit/s, in both directions."""
+    """Returns scenario keys that install the queue, shaped to 10 Mbit/s, in both directions."""
     if name == "fq_codel":
         return {}
     queue = f'{{ kind = "cake", bandwidth = "10 Mbit/s", tins = "{TINS[name]}", framing = "ethernet" }}'

@@ -1,11 +1,11 @@
-"""Judges claims. Each function builds the criterion, the numbers, the verdict and the reason from the same values.
+"""Judges claims. Each function derives the criterion, the numbers, the verdict and the reason from the same values.
 
     rises("variation", m.curve("sweep", "variation", "buffer_packets"))
     all_of(at_least(90, rates), agree_within(0.05, rates))
 
-"Near" has the same meaning in all papers. A percentage is near a published one within `POINTS` percentage points and a
-factor of 2. Other quantities are near within the fraction `SHARE`. "More" and "leads" without a number mean at least 10
-% more (`MORE`).
+"Near" has the same meaning in all papers. A percentage is near the published percentage if they differ by at most
+`POINTS` percentage points and by at most a factor of 2. Other quantities are near if their relative difference is at
+most `SHARE`. "More" and "leads" without a number mean at least 10 % more (`MORE`).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from lopsided.papers.framework.model import Claim, Measured, Origin, Verdict
 from lopsided.papers.framework.published import PublishedValue
 
 POINTS = 10.0
-"""A measured percentage is near the published one if it differs by at most this number of percentage points."""
+"""Largest difference, in percentage points, at which a measured percentage is near the published percentage."""
 
 SHARE = 0.15
-"""Other quantities are near if their relative difference is at most this fraction. A value read from a noisy
-logarithmic plot has about this error."""
+"""Largest relative difference at which any other quantity is near the published quantity. The error of a value that is
+read from a noisy logarithmic plot is about as large."""
 
 MORE = 1.1
-"""One quantity counts as more than another if their ratio is at least this high."""
+"""Smallest ratio of two quantities at which the first counts as more than the second."""
 
 
 Check: TypeAlias = Callable[[Measurements], Verdict]
@@ -43,8 +43,8 @@ Numbers: TypeAlias = Callable[[Measurements], Iterable[Measured]]
 def wider_than_said(claim: Claim, verdict: Verdict) -> list[str]:
     """Returns the ranges in a verdict's criterion that are wider than the range in the statement.
 
-    For example, "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. A range that has no end in common with
-    the statement's range is ignored, because it describes another quantity.
+    For example, "14 to 15.5 Mbit/s" must be judged by bounds within 14 and 15.5. If no end of a criterion's range
+    equals the same end of the statement's range, the criterion's range describes another quantity and is ignored.
     """
     said = [(float(low), float(high)) for low, high in _SAID_RANGE.findall(claim.statement.replace(",", ""))]
     judged = [(float(low), float(high)) for low, high in _JUDGED_RANGE.findall(verdict.criterion.replace(",", ""))]
@@ -61,7 +61,7 @@ _JUDGED_RANGE = re.compile(r"from (-?\d+(?:\.\d+)?) to (-?\d+(?:\.\d+)?)")
 
 
 def key_of(check: Callable[..., Verdict]) -> str:
-    """Returns the key of a claim: the name of the function that judges it, with hyphens."""
+    """Returns the key of a claim: the name of the function that judges the claim, with hyphens."""
     return check.__name__.replace("_", "-")
 
 
@@ -69,7 +69,8 @@ def key_of(check: Callable[..., Verdict]) -> str:
 class Statements:
     """A decorator that turns a function into a claim: `@of_paper(statement, where)`.
 
-    The function's name becomes the claim's key. A paper with many statements has them in a file: see `Listed`.
+    The function's name becomes the claim's key. For a paper with many statements, use `Listed`, which reads the
+    statements from a file.
 
     Attributes
     ----------
@@ -106,7 +107,7 @@ class Statements:
 
 @dataclass(frozen=True)
 class Listed:
-    """A decorator that turns a function into a claim. `statements.toml` in the paper's folder has the statement:
+    """A decorator that turns a function into a claim. `statements.toml` in the paper's folder contains the statement:
 
         [less-below-the-knee]
         statement = "With a shorter queue throughput is lower."
@@ -121,7 +122,7 @@ class Listed:
     entries
         The contents of `statements.toml`.
     needs
-        Keys of the experiments that the claims read, if the entry has none.
+        Keys of the experiments that the claims read, if an entry does not list any.
     """
 
     entries: Mapping[str, Mapping[str, Any]]
@@ -129,7 +130,7 @@ class Listed:
 
     @classmethod
     def beside(cls, module: str) -> Listed:
-        """Reads the statements of a module's paper. `module` is the path of the module."""
+        """Reads the `statements.toml` next to a module. `module` is the path of the module."""
         path = next(path for each in Path(module).parents if (path := each / "statements.toml").exists())
         return cls(tomllib.loads(path.read_text(encoding="utf-8")))
 
@@ -145,7 +146,7 @@ class Listed:
     def near_print(self, key: str, numbers: Numbers) -> Claim:
         """Returns the claim that every measured number is near its published value (see `near`).
 
-        The entry's `why` is added to the reason for a failure. Its `notes` are always shown.
+        The entry's `why` is added to the reason for a failure. The entry's `notes` are always shown.
         """
         why, notes = self.entries[key].get("why", ""), tuple(self.entries[key].get("notes", ()))
         return self.claim(key, lambda m: near(numbers(m)).but(why=why, notes=notes))
@@ -233,7 +234,7 @@ def at_most(bound: float, numbers: Iterable[Measured]) -> Verdict:
 
 
 def largest_at_most(bound: float, numbers: Iterable[Measured], criterion: str = "") -> Verdict:
-    """Holds if every number is `bound` or less. The reason names only the largest."""
+    """Holds if every number is `bound` or less. The reason names only the largest number."""
     numbers = tuple(numbers)
     largest = max(numbers, key=lambda each: each.value)
     return at_most(bound, [largest]).but(*numbers, criterion=criterion or f"each at most {text.plain(bound)}")
@@ -275,7 +276,7 @@ def ratio(name: str, one: Measured, other: Measured, *, above: float = -np.inf, 
     found = number(name, one.value / other.value if other.value else np.copysign(np.inf, one.value))
     bounds = [f"{word} {bound:g}" for word, bound in (("above", above), ("below", below)) if np.isfinite(bound)]
     reason = f"{name} is {text.number(found.value)} ({text.named(one)}; {text.named(other)})"
-    # A zero denominator gives an infinite ratio, which passes any lower bound and fails any upper bound.
+    # If the denominator is 0, the ratio is infinite: it passes any lower bound and fails any upper bound.
     holds = bool(above < found.value and (found.value < below or not np.isfinite(below)))
     return Verdict(holds, f"{name} {' and '.join(bounds)}", (found, one, other), reason)
 
@@ -285,8 +286,8 @@ def rises(
 ) -> Verdict:
     """Holds if the curve rises.
 
-    A curve rises if its last value is higher than its first and its rank correlation with the setting exceeds `rank`.
-    The verdict lists the first and last value, the values at `show`, and the correlation.
+    A curve rises if its last value is higher than its first value, and if its rank correlation with the setting exceeds
+    `rank`. The verdict lists the first and last value, the values at `show`, and the correlation.
     """
     return _trend(name, curve, unit, rank, scale, show, +1)
 
@@ -294,7 +295,8 @@ def rises(
 def falls(
     name: str, curve: Curve, unit: str = "", *, rank: float = 0.7, scale: float = 1.0, show: Iterable[float] = ()
 ) -> Verdict:
-    """Holds if the curve falls: its last value is lower than its first, and its rank correlation is below `-rank`."""
+    """Holds if the curve falls: its last value is lower than its first value, and its rank correlation with the setting
+    is below `-rank`."""
     return _trend(name, curve, unit, rank, scale, show, -1)
 
 

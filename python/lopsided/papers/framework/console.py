@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.reproduction import ClaimOutcome, Entry, Reproduction
 
 _NAMED = 6
-"""Maximum number of unexpected verdicts that are named. The report lists all of them."""
+"""Maximum number of unexpected verdicts that the console lists. The report lists all of them."""
 
 HEADINGS = {
     "paper": "The paper's statements",

@@ -1,7 +1,7 @@
 """Assigns a counterpart to each published value: a measured value, a statement, or the reason why there is neither.
 
-If a figure compares a value or a statement judges it, the value needs no rule. `coverage.toml` in the folder of a paper
-has rules for the other values:
+A published value needs no rule if a figure compares it or a statement judges it. `coverage.toml` in the folder of a
+paper contains the rules for all other values:
 
     rules = [
       { metrics = "rtt", column = ["night", "rtt_ms"], at = { aqm = "pie" }, where = "Section 5" },
@@ -11,9 +11,9 @@ has rules for the other values:
       { metrics = "offset", reason = "the clocks of simulated hosts agree" },
     ]
 
-`column` is an experiment and its measured column, at the setting with the labels `at`. `read` is the name of a function
-that is passed to `load`, and `args` are its further arguments. `scale` multiplies measured values. The first rule that
-matches and has a result applies. The kinds `setting` and `cited` need no counterpart.
+`column` names an experiment and a measured column, and `at` the labels of the setting. `read` names a function that is
+passed to `load`, and `args` lists its additional arguments. `scale` multiplies the measured values. The first matching
+rule that has a result applies. Published values of the kinds `setting` and `cited` need no counterpart.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.published import PublishedValue
 
 Reader: TypeAlias = "Callable[[Measurements, PublishedValue], Spread | float | None]"
-"""Returns the measured value in the published unit, or `None` if there is none."""
+"""Returns the measured value in the published unit, or `None` if the value was not measured."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Rule:
 def measured(
     metrics: str, read: Reader, *, needs: tuple[str, ...] = (), where: str = "", remark: str = "", **conditions: str
 ) -> Rule:
-    """Returns a rule for measured values. `metrics` are separated by spaces; `read` uses the experiments `needs`."""
+    """Returns a rule for measured values. `metrics` is a list separated by spaces. `needs` are the experiments that
+    `read` uses."""
     return Rule(tuple(metrics.split()), where, conditions, needs, read, remark=remark)
 
 
@@ -132,7 +133,7 @@ def _scaled(read: Reader, scale: float) -> Reader:
 
 
 def number_of(row: PublishedValue) -> float:
-    """Returns the published number; a time `h:mm:ss` in seconds; NaN if the value is words."""
+    """Returns the published number, or NaN if the value is text. A time `h:mm:ss` is converted to seconds."""
     try:
         return row.number
     except ValueError:

@@ -20,7 +20,7 @@ RESULTS = ("result", "computed", "derived")
 """Kinds of published values that count as results of the paper."""
 
 NEAR = 0.15
-"""Largest relative difference at which a measured value is near the published one."""
+"""Largest relative difference at which a measured value is near the published value."""
 
 State: TypeAlias = Literal["measured", "judged", "none", "missing", "setting", "cited"]
 
@@ -33,13 +33,13 @@ class Entry:
     state: State
     measured: Spread | None = None
     source: str = ""
-    """The figure, statement or experiments from which the measured value comes."""
+    """The figure, statement or experiments that provide the measured value."""
     remark: str = ""
     reason: str = ""
 
     @property
     def is_result(self) -> bool:
-        """True if the value is a result of the paper, and not a setting or a citation."""
+        """True if the value is a result of the paper. False for a setting or a citation."""
         return self.published.kind in RESULTS
 
     @property
@@ -57,7 +57,7 @@ class Entry:
 
     @property
     def is_value(self) -> bool:
-        """True if the published value is a number, not a bound or one end of a range."""
+        """True if the published value is a number. False for a bound or one end of a range."""
         return self.published.qualifier in ("eq", "approx") and math.isfinite(number_of(self.published))
 
     @property
@@ -156,7 +156,7 @@ def _in_claims(judgements: Mapping[str, Verdict]) -> dict[tuple[object, ...], tu
 
 @dataclass(frozen=True)
 class Counts:
-    """Counts of a paper's published results by kind of counterpart.
+    """Numbers of a paper's published results, by kind of counterpart.
 
     Attributes
     ----------
@@ -165,13 +165,13 @@ class Counts:
     beside
         Results that have a measured value or a judged statement.
     without
-        Results that have neither, for a recorded reason.
+        Results without a counterpart, for a recorded reason.
     missing
-        Results that have neither, without a reason.
+        Results without a counterpart and without a recorded reason.
     values, near
-        Number of measured values, and number of those that are within `NEAR` of the published value.
+        Number of measured values, and number of measured values within `NEAR` of the published value.
     bounds, kept
-        Number of published bounds that were measured, and number of those that the measurement satisfies.
+        Number of published bounds that were measured, and number of bounds that the measurement satisfies.
     """
 
     results: int

@@ -1,8 +1,8 @@
 """Runs a paper's experiments and measures every run.
 
-All runs are passed to the simulator in one call, which keeps its workers busy. Repetition r has the same seed in every
-case, so that all settings use the same random numbers. Complete runs are kept only for the first repetition of
-experiments with `keep`. Other runs leave only one row, so that memory hardly grows.
+All runs are passed to the simulator in one call, which keeps the simulator's workers busy. Repetition r has the same
+seed in every case, so that all settings use the same random numbers. Complete runs are kept only for the first
+repetition of experiments with `keep`. All other runs are reduced to one row of numbers, which saves memory.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def run_experiments(
     Parameters
     ----------
     paper
-        The paper, whose folder has the scenarios.
+        The paper. Its folder contains the scenarios.
     experiments
         Experiments to run.
     repetitions
@@ -62,11 +62,12 @@ def run_experiments(
     run_jobs
         `lopsided.studies.jobs.run_jobs`, bound to a world.
     overrides
-        Settings that replace those of every case.
+        Settings that override the settings of every case.
     keep_runs
         False to keep no complete run, even if an experiment has `keep`.
     seed
-        First seed. `seed - 1` is added to each scenario's seed, so that different seeds stay different.
+        First seed. `seed - 1` is added to each scenario's own seed, so that scenarios with different seeds still have
+        different seeds.
     progress
         Called with the completed fraction of the runs, from 0 to 1.
 
@@ -78,7 +79,7 @@ def run_experiments(
     Raises
     ------
     UsageError
-        If the seeds go beyond 64 bits.
+        If a seed exceeds 64 bits.
     """
     import polars as pl
 
@@ -93,7 +94,7 @@ def run_experiments(
     scenarios = _scenarios(paper, due, overrides or {})
     # `seeds` raises an error if a seed exceeds 64 bits.
     first_seeds = {number: seeds(number + seed - 1, repetitions)[0] for number in {each.seed for each in scenarios}}
-    # Cases with the same scenario and seed share one run.
+    # Run each pair of scenario and seed once, and share the run between all cases that need it.
     sharing: dict[tuple[str, int, frozenset[str]], list[int]] = {}
     for index, (item, scenario) in enumerate(zip(due, scenarios, strict=True)):
         run_seed = first_seeds[scenario.seed] + item.repetition
@@ -128,7 +129,7 @@ def run_experiments(
 
 
 def _scenarios(paper: Paper, due: Sequence[_Due], overrides: Overrides) -> list[Scenario]:
-    """Builds the scenario of each run. Every file is read once, and every case resolved once."""
+    """Returns the scenario of each run. Every file is read only once, and every case is resolved only once."""
     files: dict[str, Scenario] = {}
     resolved: dict[int, Scenario] = {}
     for item in due:

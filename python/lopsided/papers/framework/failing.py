@@ -1,4 +1,4 @@
-"""Reads the reasons why statements fail. A paper with failing statements has these reasons in `failing.toml`:
+"""Reads the reasons why statements fail. If a paper has failing statements, `failing.toml` contains the reasons:
 
     [causes]
     print = "the printed 86 % exceed what the line carries next to all ACKs"
@@ -7,7 +7,8 @@
     cause = "ours"
     needs = "the upload's retransmissions found room in the queue as often as its first packets do"
 
-The table `causes` explains each cause that occurs. `needs` is the condition under which the statement would hold.
+The table `causes` explains each cause that a claim names. `needs` is the condition under which the statement would
+hold.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Causes:
 
 
 def load(paper: Path) -> Causes:
-    """Reads `failing.toml` from the paper's folder. A paper without the file has no causes.
+    """Reads `failing.toml` from the paper's folder. Returns no causes if the file does not exist.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Reads the files that every paper's folder has."""
+"""Reads the files that the folder of every paper contains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lopsided.papers.framework.model import Assumption
 
 
 class Files(TypedDict):
-    """The fields of a `Paper` that come from its folder."""
+    """The fields of a `Paper` that are read from its folder."""
 
     folder: Path
     assumptions: tuple[Assumption, ...]
@@ -21,8 +21,8 @@ class Files(TypedDict):
 
 
 def files_beside(module: str) -> Files:
-    """Returns the folder of a module (its `__file__`), and the assumptions, causes and choices in hindsight from that
-    folder."""
+    """Returns the folder that contains a module, and the assumptions, causes and choices in hindsight from this folder.
+    `module` is the module's `__file__`."""
     folder = Path(module).parent
     choices: list[str] = []
     if (path := folder / "hindsight.toml").exists():

@@ -40,7 +40,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def mean(cls, spreads: Iterable[Spread]) -> Spread:
-        """Returns the means of the medians, of the minimums and of the maximums."""
+        """Returns a spread with the mean of the medians, the mean of the minimums, and the mean of the maximums."""
         return cls.over(np.mean, spreads)
 
     @classmethod
@@ -56,7 +56,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """A measured column as a function of the varied setting, in ascending order."""
+    """A measured column as a function of the varied setting. The settings are in ascending order."""
 
     x: Array
     median: Array
@@ -71,8 +71,8 @@ class Curve:
         return cls(curves[0].x, *ends)
 
     def against(self, x: Array) -> Curve:
-        """Returns the curve as a function of another quantity. `x` has the value of this quantity for each setting, in
-        ascending order."""
+        """Returns the curve as a function of another quantity. `x` contains the value of this quantity for each setting
+        and must be in ascending order."""
         order = np.argsort(x)
         return Curve(x[order], self.median[order], self.low[order], self.high[order])
 
@@ -154,8 +154,8 @@ class Measurements:
     def table(self, experiment: str) -> pl.DataFrame:
         """Returns one row per case, in the order of the cases.
 
-        A row has the labels and, for each measured column, its median, `<column>_low` and `<column>_high` over the
-        repetitions.
+        A row contains the labels, the median of each measured column over the repetitions, and the column's minimum and
+        maximum as `<column>_low` and `<column>_high`.
         """
         if experiment not in self._medians:
             self._medians[experiment] = self._median(experiment)
@@ -167,7 +167,7 @@ class Measurements:
         rows = self._rows[experiment]
         labels = self._labels[experiment]
         values = [name for name in rows.columns if name not in (*labels, *_IDENTITY)]
-        # polars skips nulls, but not NaN. If a repetition has no value, this must not affect the other repetitions.
+        # Convert NaN to null, because polars skips only nulls. A repetition without a value must not affect the median.
         return rows.group_by(labels, maintain_order=True).agg(
             *(pl.col(name).fill_nan(None).median() for name in values),
             *(pl.col(name).fill_nan(None).min().alias(f"{name}_low") for name in values),
@@ -176,7 +176,7 @@ class Measurements:
         )
 
     def row(self, experiment: str, **labels: Label) -> dict[str, Any]:
-        """Returns the row of `table` with the given labels; raises KeyError unless there is exactly one."""
+        """Returns the row of `table` with the given labels. Raises KeyError unless exactly one row matches."""
         key = (experiment, frozenset(labels.items()))
         if key not in self._found:
             found = self._where(experiment, labels)
@@ -207,12 +207,12 @@ class Measurements:
         return [row for row in self._rows_of[experiment] if all(row[name] == value for name, value in wanted)]
 
     def run(self, experiment: str, **labels: Label) -> Run:
-        """Returns the first repetition's run of a case; raises KeyError if it was not kept."""
+        """Returns the run of a case in the first repetition. Raises KeyError if the run was not kept."""
         return self._runs[experiment, frozenset(labels.items())]
 
     def repetition(self, repetition: int) -> Measurements:
-        """Returns the measurements of one repetition. If an experiment does not have this repetition, another one is
-        used."""
+        """Returns the measurements of one repetition. For an experiment with fewer repetitions, another repetition of
+        the experiment is used instead."""
         import polars as pl
 
         # Complete runs are kept only for the first repetition.
@@ -220,7 +220,7 @@ class Measurements:
         return Measurements(rows, self._runs if repetition == 0 else {}, self._labels, self.published)
 
     def instead(self, experiment: str, other: str, **labels: Label) -> Measurements:
-        """Returns measurements of `experiment` only, with the rows of `other` that have these labels."""
+        """Returns measurements that contain only `experiment`. Its rows are the rows of `other` with these labels."""
         import polars as pl
 
         kept = [*self._labels[experiment], *_IDENTITY]
@@ -229,7 +229,7 @@ class Measurements:
         return Measurements({experiment: frame}, {}, self._labels, self.published)
 
     def replaced_by(self, other: Measurements) -> Measurements:
-        """Returns these measurements with the experiments of `other` replaced."""
+        """Returns these measurements, with the experiments in `other` replaced by those of `other`."""
         runs = {key: run for key, run in self._runs.items() if not other.has(key[0])}
         return Measurements({**self._rows, **other._rows}, runs, self._labels, self.published)
 
@@ -240,7 +240,7 @@ class Measurements:
 
 
 def _nth(rows: pl.DataFrame, repetition: int) -> int:
-    """Returns the number of this repetition, or of another one if the experiment has fewer repetitions."""
+    """Returns `repetition` if the experiment has it, otherwise the number of another repetition."""
     there = sorted(rows["repetition"].unique().to_list())
     return repetition if repetition in there else there[repetition % len(there)]
 

@@ -1,7 +1,7 @@
 """The parts of a paper: published values, experiments, figures, claims and assumptions.
 
-A paper is a package next to this folder. Its `PAPER` declares experiments (scenario files with overrides), and the
-figures and claims that use the results. All papers share the code that runs, compares and reports.
+A paper is a package next to this folder. `PAPER` in this package declares experiments (scenario files with overrides),
+and the figures and claims that use the results. All papers share the code that runs, compares and reports.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A group of runs, and the function that measures each of them.
+    """A group of runs, and the function that measures each run.
 
     Attributes
     ----------
@@ -48,11 +48,11 @@ class Experiment:
     cases
         Settings that are run.
     measure
-        Returns the numbers of one run, by column. Column names end in the unit.
+        Function that returns the numbers of one run, by column. Column names end in the unit.
     keep
         True to keep the complete runs of the first repetition, for figures over time.
     most
-        Largest number of repetitions, for runs without random numbers.
+        Maximum number of repetitions. Set for runs that use no random numbers.
     """
 
     key: str
@@ -64,14 +64,14 @@ class Experiment:
     full: Variant | None = None
     """Overrides for a full-length run (`--full`), if the default run is shorter than the paper's."""
     full_repetitions: int | None = None
-    """Repetitions of the full-length run; the default number if `None`."""
+    """Number of repetitions of the full-length run; the default number if `None`."""
     ours: tuple[str, ...] = ()
     """Hosts that run the simulator's TCP in the world `live`."""
     usual: int | None = None
     """Default number of repetitions; the paper's number if `None`.
 
-    The number is smaller if no statement needs the experiment, or if random numbers hardly matter. It is larger if a
-    verdict depends on the seed.
+    Set a smaller number if no statement needs the experiment, or if the results hardly depend on random numbers. Set a
+    larger number if a verdict depends on the seed.
     """
     only_in_full: bool = False
     """True if no statement and no published number needs the experiment. The experiment runs with `--full`, or if one
@@ -90,8 +90,8 @@ class Experiment:
         return replace(self, cases=cases)
 
     def repetitions(self, asked: int, *, usual: bool) -> int:
-        """Returns the number of repetitions: `asked`, or with `usual` the experiment's own default number if it has
-        one."""
+        """Returns the number of repetitions: the experiment's own default number if `usual` is true and the experiment
+        has one, otherwise `asked`."""
         wanted = self.usual if usual and self.usual is not None else asked
         return wanted if self.most is None else min(wanted, self.most)
 
@@ -153,7 +153,7 @@ class Verdict:
     """The verdict on a claim: result, criterion, numbers, and the reason for a failure.
 
     `reason` is always set, so that tests can check its numbers. Reports show `why_not` only if the claim fails, and
-    `notes` always.
+    always show `notes`.
     """
 
     holds: bool
@@ -181,9 +181,9 @@ class Verdict:
 Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
 """Origin of a statement. Only `paper` counts among the paper's statements.
 
-- `paper`: the paper states it, and the runs can contradict it.
-- `arithmetic`: the paper states it, but it follows from the settings, so no run can contradict it.
-- `fitted`: the paper states it, but a setting was chosen by its printed numbers.
+- `paper`: a statement of the paper that the runs can contradict.
+- `arithmetic`: a statement of the paper that follows from the settings, so that no run can contradict it.
+- `fitted`: a statement of the paper whose printed numbers were used to choose a setting.
 - `ours`: our own measure or explanation.
 """
 
@@ -192,8 +192,8 @@ Origin: TypeAlias = Literal["paper", "arithmetic", "fitted", "ours"]
 class Claim:
     """A statement of the paper in our own words, and the function that judges it.
 
-    If a statement has several interpretations, each is a claim with the same statement, and `reading` names the
-    interpretation.
+    If a statement has several interpretations, each interpretation is a separate claim with the same statement, and
+    `reading` names the interpretation.
     """
 
     key: str
@@ -212,7 +212,7 @@ class Claim:
 class Variant:
     """An alternative value of a setting that the paper does not state.
 
-    `overrides` replace settings of every case. `edits` changes only the cases that have the setting. A key of `edits`
+    `overrides` replaces settings of every case. `edits` changes only cases that contain the setting. A key of `edits`
     is the name of an override, or a substring such as `9 packets`, which is replaced in the value of each override.
     """
 
@@ -234,8 +234,8 @@ class Variant:
 class Assumption:
     """A setting that the paper does not state: the assumed value, the reason, and alternatives.
 
-    The experiments in `experiments` are repeated under the variants (default: `Paper.varied`). `fits` names the
-    statements whose printed numbers determined the value. The origin of these statements is `fitted`.
+    The experiments in `experiments` (default: `Paper.varied`) are repeated under each variant. `fits` names the
+    statements whose printed numbers determined the assumed value. The origin of these statements is `fitted`.
     """
 
     key: str
@@ -266,11 +266,11 @@ class Paper:
     repeat
         Default number of repetitions. Figures over time show the first repetition.
     varied
-        Experiments that are repeated under every variant. Key results read only these experiments.
+        Experiments that are repeated under every variant. Key results may read only these experiments.
     paired
-        Number of variants that also run in pairs. The variants that change the most verdicts are chosen.
+        Number of variants that are also run in pairs. The variants that change the most verdicts are chosen.
     answer
-        Returns the study's result in at most two sentences.
+        Function that returns the study's result in at most two sentences.
     answer_needs
         Experiments that `answer` reads.
     """
@@ -296,13 +296,13 @@ class Paper:
     causes: Causes = field(default_factory=Causes)
     """The reasons why statements fail."""
     hindsight: tuple[str, ...] = ()
-    """Choices that were made after results had been seen, one sentence each."""
+    """Choices that were made after the first results were known, one sentence each."""
     world: str = "sim"
     """World in which the experiments run."""
     live: Paper | None = None
-    """The experiments that can run on real packets, as a separate study."""
+    """A separate study with the experiments that can run on real packets."""
     chapters: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Experiments by chapter. Chapters can be run separately."""
+    """Keys of the experiments of each chapter. Each chapter can be run separately."""
     left_to_full: tuple[Claim, ...] = ()
     """Statements that only `--full` judges. `by_default` sets this field."""
     drawn_in_full: tuple[Figure, ...] = ()
@@ -358,7 +358,7 @@ class Paper:
     def figure(self, number: str) -> Figure | None:
         """Returns a figure or table by number ("5.1") or name ("table 6.2", "figure-5.1"); `None` if unknown."""
         wanted = " ".join(re.sub(r"^fig\b\.?", "figure", number.strip().lower().replace("-", " ")).split())
-        # The figures are reversed, so that the first of two figures with the same number is found.
+        # Reverse the figures, so that the dict keeps the first of two figures with the same number.
         figures = self.figures[::-1]
         names = {each.name.lower().replace("-", " "): each for each in figures}
         numbers = {each.number.lower().replace("-", " "): each for each in figures}

@@ -30,7 +30,7 @@ def write(reproduction: Reproduction, folder: Path) -> Path:
     """Writes report.html, the summaries, and every figure's data (CSV) and drawing (SVG).
 
     An earlier report in this folder is replaced. A single requested figure, and figures in the journal-column style,
-    are also written as PDF. Writing a PDF takes 5 times as long.
+    are also written as PDF. Other figures are not, because a PDF takes 5 times as long as an SVG.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def write(reproduction: Reproduction, folder: Path) -> Path:
     Raises
     ------
     FolderError
-        If the folder holds files that no earlier report wrote.
+        If the folder contains files that are not part of an earlier report.
     """
     with report_folder.writing(folder, reproduction.paper.key) as temporary:
         _write(reproduction, temporary)
@@ -128,7 +128,7 @@ def summaries(reproduction: Reproduction) -> dict[str, pl.DataFrame]:
 
 
 def render(reproduction: Reproduction, figures: Path) -> str:
-    """Renders the page, and writes its drawings to `figures`."""
+    """Returns the page as HTML, and writes its drawings to the folder `figures`."""
     with_pdf = bool(reproduction.only) or style.in_column()
     # The number of seeds can differ between experiments.
     seeds = sorted(len(reproduction.measurements.repetitions_of((key,))) for key in reproduction.digests)
@@ -306,7 +306,7 @@ def _variants(reproduction: Reproduction) -> list[dict[str, Any]]:
 
 @cache
 def template(name: str) -> jinja2.Template:
-    """Returns a template of this folder. It may include templates of `lopsided.views.html`."""
+    """Returns a template from this folder. The template may include templates from `lopsided.views.html`."""
     import jinja2
 
     loader = jinja2.ChoiceLoader(

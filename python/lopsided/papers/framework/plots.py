@@ -7,7 +7,7 @@ A plot is a function of the measurements, so it can be the `make` of a `Figure`.
 column of the figure's data.
 """
 
-# matplotlib's stubs lack the types of keyword arguments.
+# matplotlib's stubs do not declare the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Text: TypeAlias = str | Callable[[Measurements], str]
 
 @dataclass(frozen=True)
 class Line:
-    """One curve, step curve, row of bars or row of points.
+    """One curve, step curve, series of bars or series of points.
 
     Attributes
     ----------
@@ -81,16 +81,16 @@ class Line:
 
 
 def printed_mark(x: float, y: float, ink: str, label: str = "") -> Line:
-    """Returns the mark for a published value: a hollow diamond."""
+    """Returns the marker of a published value, a hollow diamond."""
     return Line([x], [y], ink, look="points", mark="D", size=8, hollow=True, label=label)
 
 
 def side_by_side(
     places: Sequence[float], groups: Sequence[tuple[str, str, Sequence[Spread]]], scale: float = 1.0, width: float = 0.8
 ) -> Iterable[Line]:
-    """Yields bars side by side at each place. Each group `(title, ink, values)` has one bar, with its range.
+    """Yields one bar, with its range, for each group `(title, ink, values)` at each place.
 
-    The bars at one place have the total width `width`.
+    The bars at a place are drawn next to each other. Their total width is `width`.
     """
     each = width / len(groups)
     for number, (title, ink, values) in enumerate(groups):
@@ -110,9 +110,9 @@ def _none(_m: Measurements) -> Iterable[Line]:
 class Panel:
     """One panel: its axis, lines and limits.
 
-    By default the axis runs from 0 (or from the smallest value, if negative) to just above the largest value. `levels`
-    are horizontal lines `(y, ink)`. `uprights` are the positions of vertical lines. `legend` is the position and the
-    number of columns.
+    By default, the y axis starts at 0 (or at the smallest value, if negative) and ends just above the largest value.
+    `levels` are horizontal lines `(y, ink)`. `uprights` are the positions of vertical lines. `legend` is the legend's
+    position and number of columns.
     """
 
     y: str
@@ -128,7 +128,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Plot:
-    """The specification of a figure. Its small print states the runs and the digest of each experiment."""
+    """The specification of a figure. The figure's small print lists the runs and the digest of each experiment."""
 
     title: Text
     subtitle: Text
@@ -144,7 +144,7 @@ class Plot:
     comparisons: Callable[[Measurements], Iterable[Comparison]] | None = None
     data: Callable[[Measurements], pl.DataFrame] | None = None
     axis: str = field(default="x")
-    """The name of the axis's column in the figure's data."""
+    """The name of the x axis's column in the figure's data."""
 
     def but(self, **changes: Any) -> Plot:
         return replace(self, **changes)
@@ -223,7 +223,7 @@ def _draw_line(axes: Axes, line: Line) -> None:
     if line.hollow:
         look |= {"markerfacecolor": "none", "markeredgewidth": 1.6}
     elif line.mark in "_x+" and line.mark:
-        # These markers are not filled, so their edge must be wide.
+        # These markers are not filled, so draw a wide edge.
         look |= {"markeredgewidth": 2.2}
     look |= {"linestyle": ""} if line.look == "points" else {"linestyle": line.style, "linewidth": line.width}
     if line.look == "step":
@@ -246,7 +246,7 @@ def _caption(axes: Axes, text: str) -> None:
 
 
 def _data(axis: str, lines: Sequence[Line]) -> pl.DataFrame:
-    """Joins the lines that have a column name into one table, by the values of the axis."""
+    """Joins the lines that have a column name into one table, by their x values."""
     frames: list[pl.DataFrame] = []
     for line in lines:
         if not line.column:

@@ -1,8 +1,8 @@
 """Reads the published values of a paper: `published.csv` has one row per number.
 
 Every file has the columns `where` (table, figure or section), `metric`, `value`, `unit`, `qualifier`, `kind`, `note`.
-Further columns are conditions that the paper varies, such as a buffer size. If the cell of a condition is empty, the
-condition does not apply. `where`, the conditions and `metric` identify a row.
+Additional columns are conditions that the paper varies, such as a buffer size. An empty cell means that the condition
+does not apply to the row. `where`, the conditions and `metric` identify a row.
 
 - `qualifier`: `eq` as printed; `approx`; `lt`, `le`, `gt`, `ge` bounds; `lo`, `hi` the two ends of a printed range.
 - `kind`: `result` of the paper's measurements or simulations; `setting`; `computed` by arithmetic in the paper; `cited`
@@ -24,7 +24,7 @@ _SIGNS = {"eq": "", "approx": "about ", "lt": "< ", "le": "≤ ", "gt": "> ", "g
 
 @dataclass(frozen=True)
 class PublishedValue:
-    """One published number (or word) and the conditions under which it applies."""
+    """One published number or word, and the conditions under which the paper states it."""
 
     where: str
     conditions: Mapping[str, str]
@@ -37,7 +37,7 @@ class PublishedValue:
 
     @property
     def number(self) -> float:
-        """The value as a number (a time `h:mm:ss` in seconds); raises ValueError if the value is words."""
+        """The value as a number; a time `h:mm:ss` is converted to seconds. Raises ValueError if the value is text."""
         if ":" in self.value:
             hours, minutes, seconds = self.value.split(":")
             return 3600 * float(hours) + 60 * float(minutes) + float(seconds)
@@ -93,7 +93,7 @@ class Published:
         Raises
         ------
         KeyError
-            If there is no such row or more than one.
+            If no row or more than one row matches.
         """
         wanted = {name: str(value) for name, value in conditions.items()}
         found = [

@@ -1,7 +1,8 @@
-"""Checks that every number in a reason comes from its verdict.
+"""Checks that every number in a verdict's reason agrees with the verdict's data.
 
-A number is covered if a measured or published value of the verdict rounds to it, as a fraction or in percent. Names of
-settings and the criterion cover numbers too. A signed number needs a value with the same sign.
+A number agrees if a measured or published value of the verdict rounds to this number, as a fraction or in percent. A
+number also agrees if it occurs in the name of a setting or in the criterion. A number with a sign needs a value with
+the same sign.
 
 Quantities in words, such as `twice`, `half` or `two minutes`, are checked too. References to parts of a paper, names of
 lines (2400/196) and profiles (linux-2.6), and labels (R2, MER-A16) are not checked.
@@ -76,7 +77,7 @@ def _number(token: str) -> float:
 
 
 def _covered(token: str, known: Iterable[float]) -> bool:
-    # A value matches if it rounds to the digits in the text. For a quantity in words, the value must match exactly.
+    # A value matches if it rounds to the digits in the text. A quantity in words requires an exact match.
     digits = 0.0 if token.lower() in _WORDS else 0.5 * 10.0 ** -len(token.partition(".")[2])
     wanted, signed = _number(token), token[0] in "+-"
     return any(

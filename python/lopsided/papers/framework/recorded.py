@@ -3,7 +3,7 @@
     python -m lopsided.papers.framework.recorded PAPER EXPERIMENT [LABEL ...]
 
 runs the cases with these labels (default: all cases) in the kernel world (docs/kernel.md) with the first seed. It
-rewrites `linux-EXPERIMENT.csv` after each case. The kernel is a current one, and not that of the paper's year.
+rewrites `linux-EXPERIMENT.csv` after each case. The kernel is a current release, not the release of the paper's year.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def record(paper: Paper, experiment: Experiment, only: list[str]) -> None:
     Parameters
     ----------
     paper, experiment
-        The paper and its experiment, whose record must exist with a heading.
+        The paper and its experiment. The file of the record must exist and contain a heading.
     only
         Labels of the cases to run; all cases if empty.
     """

@@ -1,7 +1,7 @@
-"""Writes a report's folder under a temporary name, and then moves the whole folder into place.
+"""Writes a report's folder under a temporary name, and then renames the folder.
 
-A report's `manifest.json` lists its files. A folder with other files is never overwritten. Partial reports are
-subfolders, which a full report keeps.
+A report's `manifest.json` lists the files of the report. A folder that contains other files is never overwritten.
+Partial reports are written to subfolders, and a new full report keeps these subfolders.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KIND = "reproduction"
 
 
 def check(folder: Path) -> None:
-    """Raises FolderError if the folder holds a file that no earlier report wrote."""
+    """Raises FolderError if the folder contains a file that is not part of an earlier report."""
     if folder.exists() and not folder.is_dir():
         raise FolderError(f"{folder} is a file; a report needs a folder")
     strangers = sorted(str(path) for path in _strangers(folder)) if folder.is_dir() else []
@@ -65,7 +65,7 @@ def writing(folder: Path, paper: str) -> Generator[Path]:
     Raises
     ------
     FolderError
-        If `folder` holds a file that no earlier report wrote.
+        If `folder` contains a file that is not part of an earlier report.
     """
 
     def keep(_: Path) -> list[Path]:

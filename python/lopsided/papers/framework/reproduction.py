@@ -26,7 +26,7 @@ class ClaimOutcome:
     held_in: int
     repetitions: int
     recorded: bool = True
-    """True if the recorded verdict applies, because the runs use the paper's own seeds."""
+    """True if the runs use the paper's own seeds, so that the recorded verdict applies."""
 
     @property
     def surprising(self) -> bool:
@@ -34,12 +34,12 @@ class ClaimOutcome:
 
     @property
     def unanimous(self) -> bool:
-        """True if every repetition agrees with the verdict on the medians."""
+        """True if the verdict on each repetition is the same as the verdict on the medians."""
         return self.held_in == (self.repetitions if self.verdict.holds else 0)
 
     @property
     def is_toss(self) -> bool:
-        """True if at least 25 % of the seeds contradict the other seeds."""
+        """True if the claim holds for at least 25 % of the seeds and fails for at least 25 % of the seeds."""
         return min(self.held_in, self.repetitions - self.held_in) >= self.repetitions / 4
 
 
@@ -139,7 +139,7 @@ class Reproduction:
 
 @dataclass(frozen=True)
 class Failure:
-    """One cause, its explanation for this paper, and the keys of the failing statements."""
+    """One cause of failing statements, its explanation for this paper, and the keys of these statements."""
 
     cause: str
     summary: str
@@ -147,7 +147,7 @@ class Failure:
 
     @property
     def count(self) -> str:
-        """The number of statements as text, with the noun."""
+        """The number of statements as text, such as "3 statements"."""
         return f"{len(self.claims)} statement{'s' if len(self.claims) != 1 else ''}"
 
 
@@ -200,7 +200,8 @@ def left_to_live(paper: Paper) -> int:
 
 
 def is_toss(outcome: ClaimOutcome) -> bool:
-    """Returns true if there are more than 3 seeds and at least 25 % of them contradict the verdict of the medians."""
+    """Returns true if the outcome depends on the seed: there are more than 3 seeds, and the verdicts on at least 25 %
+    of the seeds differ from the others."""
     return not outcome.unanimous and outcome.repetitions > 3 and outcome.is_toss
 
 
@@ -233,8 +234,8 @@ def _opening(found: Reproduction) -> list[str]:
 def by_cause(found: Reproduction) -> dict[str, list[str]]:
     """Returns the keys of the failing statements by cause, in the order of `CAUSES`.
 
-    Statements without a recorded cause come last, under the key `""`. If a statement has several interpretations, the
-    first one determines the cause.
+    Statements without a recorded cause are last, under the key `""`. If a statement has several interpretations, the
+    first failing interpretation determines the cause.
     """
     failing: dict[str, list[str]] = {}
     seen: set[str] = set()
@@ -300,7 +301,8 @@ def run(
     on_record: bool = True,
     progress: Progress = lambda _what, _share: None,
 ) -> Reproduction:
-    """Runs the experiments that are needed, and judges the claims. The function `drawn` adds the figures.
+    """Runs the experiments that the figures and claims need, and judges the claims. The function `drawn` adds the
+    figures.
 
     Parameters
     ----------
@@ -361,7 +363,7 @@ _NEAR = 0.1
 
 
 def agreement(found: Reproduction) -> str:
-    """Returns a few sentences on whether the requested figure agrees with the paper."""
+    """Returns sentences that compare the requested figure with the paper."""
     figure, artifact = found.artifacts[0]
     said: list[str] = []
     if artifact.comparisons:
@@ -417,7 +419,7 @@ def judge(claims: Iterable[Claim], m: Measurements, *, recorded: bool = True) ->
 
     `recorded` is true if the recorded verdicts apply to these seeds.
     """
-    # These objects are built once for all claims, because a repetition caches its rows and curves.
+    # Build these objects once for all claims, because each object caches its rows and curves.
     single = {repetition: m.repetition(repetition) for repetition in m.repetitions}
     outcomes: list[ClaimOutcome] = []
     for claim in claims:
@@ -447,7 +449,7 @@ def _vary(
 
     def under(varied: tuple[tuple[Assumption, Variant], ...], number: int) -> Sensitivity:
         progress("assumptions", number / total)
-        # The scenarios of other experiments may not have the keys of a variant.
+        # Run a variant only with the experiments of its assumption: other scenarios may not contain the variant's keys.
         variants: dict[str, list[Variant]] = {}
         for assumption, variant in varied:
             for key in assumption.experiments or paper.varied:
@@ -462,7 +464,7 @@ def _vary(
     found = [under(varied, number) for number, varied in enumerate(alone)]
     for number, (one, other) in enumerate(_pairs(found, paper.paired)):
         both = under((*one.varied, *other.varied), len(alone) + number)
-        # A pair reports only verdicts that neither of its variants changes alone.
+        # A pair lists only the verdict changes that neither variant causes alone.
         known = {(move.claim.key, move.holds_now) for move in (*one.moves, *other.moves)}
         together = tuple(move for move in both.moves if (move.claim.key, move.holds_now) not in known)
         found.append(Sensitivity(both.varied, both.results, both.moves, together))

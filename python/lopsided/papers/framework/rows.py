@@ -1,6 +1,6 @@
-"""Rows of tables. Each row has a published number and a function that measures its counterpart.
+"""Rows of tables. Each row contains a published number, and a function that measures the same quantity.
 
-Figures show the rows as comparisons. `near_print` uses rows to judge statements:
+Figures show the rows as comparisons. `near_print` judges statements by rows:
 
     RATES = [Row(f"{hops} hops", partial(rate, hops=hops), "Table 5", "throughput", {"hops": hops}) for hops in HOPS]
     Artifact(data, comparisons=compared(RATES, m))
@@ -28,13 +28,13 @@ class Row:
     name
         Name of the measured number in a statement.
     read
-        Returns the measured value. `scale` converts it to the published unit.
+        Function that returns the measured value.
     where, metric, conditions
         Identify the row of `published.csv`.
     unit
         Unit of the measured number after scaling.
     scale
-        Factor from the measured unit to the published unit.
+        Factor that converts the measured unit to the published unit.
     remark
         Text that is shown next to the comparison.
     """

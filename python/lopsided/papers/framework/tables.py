@@ -23,7 +23,7 @@ Columns: TypeAlias = dict[str, Callable[[Row], object]]
 def table(rows: Iterable[Row], columns: Mapping[str, Callable[[Row], object]]) -> pl.DataFrame:
     """Returns a frame with one row for each of `rows` and one column per heading.
 
-    A spread is shown as its median, and NaN as an empty cell.
+    A spread is shown as its median. NaN is shown as an empty cell.
     """
     found = [{heading: _cell(read(row)) for heading, read in columns.items()} for row in rows]
     return pl.DataFrame(found, infer_schema_length=None).fill_nan(None)
@@ -44,6 +44,6 @@ def _cell(value: object) -> object:
 
 
 def compare(published: PublishedValue, value: Spread | float, remark: str = "", scale: float = 1.0) -> Comparison:
-    """Compares a published value with a measured one. `scale` converts the measured value to the published unit."""
+    """Compares a published value with a measured value. `scale` converts the measured value to the published unit."""
     spread = value if isinstance(value, Spread) else Spread.of(value)
     return Comparison(published, *spread.map(lambda each: each * scale), remark)

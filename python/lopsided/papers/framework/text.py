@@ -17,8 +17,8 @@ _UNWRITTEN = ("", "fraction", "ratio")
 
 
 def number(value: float, significant: int = 3) -> str:
-    """Formats a number with this number of significant digits. Digits before the decimal point are never rounded. NaN
-    becomes an en dash."""
+    """Formats a number with `significant` digits. Digits before the decimal point are never rounded. NaN becomes an en
+    dash."""
     if not math.isfinite(value):
         return "–"
     if value == 0:
@@ -42,7 +42,7 @@ def plain(value: float) -> str:
 def with_unit(value: float, unit: str) -> str:
     """Formats a number and its unit. Fractions and ratios have no unit.
 
-    A whole number without a unit is a count and gets no decimals.
+    A whole number without a unit is a count and is shown without decimals.
     """
     if not unit and float(value).is_integer():
         return f"{value:,.0f}"
@@ -72,7 +72,7 @@ def measured(one: Measured) -> str:
 
 
 def spread(low: float, high: float) -> str:
-    """Formats the range over the repetitions; empty if both ends look the same after rounding."""
+    """Formats the range over the repetitions. Returns an empty string if both ends are equal after rounding."""
     if not (math.isfinite(low) and math.isfinite(high)) or number(low) == number(high):
         return ""
     return f"{number(low)} to {number(high)}"
@@ -103,7 +103,7 @@ def comparison_measured(comparison: Comparison) -> str:
 
 
 def ratio_to_print(published: PublishedValue, measured: float) -> str:
-    """Formats the measured value divided by the published value; for a published bound, `kept` or `not kept`."""
+    """Formats the measured value divided by the published value. Returns `kept` or `not kept` for a published bound."""
     printed = number_of(published)
     if not math.isfinite(printed) or not math.isfinite(measured):
         return ""
@@ -114,7 +114,7 @@ def ratio_to_print(published: PublishedValue, measured: float) -> str:
 
 
 def leaves_spread(value: float, outcome: KeyOutcome) -> bool:
-    """Returns true if a key result is outside of the range over the seeds by more than 1 %."""
+    """Returns true if `value` is outside of the range of a key result over the seeds by more than 1 %."""
     if math.isfinite(value) != math.isfinite(outcome.value):
         return True
     margin = abs(outcome.value) * 0.01

@@ -31,7 +31,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Trace:
-    """The samples of one flow, column by column."""
+    """The samples of one flow, one array per column."""
 
     time_s: Array
     cwnd_bytes: Array
@@ -50,7 +50,7 @@ class Trace:
     def rtt_ms(self, t0_s: float, t1_s: float) -> metrics.Moments:
         """Returns the number, mean and standard deviation in ms of the RTT samples between two times.
 
-        The number is 0 if the flow was stalled for the whole period.
+        The number of samples is 0 if the flow was stalled for the whole period.
         """
         try:
             return metrics.rtt_moments_ms(self.time_s, self.rtt_count, self.rtt_sum_ms, self.rtt_sumsq_ms2, t0_s, t1_s)
@@ -64,7 +64,7 @@ class Trace:
     def ack_compression(self, t0_s: float, t1_s: float, rate_bps: float | None) -> metrics.AckCompression:
         """Measures the flow's ACK compression between two times, excluding loss recovery.
 
-        `rate_bps` is the rate of the line that determines the spacing of the ACKs, or `None`.
+        `rate_bps` is the rate of the line that determines the spacing of the ACKs; `None` if unknown.
         """
         inside = (self.time_s >= t0_s) & (self.time_s <= t1_s)
         return metrics.ack_compression(

@@ -1,8 +1,8 @@
 """Reproduces chapter 2, throughput and bandwidth shares: parallel TCP and RDRA (HAV-E01 to HAV-E03, E07 to E09).
 
-`rdra` is the dissertation's algorithm: CUBIC's equations 2.2 and 2.3 set the window, each hole counts as congestion,
-and equation 2.4 controls the streams. `rdra-queued` is our variant: it follows RFC 9438, and a hole counts only if
-there is a queue. We also compare streams of one connection, as in HTTP/2, and BBR.
+`rdra` is the dissertation's algorithm. The window follows CUBIC's equations 2.2 and 2.3, each hole counts as
+congestion, and equation 2.4 controls the streams. `rdra-queued` is our variant. The window follows RFC 9438, and a hole
+counts as congestion only if there is a queue. We also compare BBR, and several streams in one connection as in HTTP/2.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ def _two(app: str, cc: str, loss: float, rtt: int = 100, **labels: str | int | f
 
 
 def pair(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures both goodputs, and the tested download's percentage of the total."""
+    """Measures the goodputs of both downloads, and the tested download's percentage of the total goodput."""
     tested, single = (float(value) for value in run.flows["goodput_bps"])
     return {"goodput_bps": tested, "single_bps": single, "share": 100 * tested / (tested + single)}
 
 
 def alone(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures one download's goodput and RTT, and the backlog's mean and standard deviation. The queue holds 1 s of
-    data."""
+    """Measures one download's goodput and RTT, and the backlog's mean and standard deviation. The queue can store 1 s
+    of data."""
     queue = run.queues.to_polars().filter((pl.col("direction") == "down") & (pl.col("time_s") > 30))
     wait = queue["sojourn_mean_ms"].cast(pl.Float64).drop_nulls().to_numpy()
     row = next(iter(run.flows.rows()))
@@ -302,7 +302,7 @@ def fair_over_rtts(m: Measurements) -> Verdict:
 
 @listed
 def queue_is_used(m: Measurements) -> Verdict:
-    """After 30 s, the queue is on average 50 to 80 % full; it holds 1 s of data."""
+    """After 30 s, the queue, which can store 1 s of data, is on average 50 to 80 % full."""
     found = [number(f"{NAMES[kind]}", m.value("queue-use", "queue_use", kind=kind), "%") for kind in ("single", "rdra")]
     return between(50, 80, found).but(
         why="the length of the queue is not printed, and the part that Cubic fills depends on it"
@@ -344,8 +344,8 @@ def queued_is_fair(m: Measurements) -> Verdict:
 
 @listed
 def multiplexing_is_one(m: Measurements) -> Verdict:
-    """Alone on a line of 10 Mbit/s at 1 % loss, the goodput of a connection with several streams is within 25 % of that
-    of a connection with one stream."""
+    """Alone on a line of 10 Mbit/s at 1 % loss, a connection with several streams gets the goodput of a connection with
+    one stream, within 25 %."""
     one, many = _alone(m, "single", 0.01), _alone(m, "multiplexed", 0.01)
     return ratio("streams of one connection to one connection", many, one, above=0.8, below=1.25)
 

@@ -1,7 +1,7 @@
 """The statements of chapters 4 to 6 and the functions that judge them.
 
 Three criteria are our own. "Unaffected" means within 25 %. The RTT "passes 1 s" if 10 % of the packets have an RTT
-above 1 s. It is "well controlled" if the RTT of 90 % of the packets is within 100 ms of the base RTT.
+above 1 s. The RTT is "well controlled" if 90 % of the packets have an RTT within 100 ms of the base RTT.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def delay_above_the_knee(m: Measurements) -> Verdict:
     )
 
 
-# The longest wait is the time in which a full queue of 12,500 bytes drains.
+# The longest wait is the drain time of a full queue of 12,500 bytes.
 DELAY_AT_THE_KNEE = listed.near_print(
     "delay-at-the-knee",
     lambda m: [
@@ -148,7 +148,7 @@ def asqm_within_50_ms(m: Measurements) -> Verdict:
 def _throughputs(
     experiment: str, where: str, item: str, aqms: Iterable[str] = CHAPTER_5
 ) -> Callable[[Measurements], list[Measured]]:
-    """Returns a function that reads the mean throughput after slow start at each RTT, with its published value."""
+    """Returns a function that reads the mean throughput after slow start at each RTT, with the published value."""
 
     def read(m: Measurements) -> list[Measured]:
         printed = m.published.find(where, "throughput", item=item)
@@ -251,8 +251,8 @@ def cable_asqm(m: Measurements) -> Verdict:
 
 @listed
 def cable_others(m: Measurements) -> Verdict:
-    """At peak hours, at least 10 % of the packets have an RTT above 1 s. At night, fewer than 10 % of the packets
-    do."""
+    """At peak hours, at least 10 % of the packets have an RTT above 1 s. At night, fewer than 10 % of the packets have
+    such an RTT."""
     peak, night = (
         [said(m, each, "rtt_p90_ms", aqm, rtt, "ms", what=f", {each} (90 %)") for aqm in others for rtt in EVENING_RTTS]
         for each, others in (("cable-peak", ("codel", "pie")), ("cable-night", ("codel", "pie")))
@@ -310,7 +310,8 @@ def all_are_good_at_100(m: Measurements) -> Verdict:
 
 @listed
 def order_at_100(m: Measurements) -> Verdict:
-    """The disciplines rank in this order by mean throughput; any difference counts ("detectable but insignificant")."""
+    """The mean throughputs of the disciplines have the stated order. Any difference counts ("detectable but
+    insignificant")."""
     found = [
         said(m, "delays-100", "throughput_bps", aqm, 100, "Mbit/s", 1e-6) for aqm in ("ared", "bdp", "codel", "pie")
     ]
@@ -425,7 +426,7 @@ def alike_below_100(m: Measurements) -> Verdict:
 
 @listed
 def unusable_at_500(m: Measurements) -> Verdict:
-    """At 500 ms, each discipline has less than half of its throughput at 100 ms."""
+    """At 500 ms, each discipline's throughput is less than half of its throughput at 100 ms."""
     experiments = {"asqm": "wide", "codel": "delays", "pie": "delays"}
     rates = {
         rtt: [said(m, each, "throughput_bps", aqm, rtt, "Mbit/s", 1e-6) for aqm, each in experiments.items()]

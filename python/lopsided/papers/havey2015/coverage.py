@@ -1,4 +1,4 @@
-"""Pairs each published value that no figure, table or statement covers with its measured value."""
+"""Assigns measured values to the published values that no figure, table or statement compares."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lopsided.papers.havey2015.traces import at_mesh
 
 AQMS = {name: key for key, name in NAMES.items()}
 KEPT = 0.95
-"""A discipline keeps its throughput at a larger RTT if it has this fraction of the throughput at 100 ms."""
+"""A discipline keeps its throughput at a larger RTT if it reaches this fraction of its throughput at 100 ms."""
 
 
 def of_row(

@@ -1,7 +1,7 @@
 """Measures one run: quantiles of RTT and throughput over packets, as in the dissertation's CDFs.
 
-RTTs are means of the continuous transfers over 100 ms. Throughput is the rate of IP bytes to a modem's home, in bins of
-1 s. A quantile weights each bin by its number of packets. The values of all modems are pooled and include slow start.
+RTTs are means over 100 ms, for the continuous transfers. Throughput is the rate of IP bytes to a modem's home, in bins
+of 1 s. Quantiles weight each bin by its number of packets. The values of all modems are pooled and include slow start.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _throughputs(run: Run) -> list[tuple[Array, Array]]:
     """Returns the throughput of IP bytes on each modem's last link: the ends of the bins in seconds, and the rates in
     bit/s."""
     names = {str(name) for name in run.queues["link"].unique()}
-    # The last link of a download leads to the home, and that of an upload leads to the provider.
+    # The last link of a download leads to the home. The last link of an upload leads to the provider.
     direction, prefix = ("down", "home") if "home1" in names else ("up", "isp")
     found: list[tuple[Array, Array]] = []
     for name in sorted(each for each in names if each.startswith(prefix) and each[len(prefix) :].isdigit()):
@@ -105,7 +105,7 @@ def _quantiles(values: Array, weights: Array) -> Array:
 
 
 def _sensing_share(run: Run) -> float:
-    """Returns the fraction of sensing packets in all bytes that the limiters sent; NaN if there are no sensing
+    """Returns the sensing packets' fraction of all bytes that the limiters sent; NaN if there are no sensing
     packets."""
     senses = run.parts["quantity"] == "sensing_sent_packets"
     if not senses.any():

@@ -1,7 +1,7 @@
 """Defines the networks, disciplines and experiments of chapters 4 to 6 (HAV-E16 to HAV-E26).
 
-Each modem's limiter sends 16 Mbit/s and contains the tested discipline. At night, the channel has 48 Mbit/s, which is
-enough for three modems. Therefore only one modem is simulated. In the evening, three modems share 21 Mbit/s. The
+Each modem's limiter sends at 16 Mbit/s and contains the tested discipline. At night, the channel's rate is 48 Mbit/s,
+which is enough for three modems, so only one modem is simulated. In the evening, three modems share 21 Mbit/s. The
 experiments `cable-*` simulate the whole network of chapter 5: a CMTS and three modems on one channel, with requests,
 grants and token buckets.
 """
@@ -27,8 +27,7 @@ CHAPTER_5: dict[str, str] = {
     "codel": '{ kind = "codel", limit = "1000 packets" }',
     "pie": '{ kind = "pie", limit = "1000 packets", target = "20 ms", tupdate = "30 ms" }',
 }
-"""CoDel uses its defaults (section 5.4.1). PIE's settings are those of chapter 6, because chapter 5 does not state
-any."""
+"""CoDel uses its defaults (section 5.4.1). PIE uses the settings of chapter 6, because chapter 5 states no settings."""
 
 CHAPTER_6: dict[str, str] = {
     "bdp": '{ kind = "bdp", far_end = "stage" }',
@@ -43,9 +42,9 @@ CHAPTER_6: dict[str, str] = {
 TWO_MINUTES = Variant("two minutes", {"scenario.duration": "120 s"}, {"59.9 s": "119.9 s"})
 """The duration of the dissertation's runs in chapters 5 and 6."""
 MINUTE: Overrides = {"scenario.duration": "60 s"}
-"""Duration of runs whose verdicts are the same after one minute and after two.
+"""Duration of runs whose verdicts are the same after 1 minute and after 2 minutes.
 
-The experiment `delays` keeps two minutes, because its share of packets in slow start depends on the duration.
+The experiment `delays` runs for 2 minutes, because the fraction of packets in slow start depends on the duration.
 """
 
 NAMES = {"asqm": "ASQM", "codel": "CoDel", "pie": "PIE", "bdp": "BDP", "ared": "ARED"}
@@ -151,8 +150,8 @@ READINGS_5 = _of_modems(
 
 
 def _token_bucket(direction: str, queue: str, committed: int = 8, peak: int = 16) -> Overrides:
-    """Returns HTB with a committed rate and a peak rate in Mbit/s per modem. HTB runs in the CMTS, or for uploads in
-    each modem."""
+    """Returns scenario keys of HTB with a committed rate and a peak rate in Mbit/s per modem. HTB runs in the CMTS for
+    downloads, and in each modem for uploads."""
     leaf = f'{{ rate = "{committed} Mbit/s", ceil = "{peak} Mbit/s", parent = 0, queue = {queue} }}'
     if direction == "up":
         tree = f'{{ kind = "htb", overhead = "14 B", classes = [{{ rate = "16 Mbit/s" }}, {leaf}] }}'
@@ -164,7 +163,7 @@ def _token_bucket(direction: str, queue: str, committed: int = 8, peak: int = 16
 
 
 def _shared(scenario: str, direction: str, when: str, aqm: str, rtt: int, limiters: Overrides) -> Case:
-    """Returns a case with three modems on one channel. The channel's rate is that of the time of day `when`."""
+    """Returns a case with three modems on one channel. `when`, the time of day, determines the channel's rate."""
     far = {f"topology.link.far{modem}.rtt": f"{rtt} ms" for modem in (1, 2, 3)}
     overrides = {f"topology.medium.channel.{direction}": CHANNEL[when], **far, **limiters, **MINUTE}
     return Case(scenario, overrides, {"aqm": aqm, "rtt_ms": rtt})

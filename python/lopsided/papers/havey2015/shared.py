@@ -37,9 +37,9 @@ def said(
     experiment, column
         Experiment and measured column.
     aqm, rtt
-        Discipline, and base round trip in ms.
+        Discipline, and base RTT in ms.
     unit, scale
-        Unit of the number, and the factor from the measured unit.
+        Unit of the returned number, and the factor that converts the measured unit to this unit.
     what
         Text that is added to the name.
     published

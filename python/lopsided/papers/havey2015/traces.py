@@ -1,8 +1,8 @@
-"""Reproduces the parts of chapter 2 that vary over time (HAV-E04 to HAV-E06), and those on a mesh (HAV-E10).
+"""Reproduces the time series of chapter 2 (HAV-E04 to HAV-E06), and the experiment on a mesh (HAV-E10).
 
 Three pairs are compared over time: holes at the receiver with window reductions at the sender, the receiver's window
-with its equation, and the requested data with this window. For the mesh, two throughputs are published but no loss
-rate. The first throughput determines the loss rate, and the second tests this loss rate.
+with its equation, and the requested data with the receiver's window. For the mesh, the dissertation gives two
+throughputs but no loss rate. The first throughput determines the loss rate, and the second throughput tests it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run
 
 SEEN_S = 0.2
-"""A hole and the sender's window reduction coincide if they are at most this many seconds apart. The time is half an
-RTT plus the transmission time of 3 packets at 2 Mbit/s.
+"""Longest time in seconds between a hole and the sender's window reduction if the two coincide: half an RTT plus the
+transmission time of 3 packets at 2 Mbit/s.
 """
 APART_S = 1.2
-"""Holes belong to one event if they are less than this many seconds apart. The time is the RTT with a full queue."""
+"""Holes that are less than this number of seconds apart belong to one event. The value is the RTT with a full queue."""
 BEGUN_S = 5.0
-"""Time in seconds at which the window of equation 2.2 has left its initial phase."""
+"""Time in seconds at which the initial phase of the window of equation 2.2 has ended."""
 MESH_LOSSES = (0.05, 0.1, 0.15, 0.2)
 MESH_SINGLE_BPS = 190e3
 """Goodput in bit/s of one connection on the mesh: "a little under 200 kbit/s"."""
@@ -122,7 +122,7 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
     lasted = np.diff(time, append=float(time[-1]))[whole]
     window, requested = window[whole], requested[whole]
     spare = 100 * (requested - window) / window
-    # The percentiles are taken over time: the weight of a value is its duration.
+    # Compute percentiles over time: each value is weighted by its duration.
     order = np.argsort(spare)
     heavy = np.cumsum(lasted[order])
     low, half, high = (float(np.interp(share * float(heavy[-1]), heavy, spare[order])) for share in (0.05, 0.5, 0.95))
@@ -130,8 +130,8 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
     mean_requested = float(np.average(requested, weights=lasted))
     off: list[float] = [0.0]
     for since, windows, before in _epochs(run):
-        # Equation 2.3 with beta = 0.2 and C = 0.4 gives the time after which the cubic curve is back at the window
-        # before the event.
+        # Equation 2.3 with beta = 0.2 and C = 0.4: the time after which the cubic curve reaches the window before
+        # the event again.
         k = (before * 0.2 / 0.4) ** (1 / 3)
         # The window is constant for one RTT after an event, like the window of a sender in recovery.
         later = since > APART_S
@@ -262,7 +262,7 @@ def _spare(m: Measurements, quantile: str) -> Any:
 
 
 def _mesh_loss(m: Measurements) -> float:
-    """Returns the loss rate at which one connection gets its published goodput, interpolated in logarithms."""
+    """Returns the loss rate at which one connection gets its published goodput, by logarithmic interpolation."""
     single = m.curve("mesh", "goodput_bps", "loss", kind="single")
     return math.exp(float(np.interp(math.log(MESH_SINGLE_BPS), np.log(single.median[::-1]), np.log(single.x[::-1]))))
 

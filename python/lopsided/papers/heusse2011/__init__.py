@@ -1,8 +1,9 @@
 """Heusse, Merritt, Brown and Duda, *Two-way TCP Connections: Old Problem, New Insight*, CCR 41(2), 2011.
 
 A download and an upload share a line with a buffer at each end. Data and ACKs swing between the buffers like a
-pendulum, and the buffer sizes decide which flow gets more. Only two texts were available: the abstract, and a paragraph
-in merritt2010, section 2.6. Lines, buffers, hosts and the expression for the throughput ratio are our own.
+pendulum, and the buffer sizes determine which flow gets more throughput. Only two texts were available: the abstract,
+and a paragraph in merritt2010, section 2.6. Lines, buffers, hosts and the expression for the throughput ratio are our
+own.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from lopsided.papers.heusse2011.setup import ACKS, DOWNLINK_BUFFER, MIDDLE, REME
 
 
 def answer(m: Measurements) -> str:
-    """Summarises each flow's share of its line, with equal buffers and with buffers that drain equally fast."""
+    """Summarises each flow's share of its line, with buffers of equal size and with buffers of equal drain time."""
 
     def shares(line: AccessLine, size: int) -> str:
         down, up = (value(m, line, f"{way}_share", size).median * 100 for way in ("down", "up"))

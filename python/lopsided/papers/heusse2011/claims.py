@@ -76,7 +76,7 @@ def _mechanism(m: Measurements, line: AccessLine, kind: str, column: str = "perf
 def compression_needs_symmetry(m: Measurements) -> Verdict:
     """In the symmetric setup, the ACKs of at least 33 % of the download's bytes are compressed.
 
-    In every other setup, this fraction is at most half as large.
+    In every other setup, this fraction is at most half of the fraction in the symmetric setup.
     """
 
     def share(line: AccessLine, packets: int) -> Measured:
@@ -111,7 +111,8 @@ def compression_costs_little(m: Measurements) -> Verdict:
 def never_both(m: Measurements) -> Verdict:
     """With byte buffers on every line, both buffers are at least half full for at most 5 % of the time.
 
-    The note applies the same criterion to buffers that are at least 90 % full. We added it after the verdict was known.
+    The note applies the same criterion to buffers that are at least 90 % full. The note was added after the verdict was
+    known.
     """
 
     def both(column: str, words: str) -> list[Measured]:
@@ -129,7 +130,7 @@ def never_both(m: Measurements) -> Verdict:
 
 @listed
 def alternates(m: Measurements) -> Verdict:
-    """With buffers that drain equally fast, each side's buffer is at least half full for at least 10 % of the time."""
+    """With buffers of equal drain time, each side's buffer is at least half full for at least 10 % of the time."""
     found = [
         percent(
             f"{way}link filled on {line.name} with {line.matched} packets",
@@ -197,10 +198,10 @@ def ratio_of_windows(m: Measurements) -> Verdict:
 
 @listed
 def sizing_helps(m: Measurements) -> Verdict:
-    """On both asymmetric lines, buffers that drain equally fast perform at 60 % or more.
+    """On both asymmetric lines, the performance with buffers of equal drain time is at least 60 %.
 
-    This performance is at least 1.5 times that of equal buffers. Performance is data throughput relative to line rate,
-    for the worse direction.
+    It is also at least 1.5 times the performance with buffers of equal size. Performance is data throughput relative to
+    line rate, for the worse direction.
     """
 
     def judged(line: AccessLine) -> Verdict:
@@ -218,7 +219,7 @@ def sizing_helps(m: Measurements) -> Verdict:
 def packets_amplify(m: Measurements) -> Verdict:
     """The throughput ratio is at least 10 % farther from 1 with packet buffers than with byte buffers.
 
-    This applies to uplink buffers of half to twice the downlink's size, but not to equal buffers.
+    The criterion applies to uplink buffers of half to twice the downlink buffer's size, except equal buffers.
     """
 
     def found(line: AccessLine, size: int, unit: str) -> float:
@@ -252,7 +253,7 @@ def _factor(found: float) -> float:
 
 @listed
 def bytes_perform_better(m: Measurements) -> Verdict:
-    """On each asymmetric line, the mean performance of byte buffers is at least 10 % higher than that of packet
+    """On each asymmetric line, the mean performance is at least 10 % higher with byte buffers than with packet
     buffers."""
 
     def mean(line: AccessLine, unit: str) -> Measured:
@@ -269,9 +270,9 @@ def bytes_perform_better(m: Measurements) -> Verdict:
 
 @listed
 def mechanisms_exist(m: Measurements) -> Verdict:
-    """On each asymmetric line, ACKs first and fq_codel each perform at 60 % or more.
+    """On each asymmetric line, the performance with acks-first scheduling and with fq_codel is at least 60 %.
 
-    This performance is at least 1.5 times that of one FIFO.
+    It is also at least 1.5 times the performance with one FIFO.
     """
     verdicts: list[Verdict] = []
     for line in ASYMMETRIC:
@@ -285,7 +286,8 @@ def mechanisms_exist(m: Measurements) -> Verdict:
 
 @listed
 def the_faster_side_is_empty(m: Measurements) -> Verdict:
-    """The buffer that drains 1.5 times faster is empty for at least twice as much of the time."""
+    """If one buffer drains at least 1.5 times as fast as the other, it is empty for at least twice as much of the
+    time."""
     verdicts: list[Verdict] = []
     for line in LINES:
         for size in BUFFERS:

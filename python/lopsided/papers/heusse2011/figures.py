@@ -1,6 +1,6 @@
 """Draws the figures of this study. The paper's own figures were not available."""
 
-# matplotlib leaves out the types of keyword arguments.
+# matplotlib does not declare the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

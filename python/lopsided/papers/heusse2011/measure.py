@@ -1,6 +1,6 @@
 """Measures one run: goodputs, windows, and the fraction of time in which each buffer is filled or empty.
 
-A buffer is filled while its backlog is at least half of its limit. The first minute is left out.
+A buffer counts as filled while its backlog is at least half of its limit. The first minute is not measured.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 WARM_UP_S = 60.0
 FILLED, FULL = 0.5, 0.9
-"""A buffer is filled, or full, if its backlog is at least this fraction of its limit. The thresholds are our own."""
+"""Fraction of its limit from which a backlog counts as filled, and fraction from which it counts as full. Both
+thresholds are our own."""
 
 
 def backlogs(run: Run) -> dict[str, tuple[Array, Array]]:
@@ -65,7 +66,8 @@ def _flow(run: Run, name: str) -> dict[str, float]:
 
 
 def _buffers(run: Run, case: Case) -> dict[str, float]:
-    """Returns the fractions of time in which each buffer is filled, both are filled, and each is empty."""
+    """Returns the fractions of time in which each buffer is filled, both buffers are filled, and each buffer is
+    empty."""
     levels: list[Array] = []
     found: dict[str, float] = {}
     for way, (_, held_bytes) in backlogs(run).items():

@@ -2,16 +2,16 @@
 
 The full text was not available, so the expression is our own. It uses three facts:
 
-- Each buffer holds data of one flow and ACKs of the other.
-- Both flows cross both buffers, so they have the same RTT. Their throughputs have the ratio of their windows
-  (merritt2010, section 2.6, credits this to the authors).
-- Only one buffer is filled at a time (abstract), so a buffer overflows when it holds the windows of both flows:
+- Each buffer stores data of one flow and ACKs of the other flow.
+- Both flows cross both buffers, so they have the same RTT. The ratio of their throughputs is therefore the ratio of
+  their windows (merritt2010, section 2.6, attributes this result to the authors).
+- Only one buffer is filled at a time (abstract), so a buffer overflows when it contains the windows of both flows:
 
     down:  W_D + s W_U = B_D        up:  W_U + s W_D = B_U
 
-`W` is a window in segments at the overflow, and `B` the room of a buffer and of the line behind it. `s` is the room of
-the ACKs of one segment, in segments: 1.7 % in a byte buffer, 50 % in a packet buffer. Left out: window growth, timeouts
-and losses of ACKs.
+`W` is a window in segments at the time of the overflow. `B` is the capacity of a buffer and of the line behind it, in
+segments. `s` is the space that the ACKs of one segment need, in segments: 1.7 % in a byte buffer, and 50 % in a packet
+buffer. The formulas ignore window growth, timeouts and losses of ACKs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAYLOAD = 1448 / 1500
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of both flows, in segments, when a buffer overflows; NaN if one flow finds no room."""
+    """The windows of both flows, in segments, when a buffer overflows; NaN if the buffer has no room for one flow."""
 
     down: float
     up: float
@@ -55,7 +55,8 @@ class Windows:
 
 
 def ack_room(unit: str) -> float:
-    """Returns the buffer room of one segment's ACKs, in segments, if the buffer counts `bytes` or `packets`."""
+    """Returns the buffer space that one segment's ACKs need, in segments. `unit` is `bytes` or `packets`, the unit of
+    the buffer's limit."""
     return ACKS_PER_SEGMENT * (ACK_BYTES / PACKET_BYTES if unit == "bytes" else 1.0)
 
 

@@ -1,7 +1,7 @@
 """Defines lines, buffers and experiments. Every number is an assumption, because no public text states numbers.
 
-Two lines are those of merritt2010 (table 4.3), and the third line is symmetric. The downlink's buffer holds 50 full
-packets, as in the thesis. The uplink's buffer varies. Both buffers are counted in bytes or in packets.
+Two lines are from merritt2010 (table 4.3). The third line is symmetric. The downlink's buffer stores 50 full packets,
+as in merritt2010. The size of the uplink's buffer varies. The limits of both buffers are in bytes or in packets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ DOWNLINK_BUFFER = 50
 """Size of the downlink's buffer, in full packets."""
 
 BUFFERS = (4, 8, 17, 25, 35, 50, 70, 100)
-"""Uplink buffers in full packets. On the three lines, 50, 17 and 4 packets drain as fast as the downlink's buffer."""
+"""Uplink buffers in full packets. On the three lines, buffers of 50, 17 and 4 packets have the same drain time as the
+downlink's buffer."""
 
 UNITS = ("bytes", "packets")
 RTT_S = 0.02
@@ -28,7 +29,7 @@ MECHANISMS = ("fifo", "acks_first", "fq_codel")
 class AccessLine:
     """A line: its rates in bit/s, and its colour and marker in figures.
 
-    `matched` is the size in packets of the uplink buffer that drains in the same time as the downlink buffer.
+    `matched` is the size in packets of the uplink buffer that has the same drain time as the downlink buffer.
     """
 
     name: str

@@ -1,9 +1,10 @@
 """Lakshman, Madhow and Suter, *TCP/IP Performance with Random Loss and Bidirectional Congestion*, ToN 8(5), 2000.
 
 The paper studies how well TCP uses a forward link if its ACKs return over a slow link. The normalised asymmetry k is
-the transmission time of an ACK divided by that of a data packet. Only the abstracts of this paper and of its first
-version were available (*Window-Based Error Recovery and Flow Control with a Slow Acknowledgement Channel*, INFOCOM
-1997). Lines, buffers, hosts and the expressions for the utilisation are our own.
+the transmission time of an ACK on the reverse link, divided by the transmission time of a data packet on the forward
+link. Only the abstracts of this paper and of its first version were available (*Window-Based Error Recovery and Flow
+Control with a Slow Acknowledgement Channel*, INFOCOM 1997). Lines, buffers, hosts and the expressions for the
+utilisation are our own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lopsided.papers.lakshman2000.figures import FIGURES
 
 
 def answer(m: Measurements) -> str:
-    """Summarises the utilisation if bursts fit the forward buffer, and if they do not."""
+    """Summarises the utilisation if bursts fit into the forward buffer, and if they do not fit."""
     forward = setup.FORWARD_BUFFERS[1]
     found = ", ".join(f"{100 * utilisation(m, forward, k):.0f} % at k = {k:g}" for k in (1, 4, 8, 16, 32))
     return (

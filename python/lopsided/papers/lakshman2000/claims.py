@@ -3,7 +3,7 @@
 The abstracts have no numbers. All thresholds are our own and were fixed before the first run:
 
 - a burst fits if k is at most half of the forward buffer, and does not fit if k is at least twice the buffer;
-- the forward link counts as used if its utilisation is at least 80 %, and as not used below 50 %;
+- the forward link counts as used at a utilisation of at least 80 %, and as not used at less than 50 %;
 - the loss of throughput is small up to a `model.product` of 1, and large from 30;
 - unfairness grows considerably if Jain's index falls by 0.1;
 - the asymmetry is high if k is at least 2.
@@ -78,10 +78,10 @@ def lossy(m: Measurements) -> Iterable[tuple[float, float, float, float, float]]
 
 @listed
 def modes_depend_on_both(m: Measurements) -> Verdict:
-    """Each link counts as used if bursts of k packets fit the forward buffer, and as not used otherwise.
+    """The forward link counts as used if bursts of k packets fit into its buffer, and as not used otherwise.
 
-    The largest k up to half of the buffer gives at least 80 % utilisation. The smallest k from twice the buffer gives
-    at most 50 %.
+    With the largest k up to half of the buffer, the utilisation is at least 80 %. With the smallest k from twice the
+    buffer, it is at most 50 %.
     """
     fits: list[Measured] = []
     bursts: list[Measured] = []
@@ -120,8 +120,8 @@ def modes_follow_the_expressions(m: Measurements) -> Verdict:
 
 @listed
 def front_performs_better(m: Measurements) -> Verdict:
-    """Drops from the front give at least 10 % more mean goodput than tail drops. The mean covers 4 asymmetries and 2
-    reverse buffers."""
+    """The mean goodput with drops from the front is at least 10 % higher than with tail drops. The mean is over 4
+    asymmetries and 2 reverse buffers."""
 
     def mean(drop: str) -> float:
         return float(
@@ -142,8 +142,8 @@ def front_performs_better(m: Measurements) -> Verdict:
 def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
     """For each loss rate and RTT, goodput at k = 0.5 is at least 10 % higher than at k = 16.
 
-    Cases count only if the reverse link limits the ACKs at k = 16. The download at k = 0.5 must send at least twice the
-    ACKs that this link carries.
+    Only cases in which the reverse link limits the ACKs at k = 16 count: the download at k = 0.5 must send at least
+    twice the ACKs that this reverse link can transmit.
     """
     verdicts: list[Verdict] = []
     for rtt in LOSSY_RTTS:
@@ -159,7 +159,8 @@ def asymmetry_adds_to_loss(m: Measurements) -> Verdict:
 
 @listed
 def product_decides(m: Measurements) -> Verdict:
-    """The utilisation falls as the product rises: at least 80 % up to 1, and at most 50 % from 30."""
+    """The utilisation falls as the product rises. It is at least 80 % for products up to 1, and at most 50 % from a
+    product of 30."""
     rows = list(lossy(m))
     found = [
         (product, percent(f"k = {k:g}, {100 * loss:g} % loss, {1e3 * rtt:g} ms", used))
@@ -211,8 +212,8 @@ def connections_with_buffers_are_fair(m: Measurements) -> Verdict:
 
 @listed
 def upload_makes_asymmetry(m: Measurements) -> Verdict:
-    """At k = 0.4, an upload raises the data packets per ACK to at least 2 and costs at least 10 % of the
-    utilisation."""
+    """At k = 0.4, an upload raises the number of data packets per ACK to at least 2, and reduces the utilisation by at
+    least 10 %."""
     alone, beside = (
         number(f"data packets for each ACK, {name}", m.value("two-way", "packets_per_ack", upload=upload))
         for name, upload in (("alone", "none"), ("next to an upload", "one"))

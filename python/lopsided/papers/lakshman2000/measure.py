@@ -1,4 +1,4 @@
-"""Measures one run, without the slow start in its first sixth and without its last 2 s."""
+"""Measures one run. The first sixth of the run, which contains slow start, and the last 2 s are not measured."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _goodputs(run: Run, group: str = "forward") -> list[float]:
 def single(run: Run, _case: Case) -> Mapping[str, float]:
     """Returns the forward link's goodput and utilisation, timeouts, and data packets per delivered ACK.
 
-    Every packet on the reverse link that is not an upload's data counts as an ACK.
+    All packets on the reverse link count as ACKs, except data packets of an upload.
     """
     goodput, window = sum(_goodputs(run)), _window_s(run)
     rate = run.scenario.link_rate_bps("down") or float("nan")
@@ -52,7 +52,8 @@ def single(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 def fairness(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns `single` over all downloads, Jain's index, and the smallest and largest share of a download."""
+    """Returns the columns of `single` over all downloads, Jain's index, and the smallest and largest share of a
+    download."""
     rates = np.array(_goodputs(run))
     share = rates / rates.sum()
     jain = float(rates.sum() ** 2 / (rates.size * np.square(rates).sum()))

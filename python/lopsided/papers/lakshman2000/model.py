@@ -4,11 +4,11 @@ The authors' expressions were not available. The expressions here are our own, f
 is the forward rate in packets per second, `tau` the base RTT, and `pipe` their product. For k > 1 and a busy forward
 link:
 
-- One in k ACKs is delivered, and each releases a burst of about k packets.
-- The reverse buffer is full, and each ACK in it stands for k packets in flight.
-- The window grows per delivered ACK, so it grows k times more slowly.
+- One of k ACKs is delivered, and each delivered ACK releases a burst of about k packets.
+- The reverse buffer is full, and each ACK in this buffer acknowledges k packets.
+- The window grows once per delivered ACK, so its growth is k times slower than with all ACKs.
 
-Left out: timeouts, the first slow start, and several losses in a window.
+The model ignores timeouts, the first slow start, and several losses in a window.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def without_loss(k: float, forward_buffer: float, reverse_buffer: float, pipe: f
     """Returns the utilisation, from 0 to 1, if only full buffers drop packets. Buffers and pipe are in packets.
 
     - k up to 1: the forward buffer overflows when the window reaches pipe + buffer.
-    - k up to the forward buffer: each ACK in the reverse buffer stands for k packets in flight, and the forward buffer
-      must hold a burst of k packets.
-    - Larger k: each burst overflows the buffer and delivers at most one packet more than it holds.
+    - k up to the forward buffer: each ACK in the reverse buffer acknowledges k packets, and the forward buffer must
+      store a burst of k packets.
+    - Larger k: each burst overflows the forward buffer, and delivers at most one packet more than this buffer stores.
     """
     if k > forward_buffer:
         return min(1.0, (forward_buffer + 1) / k)
@@ -42,8 +42,8 @@ def _sawtooth(most: float, pipe: float) -> float:
     least = most / 2
     if least >= pipe:
         return 1.0
-    # Times are in units of tau. While the window is below the pipe, a round takes `tau`. Above the pipe, each packet
-    # takes 1/mu.
+    # Times are in units of tau. A round lasts tau if the window is smaller than the pipe. If the window is larger, the
+    # round lasts 1/mu per packet.
     idle, busy = pipe - least, (most**2 - pipe**2) / (2 * pipe)
     sent = (pipe**2 - least**2) / 2 + (most**2 - pipe**2) / 2
     return sent / (pipe * (idle + busy))
@@ -52,9 +52,9 @@ def _sawtooth(most: float, pipe: float) -> float:
 def with_loss(probability: float, k: float, reverse_buffer: float, pipe: float) -> float:
     """Returns the utilisation, from 0 to 1, under random loss with buffers that never overflow.
 
-    If the reverse link does not limit ACKs, the throughput is T = sqrt(3 / 2p) / tau. Otherwise one in T k / mu ACKs is
-    delivered, and the RTT includes the full reverse buffer. With this slower growth, U cubed is 1.5 / (p k pipe
-    squared).
+    If the reverse link does not limit ACKs, the throughput is T = sqrt(3 / 2p) / tau. Otherwise, one of T k / mu ACKs
+    is delivered, and the RTT includes the full reverse buffer. The window grows more slowly, and the utilisation U is
+    then given by U^3 = 1.5 / (p k pipe^2).
     """
     free = math.sqrt(1.5 / probability) / pipe
     if k <= 1 or free <= 1 / k:

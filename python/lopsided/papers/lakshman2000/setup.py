@@ -1,6 +1,7 @@
 """Defines lines and experiments. Every number is an assumption, because no public text states numbers.
 
-Packets have 1,000 bytes and ACKs 40, so the reverse rate is 400 kbit/s divided by k. The pipe is 50 packets.
+Data packets have 1,000 bytes and ACKs have 40 bytes, so the reverse rate is 400 kbit/s divided by k. The pipe is
+50 packets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Sears Merritt, *Understanding Asymmetric Links, Buffers and Bi-Directional TCP Performance*, MS thesis, 2010.
 
-A download and an upload share an asymmetric access line whose routers count buffers in packets. How large may the
-uplink buffer be before performance collapses? This study covers chapters 1, 3, 5 and 6. Comments cite parts of the
-thesis by label: MER-E01 is experiment 1, MER-M08 mechanism 8, MER-A16 gap or error 16.
+A download and an upload share an asymmetric access line. The routers limit their buffers in packets. The thesis asks
+how large the uplink buffer can be before performance collapses. This study covers chapters 1, 3, 5 and 6. Comments cite
+parts of the thesis by label: MER-E01 is experiment 1, MER-M08 mechanism 8, MER-A16 gap or error 16.
 """
 
 from __future__ import annotations

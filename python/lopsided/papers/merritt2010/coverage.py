@@ -35,7 +35,8 @@ def at_estimates(m: Measurements, row: PublishedValue) -> float:
 
 
 def fall(m: Measurements, row: PublishedValue, pick: str) -> float:
-    """Returns the smallest or largest fall of performance over the links, from the estimate to the largest buffer."""
+    """Returns the smallest or largest decrease of performance from the published estimate to the largest buffer, over
+    all links."""
     return {"min": min, "max": max}[pick](
         at_buffer(m, row, line).median - at_buffer(m, row, line, float(BUFFERS[-1])).median
         for line in range(len(LINES))

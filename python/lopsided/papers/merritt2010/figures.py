@@ -40,7 +40,8 @@ _IN_TEXT = (
     (MAIN, "Section 6.3", "2400/196 at the largest measured buffer (50 packets)"),
     (LINES[2], "Section 6.5", "worst link at 50 packets"),
 )
-"""Links for which the text states the performance with 50 packets: the place and the item in `published.csv`."""
+"""Links for which the text states the performance with a buffer of 50 packets, with the place and the item in
+`published.csv`."""
 
 
 def _performance(column: str) -> Lines:
@@ -246,7 +247,7 @@ def _at_printed_size(m: Measurements, line: AccessLine, column: str = "performan
 
 
 def _own_threshold(m: Measurements, line: AccessLine) -> Spread:
-    """Returns the buffer at which the median estimate equals the configured size, with its range over the
+    """Returns the buffer size at which the median estimate equals the configured size, with the range over the
     repetitions."""
     single = [threshold(m.repetition(repetition), line) for repetition in m.repetitions]
     known = [packets for packets in single if np.isfinite(packets)] or [float("nan")]
@@ -310,8 +311,8 @@ def _field(m: Measurements) -> Iterable[Line]:
 
 
 def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> dict[str, object]:
-    """Returns one setting with three estimates: the field procedure after 30 s and after the full run, and the second
-    procedure."""
+    """Returns a row for one setting with three estimates: from the field procedure after 30 s and after the full run,
+    and from the second procedure."""
     short = curve(m, line, "estimate_packets", "field").at(packets).median
     return {
         "link": line.name,
@@ -326,8 +327,8 @@ def _advice(m: Measurements, line: AccessLine, packets: int, rtt_s: float) -> di
 def second_way_packets(line: AccessLine, uplink_packets: int, rtt_s: float) -> float:
     """Estimates the buffer by the second procedure of section 6.4, which the thesis does not test.
 
-    The window of each direction is its BDP: its rate times the sum of `rtt_s` and the time in which its full buffer
-    drains. Eq 6.6 then uses the download's RTT.
+    The window of each direction is its BDP: its rate times the sum of `rtt_s` and the drain time of its full buffer.
+    Eq 6.6 then uses the download's RTT.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Measures one run: the averages of the thesis, and numbers for the thesis's observations in traces.
 
-"Both active" is the time from the start of the upload, and "alone" is the time before that (MER-M02, MER-M17). Goodput
-counts bytes that the receiving application gets (one interpretation of MER-A08).
+"Alone" is the time before the upload starts, and "both active" is the time afterwards (MER-M02, MER-M17). Goodput
+counts the bytes that the receiving application reads (one interpretation of MER-A08).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GOODPUT_STEP_S = 0.5
 """Bin width of the goodput series that measures interference: a few RTTs."""
 
 TREND_S = 30.0
-"""Changes that last longer than this number of seconds count as a trend."""
+"""Duration in seconds. Changes that last longer count as a trend."""
 
 
 class Rates(Protocol):
@@ -95,7 +95,7 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
     logged_alone, logged_both = logged(down, down.srtt_ms, 0.0, start), logged(down, down.srtt_ms, start, end)
     cwnd_down, cwnd_up = down.cwnd_mean_bytes(start, end), up.cwnd_mean_bytes(start, end)
     max_down, max_up = float(flows["download"]["cwnd_max_bytes"]), float(flows["upload"]["cwnd_max_bytes"])
-    # MER-A19: the largest window of the whole run would include the overshoot of the first slow start.
+    # MER-A19: use only this period. The largest window of the whole run would be the overshoot of the first slow start.
     max_down_both = metrics.largest(down.time_s, down.cwnd_bytes, start, end)
     bdp = metrics.bandwidth_delay_product_bytes(rates.down_bps, both_rtt.mean / 1e3)
     rtt_alone_s = alone_rtt.mean / 1e3
@@ -137,8 +137,8 @@ def two_way(run: Run, rates: Rates) -> Mapping[str, float]:
 
 
 def _halves(both: TwoWay, rates: Rates) -> dict[str, float]:
-    """Returns the performance in each half of the time in which both flows are active. The difference shows whether two
-    minutes are enough."""
+    """Returns the performance in the first half and in the second half of the time in which both flows are active. A
+    small difference between the halves shows that 2 minutes are enough."""
     middle = (both.start_s + both.end_s) / 2
     found: dict[str, float] = {}
     for name, t0, t1 in (("first", both.start_s, middle), ("second", middle, both.end_s)):
@@ -183,7 +183,7 @@ def _phase(both: TwoWay) -> dict[str, float]:
 
 
 def download_goodput(both: TwoWay, step_s: float = GOODPUT_STEP_S) -> tuple[Array, Array]:
-    """Returns the download's goodput while both are active: bin centres in seconds, and bit/s."""
+    """Returns the download's goodput while both flows are active: bin centres in seconds, and rates in bit/s."""
     trace = both.download
     return metrics.rate_series_bps(trace.time_s, trace.delivered_bytes, both.start_s, both.end_s, step_s)
 
@@ -220,18 +220,18 @@ def _queues(run: Run, both: TwoWay) -> dict[str, float]:
 
 
 FULL, DRAIN = 0.9, 0.1
-"""R2 is full if its backlog is at least the first fraction of its largest backlog. It has drained if its backlog falls
-by the second fraction."""
+"""R2 counts as full if its backlog is at least the first fraction of its largest backlog. R2 has drained if the backlog
+falls by the second fraction."""
 BURST = 5.0
-"""R1 counts as filled by a burst if it holds at least this number of packets."""
+"""Number of packets in R1 from which R1 counts as filled by a burst."""
 
 
 def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
-    """Finds the steps of the feedback cycle in figure 3.2. For each step, finds its first time after the previous step
-    (MER-M25).
+    """Finds the steps of the feedback cycle in figure 3.2 (MER-M25). The time of a step is its first occurrence after
+    the previous step.
 
-    1. Before the upload, R1 holds data and R2 is empty. 2. The upload fills R2. 3. R1 runs empty, because the
-    download's ACKs are late. 4. R2 drains by some packets, whose ACKs fill R1 in a burst.
+    1. Before the upload, R1 contains data and R2 is empty. 2. The upload fills R2. 3. R1 becomes empty, because the
+    download's ACKs are late. 4. R2 sends part of its backlog, and the ACKs in this part fill R1 in a burst.
 
     Returns
     -------
@@ -245,7 +245,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
     most = float(r2[after].max())
     full = _first(time, r2 >= FULL * most, both.start_s)
     empty = _first(time, r1 == 0, full)
-    # R2 has drained if its backlog is lower than at the time when R1 became empty.
+    # R2's backlog when R1 became empty. R2 has drained if its backlog is lower than this backlog.
     level = float(np.interp(empty, time, r2)) if np.isfinite(empty) else 0.0
     drained = _first(time, r2 <= level - DRAIN * most, empty)
     filled = _first(time, r1 >= BURST, drained)
@@ -258,7 +258,7 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
 
 
 def _first(time: Array, reached: NDArray[np.bool_], past_s: float) -> float:
-    # No time is greater than NaN, so the steps after a missing step are NaN too.
+    # No time is greater than NaN, so all steps after a missing step are also NaN.
     places = np.flatnonzero(reached & (time > past_s))
     return float(time[places[0]]) if places.size else float("nan")
 
@@ -269,7 +269,7 @@ def _mean_known(value: Array) -> float:
 
 
 def acknowledgements(run: Run, rates: Rates) -> Mapping[str, float]:
-    """Measures each flow's ACK compression while both are active, from samples every 10 ms."""
+    """Measures each flow's ACK compression while both flows are active, from samples every 10 ms."""
     both = TwoWay.of(run)
     found: dict[str, float] = {}
     for name, trace, rate in (("up", both.upload, rates.up_bps), ("down", both.download, rates.down_bps)):

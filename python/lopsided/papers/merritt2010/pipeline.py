@@ -1,7 +1,8 @@
 """Repeats the measurement pipeline of the thesis (sections 4.6 and 4.7, MER-M26).
 
-Both hosts capture packets. The captures are merged, and each flow's throughput is computed. NTP is not modelled,
-because simulated hosts share one clock. Throughput counts all bytes that reach a receiver, including retransmissions.
+Both hosts capture packets. The captures are merged, and the throughput of each flow is computed. NTP is not modelled,
+because simulated hosts share one clock. Throughput counts all bytes that arrive at a receiver, including
+retransmissions.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ PACKETS = 20
 """Uplink buffer of the run in packets, as in figure 5.3."""
 
 _read: dict[str, dict[str, tuple[Array, Array]]] = {}
-"""Each flow's arrivals, by the run's digest. They are cached because capturing needs a second run."""
+"""Cache of each flow's arrivals, by the run's digest. Capturing packets requires a second run."""
 
 
 def _of(m: Measurements) -> Run:
@@ -41,7 +42,8 @@ def merged(run: Run) -> dict[str, tuple[Array, Array]]:
     Returns
     -------
     dict[str, tuple[Array, Array]]
-        By flow: arrival times at the receiver in seconds, and the bytes that have arrived by then.
+        For each flow: arrival times at the receiver in seconds, and the total number of bytes that have arrived at each
+        time.
     """
     if run.digest not in _read:
         with tempfile.TemporaryDirectory() as temporary:

@@ -1,8 +1,8 @@
 """Defines the thesis's test network and experiments (chapter 4; MER-M11, "Common testbed").
 
-Host A (`server`) sends the download through R1, and host B (`client`) the upload through R2. R1's buffer holds 50
-packets, and R2's buffer holds 5 to 50. The download runs alone for two minutes, and then together with the upload for
-another two minutes.
+Host A (`server`) sends the download through R1, and host B (`client`) sends the upload through R2. R1's buffer stores
+50 packets, and R2's buffer stores 5 to 50 packets. The download runs alone for 2 minutes, and then together with the
+upload for another 2 minutes.
 """
 
 from __future__ import annotations

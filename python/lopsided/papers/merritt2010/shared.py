@@ -23,7 +23,7 @@ class Reading:
 
     name: str
     suffix: str
-    """The suffix that the keys of claims under this definition have."""
+    """Suffix of the keys of claims under this definition."""
     performance: str
     down: str
     up: str
@@ -72,7 +72,8 @@ def crossing(
 
 
 def threshold(m: Measurements, line: AccessLine, column: str = "estimate_packets", experiment: str = "sweep") -> float:
-    """Returns the buffer in packets at which eq 6.6 estimates the configured size; NaN if there is none."""
+    """Returns the buffer in packets at which the estimate of eq 6.6 equals the configured size; NaN if there is no such
+    buffer."""
     packets = crossing(m, line, column, experiment).packets
     return float("nan") if packets is None else packets
 
@@ -111,4 +112,4 @@ AGAINST_BUFFER = Plot(
     ticks=BUFFERS,
     axis=BUFFER,
 )
-"""The common parts of all figures that depend on the uplink buffer."""
+"""The parts that all figures over the uplink buffer share."""

@@ -1,7 +1,7 @@
 """Draws figures over time: throughput, windows, BDP and the feedback cycle of single runs on 2400/196.
 
 The figures show the first repetition. The upload starts at 120 s (section 1.3), although the text of figure 1.1 says
-about 150 s (MER-A05). Compare the shapes of the curves, not their times.
+about 150 s (MER-A05). Therefore, compare only the shapes of the curves with the paper, and ignore their times.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lopsided.papers.merritt2010.shared import BUFFER, SWEEP, main
 from lopsided.views.plot import style
 
 THROUGHPUT_STEP_S = 1.0
-"""Bin width of the throughput curves in seconds. It is the default of Wireshark, which the thesis used."""
+"""Bin width of the throughput curves in seconds: the default of Wireshark, which the thesis used."""
 
 FLOWS = (("download", style.DOWN[0]), ("upload", style.UP[0]))
 
@@ -101,7 +101,7 @@ INTRODUCTION = throughput(50, "1.1").but(
     panels=(throughput_panel(50, "(a) 50 packets", 2.2), throughput_panel(15, "(b) 15 packets", 2.2)),
     comparisons=_drop,
 )
-"""The introduction's figures: a buffer of 50 packets, and one "sized with the model" (15 packets, MER-A06)."""
+"""The introduction's figures: a buffer of 50 packets, and a buffer "sized with the model" (15 packets, MER-A06)."""
 
 
 def _window(m: Measurements, packets: int, flow: str, after_s: float = 5.0) -> Iterable[Line]:
@@ -145,7 +145,7 @@ def _tracking(m: Measurements, packets: int) -> Iterable[Line]:
 
 
 def tracking(packets: int, number: str) -> Plot:
-    """Returns the plot of the download's window and its BDP by the smoothed RTT (MER-M16)."""
+    """Returns the plot of the download's window and of its BDP, computed from the smoothed RTT (MER-M16)."""
     start = partial(_start, packets=packets)
     return throughput(packets, number).but(
         title=f"Window against bandwidth-delay product, {packets}-packet uplink buffer",

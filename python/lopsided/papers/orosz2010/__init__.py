@@ -1,7 +1,7 @@
 """Orosz, Sztrik and Kim, *Dynamics and Congestion Control of Alternative TCP Variants on Asymmetric Lines*, 2010.
 
-How do uploads on a 512/128 kbit/s ADSL line affect a download, under six TCP variants? Comments cite parts of the
-letter by label: ORO-E01 is experiment 1, ORO-M03 mechanism 3, ORO-A08 gap or error 8.
+The letter measures how uploads on a 512/128 kbit/s ADSL line affect a download, under six TCP variants. Comments cite
+parts of the letter by label: ORO-E01 is experiment 1, ORO-M03 mechanism 3, ORO-A08 gap or error 8.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from lopsided.papers.orosz2010.shared import mean_over, value
 
 
 def answer(m: Measurements) -> str:
-    """Summarises the download's throughput with 1 and 2 uploads, relative to the throughput without uploads."""
+    """Summarises the download's throughput with 1 upload and with 2 uploads, relative to the throughput without
+    uploads."""
     one, two = (mean_over(m, OTHERS, f"share_{phase}").median * 100 for phase in (2, 3))
     vegas = value(m, VEGAS, "share_2").median * 100
     return (

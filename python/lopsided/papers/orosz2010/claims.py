@@ -2,7 +2,7 @@
 
 A claim is judged on the medians, and then on each repetition. The letter shows one measurement per variant. Two
 criteria are our own. "Equal" means within 5 %. The throughput fluctuates "widely" if its standard deviation in bins of
-1 s is at least 20 % of its mean, and if this ratio is at least 5 times as high as for the download alone.
+1 s is at least 20 % of its mean, and if this ratio is at least 5 times the ratio of the download alone.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def phase_2_near_70(m: Measurements) -> Verdict:
 
 @listed
 def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
-    """The mean download share is near 70 % only for uplink buffers within a factor of 2, including the assumed one."""
+    """The mean download share is near 70 % only for a range of uplink buffers that spans at most a factor of 2. This
+    range includes the assumed buffer."""
     found, printed = mean_curve(m, OTHERS, "share_2", "buffers", "uplink_buffer_packets"), share(m, 2)
     # The buffers vary in steps of 0.1 packets.
     least, most = int(found.x[0]), int(found.x[-1])
@@ -95,7 +96,7 @@ def seventy_percent_needs_its_buffer(m: Measurements) -> Verdict:
 
 
 def _bounded(m: Measurements, window: int, phase: int, flavours: Iterable[Flavour]) -> float:
-    """Returns the mean download share of the variants with a deep uplink buffer and limited upload windows."""
+    """Returns the mean download share over the variants, with a deep uplink buffer and limited upload windows."""
     return mean_over(m, flavours, f"share_{phase}", "windows", upload_window_kib=window).median
 
 
@@ -128,9 +129,9 @@ def phase_3_below_40(m: Measurements) -> Verdict:
 
 @listed
 def one_setting_gives_both(m: Measurements) -> Verdict:
-    """With one upload window of figure W, the mean share is near 70 % in phase 2 and at most 40 % in phase 3.
+    """With the same upload window from figure W, the mean share is near 70 % in phase 2 and at most 40 % in phase 3.
 
-    Phase 2 excludes Vegas. The note lists the statements whose verdict changes with this window.
+    The mean of phase 2 excludes Vegas. The note lists the statements whose verdict changes with this window.
     """
     measured: list[Measured] = []
     found: list[int] = []
@@ -151,7 +152,7 @@ def one_setting_gives_both(m: Measurements) -> Verdict:
 
 
 def _changes(m: Measurements, window: int) -> str:
-    """Names the statements whose verdict changes with an upload window of figure W."""
+    """Returns a note that lists the statements whose verdict changes with an upload window of figure W."""
     others = [claim for claim in CLAIMS if claim.needs == ("phases",)]
     there = judge(others, m.instead("phases", "windows", upload_window_kib=window))
     moved = [(each, claim.check(m).holds) for each, claim in zip(there, others, strict=True)]
@@ -165,7 +166,7 @@ def _changes(m: Measurements, window: int) -> str:
 
 @listed
 def vegas_lowest(m: Measurements) -> Verdict:
-    """In phases 2 and 3, Vegas gets less than half of the throughput of the next slowest variant."""
+    """In phases 2 and 3, Vegas gets less than half of the throughput of the second slowest variant."""
 
     def against_next(phase: int) -> Verdict:
         vegas, *others = (value(m, each, f"throughput_{phase}_bps").median for each in (VEGAS, *OTHERS))
@@ -186,7 +187,7 @@ def vegas_below_uplink(m: Measurements) -> Verdict:
 
 @listed
 def vegas_holds_its_window(m: Measurements) -> Verdict:
-    """In phase 2, Vegas's mean window is below 20 % of Reno's, although none of its packets is dropped."""
+    """In phase 2, Vegas's mean window is below 20 % of Reno's mean window, although no packet of Vegas is dropped."""
     vegas, reno = (
         kilobytes(f"{each.title}' window in phase 2", value(m, each, "cwnd_2_bytes")) for each in (VEGAS, RENO)
     )
@@ -200,8 +201,8 @@ def vegas_holds_its_window(m: Measurements) -> Verdict:
 
 
 def _rough(m: Measurements, flavours: Iterable[Flavour], published: PublishedValue | None = None) -> Verdict:
-    """Judges whether each fluctuation is at least `LARGE` of the mean and at least `TIMES` the fluctuation without
-    uploads."""
+    """Judges whether the coefficient of variation of each throughput is at least `LARGE`, and at least `TIMES` the
+    coefficient without uploads."""
     measured: list[Measured] = []
     calm: list[str] = []
     for each in flavours:
@@ -230,7 +231,7 @@ def irregular(m: Measurements) -> Verdict:
 
 @listed
 def high_speed_fluctuates_more(m: Measurements) -> Verdict:
-    """In phase 3, each high-speed variant fluctuates at least 10 % more than Reno."""
+    """In phase 3, each high-speed variant's throughput fluctuates at least 10 % more than Reno's throughput."""
     reno, *found = (number(each.title, value(m, each, "fluctuation_3")) for each in (RENO, *HIGH_SPEED))
     drops, delivery = (
         {each: number(f"{each.title}: {name}", value(m, each, column)) for each in (*HIGH_SPEED, RENO)}
@@ -269,8 +270,8 @@ def uplink_delays_acks(m: Measurements) -> Verdict:
 
 @listed
 def acks_bunch(m: Measurements) -> Verdict:
-    """In phase 2, the ACKs of at least 33 % of the download's bytes are compressed. This fraction is at least twice as
-    large as in phase 1."""
+    """In phase 2, the ACKs of at least 33 % of the download's bytes are compressed. This fraction is at least twice the
+    fraction in phase 1."""
     verdicts: list[Verdict] = []
     for each in FLAVOURS:
         alone, beside = (

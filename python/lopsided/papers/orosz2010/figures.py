@@ -214,7 +214,7 @@ def _compared(m: Measurements) -> Iterable[Comparison]:
 
 
 def _table_e02(m: Measurements) -> Artifact:
-    """Returns a table of the calculations of section III. All results equal the published values (ORO-E02)."""
+    """Returns a table with the calculations of section III. All results equal the published values (ORO-E02)."""
     paths = {"local ADSL link": 0.02, "full path": 0.03}
     columns: Columns[str] = {
         "path": lambda path: path,

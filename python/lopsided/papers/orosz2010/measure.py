@@ -1,9 +1,9 @@
 """Measures each phase of a run.
 
-A phase starts with its upload and ends with the next phase. Throughput counts all IP bytes that arrive at the client,
-like Wireshark in the letter. This includes retransmissions and ACKs (below 1 %). Goodput counts the application's
-bytes. `share` is relative to phase 1, like the letter's "100 % downlink load" (section IV). It is therefore the same
-whether ATM or IP bytes are counted.
+A phase starts when its upload starts, and ends when the next phase starts. Throughput counts all IP bytes that arrive
+at the client, including retransmissions and ACKs (below 1 %), like Wireshark in the letter. Goodput counts the
+application's bytes. `share` is relative to phase 1, like the letter's "100 % downlink load" (section IV). It is
+therefore the same for ATM bytes and for IP bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Phased:
         flows = list(run.flows.rows())
         names = [row["name"] for row in flows if row["group"] in ("upload", "more")]
         traces = traces_of(run, ("download", *names))
-        # A group may have several flows whose starts are jittered. The first start begins the phase.
+        # A group may consist of several flows with jittered starts. The phase starts with the first of these flows.
         starts = [min(row["start_s"] for row in flows if row["group"] == group) for group in ("upload", "more")]
         bounds = (0.0, *starts, max(row["stop_s"] for row in flows))
         return cls(traces["download"], tuple(traces[name] for name in names), buffers_of(run), bounds)
@@ -55,7 +55,7 @@ class Phased:
         return metrics.counter_rate_bps(buffer["time_s"], buffer["sent_bytes"], t0_s, t1_s)
 
     def series_bps(self, direction: str, t0_s: float, t1_s: float) -> tuple[Array, Array]:
-        """Returns the rate of IP bytes over the line: bin centres in seconds, and bit/s."""
+        """Returns the rate of IP bytes over the line: bin centres in seconds, and rates in bit/s."""
         buffer = self.buffers[direction]
         return metrics.rate_series_bps(buffer["time_s"], buffer["sent_bytes"], t0_s, t1_s, BIN_S)
 

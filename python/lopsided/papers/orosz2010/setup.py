@@ -2,7 +2,7 @@
 
 For each TCP variant, a download runs on a 512/128 kbit/s ADSL line: alone (phase 1), with one upload (phase 2) and with
 two uploads (phase 3). Settings that the letter does not state are assumed. The sweeps are our own. They vary the
-settings that matter most.
+settings with the largest effect.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ DEEP_BUFFER = 200
 """A deep uplink buffer in packets. Uploads fill this buffer only if their windows exceed 250 kB."""
 
 WINDOWS = (16, 20, 24, 28, 32, 48, 64)
-"""Send buffers in KiB per upload connection. They limit the windows."""
+"""Send buffers in KiB per upload connection. The send buffer limits the window."""
 
 UPLINKS = (512, 256, 128, 64)
-"""Uplink rates in kbit/s: ratios of 1, 2, 4 and 8."""
+"""Uplink rates in kbit/s. The ratios of downlink rate to uplink rate are 1, 2, 4 and 8."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ HTCP = Flavour("htcp", "htcp", "H-TCP", style.OTHER[3], "v")
 RENO = Flavour("reno", "reno", "Reno", style.UP[0], "P", high_speed=False)
 
 FLAVOURS = (CUBIC, VEGAS, BIC, HIGHSPEED, HTCP, RENO)
-"""The variants. Those that only the text mentions come last (ORO-A03). CUBIC has the constants of Linux up to
+"""The variants. The last variants occur only in the letter's text (ORO-A03). CUBIC uses the constants of Linux up to
 2.6.25."""
 
 HIGH_SPEED = tuple(flavour for flavour in FLAVOURS if flavour.high_speed)
@@ -67,7 +67,7 @@ def _case(each: Flavour, overrides: Overrides, **labels: int) -> Case:
 def _sweep(
     key: str, summary: str, label: str, values: Sequence[int], settings: Callable[[int], Overrides], usual: int = 1
 ) -> Experiment:
-    """Returns an experiment with every variant under each value."""
+    """Returns an experiment that runs every variant with each of `values`."""
     cases = tuple(_case(each, settings(value), **{label: value}) for each in FLAVOURS for value in values)
     return Experiment(key, summary, cases, three_phases, usual=usual, full_repetitions=max(usual, 3))
 

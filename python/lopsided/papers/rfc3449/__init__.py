@@ -1,8 +1,8 @@
 """RFC 3449 (BCP 69), *TCP Performance Implications of Network Path Asymmetry*, 2002, as a study.
 
 Each mechanism of the RFC is simulated on the RFC's paths, with the TCP of 1999 and with Linux 6.1, and on four current
-lines, with Linux and QUIC. The RFC has no measurements. Its statements (section 3) and advice (tables 1 and 2) are
-judged by our own criteria. These were fixed before the first results were known.
+lines, with Linux and QUIC. The RFC contains no measurements. Its statements (section 3) and advice (tables 1 and 2) are
+judged by our own criteria, which were fixed before the first results were known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from lopsided.papers.rfc3449.shared import mean, ratios
 
 
 def answer(m: Measurements) -> str:
-    """Summarises how good the RFC's advice was then and is today, and the gain of today's best mechanisms."""
+    """Summarises how often the RFC's advice holds for the TCP of 1999 and today, and the gain of today's best
+    mechanisms."""
     then, now = (sum(each.check(m).holds for each in group) for group in (ADVICE, STILL))
     first, flows = (mean(ratios(m, "today", mechanism(key)), "down") for key in ("acks-first", "per-flow"))
     return (

@@ -1,7 +1,7 @@
 """The statements and the advice of the RFC, and the functions that judge them.
 
-Section 3 concerns the TCP of 1999. The advice of sections 4 and 5 is judged three times by one rule (`shared.py`): with
-the TCP of 1999 on the RFC's paths, and with Linux and with QUIC on today's lines.
+Section 3 concerns the TCP of 1999. The advice of sections 4 and 5 is judged three times by the same rule (`shared.py`):
+with the TCP of 1999 on the RFC's paths, with Linux on today's lines, and with QUIC on today's lines.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def clock_with_delay(m: Measurements) -> Verdict:
 
 @listed
 def uplink_first(m: Measurements) -> Verdict:
-    """At k = 8, the download does not fill its line with one ACK per 1, 2 or 4 segments."""
+    """At k = 8, the download does not fill its line, with one ACK per 1, 2 or 4 segments."""
     rarely = [number(each.name, each.value, each.unit) for each in (filled(m, 8.0, d) for d in DS if d >= 8)]
     return at_most(FILLS, [filled(m, 8.0, d) for d in DS if d < 8]).but(*rarely)
 
@@ -102,13 +102,13 @@ def _two_way(m: Measurements, experiment: str) -> Verdict:
 
 @listed
 def two_way_is_worse(m: Measurements) -> Verdict:
-    """On each path, an upload costs the download more than 10 % of its goodput."""
+    """On each path, an upload reduces the download's goodput by more than 10 %."""
     return _two_way(m, "then")
 
 
 @listed
 def ack_loss(m: Measurements) -> Verdict:
-    """The download's goodput with 5 % ACK loss is at least twice that with 5 % data loss."""
+    """The download's goodput with 5 % ACK loss is at least twice its goodput with 5 % data loss."""
     up, down = (
         number(f"goodput with {setup.LOST:.0%} loss {way}", m.value("loss", "down_bps", lost=way), "Mbit/s", scale=1e-6)
         for way in ("up", "down")
@@ -140,8 +140,8 @@ def options_are_not_compressed(m: Measurements) -> Verdict:
 
 
 def _over_decimation(m: Measurements, load: str) -> Measured:
-    """Returns the ratio of the download's goodput with an ACK filter to that with ACK decimation, as a geometric mean
-    over the paths."""
+    """Returns the download's goodput with an ACK filter divided by its goodput with ACK decimation. The ratio is a
+    geometric mean over the paths."""
 
     def down(key: str) -> float:
         return geometric_mean(goodput_bps(m, "then", path, mechanism(key), "with", load, "down") for path in OF_RFC)
@@ -157,7 +157,7 @@ def filter_before_decimation(m: Measurements) -> Verdict:
 
 @listed
 def acks_first_starve(m: Measurements) -> Verdict:
-    """On at least one path, ACKs-first costs the upload more than 50 % of its goodput."""
+    """On at least one path, acks-first scheduling reduces the upload's goodput by more than 50 %."""
     return at_most(HARMS_UP, [worst(ratios(m, "then", mechanism("acks-first")), "up")])
 
 
@@ -173,7 +173,7 @@ NOT_AS_ADVISED: dict[str, tuple[str, ...]] = {
 
 
 def _advice(statements: Statements, experiment: str, prefix: str, advice: str) -> Iterator[Claim]:
-    """Makes one claim for each simulated row of the RFC's tables."""
+    """Yields one claim for each simulated row of the RFC's tables."""
     run = {str(case.labels["mechanism"]) for case in setup.EXPERIMENTS[experiment].cases}
     for each in (each for each in IN_TABLES if each.key in run):
         title = each.title[0].upper() + each.title[1:]
@@ -197,7 +197,7 @@ FOR_QUIC = tuple(_advice(ours, "quic", "quic", "still {}, with QUIC on today's l
 
 @listed
 def alone_nothing_is_needed(m: Measurements) -> Verdict:
-    """One ACK per 8 segments, and an ACK filter, each change the download by less than 10 % on each line."""
+    """One ACK per 8 segments and an ACK filter each change the download's goodput by less than 10 % on each line."""
     found = [
         number(f"{each.title}, {one.path.title}", one.value)
         for each in map(mechanism, setup.IN_SHORT)
@@ -209,13 +209,14 @@ def alone_nothing_is_needed(m: Measurements) -> Verdict:
 
 @listed
 def two_way_is_still_worse(m: Measurements) -> Verdict:
-    """On each line, an upload costs the download more than 10 % of its goodput."""
+    """On each line, an upload reduces the download's goodput by more than 10 %."""
     return _two_way(m, "today")
 
 
 @listed
 def encrypted_acks(m: Measurements) -> Verdict:
-    """An ACK filter and ACKs-first each change a QUIC download by at most 1 % on today's lines."""
+    """On today's lines, an ACK filter and acks-first scheduling each change the goodput of a QUIC download by at most
+    1 %."""
     found = [
         number(f"{each.title}, {one.path.title}: change", abs(one.value - 1), "percent", scale=100)
         for each in map(mechanism, ("filter", "acks-first"))
@@ -227,8 +228,8 @@ def encrypted_acks(m: Measurements) -> Verdict:
 
 @listed
 def scheduler_with_filter(m: Measurements) -> Verdict:
-    """Both combinations help and harm no line. The upload's mean goodput ratio is higher than with the scheduler
-    alone."""
+    """Each of the two combinations helps, and harms no line. The upload's mean goodput ratio is higher than with the
+    scheduler alone."""
     found: list[Verdict] = []
     for both, alone in (("first-filter", "acks-first"), ("flows-filter", "fq-codel")):
         combined, plain = (ratios(m, "today", mechanism(each)) for each in (both, alone))

@@ -1,4 +1,4 @@
-"""Assigns measured values to the RFC's numbers and to each row of tables 1 and 2."""
+"""Assigns measured values to the RFC's numbers and to the rows of tables 1 and 2."""
 
 from __future__ import annotations
 

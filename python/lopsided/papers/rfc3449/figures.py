@@ -1,7 +1,7 @@
 """Draws the figures and builds the tables: the sweep over k, the mechanisms' gains, the verdicts, and all goodputs and
 delays."""
 
-# matplotlib's stubs lack the types of keyword arguments.
+# matplotlib's stubs do not declare the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _cells(experiment: str, paths: tuple[Path, ...], m: Measurements) -> Artifac
         "upload_Mbit/s": lambda row: row["up_bps"] / 1e6 if row["load"] == "both" else None,
         "rtt_ms": lambda row: row["rtt_ms"],
     }
-    # Rows "without" come before rows "with", and the mechanisms are in the order of the text.
+    # Sort rows "without" before rows "with". The mechanisms keep the order of the RFC's text.
     rows = sorted(there, key=lambda row: (list(titles).index(row["path"]), row["load"], row["arm"] == "with"))
     return Artifact(table(rows, columns), None, (), ("The round trip is the download's median.",))
 

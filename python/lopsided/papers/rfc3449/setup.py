@@ -1,6 +1,6 @@
 """Defines the RFC's paths, four current lines, and the cases with the mechanisms of `mechanisms.toml`.
 
-A mechanism's effect is the ratio of the goodputs with and without its keys, with the same seeds.
+A mechanism's effect is the goodput with its keys divided by the goodput without its keys, for the same seeds.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WAITING = 2
 
 @dataclass(frozen=True)
 class Path:
-    """A path of the RFC, or a line of today. Rates count IP packets unless a preset is used."""
+    """A path of the RFC, or a current line. Rates count the bytes of IP packets, unless a preset is used."""
 
     key: str
     title: str
@@ -68,10 +68,10 @@ class Path:
         return {**found, **rates, "link.rtt": f"{self.rtt_ms:g} ms", "link.down.queue": "1 BDP"}
 
     def words(self, stack: str) -> dict[str, str]:
-        """Returns the values of the `$` variables in `mechanisms.toml`."""
+        """Returns the values of the variables that `mechanisms.toml` marks with `$`."""
         amount, unit = self.limit.split()
         bytes_of = {"packets": self.packet_bytes, "kB": 1e3, "ms": self.up_kbps / 8}[unit]
-        # The thresholds of RED are those of balakrishnan1999: 1.5 and 6 packets of 10.
+        # RED's thresholds are taken from balakrishnan1999: 1.5 and 6 packets in a queue of 10 packets.
         low, high = (f"{share * float(amount):g} {unit}" for share in (0.15, 0.6))
         return {
             "queue": self.queue,
@@ -108,7 +108,7 @@ PATHS = (*OF_RFC, *OF_TODAY)
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A table of `mechanisms.toml`, which explains the fields."""
+    """A table of `mechanisms.toml`. That file explains the fields."""
 
     key: str
     title: str = ""
@@ -127,8 +127,8 @@ class Mechanism:
     below_k: float = math.inf
 
     def settings(self, path: Path, stack: str) -> tuple[Overrides, Overrides] | None:
-        """Returns the scenario keys with and without the mechanism; `None` if the path or the stack does not support
-        it."""
+        """Returns the scenario keys with the mechanism and without it, or `None` if the path or the stack does not
+        support the mechanism."""
         if path.key not in self.paths or (stack == "quic" and self.quic is None):
             return None
         return self._keys(path, stack), Mechanism(self.key, **self.without)._keys(path, stack)
@@ -154,7 +154,7 @@ def _read(name: str) -> dict[str, Any]:
 
 ALL = tuple(Mechanism(key, **table) for key, table in _read("mechanisms.toml").items())
 IN_TABLES = tuple(each for each in ALL if each.row or each.key == "filter")
-"""Mechanisms of tables 1 and 2. ACK filtering has two rows: alone, and with limited bursts (section 5.2.1)."""
+"""Mechanisms of tables 1 and 2. ACK filtering has two rows: without and with limited bursts (section 5.2.1)."""
 COMBINED = tuple(each for each in ALL if each not in IN_TABLES)
 LEFT_OUT: Sequence[Mapping[str, str]] = _read("left-out.toml")["mechanism"]
 
@@ -177,7 +177,7 @@ def measure(run: Run, _case: Case) -> Mapping[str, float]:
 
 
 IDLE = {"flow.upload.app": "1 B"}
-"""Scenario keys of the load `alone`: the upload ends after one byte."""
+"""Scenario keys of the load `alone`: the upload ends after 1 byte."""
 NEW = {
     **{"stack.profile": "linux-6.1", "stack.cc": "cubic", "stack.timestamps": "true"},
     **{"stack.send_buffer": "auto", "stack.receive_buffer": "auto"},
@@ -209,12 +209,12 @@ def _matrix(
 
 
 JUDGED_ON: Mapping[str, tuple[Path, ...]] = {"then": OF_RFC, "linux": OF_RFC, "today": OF_TODAY, "quic": OF_TODAY}
-"""The paths that judge the advice, by experiment."""
+"""The paths on which the advice is judged, by experiment."""
 
 KS = (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 8.0, 16.0, 32.0)
 """Normalised bandwidth ratios of the sweep. The downlink stays at 10 Mbit/s."""
 DS = (1, 2, 4, 8, 16)
-"""Segments per ACK, at the ratio k of section 3.1."""
+"""Numbers of segments per ACK in the sweep (section 3.1)."""
 DEEP, SMALL = 1000, 10
 """Uplink buffers of the sweep in packets."""
 

@@ -1,6 +1,7 @@
-"""Computes the effect of a mechanism over several paths, and the verdict that follows from this effect.
+"""Computes the effect of a mechanism over several paths, and the verdict on the RFC's advice.
 
-The rule for the verdict and its three bounds are our own. They were fixed before the first results were known.
+The rule for the verdict, and the three bounds in this rule, are our own. They were fixed before the first results were
+known.
 """
 
 from __future__ import annotations
@@ -46,15 +47,15 @@ class Ratio:
 
 
 def goodput_bps(m: Measurements, experiment: str, path: Path, each: Mechanism, arm: str, load: str, way: str) -> float:
-    """Returns the median goodput in bit/s of one setting on one path. It is at least `LEAST` of the direction's
-    rate."""
+    """Returns the median goodput in bit/s of one setting on one path. A lower goodput is raised to `LEAST` times the
+    direction's rate."""
     value = m.value(experiment, f"{way}_bps", path=path.key, mechanism=each.key, arm=arm, load=load).median
     return max(value, LEAST * 1e3 * (path.down_kbps if way == "down" else path.up_kbps))
 
 
 def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
-    """Returns the ratios on every path that judges the advice. The upload's ratio is included only if the load has an
-    upload."""
+    """Returns the ratios on every path on which the advice is judged. The upload's ratio is included only if the load
+    contains an upload."""
     there = {(row["path"], row["load"]) for row in m.table(experiment).to_dicts() if row["mechanism"] == each.key}
     return [
         Ratio(path, load, way, with_ / without)
@@ -67,7 +68,7 @@ def ratios(m: Measurements, experiment: str, each: Mechanism) -> list[Ratio]:
 
 
 def mean(found: Iterable[Ratio], way: str, load: str = "both") -> float:
-    """Returns the geometric mean of one direction's ratios under one load; NaN if there are none."""
+    """Returns the geometric mean of one direction's ratios under one load; NaN if there are no such ratios."""
     values = [each.value for each in found if each.way == way and each.load == load]
     return geometric_mean(values) if values else math.nan
 

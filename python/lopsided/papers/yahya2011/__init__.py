@@ -1,8 +1,9 @@
 """Mohammed Yahya, *TCP Fairness*, MSc project report, University of Alberta, 2011.
 
-Two FTP downloads share a 100 Mbit/s laboratory path at unequal delays. Do Reno with SACK, CUBIC, HighSpeed and Westwood
-share it fairly, with and without a loss period of 100 ms? This study reproduces all 32 tests. Comments cite parts of
-the report by label: YAH-E01 is experiment 1, YAH-M05 mechanism 5, YAH-A12 gap or error 12.
+Two FTP downloads with unequal delays share a 100 Mbit/s laboratory path. The report asks whether Reno with SACK, CUBIC,
+HighSpeed and Westwood share the path fairly, with and without a loss period of 100 ms. This study reproduces all 32
+tests. Comments cite parts of the report by label: YAH-E01 is experiment 1, YAH-M05 mechanism 5, YAH-A12 gap or error
+12.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The statements of the report (sections 3.1 to 4) and the functions that judge them.
 
-If the published numbers of a statement determined a setting (the windows of YAH-A12, SACK off), the statement counts
-separately, as fitted.
+If the published numbers of a statement were used to choose a setting (the windows of YAH-A12, SACK off), the statement
+is counted separately, as fitted.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def alone_fills_the_link(m: Measurements) -> Verdict:
     return all_of(at_least(90, found).but(criterion="each above 90 Mbit/s"), agree_within(0.05, found))
 
 
-# An unscaled window's 45 packets cross a 100 Mbit/s link in about 5.3 ms.
+# The 45 packets of an unscaled window need about 5.3 ms on a 100 Mbit/s link.
 RTT_WITHOUT_DELAY = listed.near_print(
     "rtt-without-delay",
     lambda m: [
@@ -94,8 +94,8 @@ DELAY_COSTS_LITTLE_BUT_WESTWOOD = listed.near_print("delay-costs-little-but-west
 
 @listed
 def slow_without_loss(m: Measurements) -> Verdict:
-    """Westwood gets less than half of the throughput of the next slowest variant, without retransmissions. netem
-    refuses packets in each baseline."""
+    """Westwood gets less than half of the throughput of the second slowest variant, without retransmissions. In each
+    baseline, netem rejects packets."""
     found = rates(m, DELAYED)
     again = number(
         "retransmitted in all four", sum(value(m, t, "retransmitted_packets").median for t in DELAYED), "packets"
@@ -125,7 +125,8 @@ def netem_decides(m: Measurements) -> Verdict:
 
 @listed
 def linux_does_the_same(m: Measurements) -> Verdict:
-    """Completion times of single flows and Combos 7 to 12 are within 3 % of Linux 6.1's, without retransmissions."""
+    """The completion times of single flows and of Combos 7 to 12 are within 3 % of the times on Linux 6.1, without
+    retransmissions."""
     gaps: list[Measured] = []
     again = 0.0
     for experiment, tests in (("kernel", DELAYED), ("kernel-pair", PAIRED)):
@@ -214,7 +215,7 @@ SACK_AT_400 = listed.near_print(
 )
 
 
-# The loss period drops exactly one observed window.
+# The number of packets that the loss period drops is exactly one observed window.
 LOSS_TAKES_A_WINDOW = listed.near_print(
     "loss-takes-a-window",
     lambda m: [
@@ -232,7 +233,7 @@ LOSS_TAKES_A_WINDOW = listed.near_print(
 
 @listed
 def loss_order_at_20(m: Measurements) -> Verdict:
-    """HIGHSPEED, CUBIC, WESTWOOD (Combos 14, 13, 15): each exceeds the next by at least 10 %."""
+    """HIGHSPEED exceeds CUBIC, and CUBIC exceeds WESTWOOD, by at least 10 % each (Combos 14, 13, 15)."""
     cubic, highspeed, westwood = rates(m, WITH_LOSS[:3])
     return ordered([highspeed, cubic, westwood])
 
@@ -274,7 +275,7 @@ SACK_SUFFERS = listed.claim("sack-suffers-at-long-delay", sack_suffers)
 def sack_suffers_without_sack(m: Measurements) -> Verdict:
     """Judges S2's throughput in Combos 19 to 23 with SACK off.
 
-    The note lists the other lossy combinations that are then no longer near the published values.
+    The note lists the other lossy combinations whose throughput is not near the published value with SACK off.
     """
     others = near(rates(m, (*WITH_LOSS[3:6], WITH_LOSS[11]), "S2", "without-sack"))
     verdict = sack_suffers(m, "without-sack").but(*others.measured)

@@ -1,4 +1,4 @@
-"""Assigns measured values to the values in every test's log, and to the test procedure."""
+"""Assigns measured values to the published values of every test's log, and of the test procedure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = "Table 3-"
 
 
 def _of_log(column: str) -> Reader:
-    """Returns a function that reads a quantity for the test and flow that the row names."""
+    """Returns a function that reads a measured column for the test and flow of a published row."""
 
     def read(m: Measurements, row: PublishedValue) -> Spread | None:
         test = TESTS.get(row.conditions.get("test", ""))
@@ -64,7 +64,7 @@ _RANGES: dict[str, tuple[str, Reader]] = {
     "group 2, 400 ms, HIGHSPEED, flow 1": ("throughput", _mean(NO_LOSS[10:11], "S1")),
     "group 2, 400 ms, WESTWOOD, flow 1": ("throughput", _mean(NO_LOSS[11:], "S1")),
 }
-"""Statements about several tests, by their item in `published.csv`."""
+"""Functions for published values about several tests, by their item in `published.csv`."""
 
 COVERAGE = (
     *_logged("elapsed_time elapsed_time_printed", "elapsed_s"),

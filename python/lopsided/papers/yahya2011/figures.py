@@ -1,6 +1,6 @@
 """Draws figures of results that the report gives in tables: throughput shares, RTTs, and the window behind netem."""
 
-# matplotlib's stubs lack the types of keyword arguments.
+# matplotlib's stubs do not declare the types of keyword arguments.
 # pyright: reportUnknownMemberType=false
 
 from __future__ import annotations

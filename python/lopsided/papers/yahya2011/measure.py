@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 FLOWS = ("S1", "S2")
 _SHORT_BYTES = 1000
-"""A flow with fewer bytes exists only because the scenario needs two flows."""
+"""A flow with fewer bytes is not measured: it exists only because the scenario requires two flows."""
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -31,9 +31,10 @@ _MEASURES: Mapping[str, Callable[[Row, Row], float]] = {
     "timeouts": lambda flow, trace: flow["timeouts"],
     "local_congestion": lambda flow, trace: flow["local_congestion"],
 }
-"""Each metric, computed from the table rows of a flow and of its trace.
+"""The function of each metric. Its arguments are the table row of a flow and the row of the flow's trace.
 
-`rtt_ms` is tcptrace's average at the sender, behind its netem. `end_to_end_rtt_ms` is TCP's own RTT.
+`rtt_ms` is tcptrace's average at the sender, where packets have already passed netem. `end_to_end_rtt_ms` is TCP's own
+RTT.
 """
 
 

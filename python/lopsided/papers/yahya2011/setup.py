@@ -1,8 +1,8 @@
 """Defines the report's laboratory and tests (chapter 2; YAH-M02, YAH-M04, YAH-M05, YAH-E01 to YAH-E03).
 
-Flow `S1` starts at Sender1 and has the variant and the delay of the test. Flow `S2` starts at Sender2 and has Reno and
-a delay of 100 ms. Both transfer 100 MiB. The report does not state the windows (YAH-A12), so there are two sets: the
-windows that section 2.2.3 intends, and the windows that the results imply.
+Flow `S1` is sent by Sender1 and uses the variant and the delay of the test. Flow `S2` is sent by Sender2 and uses Reno
+and a delay of 100 ms. Both flows transfer 100 MiB. The report does not state the windows (YAH-A12). There are therefore
+two sets of windows: the windows that section 2.2.3 intends, and the windows that the results imply.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BUFFER_ALONE = {0: 87_380, 100: 2_498_560}
 UNSCALED = 65_535
 """Linux's default window in bytes: 75 % of a buffer of 87,380 bytes."""
 DOUBLED = 131_070
-"""Linux's window in bytes with the largest buffer that was usual for a long time: 75 % of 174,760 bytes."""
+"""Linux's window in bytes with a common maximum buffer of older kernels: 75 % of 174,760 bytes."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,8 @@ def intended(test: Test) -> dict[str, int]:
 def observed(test: Test) -> dict[str, int]:
     """Returns the windows that the published numbers imply, in bytes, by flow (YAH-A12).
 
-    If the product of throughput and RTT, or the number of losses, is the same for all variants, a fixed window limited
-    the flow. Such a flow gets the window among the report's and Linux's settings that matches. Other flows keep the
+    A fixed window limited a flow if the product of throughput and RTT, or the number of losses, is the same for all
+    variants. Such a flow gets the window that matches, among the report's and Linux's settings. Other flows keep the
     intended window.
     """
     windows = intended(test)
@@ -146,7 +146,7 @@ def _settings(test: Test, windows: dict[str, int]) -> dict[str, str]:
     settings = {"flow.S1.cc": CONTROLS[test.variant], "host.sender1.interface.delay": f"{test.delay_ms} ms"}
     for flow, window in windows.items():
         settings[f"flow.{flow}.receiver_stack.receive_buffer"] = f"{window} B"
-        # The send buffer counts memory and must not limit the flow. The receiver's window models the limit.
+        # The receiver's window models the limit. The send buffer, which counts memory, must be larger than this window.
         settings[f"flow.{flow}.sender_stack.send_buffer"] = f"{max(8 * window, 1 << 20)} B"
     if test.loss:
         from_s = START_S + LOSS_S
@@ -215,7 +215,8 @@ INTENDED = _of_tests(
     COMBOS,
     full_repetitions=3,
 )
-"""The experiment runs with one seed instead of three, because all three seeds give the same verdicts."""
+"""The experiment with the intended windows. It uses one seed instead of three, because the verdicts are the same for
+all three seeds."""
 
 OBSERVED = _of_tests(
     "observed", "the same with the windows that the printed numbers imply (YAH-A12)", COMBOS, windows=observed

@@ -1,4 +1,4 @@
-"""Reads the published and the measured values of a flow of a test."""
+"""Reads the published and the measured values of a test's flow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOGS = ("Section 3.1.1", "Section 3.2.1", "Section 3.3.1")
 
 
 def printed(m: Measurements, test: Test, flow: str, metric: str) -> PublishedValue | None:
-    """Returns a published value of a test's flow; `None` if it is lost or was not recorded."""
+    """Returns a published value of a test's flow; `None` if the value is lost or was not recorded."""
     metrics = (metric, "throughput_reconstructed") if metric == THROUGHPUT else (metric,)
     for row in m.published:
         same = row.conditions.get("test") == test.name and row.conditions.get("flow") == flow

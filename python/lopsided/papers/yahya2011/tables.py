@@ -140,7 +140,7 @@ def _compared(m: Measurements, tests: Iterable[Test]) -> Iterable[Comparison]:
 
 
 def windows(m: Measurements) -> Artifact:
-    """Returns a table of published throughput times RTT. This product is the window of a flow that its window limits
+    """Returns a table of published throughput times RTT. If a flow is limited by its window, this product is the window
     (YAH-M02, YAH-A12)."""
 
     def product(place: Place) -> float:
@@ -167,8 +167,8 @@ def windows(m: Measurements) -> Artifact:
 
 
 def outstanding(m: Measurements) -> Artifact:
-    """Returns a table of the times with the most outstanding data. The report takes this time as the time of the loss
-    (YAH-E05)."""
+    """Returns a table of the times at which the outstanding data is largest. The report assumes that the loss happens
+    at this time (YAH-E05)."""
     spans = list(_printed_spans(m))
 
     def span(test: Test) -> tuple[float, float]:
@@ -245,7 +245,7 @@ def kernel(m: Measurements) -> Artifact:
 
 
 def recorded(test: Test, flow: str) -> dict[str, Any]:
-    """Returns the result of a test that was recorded on Linux. Such a run takes minutes."""
+    """Returns the recorded result of a test on Linux. Results are recorded because such a run takes minutes."""
     rows = pl.read_csv(Path(__file__).with_name("kernel.csv"))
     return rows.row(by_predicate=(pl.col("test") == test.name) & (pl.col("flow") == flow), named=True)
 
@@ -288,7 +288,7 @@ _EXAMPLE = (45, 30)
 
 
 def window_base(delay_ms: int, rate_mbit: int) -> int:
-    """Returns the bandwidth-delay product in bytes, in whole KiB. The report's windows are twice this value."""
+    """Returns the bandwidth-delay product in bytes, rounded to whole KiB. The report's windows are twice this value."""
     return int(metrics.bandwidth_delay_product_bytes(rate_mbit * MBIT, delay_ms / 1e3) // 1024) * 1024
 
 
@@ -327,8 +327,8 @@ def products(m: Measurements) -> Artifact:
 def harness(m: Measurements) -> Artifact:
     """Returns the table of the test procedure (YAH-M06, M08, M10).
 
-    For each capture, it has the file name, the start time of cron, the start of the transfer after the FTP dialogue,
-    and the loss period.
+    For each capture, the table contains the file name, the time at which cron starts the script, the start of the
+    transfer after the FTP dialogue, and the loss period.
     """
 
     def loss(place: Place) -> str | None:

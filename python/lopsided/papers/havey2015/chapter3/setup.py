@@ -33,16 +33,16 @@ STANDARDS = ("802.11n", "802.11ac", "802.11ax")
 PARTS = ("fwp", "ampdu")
 
 BEGUN_S = 10.0
-"""Start of the measured shares in figures 3.9 and 3.10, in seconds; it is after slow start."""
+"""Time in seconds at which the measurement of shares in figures 3.9 and 3.10 starts. Slow start has then ended."""
 
 CUT_S = 6.0
-"""The completion time in seconds of a page that stays incomplete. It is the duration of the run."""
+"""The completion time in seconds that is reported for an incomplete page: the duration of the run."""
 
 STEADY = 0.6
 """Fraction of a run after which throughput is measured (figures 3.7 and 3.8).
 
-A lost SYN-ACK delays a connection by a second or more. This matters in these short runs, but hardly in the
-dissertation's runs of two minutes.
+A lost SYN-ACK delays a connection by 1 s or more. The effect is large in these short runs, but small in the
+dissertation's runs of 2 minutes.
 """
 
 FULL = Variant("two minutes", {"scenario.duration": "120 s"}, {"9.99 s": "119.99 s"})
@@ -60,7 +60,7 @@ FULL_SHARING = Variant(
 )
 
 OBJECT = 10_000_000
-"""Size of the repaired object in bytes."""
+"""Size in bytes of the object that is downloaded and repaired."""
 
 
 def _station(mode: str, error: float) -> Overrides:
@@ -75,7 +75,8 @@ def _station(mode: str, error: float) -> Overrides:
 
 
 def _rivals(count: int, most: int, end_s: float = 10.0) -> Overrides:
-    """Returns scenario keys for this number of competitors. Further competitors start only at the end of the run."""
+    """Returns scenario keys with `count` active competitors. The remaining competitors start only at the end of the
+    run."""
     late = {f"flow.other{number}.start": f"{end_s - 0.01:g} s" for number in range(count + 1, most + 1)}
     return {**late, **{f"flow.other{number}.start_jitter": "0 s" for number in range(count + 1, most + 1)}}
 
@@ -86,7 +87,7 @@ def _case(mode: str, error: float, rivals: int) -> Case:
 
 
 def throughput(run: Run, _case: Case) -> Mapping[str, float]:
-    """Measures the tested station's goodput, the others' mean goodput, and the frames per aggregate."""
+    """Measures the tested station's goodput, the mean goodput of the other stations, and the frames per aggregate."""
     rows = list(run.flows.rows())
     end = float(run.scenario.duration_s)
     begin = STEADY * end
@@ -113,7 +114,7 @@ def shares(run: Run) -> Array:
         time, octets = (rows[name].cast(pl.Float64).to_numpy() for name in ("time_s", "sent_bytes"))
         ends = np.arange(BEGUN_S, float(time.max()) + 0.5, 1.0)
         rates.append(np.diff(np.interp(ends, time, octets)))
-    # The bottleneck is always busy, so every second of the run has the same weight.
+    # The bottleneck is always busy, so every second of the run has equal weight.
     return 100 * rates[0] / (rates[0] + rates[1])
 
 

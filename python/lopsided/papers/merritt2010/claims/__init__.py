@@ -1,5 +1,5 @@
-"""The statements of the thesis: on performance and sizing, each under two definitions of performance, and on
-dynamics."""
+"""The statements of the thesis about performance, sizing and dynamics. Statements about performance and sizing are
+judged under two definitions of performance."""
 
 from lopsided.papers.merritt2010.claims import dynamics, performance, sizing
 

@@ -23,10 +23,10 @@ from lopsided.papers.merritt2010.shared import curve, main, sizes
 
 ACKS = ("acks",)
 PHASE = 0.1
-"""If the phase score is at least this high, the windows move together. If it is below the negative value, they move in
-opposite directions."""
+"""Phase score from which two windows count as moving together. Below the negative of this score, they count as moving
+in opposite directions."""
 PERIODIC = 0.25
-"""If the autocorrelation peak is at least this high, the goodput counts as periodic. The threshold is our own."""
+"""Autocorrelation peak from which goodput counts as periodic. The threshold is our own."""
 
 
 listed = Listed.beside(__file__)
@@ -65,7 +65,7 @@ def losses_synchronise(m: Measurements) -> Verdict:
     """With larger buffers, a larger fraction of the download's window reductions is within 1 s of an upload's
     reduction.
 
-    The fraction is divided by the fraction that chance would give.
+    The fraction is divided by the fraction that is expected by chance.
     """
     lift = main(m, "falls_together_lift")
     return all_of(
@@ -76,7 +76,8 @@ def losses_synchronise(m: Measurements) -> Verdict:
 
 @listed
 def out_of_phase_is_better(m: Measurements) -> Verdict:
-    """Over the uplink buffers of 2400/196, the download goodput falls as the phase score rises (by rank)."""
+    """On 2400/196, the rank correlation between phase score and download goodput over the uplink buffers is
+    negative."""
     correlation = number(
         "rank correlation of phase score and download goodput",
         rank_correlation(main(m, "phase_score").median, main(m, "goodput_down_bps").median),
@@ -96,7 +97,7 @@ def out_of_phase_is_better(m: Measurements) -> Verdict:
 
 @listed
 def phase_rule(m: Measurements) -> Verdict:
-    """In the settings with a clear phase, eqs 2.4, 2.5 and 6.5 predict the sign of the measured phase score."""
+    """Eqs 2.4, 2.5 and 6.5 predict the sign of the measured phase score in all settings with a clear phase."""
     agree = judged = out = 0
     for line in LINES:
         estimates, scores = (curve(m, line, name).median for name in ("estimate_packets", "phase_score"))
@@ -162,8 +163,8 @@ def interference_grows(m: Measurements) -> Verdict:
 
 @listed
 def interference_turns_periodic(m: Measurements) -> Verdict:
-    """The autocorrelation peak of the download's goodput exceeds `PERIODIC` with 25 and 50 packets, but not with 5 and
-    20."""
+    """The autocorrelation peak of the download's goodput exceeds `PERIODIC` with buffers of 25 and 50 packets, but not
+    with 5 and 20 packets."""
     strength, period = main(m, "period_strength"), main(m, "period_s")
     found = {packets: number(f"strength at {packets} packets", strength.at(packets)) for packets in (5, 20, 25, 50)}
     cycles = [number(f"cycle at {packets} packets", period.at(packets), "s") for packets in (20, 50)]
@@ -191,8 +192,8 @@ def downlink_idles(m: Measurements) -> Verdict:
 
 @listed
 def feedback_cycle(m: Measurements) -> Verdict:
-    """With 50 packets on 2400/196, R1 holds data and R2 is empty before the upload. The cycle's steps then occur in
-    order."""
+    """With a buffer of 50 packets on 2400/196, R1 contains data and R2 is empty before the upload starts. Afterwards,
+    the steps of the cycle occur in order."""
     before = [
         number(f"R{place} before the upload, mean", main(m, f"cycle_r{place}_before_packets").last, "packets")
         for place in (1, 2)
@@ -235,7 +236,7 @@ def rtt_variability_rises(m: Measurements) -> Verdict:
 
 @listed
 def asymmetry_steepens_variability(m: Measurements) -> Verdict:
-    """The RTT's deviation rises more steeply with the buffer on more asymmetric links."""
+    """The RTT's standard deviation rises more steeply with the uplink buffer on links with a higher asymmetry."""
     slopes = {line: float(np.polyfit(sizes(), curve(m, line, "rtt_std_ms").median, 1)[0]) for line in LINES}
     found = [number(f"{line.name}: slope", slope, "ms per packet") for line, slope in reversed(slopes.items())]
     return ordered(found, by=1)

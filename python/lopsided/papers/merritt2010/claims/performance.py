@@ -1,6 +1,7 @@
 """Claims about performance and throughput with different uplink buffers (sections 1, 5.1 and 6.5).
 
-Performance has two definitions: by goodput, and by mean window divided by mean RTT as in the thesis's scripts.
+Performance has two definitions. One uses goodput. The other uses the mean window divided by the mean RTT, as in the
+thesis's scripts.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: Acce
 
 @by_both
 def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
-    """Performance falls as the uplink buffer grows, on every link."""
+    """On every link, performance falls as the uplink buffer grows."""
     verdicts: list[Verdict] = []
     for line in LINES:
         found = curve(m, line, reading.performance)
@@ -95,8 +96,10 @@ def degradation_grows(m: Measurements, reading: Reading) -> Verdict:
 
 
 def _split(m: Measurements, reading: Reading, line: AccessLine) -> tuple[Verdict, float]:
-    """Judges whether a buffer size splits the performance curve into a plateau and a fall. Returns the verdict and the
-    worst size."""
+    """Judges whether a buffer size splits the performance curve into a plateau and a fall.
+
+    Returns the verdict, and the buffer size with the lowest performance.
+    """
     values = curve(m, line, reading.performance).median * 100
     high = values >= np.nanmax(values) - POINTS
     last = int(np.flatnonzero(high)[-1])
@@ -135,10 +138,10 @@ def flat_then_fast_drop(m: Measurements, reading: Reading) -> Verdict:
 
 
 def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
-    """Returns the largest goodput at which a direction can still carry the ACKs of the other direction, as text and
-    numbers.
+    """Returns the largest goodput that leaves a direction enough capacity for the ACKs of the other direction, as text
+    and as numbers.
 
-    The goodput is computed with timestamps and Ethernet headers, as assumed, and without both.
+    The goodput is computed with timestamps and Ethernet headers, as assumed, and without them.
     """
     measured: list[Measured] = []
     for line in LINES:
@@ -248,7 +251,8 @@ def download_halves(m: Measurements) -> Verdict:
 
 @listed
 def small_buffer_spares_download(m: Measurements) -> Verdict:
-    """With 15 packets, the download keeps at least 85 % of its rate, and varies less than with 50."""
+    """With a buffer of 15 packets, the download keeps at least 85 % of its rate, and the rate varies less than with
+    50 packets."""
     kept = percent("kept at 15 packets", main(m, "down_ratio").at(15))
     small, large = (
         number(f"variation (std/mean) at {packets} packets", main(m, "goodput_variation").at(packets))
@@ -259,8 +263,8 @@ def small_buffer_spares_download(m: Measurements) -> Verdict:
 
 @listed
 def upload_gains_little(m: Measurements) -> Verdict:
-    """On 2400/196, the download loses more than 10 times the goodput that the upload gains. The buffers are 5 to 50
-    packets."""
+    """On 2400/196, from a buffer of 5 packets to 50 packets, the download loses more than 10 times the goodput that the
+    upload gains."""
     down, up = main(m, "goodput_down_bps"), main(m, "goodput_up_bps")
     loss = kbit("download's loss, 5 to 50 packets", down.first - down.last)
     gain = kbit("upload's gain", up.last - up.first)

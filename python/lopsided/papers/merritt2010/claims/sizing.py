@@ -25,7 +25,7 @@ from lopsided.papers.merritt2010.setup import BUFFERS, DOWNLINK_BUFFER, LINES
 from lopsided.papers.merritt2010.shared import Reading, at, curve, printed_size, threshold
 
 STEP = 5.0
-"""Step of the buffer sweep in packets. An estimate within one step is near."""
+"""Step of the buffer sweep in packets. An estimate is near a buffer size if they differ by at most one step."""
 
 
 listed = Listed.beside(__file__)
@@ -45,7 +45,8 @@ def rtt_alone(m: Measurements) -> Verdict:
 
 @listed
 def acks_alone_never_queue(m: Measurements) -> Verdict:
-    """For a download alone, the wait in R2 and the RTT's range over all buffers are at most 2 % of the RTT."""
+    """For a download alone, the queueing delay in R2 is at most 2 % of the RTT, and the RTT varies by at most 2 % over
+    all buffers."""
     verdicts: list[Verdict] = []
     for line in LINES:
         rtt, wait = curve(m, line, "rtt_alone_ms").median, curve(m, line, "wait_up_alone_ms").median
@@ -86,8 +87,8 @@ def estimates(m: Measurements) -> Verdict:
 
 @by_both
 def estimate_marks_the_knee(m: Measurements, reading: Reading) -> Verdict:
-    """The largest buffer within 10 percentage points of the best performance is within one step of the measured
-    estimate."""
+    """The largest buffer whose performance is within 10 percentage points of the best performance differs from the
+    measured estimate by at most one step."""
     verdicts: list[Verdict] = []
     for line in LINES:
         values = curve(m, line, reading.performance).median * 100
@@ -119,7 +120,7 @@ def procedure_is_independent_of_setting(m: Measurements) -> Verdict:
         reason = (
             f"on {line.name} the estimates range from {text.value(low)} to {text.value(high)} and {where} the diagonal"
         )
-        # Such estimates are at most two steps apart.
+        # Estimates within one step of their mid-range differ by at most two steps.
         verdicts.append(Verdict(high.value - low.value <= 2 * STEP, "", (low, high, crossing), reason))
     return all_of(*verdicts).but(criterion="all estimates of a link within 5 packets of their middle")
 
