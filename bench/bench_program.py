@@ -1,4 +1,4 @@
-"""Locates the benchmark program, and builds it."""
+"""Builds the benchmark program and returns its path."""
 
 import os
 import subprocess
@@ -8,12 +8,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def target_folder() -> Path:
-    """Returns the folder of cargo's build results."""
+    """Returns cargo's target folder."""
     return Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 
 
 def build_bench(built: Path) -> str:
-    """Builds lopsided's benchmark program with the settings of a release, and returns its path."""
+    """Builds lopsided's benchmark program with the settings of a release build. Returns the path of the program."""
     build = ["cargo", "build", "--quiet", "--release", "--package", "lopsided-sim", "--example", "bench"]
     subprocess.run(build, cwd=ROOT, check=True)
     return str(built / "release" / "examples" / "bench")

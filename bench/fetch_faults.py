@@ -1,10 +1,10 @@
 """Downloads with the client of `lopsided fetch` from servers with every kind of fault, and counts the outcomes.
 
-    python bench/fetch_faults.py                         # a thousand, some minutes
+    python bench/fetch_faults.py                         # 1,000 downloads, in a few minutes
     python bench/fetch_faults.py --fetches 100 --seed 2
 
-Each download must end with the correct object, or with an error message and no file. After an error, the download runs
-again without faults and must resume. Otherwise the exit code is 1.
+Each download must end with the correct object, or with an error message and no file. After an error, the same download
+runs again without faults and must resume. The exit code is 1 if a download violates these rules.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def show(outcomes: list[Outcome], seconds: float) -> int:
-    """Prints the number of downloads for each outcome; returns the exit code."""
+    """Prints the number of downloads with each outcome. Returns the exit code."""
     whole = sum(not outcome.error for outcome in outcomes)
     resumed = sum(outcome.resumed for outcome in outcomes)
     print(f"{len(outcomes)} downloads in {seconds:.0f} s")
@@ -58,7 +58,7 @@ def show(outcomes: list[Outcome], seconds: float) -> int:
 
 
 def kind(sentence: str) -> str:
-    """Returns the error message without the parts that differ from download to download."""
+    """Returns the error message without the parts that differ between downloads."""
     plain = re.sub(r"^\S+: ", "", sentence)
     plain = re.sub(r"[0-9a-f]{64}", "...", plain)
     return re.sub(r"\d+", "N", plain)

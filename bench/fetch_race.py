@@ -1,8 +1,8 @@
-"""Compares `lopsided fetch` with curl and aria2 on a lossy path, and measures its share next to curl on a path without
-loss.
+"""Compares `lopsided fetch` with curl and aria2 on a lossy path, and measures the bandwidth share of `fetch` next to
+curl on a path without loss.
 
-    python bench/fetch_race.py            # under 8 minutes; needs /dev/net/tun, ip, unshare, curl; aria2c if
-                                          # there: tools/setup peers
+    python bench/fetch_race.py            # less than 8 minutes; needs /dev/net/tun, ip, unshare, curl;
+                                          # aria2c is optional (tools/setup peers)
     python bench/fetch_race.py --repeat 5 --minutes 15 --json race.json --record steps
     python bench/fetch_race.py --only fetch,share
 
@@ -10,8 +10,8 @@ loss.
 
 In each round, all tools download in turn. Each round loses different packets. The same downloads are also simulated.
 The controller's inputs are recorded in the real and in the simulated downloads, and then replayed and compared. Each
-real run is printed together with the disturbances that the machine caused. With `--virtual`, the programs run on
-user-mode Linux in virtual time. Rounds are then repeatable, and computing takes no time.
+real run is printed with the delays that the load of this machine caused. With `--virtual`, the programs run on
+user-mode Linux in virtual time. Rounds are then repeatable, and computing takes no virtual time.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MODES = {"fetch": "fair", "fetch --greedy": "greedy", "fetch --single": "single"
 TOOLS = ("curl", "aria2c -x8", "fetch --greedy", "fetch", "share")
 SETTLED_S = 10.0
 SEEDS = 12
-"""Number of seeds for the simulator."""
+"""Number of simulated seeds."""
 LOPSIDED = [str(Path(sys.executable).with_name("lopsided"))]
 SCENARIO = """
 [scenario]
@@ -100,7 +100,7 @@ class Download:
     out: Path
     steps: Path
     note: str
-    """Describes how this machine disturbed the run."""
+    """Describes the delays that the load of this machine caused."""
 
 
 class RealTime:
@@ -132,7 +132,8 @@ class RealTime:
             out.unlink()
 
     def share(self, seed: int) -> tuple[float, str]:
-        """Returns the share of a fetch next to one curl on a path without loss, in bytes after the first 10 s."""
+        """Returns the fraction of all bytes that `fetch` received next to one curl, on a path without loss. The first
+        10 s are excluded."""
         port, other = self.ports[1:]
         with self.ends.path(Line(seed=seed)) as path:
             fetch = self.ends.start(*of("fetch", f"http://{SERVER}:{port}/x", self.folder / f"share-{seed}", None))
@@ -157,7 +158,7 @@ class RealTime:
 
 
 class VirtualTime:
-    """Downloads on user-mode Linux, where computing takes no time."""
+    """Downloads on user-mode Linux in virtual time, in which computing takes no time."""
 
     FIRST_OCTETS_S = 0.15
     """Seconds from the start of a download to its first byte: a handshake and a request."""
@@ -187,7 +188,7 @@ class VirtualTime:
                 yield Download(tool, ended.seconds, ended.code, found.said(f"tool-{number}"), out, steps, "")
 
     def share(self, seed: int) -> tuple[float, str]:
-        """Returns the share of a fetch next to one curl on a path without loss."""
+        """Returns the fraction of all bytes that `fetch` received next to one curl, on a path without loss."""
         begin = 1 + self.FIRST_OCTETS_S
         scenario = simulated_path(begin + self.seconds, 0.0, PLAIN)
         octets = int(self.seconds * 1.25e6)
@@ -224,7 +225,8 @@ def of(tool: str, url: str, out: Path, steps: Path | None) -> list[str]:
 
 
 def joins_after_s(seed: int) -> float:
-    """Returns the start time of curl in seconds: within the first second, as for the simulator's plain download."""
+    """Returns the start time of curl in seconds. Like the simulator's plain download, curl starts within the first
+    second."""
     return random.Random(seed).random()
 
 
@@ -270,7 +272,7 @@ def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, fo
     for download in world.downloads(seed, tools):
         tool, seconds = download.tool, download.seconds
         if tool.startswith("fetch"):
-            # The start of Python is excluded, because it does not depend on the path.
+            # Exclude the time in which Python starts, because it does not depend on the path.
             seconds = json.loads(download.said)["seconds"]
         if download.code or download.out.read_bytes() != contents(given.size):
             raise SystemExit(f"{tool} failed: {download.said}")
@@ -284,12 +286,12 @@ def race(world: RealTime | VirtualTime, given: argparse.Namespace, seed: int, fo
 
 
 def tell(what: str, note: str) -> None:
-    """Prints a result and the disturbances by this machine."""
+    """Prints a result, and the delays that the load of this machine caused."""
     print(f"{clock()}  {what}   {note}", flush=True)
 
 
 def lateness(path: LossyPath) -> str:
-    """Formats how late the path delivered packets."""
+    """Formats the lateness of the packets that the path delivered."""
     late = f"packets {path.late.quantile_ms(0.99):.1f} ms late (99 %)"
     return f"load {os.getloadavg()[0]:.1f}, {late}, a process {path.woken_late.quantile_ms(0.99):.1f} ms"
 
@@ -308,8 +310,8 @@ def simulated_path(seconds: float, loss: float, flows: str) -> Scenario:
 
 
 def simulated(given: argparse.Namespace) -> Found:
-    """Simulates the same downloads. Returns the goodput on the lossy path in Mbit/s, and the share next to a plain
-    connection."""
+    """Simulates the same downloads. Returns the goodput on the lossy path in Mbit/s, and the bandwidth share of `fetch`
+    next to a plain connection."""
     found = Found()
     wanted = given.only or TOOLS
     for tool in [tool for tool in MODES if tool in wanted]:
@@ -342,7 +344,7 @@ def settled_share(run: Run, until_s: float) -> float:
 
 
 def show(real: Found, model: Found, given: argparse.Namespace) -> None:
-    """Prints the real and the simulated results, the causes of differences, and the targets."""
+    """Prints the real and the simulated results, the causes of the differences between them, and the targets."""
     print(f"\n{given.size / 1e6:g} MB over 10 Mbit/s, 100 ms, {given.loss:.2%} lost; medians, least to most")
     for tool, rates in real.rates.items():
         beside = f"   simulated {spread(model.rates[tool])}" if tool in model.rates else ""
@@ -358,7 +360,7 @@ def show(real: Found, model: Found, given: argparse.Namespace) -> None:
 
 
 def explain(real: list[Recording], model: list[Recording]) -> None:
-    """Replays the recorded steps, and compares the inputs on both paths."""
+    """Replays the recorded steps, and compares the controller's inputs on the real and the simulated path."""
     steps = sum(len(recording.steps) for recording in (*real, *model))
     parted = [found for recording in (*real, *model) if (found := recording.first_difference())]
     print(f"\n{steps:,} steps of {len(real)} real and {len(model)} simulated controllers done again: ", end="")
@@ -385,8 +387,7 @@ def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
         part = middle(real.shares)
         found.append(("share beside one curl: 0.40 to 0.60", part, 0.4 <= part <= 0.6))
     if real.recordings:
-        # The rates are compared at the controller, because the time before the first request differs between the two
-        # paths.
+        # Compare the rates from the first request on, because the time before this request differs between the paths.
         ratio = middle(rates_of(real.recordings)) / middle(rates_of(model.recordings))
         found.append(("rate, real to simulated: 0.90 to 1.10", ratio, 0.9 <= ratio <= 1.1))
     if real.shares:

@@ -1,7 +1,7 @@
 """Measures the CPU time per packet with 2 to 100,000 flows, and the extra cost of features.
 
-The cost is per packet sent, including retransmissions. The bottleneck has 5 Mbit/s per flow, an RTT of 40 ms and a
-buffer of one bandwidth-delay product. All flows begin with slow start.
+The cost is CPU time per sent packet, including retransmissions. The bottleneck has a rate of 5 Mbit/s per flow, an RTT
+of 40 ms and a buffer of one bandwidth-delay product. All flows begin with slow start.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 SHARE_MBPS = 5
 FLOWS = (2, 25, 200, 1_000, 3_000, 10_000, 100_000)
 FLOW_SECONDS = 20_000
-"""Simulated seconds times the number of flows. The simulated time is between `SHORTEST_S` and `LONGEST_S`."""
+"""Product of simulated seconds and number of flows. The simulated time is limited to `SHORTEST_S` to `LONGEST_S`."""
 SHORTEST_S, LONGEST_S = 5, 600
 MOST_FLAT = 10_000
 WINDOW = (25, 3_000)
@@ -47,7 +47,7 @@ class CountCost:
 
 @dataclass(frozen=True)
 class AsideCost:
-    """The cost of a feature as a ratio to the cost without the feature."""
+    """The relative cost of a feature: the cost with the feature divided by the cost without the feature."""
 
     what: str
     cpu_us_per_packet: float
@@ -62,8 +62,7 @@ class _Told:
 
 
 def counts(program: str) -> list[CountCost]:
-    """Measures the cost for each number of flows, with and without losses. Short runs are repeated, and the minimum
-    counts."""
+    """Measures the cost for each number of flows, with and without losses. Repeats short runs and takes the minimum."""
     costs = []
     for flows in FLOWS:
         stop_s = min(max(FLOW_SECONDS // flows, SHORTEST_S), LONGEST_S) if flows <= MOST_FLAT else 1
@@ -84,8 +83,8 @@ def counts(program: str) -> list[CountCost]:
 
 
 def asides(program: str) -> list[AsideCost]:
-    """Measures the cost of each feature. The features are measured in turn, so that other load affects all of them
-    equally."""
+    """Measures the cost of each feature. The features are measured in turn, so that other load on the machine affects
+    all features equally."""
     command = [program, "d100", "seconds=10"]
     best: dict[str, float] = {}
     for _ in range(2 * ROUNDS):

@@ -1,9 +1,10 @@
 """Counts the instructions per delivered packet and the memory per flow. Fails if a value exceeds its bound in
 instructions.toml.
 
-Unlike time, the number of instructions does not depend on the machine's load, so a test can enforce it.
+Unlike CPU time, the number of instructions does not depend on the machine's load, so a test can enforce a bound.
 
-`--record` adds a line to history.csv: the date, the commit's subject (a rebase changes its hash), and each value.
+`--record` adds a line to history.csv: the date, the commit's subject, and each value. The subject identifies the
+commit, because a rebase changes the hash.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from bench_program import build_bench, target_folder
 BOUNDS = Path(__file__).with_name("instructions.toml")
 HISTORY = Path(__file__).with_name("history.csv")
 MEMORY_FLOWS = (100, 1_100)
-"""Numbers of flows in two runs. The difference of their memory gives the memory per flow."""
+"""Numbers of flows in two runs. The memory per flow is computed from the difference in memory between these runs."""
 
 
 def count(program: str, arguments: list[str]) -> tuple[int, int]:
@@ -35,7 +36,7 @@ def count(program: str, arguments: list[str]) -> tuple[int, int]:
 
 
 def per_packet(program: str, arguments: list[str]) -> float:
-    """Returns the instructions per data packet, without the instructions of the start."""
+    """Returns the instructions per data packet. Instructions for starting the program are excluded."""
     starting, _ = count(program, [*arguments, "seconds=0"])
     whole, packets = count(program, arguments)
     return (whole - starting) / packets
@@ -84,7 +85,7 @@ def record(measured: dict[str, float]) -> None:
 
 
 def main() -> None:
-    """Measures each workload, and prints how many met their bounds."""
+    """Measures each workload, and prints the number of workloads that met their bounds."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--record", action="store_true", help="add a line to history.csv")
     asked = arguments.parse_args()

@@ -1,19 +1,19 @@
 """Measures the precision and the cost of emulated links with real packets: `lopsided-live emulate`, tbf, Mahimahi,
 ns-3.
 
-A receiver behind the link requests datagrams of 1,500 bytes faster than the link's rate, so the queue is never empty.
-Its kernel timestamps each datagram. Ideal timestamps are equally spaced. A timestamp's error is its distance from the
-regression line, shifted to the median.
+A receiver behind the link requests datagrams of 1,500 bytes at more than the link's rate, so the queue is never empty.
+The receiver's kernel timestamps each datagram. Ideal timestamps are equally spaced. The error of a timestamp is its
+distance from the regression line, after subtraction of the median distance.
 
 - **rtt_us**: RTT of small datagrams on the idle link without propagation delay, and on the bare pair of interfaces.
-- **cpu_us_packet**: user and system time per packet of the emulating processes. For Mahimahi, these are all its
-  processes. For lopsided, it is the thread that carries the packets, because Mahimahi leaves the work of the gateway to
-  the kernel. If the rate is too high to reach (`--rates 10G`), one core carries 12,000 bits in this time. At lower
-  rates, lopsided also waits actively.
+- **cpu_us_packet**: user and system time of the emulator per packet. All processes of Mahimahi are counted. For
+  lopsided, only the thread that forwards packets is counted, because the kernel does the work of Mahimahi's gateway. At
+  a rate that the emulator cannot reach (`--rates 10G`), this is the time in which one core forwards 12,000 bits. At
+  lower rates, the time includes lopsided's busy waiting.
 
-The program needs root, and uses its own network namespaces. `--mm-link` is the path of Mahimahi's mm-link (setuid
-root). `--ns3` is the path of the program built from `bench/peers/ns3_tap.cc`. Each row includes the machine's load,
-because on a busy machine errors are caused by waiting for a processor.
+The program needs root, and creates its own network namespaces. `--mm-link` is the path of Mahimahi's mm-link (setuid
+root). `--ns3` is the path of the program built from `bench/peers/ns3_tap.cc`. Each row contains the machine's load,
+because processes on a busy machine wait for a processor, which causes errors.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def outside(rate_bps: float, seconds: float) -> None:
             if word == b"go":
                 break
             sock.sendto(word, peer)
-        # UDP segmentation offload allows the sender to exceed the link's rate.
+        # Use UDP segmentation offload, so that the sender can exceed the link's rate.
         group = max(1, min(40, int(rate_bps / 8 / PACKET / 200)))
         sock.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, PAYLOAD)
         octets = bytes(PAYLOAD * group)
@@ -63,7 +63,7 @@ def outside(rate_bps: float, seconds: float) -> None:
                 time.sleep(due - now)
             with contextlib.suppress(OSError):
                 sock.sendto(octets, peer)
-            # After a delay, at most 10 ms of missed sending times are caught up.
+            # If the sender is late, send at most the datagrams of the last 10 ms.
             due = max(due + pause, now - 0.01)
 
 
@@ -104,10 +104,10 @@ def inside(host: str, seconds: float) -> None:
 
 def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
     """Returns the distances of the timestamps from their regression line, in microseconds."""
-    # The start is skipped, because the queue is still filling.
+    # Skip the start, in which the queue is still filling.
     kept = stamps[len(stamps) // 5 :]
     (first, began), (last, ended) = kept[0], kept[-1]
-    # Emulators count bytes differently, so the rate is fitted.
+    # Estimate the rate by regression, because emulators count different numbers of bytes per packet.
     gap, start = statistics.linear_regression([n - first for n, _ in kept], [at - began for _, at in kept])
     rests = [at - began - start - (number - first) * gap for number, at in kept]
     middle = statistics.median(rests)
@@ -122,7 +122,7 @@ def errors(stamps: list[tuple[int, int]]) -> dict[str, float]:
 
 
 def cpu_s(pids: list[int]) -> float:
-    """Returns the CPU time of the processes' main threads, which carry the packets."""
+    """Returns the total CPU time of the processes' main threads, which forward the packets."""
     spent = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -132,7 +132,7 @@ def cpu_s(pids: list[int]) -> float:
 
 
 def named(word: str) -> list[int]:
-    """Returns the IDs of this process's descendants with this name."""
+    """Returns the process IDs of this process's descendants with the name `word`."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -150,11 +150,11 @@ class Line:
         self.paced = name != BARE
         self.mahimahi = name == MAHIMAHI
         self.carries: list[str] = []
-        """The command that creates the link's devices; empty if the prefix of the client's or server's command creates
-        them."""
+        """The command that creates the link's devices. Empty if a prefix of the client's or server's command creates
+        the devices."""
 
     def carry(self) -> subprocess.Popen[str]:
-        """Starts the process between two devices, and assigns addresses."""
+        """Starts the process that forwards packets between two devices, and assigns addresses to the devices."""
         carrier = subprocess.Popen(self.carries, stdout=subprocess.PIPE, text=True)
         assert carrier.stdout is not None
         carrier.stdout.readline()
@@ -164,7 +164,7 @@ class Line:
         return carrier
 
     def measure(self, rate_bps: float, seconds: float, folder: Path) -> dict[str, object]:
-        # Mahimahi runs the command as another user, who may not be allowed to read this file or Python.
+        # Copy this file, because Mahimahi runs the command as a user that may not have the permission to read it.
         program, printed = shutil.copy(__file__, folder), folder / "printed"
         this = ["/usr/bin/python3" if self.mahimahi else sys.executable, program]
         carrier = self.carry() if self.carries else None
@@ -197,7 +197,7 @@ class Line:
         row: dict[str, object] = {"line": self.name, "rtt_us": found["rtt_us"]}
         if self.paced and len(found["stamps"]) > 10:
             row |= errors(found["stamps"])
-            # The number includes the datagrams that the receiver dropped.
+            # Include the datagrams that the receiver dropped.
             count = found["stamps"][-1][0] + 1
         if spent and count:
             row["cpu_us_packet"] = spent / count * 1e6
@@ -209,9 +209,9 @@ def in_bps(text: str) -> float:
 
 
 def trace(rate_bps: float, folder: Path) -> Path:
-    """Writes the rate as a Mahimahi trace: a line per opportunity, with its time in ms."""
+    """Writes a Mahimahi trace of the rate: one line per delivery opportunity, with the time in ms."""
     path = folder / f"{rate_bps:.0f}.trace"
-    # A trace repeats, so one second with a whole number of packets is sufficient.
+    # Mahimahi repeats the trace, so 1 s with a whole number of packets is sufficient.
     count = max(1, round(rate_bps / 8 / 1504))
     path.write_text("".join(f"{max(1, round(1000 * (number + 1) / count))}\n" for number in range(count)))
     path.chmod(0o644)
@@ -252,7 +252,7 @@ def lines(arguments: argparse.Namespace, rate_text: str, folder: Path) -> list[L
 
 @contextlib.contextmanager
 def rooms() -> Iterator[None]:
-    """Makes two network namespaces that are connected by a pair of interfaces."""
+    """Creates two network namespaces that are connected by a pair of interfaces."""
     names = ROOMS
     try:
         for name in names:

@@ -1,8 +1,9 @@
 """Emulates a path with a rate, a queue, a delay and loss between two network namespaces.
 
-A dedicated process carries packets between two TUN devices, so kernels without netem can be used. It has a higher
-priority if permitted. It records how late packets are, and how late an ordinary process wakes up. Both directions have
-the delay. Rate, drop-tail queue and loss apply downstream only. The kernel's cache of TCP metrics is disabled.
+A dedicated process forwards packets between two TUN devices, so the kernel does not need netem. The process has a
+higher priority if permitted. It records the lateness of packets, and the wake-up delay of an ordinary process. Both
+directions have the delay. Rate, drop-tail queue and loss apply only downstream. The kernel's cache of TCP metrics is
+disabled.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ class Lateness:
 
 
 class LossyPath:
-    """A path that carries packets until it is closed."""
+    """A path that forwards packets until it is closed."""
 
     def __init__(self, line: Line, server: int, client: int) -> None:
         self.line = line
         self.late = Lateness()
-        """Lateness of packets."""
+        """Time by which packets leave too late."""
         self.woken_late = Lateness()
         """Wake-up delays of an ordinary process that repeatedly sleeps for 5 ms."""
         self._octets = _FORK.RawArray("Q", 1 << 16)
@@ -79,7 +80,7 @@ class LossyPath:
 
     @property
     def octets(self) -> collections.Counter[int]:
-        """The number of bytes carried downstream, as a mapping from the server's port to its bytes."""
+        """The number of bytes that were forwarded downstream, by the server's port."""
         return collections.Counter({port: count for port, count in enumerate(self._octets) if count})
 
     def close(self) -> None:
@@ -130,7 +131,7 @@ class LossyPath:
 
 
 def _process(work: Callable[[], None]) -> int:
-    """Starts a process that only runs `work`. The process ends with its parent."""
+    """Starts a process that only runs `work`. The process ends when its parent ends."""
     process = os.fork()
     if process == 0:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -154,13 +155,13 @@ class Ends:
 
     def __init__(self) -> None:
         if os.environ.get("LOSSY_PATH_INSIDE") is None:
-            # An unprivileged user needs a user namespace, and only a single-threaded process can create one.
+            # An unprivileged user needs a user namespace. Only a single-threaded process can create a user namespace.
             os.environ["LOSSY_PATH_INSIDE"] = "1"
             unshare = ["unshare", "--user", "--map-root-user", "--net"] if os.getuid() else ["unshare", "--net"]
             os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
         subprocess.run("ip link set lo up", shell=True, check=True)
         with contextlib.suppress(OSError):
-            # The server represents another machine, so this machine's load must not slow it down.
+            # The server represents another machine, so the load of this machine must not slow down the server.
             os.setpriority(os.PRIO_PROCESS, 0, -10)
         self._server = _tun("to-client", SERVER, CLIENT)
         told, tell = os.pipe()

@@ -3,8 +3,8 @@
     python bench/many_connections.py many.pcap --connections 100000        # 1.1 GB
     /usr/bin/time -v lopsided analyze many.pcap --json > /dev/null
 
-Each connection has a handshake, seven full segments with delayed ACKs, and two FINs. 1,000 connections are open at the
-same time.
+Each connection consists of a handshake, seven full segments with delayed ACKs, and two FINs. 1,000 connections are open
+at the same time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write(file: BinaryIO, connections: int) -> None:
 
 
 def packets(number: int) -> Iterator[bytes]:
-    """Returns the packets of one connection, captured at the server."""
+    """Yields the packets of one connection, as captured at the server."""
     client = b"\x0b" + (number // 50_000).to_bytes(1, "big") + (number // 200 % 250).to_bytes(1, "big") + b"\x01"
     up = _Side(client, SERVER, 20_000 + number % 40_000, 80)
     down = _Side(SERVER, client, 80, 20_000 + number % 40_000)

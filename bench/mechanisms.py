@@ -1,10 +1,10 @@
 """Counts the instructions per delivered data packet for each mechanism of the simulator, such as links.
 
-Callgrind counts the instructions of each address of the benchmark program. `llvm-symbolizer` maps an address to a chain
+Callgrind counts the instructions at each address of the benchmark program. `llvm-symbolizer` maps an address to a chain
 of inlined functions. The innermost function of this project determines the mechanism, so code of the standard library
 counts for its caller. The instructions of a run of 0 s are subtracted.
 
-Arguments are those of the benchmark program, for example `d100 seconds=3`.
+The arguments are passed to the benchmark program, for example `d100 seconds=3`.
 """
 
 import json
@@ -36,12 +36,12 @@ MECHANISMS = {
     "TCP: sending and send buffer": "tcp/src/(send|connection/output)",
     "TCP: arrival of segments": "tcp/src/",
 }
-"""Each mechanism, with a pattern for its source files. The first pattern that matches decides."""
+"""Each mechanism, with a pattern for its source files. The first matching pattern determines a file's mechanism."""
 
 
 def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]:
-    """Runs the program under callgrind. Returns the instructions of each address of the program, those of the
-    libraries, and the number of delivered data packets."""
+    """Runs the program under callgrind. Returns the instructions at each address of the program, the instructions of
+    the libraries, and the number of delivered data packets."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "callgrind.out"
         options = ["--dump-instr=yes", "--compress-pos=no", "--compress-strings=no", f"--callgrind-out-file={out}"]
@@ -55,8 +55,8 @@ def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]
         if line.startswith("ob="):
             in_program = line.removeprefix("ob=") == program
         elif line.startswith("calls="):
-            # The next line has the cost of the called function. That cost is already counted at the addresses of the
-            # function.
+            # Skip the next line. It contains the cost of the called function, which is already counted at the addresses
+            # of that function.
             after_call = True
         elif line.startswith("0x"):
             address, *_, cost = line.split()
@@ -73,7 +73,7 @@ def profile(program: str, arguments: list[str]) -> tuple[Counter[int], int, int]
 
 
 def sources(program: str, addresses: list[int]) -> list[str]:
-    """Returns the innermost source file of this project for each address; empty if there is none."""
+    """Returns the innermost source file of this project for each address, or an empty string if there is none."""
     symbolizer = ["llvm-symbolizer", f"--obj={program}", "--inlines", "--output-style=JSON"]
     asked = "\n".join(map(hex, addresses))
     found = subprocess.run(symbolizer, input=asked, capture_output=True, text=True, check=True).stdout

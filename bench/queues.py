@@ -1,8 +1,9 @@
 """Measures the CPU time and the instructions per packet of each queue discipline, compared with a FIFO.
 
-`--instructions` omits the times, which have no meaning on a busy machine. In each microsecond, one packet is enqueued
-and one packet is dequeued, while one packet of each flow waits. The cost of creating packets is subtracted. valgrind
-counts instructions but no cache misses. Therefore many queues take more time than the number of instructions suggests.
+`--instructions` omits CPU times, which are meaningless on a busy machine. In each simulated microsecond, one packet is
+enqueued and one packet is dequeued, while the queue contains one packet of each flow. The cost of creating packets is
+subtracted. valgrind counts instructions but no cache misses, so a discipline with many queues takes more time than its
+number of instructions suggests.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ PACKETS = 400_000
 COUNTED = 10_000
 ROUNDS = 7
 RULES = ("ack_filter", "ack_filter/conservative", "ack_filter/aggressive", "ack_filter/accurate_ecn")
-"""Rules of the ACK filter: the paper's, CAKE's two, and accurate ECN's."""
+"""Rules of the ACK filter: the rule of the paper, the two rules of CAKE, and the rule for accurate ECN."""
 TARGETS = (("fq_codel", "datagrams", 1000, 3.0), *((rule, "acks", 1000, 2.0) for rule in RULES))
-"""Discipline, traffic, number of flows, and the largest allowed ratio of its instructions to those of a FIFO."""
+"""Discipline, traffic, number of flows, and the largest allowed ratio of the discipline's instructions to a FIFO's
+instructions."""
 
 
 @dataclass(frozen=True)
 class QueueCost:
-    """The cost of a discipline for one number of flows; `None` if not measured."""
+    """The cost of a discipline for one number of flows. A cost is `None` if it was not measured."""
 
     kind: str
     traffic: str
@@ -41,7 +43,7 @@ class QueueCost:
 
 
 def measure(times: bool = True) -> list[QueueCost]:
-    """Measures all disciplines with datagrams, and the disciplines for ACKs also with ACKs."""
+    """Measures all disciplines with datagrams. Also measures the ACK filters with ACKs."""
     program = _build()
     kinds = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
     costs = []
@@ -51,8 +53,8 @@ def measure(times: bool = True) -> list[QueueCost]:
 
 
 def _costs(program: str, kinds: list[str], traffic: str, flows: int, times: bool) -> list[QueueCost]:
-    """Measures the disciplines in turn, so that other load affects all of them equally. The minimum of several tries
-    counts."""
+    """Measures the disciplines in turn, so that other load on the machine affects all disciplines equally. Takes the
+    minimum of several tries."""
     word = ["acks"] if traffic == "acks" else []
 
     def command(kind: str, packets: int) -> list[str]:

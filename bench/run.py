@@ -1,8 +1,8 @@
 """Measures the CPU time per delivered packet of the simulator, and of ns-2 and ns-3 if they are installed.
 
-A value is the CPU time of a process, minus the CPU time of a run of 0 s, divided by the number of data packets that the
-receivers have in order. The minimum of several tries counts. All programs run the same workloads: TCP with SACK,
-delayed ACKs and timestamps, Reno's window, a base RTT of 40 ms.
+A value is the CPU time of a process, minus the CPU time of a run of 0 s, divided by the number of data packets that
+were delivered in order. It is the minimum of several tries. All programs run the same workloads: TCP Reno with SACK,
+delayed ACKs and timestamps, and a base RTT of 40 ms.
 """
 
 import argparse
@@ -33,12 +33,12 @@ TARGET_US = 0.33
 TARGET_RATIO = 2.0
 """Largest CPU time of a congestion control, relative to Reno's."""
 TARGET_SPREAD = 1.3
-"""Largest ratio of CPU times when window, losses or flows vary."""
+"""Largest ratio between the CPU times of workloads with different windows, losses or numbers of flows."""
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A network and the TCP flows that cross it."""
+    """A network and the TCP flows in this network."""
 
     shown: str
     name: str
@@ -80,15 +80,16 @@ class Simulator:
 
     name: str
     prepare: Callable[[Path], Command | None]
-    """A function that builds the program in a folder. It returns `None` if the simulator is not installed."""
+    """A function that builds the program in a folder and returns its command. Returns `None` if the simulator is not
+    installed."""
     package: str = ""
     """Name of the simulator's Debian package."""
     at_once: float = 0.001
     """The earliest simulated time in seconds at which the program can stop."""
     trying_s: float = 3.0
-    """Seconds for repeated tries of a workload. At least one try is made."""
+    """Time in seconds for repeated tries of a workload. At least one try is made."""
     stop_s: dict[str, int] = field(default_factory=dict)
-    """Shorter simulated times for workloads that would take minutes."""
+    """Shorter simulated times in seconds, by workload, for workloads that would take minutes."""
 
 
 def prepare_lopsided(built: Path) -> Command | None:
@@ -105,7 +106,7 @@ def prepare_lopsided(built: Path) -> Command | None:
 
 
 def prepare_ns2(_built: Path) -> Command | None:
-    """Returns the command of ns-2, whose script needs no build; `None` if it is not installed."""
+    """Returns the command of ns-2, or `None` if ns-2 is not installed. Its script needs no build."""
     ns = shutil.which("ns")
     if ns is None:
         return None
@@ -114,7 +115,7 @@ def prepare_ns2(_built: Path) -> Command | None:
 
 
 def prepare_ns3(built: Path) -> Command | None:
-    """Builds a program with ns-3, and returns its command; `None` if ns-3 is not installed."""
+    """Builds a program with ns-3, and returns its command. Returns `None` if ns-3 is not installed."""
     if shutil.which("g++") is None or not Path("/usr/include/ns3").is_dir():
         return None
     source, program = PEER_PROGRAMS / "ns3.cc", built / "bench" / "ns3"
@@ -146,7 +147,7 @@ class Cost:
     workload: str
     simulated_s: int
     packets: int
-    """Data packets that the receivers had in order at the end."""
+    """Number of data packets that were delivered in order."""
     cpu_us_per_packet: float
     memory_mb: float | None
     """Peak resident memory, if the program prints it."""
@@ -184,7 +185,7 @@ def run(command: list[str]) -> Process:
 
 
 def least(command: list[str], trying_s: float) -> Process:
-    """Returns the try with the least CPU time, because disturbances only add time."""
+    """Returns the try with the least CPU time, because other load on the machine can only add CPU time."""
     end = time.monotonic() + trying_s
     best = run(command)
     while time.monotonic() < end:
@@ -193,7 +194,7 @@ def least(command: list[str], trying_s: float) -> Process:
 
 
 def measure(simulator: Simulator, command: Command, work: Workload) -> Cost:
-    """Measures the cost of a workload without the cost of starting the program."""
+    """Measures the cost of a workload. The cost of starting the program is excluded."""
     stop_s = simulator.stop_s.get(work.name, work.stop_s)
     start = least(command(work, simulator.at_once), simulator.trying_s / 2)
     whole = least(command(work, stop_s), simulator.trying_s)
@@ -218,7 +219,7 @@ def compare(built: Path, console: Console) -> list[Cost]:
 
 
 def vary(built: Path, console: Console) -> list[Cost]:
-    """Measures lopsided with other windows, losses and numbers of flows."""
+    """Measures lopsided with different windows, losses and numbers of flows."""
     command = prepare_lopsided(built)
     assert command is not None, "our own simulator is here"
     costs = []
@@ -238,12 +239,12 @@ class ControlCost:
     of_reno: float
     packets: int
     sent_again: float
-    """Number of retransmissions per delivered packet. A retransmission costs as much as any other packet."""
+    """Number of retransmissions per delivered packet. A retransmission costs as much CPU time as any other packet."""
 
 
 def control(built: Path, console: Console) -> list[ControlCost]:
-    """Measures every congestion control, relative to Reno. They are measured in turn, so that other load affects all of
-    them equally."""
+    """Measures every congestion control, relative to Reno. The congestion controls are measured in turn, so that other
+    load on the machine affects all of them equally."""
     command = prepare_lopsided(built)
     assert command is not None, "our own simulator is here"
     listed = subprocess.run([build_bench(built), "controls"], capture_output=True, text=True, check=True)
@@ -351,7 +352,7 @@ def verdicts(compared: list[Cost], varied: list[Cost], controls: list[ControlCos
 
 
 def met(holds: bool) -> str:
-    """Returns the result of a comparison as words."""
+    """Returns the result of a comparison with a target as text."""
     return "met" if holds else "missed"
 
 
@@ -371,7 +372,8 @@ def show(console: Console, header: tuple[str, ...], rows: list[tuple[str, ...]])
 
 @dataclass
 class Report:
-    """Collects measurements. Each one is printed and written immediately, because a full measurement takes an hour."""
+    """Collects measurements. Each measurement is printed and written immediately, because measuring everything takes an
+    hour."""
 
     console: Console
     folder: Path
@@ -402,7 +404,7 @@ class Report:
 
 
 def main() -> None:
-    """Measures, prints the tables and writes them as JSON and Markdown."""
+    """Measures everything, prints the tables, and writes the tables as JSON and Markdown."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--quick", action="store_true", help="only the comparison, not what varies our own")
     arguments.add_argument(

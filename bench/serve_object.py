@@ -1,5 +1,5 @@
-"""Serves the same object at every path over HTTP, with byte ranges and CUBIC. The object has pseudo-random bytes with
-seed 1, or zeros.
+"""Serves the same object at every path over HTTP, with byte ranges and CUBIC. The object consists of pseudo-random
+bytes with seed 1, or of zeros.
 
 python bench/serve_object.py PORT OCTETS [zeros]
 """

@@ -1,6 +1,6 @@
 """Measures the CPU time of the steps that a user waits for: start, check, a run with its report, one run of a sweep.
 
-Each value is the CPU time of the command in a separate process. The minimum of several tries counts.
+Each value is the CPU time of the command in a separate process, as the minimum of several tries.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ ACCESS_LINE = str(ROOT / "scenarios" / "adsl.toml")
 TWO_MINUTES = ("--set", "scenario.duration=120 s")
 TRIES = 5
 SWEPT = 100
-"""Number of additional seeds in the longer of two sweeps. The difference of their CPU times gives the cost of one
-run."""
+"""Number of additional seeds in the longer of two sweeps. The cost of one run is computed from the difference between
+the CPU times of the two sweeps."""
 SIMULATE = """\
 import sys, time
 import lopsided as lop

@@ -1,7 +1,7 @@
 """Runs programs of this machine in virtual time, on user-mode Linux, over a scenario's links.
 
-The clock stops while a program computes, so the machine's load has no effect and computing takes no time. The seed of a
-run is also the seed of netem, so runs are repeatable.
+The virtual clock stops while a program computes, so computing takes no virtual time, and the machine's load has no
+effect. The seed of a run is also the seed of netem, so runs are repeatable.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ AT_CLIENT = "host-client"
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended: its exit code and the time in virtual seconds. Both are `None` if it was killed."""
+    """The end of a program: its exit code, and its duration in virtual seconds. Both are `None` if the program was
+    killed."""
 
     code: int | None
     began_s: float
@@ -35,7 +36,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run with its folder. The folder exists until the `with` block ends."""
+    """A finished run and its folder. The folder is deleted when the `with` block ends."""
 
     folder: Path
     ended: dict[str, Ended]
@@ -58,8 +59,7 @@ class Outcome:
 
 @contextmanager
 def run(scenario: lop.Scenario, programs: Sequence[Program], seed: int) -> Iterator[Outcome]:
-    """Runs programs on a scenario's hosts `server` and `client`. The flows of the scenario are only used to check the
-    path.
+    """Runs programs on a scenario's hosts `server` and `client`. The scenario's flows are used only to check the path.
 
     Raises GuestFailed if the guest system failed.
     """

@@ -1,1 +1,1 @@
-"""Makes captures with known limits and bottlenecks, and scores `lopsided analyze` on them."""
+"""Records captures with known limits and bottlenecks, and scores `lopsided analyze` on these captures."""

@@ -1,7 +1,7 @@
-"""`python -m reference.analyze make FOLDER` makes the corpus of captures.
+"""`python -m reference.analyze make FOLDER` records the corpus of captures.
 
-`score FOLDER` scores `lopsided analyze` on it. `compare FOLDER` compares counts and round trips with those of tcptrace
-and tshark.
+`score FOLDER` scores `lopsided analyze` on the corpus. `compare FOLDER` compares the counts and RTTs of `analyze` with
+the results of tcptrace and tshark.
 
 The kernel world runs in virtual time, so the same cases produce the same captures. A run takes about 10 s on one core.
 """

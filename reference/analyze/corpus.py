@@ -1,8 +1,8 @@
-"""Draws lines and traffic from a seed, and runs them to produce captures and tables.
+"""Draws lines and traffic from a seed, and runs each case to record captures and tables.
 
-Each case has a line, traffic, a congestion control and a queue discipline. `design` and `wide` are for developing the
-rules of `lopsided analyze`; `wide` has seven families of lines. `held-out` is for scoring. It has other families of
-lines and other random draws.
+A case consists of a line, a traffic pattern, a congestion control and a queue discipline. The parts `design` and `wide`
+of the corpus are used to develop the rules of `lopsided analyze`; `wide` has seven families of lines. The part
+`held-out` is used for scoring. Its families of lines and its random draws differ from those of the other parts.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ CONTROLS = (
     "reno", "cubic", "bic", "westwood", "htcp", "highspeed",
     "vegas", "hybla", "illinois", "bbr", "scalable", "yeah",
 )  # fmt: skip
-"""Congestion controls that both the kernel world and the simulator have."""
+"""Congestion controls that both the kernel world and the simulator support."""
 
 QUEUES = ("fifo", "codel", "fifo", "fq_codel", "fifo", "pie", "fifo", "cake")
-"""Queue discipline of each case, repeated in this order. Half of the cases are drop-tail."""
+"""Queue disciplines of the cases, repeated in this order. Half of the cases use drop-tail queues."""
 
 PATTERNS = (
     "download", "two-way", "download", "on-off", "download", "transfers",
     "two-way", "small-window", "download", "outage", "upload", "loss",
 )  # fmt: skip
-"""Traffic of each case, repeated in this order."""
+"""Traffic patterns of the cases, repeated in this order."""
 
 PACKETS = 7_000
 """Approximate number of data packets of a run."""
@@ -96,7 +96,7 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Case:
-    """One run: its scenario, and true values that the run's tables do not contain."""
+    """One run: its scenario, and the true values that the tables of the run do not contain."""
 
     name: str
     family: str
@@ -124,7 +124,7 @@ def _cases(part: str, seed: int) -> Iterator[Case]:
     rng = random.Random(f"{part}/{seed}")
     families = FAMILIES[part]
     number = 0
-    # Each group of 12 cases has every congestion control once, in random order.
+    # Each group of 12 cases contains every congestion control once, in random order.
     controls: list[str] = []
     while True:
         controls = controls or rng.sample(CONTROLS, len(CONTROLS))
@@ -191,8 +191,8 @@ def _flows(pattern: str, down: int, seconds: int) -> list[Tables]:
 
 
 def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Case]:
-    """Runs the cases that are missing. `NAME/` holds the tables of a case, and `NAME/pcap` holds its captures at the
-    hosts and the line."""
+    """Runs the cases that are not in `folder`. `NAME/` contains the tables of a case, and `NAME/pcap` contains its
+    captures at the hosts and at the line."""
     for case in chosen:
         home = folder / world / case.name
         if not (home / "flows.parquet").exists():
@@ -201,7 +201,7 @@ def make(folder: Path, chosen: list[Case], world: str = "kernel") -> Iterator[Ca
                 kernel = "timetravel" if world == "kernel" else None
                 run = case.scenario().run(world=world, kernel=kernel, pcap=home / "pcap", pcap_at=["hosts", "links"])
             except LopsidedError as error:
-                # The check of this case's path failed. The other cases still run.
+                # The check of this case's path failed. Continue with the other cases.
                 print_note(f"{case.name}: {error}")
                 continue
             for table in ("samples", "queues", "links", "flows"):

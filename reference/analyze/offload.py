@@ -1,6 +1,6 @@
-"""Merges a capture's packets into records of up to 64 KiB, as kernels capture them.
+"""Merges the packets of a capture into records of up to 64 KiB, as in captures by a kernel with offloads.
 
-A kernel merges received packets (GRO), and a network card splits the packets that the kernel sends (TSO). The module
+A kernel merges received packets (GRO), and the network card splits packets that the kernel sends (TSO). This module
 needs Wireshark's `editcap`: `apt-get install wireshark-common`.
 """
 
@@ -16,7 +16,7 @@ FILE_HEADER, RECORD_HEADER = struct.Struct("<IHHiIII"), struct.Struct("<IIII")
 LONGEST = 65_535
 """Size of the largest IP packet in bytes."""
 WINDOW_NS = 20_000_000
-"""Longest duration of a record in ns. Kernels use a shorter time, because they merge packets of faster lines."""
+"""Longest duration of a record in ns. Real kernels use a shorter time, because their lines are faster."""
 ETHERNET, RAW = 1, 101
 PSH_ACK = (0x10, 0x18)
 
@@ -51,7 +51,7 @@ class _Record:
         return self.payload > 0 and self.data[self.link + 33] in PSH_ACK
 
     def accepts(self, other: _Record) -> bool:
-        """Returns true if the kernel would append the packet (`tcp_gro_receive`)."""
+        """Returns true if the kernel would append the packet to this record (`tcp_gro_receive`)."""
         one, two, link = self.data, other.data, self.link
         seq, next_seq = (struct.unpack_from(">I", each, link + 24)[0] for each in (one, two))
         return (
@@ -73,7 +73,8 @@ class _Record:
         self.payload += other.payload
         self.data[self.link + 33] |= other.data[self.link + 33]
         struct.pack_into(">H", self.data, self.link + 2, self.headers + self.payload)
-        # A sender captures the record before the network card splits it. A receiver captures it after the last packet.
+        # A sender captures a record before the network card splits it. A receiver captures a record when its last
+        # packet has arrived.
         self.at = self.at if sends else other.at
 
 
@@ -92,7 +93,7 @@ def merged(path: Path, target: Path) -> Path:
         if held is not None and held.accepts(record):
             held.append(record, sends=record.ends[:4] == sends)
             continue
-        # A packet completes the records of both directions, so that an ACK follows its data.
+        # A packet that cannot be merged completes the records of both directions, so that an ACK follows its data.
         done += [waiting.pop(ends) for ends in (record.ends, record.reversed_ends) if ends in waiting]
         waiting[record.ends] = record
     done += waiting.values()

@@ -1,4 +1,4 @@
-"""Compares counts and RTTs of `lopsided analyze` with those of tcptrace and tshark.
+"""Compares the counts and RTTs of `lopsided analyze` with the results of tcptrace and tshark.
 
 Install both programs first: `apt-get install tcptrace tshark`.
 """
@@ -31,19 +31,19 @@ TCPTRACE = {
     "rtt_mean_ms": "RTT_avg",
     "rtt_std_ms": "RTT_stdev",
 }
-"""Maps columns of `directions` to fields of tcptrace. ACKs and windows are those of the data receiver."""
+"""The tcptrace field for each column of `directions`. Fields about ACKs and windows refer to the data receiver."""
 
 AGAIN = tuple(f"tcp.analysis.{name}" for name in ("retransmission", "out_of_order"))
-"""Fields of tshark for a segment below the highest sequence number so far."""
+"""tshark fields that mark a segment below the highest sequence number so far."""
 
 OF_RECEIVER = {"acks", "window_min_bytes", "window_max_bytes"}
 APPROXIMATE = 0.01
-"""Largest relative difference at which RTTs count as equal. RTTs also count as equal if they differ by less than 0.06
-ms, because tcptrace prints tenths of a millisecond."""
+"""Largest relative difference at which RTTs count as equal. RTTs also count as equal if they differ by less than
+0.06 ms, because tcptrace prints multiples of 0.1 ms."""
 
 
 def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]]]:
-    """Returns (capture, lopsided's value, the other program's value) for each direction, by program and field."""
+    """Returns, by program and field, one tuple per direction: capture, lopsided's value, and the program's value."""
     found: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     for path in captures:
         rows = lop.analyze(path).largest
@@ -58,7 +58,7 @@ def compare(captures: Iterable[Path]) -> dict[str, list[tuple[str, float, float]
 
 
 def table(found: dict[str, list[tuple[str, float, float]]]) -> Iterator[str]:
-    """Returns a Markdown table of the number of values that equal ours, by program and field."""
+    """Returns a Markdown table with the number of values that equal lopsided's values, by program and field."""
     yield "| program and field | directions | equal, or within 1 % | largest difference |"
     yield "|---|---|---|---|"
     for name, values in sorted(found.items()):
@@ -108,7 +108,7 @@ def _tcptrace_values(theirs: dict[str, Any], row: Any) -> Iterator[tuple[float, 
     for ours, name in TCPTRACE.items():
         text = theirs.get(f"{name}_{other if ours in OF_RECEIVER else theirs['side']}", "NA")
         if text != "NA" and row[ours] is not None:
-            # If a packet fills a hole, tcptrace counts it as out of order and not as retransmitted.
+            # tcptrace counts a packet that fills a hole as out of order, and not as retransmitted.
             filled = row["filled_holes"] if ours == "retransmitted_packets" else 0
             yield float(row[ours] - filled), (name, float(text))
 

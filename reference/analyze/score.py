@@ -18,13 +18,13 @@ from reference.analyze.corpus import Case
 from reference.analyze.truth import Truth
 
 VANTAGES = {"sender": "server", "receiver": "client", "middle": "link"}
-"""Points of capture, and the prefixes of their files' names."""
+"""Points of capture, and the prefixes of their file names."""
 
 BULK = ("download", "two-way", "upload")
-"""Traffic patterns with a bulk flow. Only a bulk flow shows the congestion control."""
+"""Traffic patterns with a bulk flow. Only the packets of a bulk flow reveal the congestion control."""
 
 DROPS = 10
-"""A queue's discipline is scored if the queue dropped at least this number of packets."""
+"""The reported discipline of a queue is scored if the queue dropped at least this number of packets."""
 
 
 @dataclass
@@ -34,7 +34,8 @@ class Scores:
     confusion: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     """Time in ms, by the pair of true limit and reported limit."""
     errors: dict[str, list[tuple[str, float]]] = field(default_factory=dict[str, list[tuple[str, float]]])
-    """Each case's error, by quantity: in ms for the minimum RTT, relative for others; NaN if there is no value."""
+    """Each case's error, by quantity. The error of the minimum RTT is in ms, and all other errors are relative. NaN if
+    there is no value."""
     discipline: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
     control: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
 

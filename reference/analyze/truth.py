@@ -1,14 +1,17 @@
-"""Determines the true limit of each flow over time, from `tcp_info` every 20 ms and the waiting times in both queues.
+"""Determines the true limit of each flow over time, from `tcp_info` every 20 ms and the queueing delays in both
+directions.
 
-The classes are those of `lopsided analyze`:
+The limits have the same names as in `lopsided analyze`:
 
 - recovery: the kernel's state is Recovery or Loss;
-- RTO idle: nothing is sent or delivered, and the state Loss follows;
-- receive window: the window has no room for two more segments, and is at most as large as cwnd;
+- RTO idle: no data is sent or delivered, and the state Loss follows;
+- receive window: the receive window has no room for two more segments, and is at most as large as cwnd;
 - application: both windows have room, and the congestion control is not BBR;
-- pacing: both windows have room, the congestion control is BBR, and data moves;
-- ACK path: cwnd is full, and ACKs waited more than 2 ms, 20 % of the smallest RTT, and 1.5 times as long as data;
-- slow start and avoidance: cwnd is full, and is below ssthresh or not.
+- pacing: both windows have room, the congestion control is BBR, and data is sent or delivered;
+- ACK path: cwnd is full, and the queueing delay of ACKs exceeds 2 ms, 20 % of the smallest RTT, and 1.5 times the
+  queueing delay of data;
+- slow start: cwnd is full and below ssthresh;
+- congestion avoidance: cwnd is full and not below ssthresh.
 """
 
 from __future__ import annotations
@@ -27,8 +30,8 @@ LIMITS = (
 )  # fmt: skip
 SEGMENT = 1448
 ROOM = 2 * SEGMENT
-"""A window counts as full if it has at most this number of free bytes. With delayed ACKs, the data in flight is up to
-two segments less."""
+"""A window counts as full if at most this number of bytes is free. With delayed ACKs, up to two segments of a full
+window are free."""
 
 SILENT = 3
 """Number of consecutive samples without progress after which the sender counts as waiting for a timer."""
@@ -39,14 +42,15 @@ class Truth:
     """The true limits of one flow, one limit for each sample."""
 
     time_s: NDArray[np.float64]
-    """Times of the sender's samples."""
+    """Times of the sender's samples, in seconds."""
     limit: NDArray[np.int8]
     """Limit per sample, as an index into `LIMITS`; -1 if there is no connection."""
     queued_s: NDArray[np.float64]
-    """Queueing delay of the data that is sent at each sample."""
+    """Queueing delay, in seconds, of the data that is sent at each sample."""
 
     def seen(self, vantage: str, rtt_s: float) -> NDArray[np.float64]:
-        """Returns, for each sample of the limit, the time at which its effect is visible at the point of capture."""
+        """Returns, for each sample, the time in seconds at which the effect of the limit is visible at the point of
+        capture."""
         if vantage == "sender":
             return self.time_s
         way = rtt_s / 2 if vantage == "receiver" else 0.0
@@ -54,7 +58,7 @@ class Truth:
 
 
 def limits(home: Path, case: Case) -> list[Truth]:
-    """Returns what actually limited each flow of a run, sample by sample."""
+    """Returns the true limit of each flow of a run, for each sample."""
     samples, flows = (pl.read_parquet(home / f"{name}.parquet") for name in ("samples", "flows"))
     waits = _waits(home)
     found: list[Truth] = []
@@ -72,7 +76,7 @@ def _queued(home: Path, way: str, case: Case) -> NDArray[np.float64]:
 
 
 def _waits(home: Path) -> dict[str, NDArray[np.float64]]:
-    """Returns each direction's mean queueing delay in ms per sample; 0 if no packet left."""
+    """Returns the mean queueing delay in ms of each sample, by direction; 0 if no packet left the queue."""
     queues = pl.read_parquet(home / "queues.parquet")
     return {
         way: queues.filter(pl.col("direction") == way)["sojourn_mean_ms"].fill_null(0.0).to_numpy()
@@ -94,7 +98,7 @@ def _of_flow(
     held = (flight + ROOM > window) & (window <= cwnd + ROOM)
     by_window = np.where(late, 6, np.where(cwnd < threshold, 2, 3))
     if case.control == "bbr":
-        # BBR has no slow-start threshold. While BBR paces, cwnd is not the limit.
+        # BBR has no slow-start threshold. If cwnd is not full, pacing is the limit.
         by_window = np.where(late, 6, 3)
         idle = np.where(_quiet(moved), 0, 5)
     else:
@@ -106,7 +110,7 @@ def _of_flow(
 
 
 def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the mean queueing delay over the last RTT, at most 25 samples."""
+    """Returns the mean queueing delay in ms over the last RTT, or over the last 25 samples if the RTT is longer."""
     found = waits.copy()
     for place in range(len(waits)):
         back = max(1, min(25, int(srtt_ms[place] // 20)))
@@ -115,13 +119,13 @@ def _recent(waits: NDArray[np.float64], srtt_ms: NDArray[np.float64]) -> NDArray
 
 
 def _quiet(moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns true for samples without traffic in or next to them."""
+    """Returns true for each sample without traffic in this sample and in the adjacent samples."""
     same = np.concatenate([[False], moved[1:] == moved[:-1]])
     return same & np.roll(same, 1) & np.roll(same, -1)
 
 
 def _timers(state: NDArray[np.object_], moved: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns true for samples without progress that are in the state Loss or directly before it."""
+    """Returns true for each sample without progress that is in the state Loss or directly before this state."""
     found = np.zeros(len(state), dtype=bool)
     begin = 0
     for place in range(1, len(state) + 1):

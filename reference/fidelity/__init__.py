@@ -1,7 +1,8 @@
 """Defines the fixed set of scenarios in which the simulator is compared with Linux.
 
-Linux is measured once, and its values are stored next to the page. On a machine without Linux, a changed simulator can
-thus be compared, and the page can be written again. `python -m reference.fidelity` does all of this.
+Linux is measured once, and the values are stored next to the page. A machine that cannot run the kernel world can
+therefore still compare a changed simulator with Linux, and write the page again. `python -m reference.fidelity`
+measures, compares and writes the page.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ BUFFERS = range(5, 51, 5)
 """Sizes of the uplink's buffer, in packets."""
 
 VARIATION = 0.02
-"""Largest relative change of the rates and delays of a varied cell."""
+"""Largest relative change of the rates and delays in a varied cell."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Cell:
     settings: tuple[tuple[str, str], ...]
     window: tuple[float, float]
     varied: tuple[tuple[str, float], ...] = ()
-    """Keys and nominal values (bit/s, µs) that the seed changes by up to `VARIATION`. Linux and the simulator get the
-    same values."""
+    """Keys and nominal values (bit/s, µs). The seed changes each value by up to `VARIATION`. Linux and the simulator
+    use the same values."""
 
     def scenario(self, seed: int = 1) -> Scenario:
         """Returns the scenario for a run with this seed."""
@@ -57,7 +58,7 @@ class Cell:
         return compare.measure(run, self.window)
 
     def seeds(self, seeds: range) -> range:
-        """Returns this cell's seeds. A varied cell has twice as many, because its runs differ more."""
+        """Returns the seeds of this cell. A varied cell has twice the number of seeds, because its runs differ more."""
         return range(seeds.start, seeds.start + len(seeds) * (2 if self.varied else 1))
 
     def _variation(self, seed: int) -> dict[str, str]:
@@ -65,7 +66,7 @@ class Cell:
         settings = {}
         for key, value in self.varied:
             changed = value * (1 + draws.uniform(-VARIATION, VARIATION))
-            # The shapers of Linux need whole bytes per second.
+            # Linux's shapers require a whole number of bytes per second.
             settings[key] = f"{round(changed / 8) * 8} bit/s" if key.endswith("rate") else f"{round(changed)} us"
         return settings
 
@@ -100,8 +101,8 @@ UNEQUAL_VARIED = Cell(
     ),
 )
 VARIED = (UNEQUAL_VARIED, *(two_way_varied(3000, 100, buffer) for buffer in BUFFERS[::2]))
-"""Cells in which times would otherwise be multiples of each other. Random changes prevent a fixed phase between two
-flows at a drop-tail queue."""
+"""Cells in which transmission times and delays would be multiples of each other. Random changes prevent a fixed phase
+between two flows at a drop-tail queue."""
 
 CELLS = (
     Cell("alone 3000/1000", "alone.toml", (), (0.0, 60.0)),
@@ -117,7 +118,7 @@ def records(path: Path) -> Records:
 
 
 def runs(seeds: range) -> list[tuple[Cell, int]]:
-    """Returns every cell with each of its seeds."""
+    """Returns every pair of a cell and one of its seeds."""
     return [(cell, seed) for cell in CELLS for seed in cell.seeds(seeds)]
 
 

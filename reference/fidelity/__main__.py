@@ -1,7 +1,7 @@
 """`python -m reference.fidelity`: measures the missing runs on Linux, simulates the same runs, and writes the pages.
 
-The pages are `docs/fidelity.md`, and in `docs/fidelity/` `values.md` (every value with its chance error), `variants.md`
-(congestion controls) and `packets.md` (numbers of equal packets).
+The pages are `docs/fidelity.md` and, in `docs/fidelity/`, `values.md` (every value with its error by chance),
+`variants.md` (congestion controls) and `packets.md` (numbers of equal packets).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Compares CAKE's ACK filter with Linux's in two ways: by replaying packets, and in whole runs.
 
-*By replay.* Packets are captured before and after Linux's `cake` with the ACK filter. They are replayed into the
-simulator's filter (`lopsided.studies.replay`), which dequeues whenever Linux did. Every packet must have the same fate.
+*By replay.* Packets are captured before and after Linux's `cake` with the ACK filter. The packets are replayed into the
+simulator's filter (`lopsided.studies.replay`), which dequeues at the times at which Linux dequeued. Every packet must
+have the same fate.
 
 *In whole runs.* Linux and the simulator run a download and an upload over three lines, with the same seeds.
 
@@ -66,7 +67,7 @@ def _tables(down: float, up: float, seconds: float, rule: str, cake: Tables, sta
 
 @dataclass(frozen=True)
 class Cell(OfTables):
-    """A line (rates in Mbit/s) and an ACK filter rule. `cake` shapes the uplink to the line's rate."""
+    """A line (rates in Mbit/s) and a rule of the ACK filter. `cake` shapes the uplink to the line's rate."""
 
     down: float
     up: float
@@ -88,7 +89,7 @@ class Cell(OfTables):
 
     def values_of(self, run: lop.Run) -> Values:
         """Returns the goodputs in bit/s, the number of delivered ACKs per segment of the download, and the number of
-        removed ACKs."""
+        ACKs that the filter removed."""
         flows = {row["name"]: row for row in run.flows.rows()}
         up = next(row for row in run.links.rows() if row["direction"] == "up")
         acks = up["arrived_packets"] - flows["upload"]["data_segments_out"] - up["filtered_packets"]
@@ -164,7 +165,7 @@ class Seen:
 
 
 def capture(case: Case) -> list[Seen]:
-    """Captures the packets at Linux's uplink queue in virtual time. Returns them with their fates."""
+    """Captures the packets at Linux's uplink queue in virtual time. Returns the packets with their fates."""
     job = queues.job_of(case.scenario)
     with cleanup.folder() as folder:
         backend.choose("timetravel").run(job, folder, queues.TIMEOUT_S)
@@ -175,14 +176,14 @@ def capture(case: Case) -> list[Seen]:
 
 
 def _headers(packet: bytes) -> bytes:
-    """Returns the IP and TCP headers without checksums, because checksums would enlarge a recording."""
+    """Returns the IP and TCP headers without checksums, which would make a recording larger."""
     ip = packet[captures.ETHERNET_HEADER :]
     end = 20 + (ip[32] >> 4) * 4
     return ip[:10] + bytes(2) + ip[12:36] + bytes(2) + ip[38:end]
 
 
 def simulate(case: Case, seen: Sequence[Seen]) -> list[Fate]:
-    """Returns the fates in the simulator. The simulated queue dequeues at the times at which Linux's queue did."""
+    """Returns the fates in the simulator. The simulated queue dequeues at the times at which Linux's queue dequeued."""
     arrivals = [Arrival(packet.at_ns, packet.octets) for packet in seen]
     instants = sorted(packet.left_ns for packet in seen if packet.left_ns is not None)
     return play(case.scenario, "link", "up", arrivals, instants=instants)
@@ -198,13 +199,13 @@ class Agreement:
     """Number of ACKs that Linux's filter removed."""
     ours: int
     same: int
-    """Number of ACKs with the same fate."""
+    """Number of ACKs with the same fate in both queues."""
     data: int
-    """Number of other packets with the same fate and the same position of departure."""
+    """Number of other packets with the same fate and the same position among the departures."""
 
 
 def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
-    """Counts packets with the same fate, up to the last departure."""
+    """Counts the packets with the same fate in both queues, up to the last departure."""
     last = max(packet.left_ns for packet in seen if packet.left_ns is not None)
     pairs = [(packet, fate) for packet, fate in zip(seen, fates, strict=True) if packet.at_ns < last]
     acks = [(packet.left_ns is None, fate.left_ns is None) for packet, fate in pairs if packet.is_ack]
@@ -220,7 +221,7 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, recorded: Mapping[str, Sequence[Seen]]) -> None:
-    """Writes all captures into one compressed file, with times as differences and headers by byte position."""
+    """Writes all captures into one compressed file. Times are stored as differences, and headers column by column."""
     parts: list[bytes] = []
     for name, seen in recorded.items():
         before = [0, *(packet.at_ns for packet in seen)]
@@ -328,7 +329,7 @@ def main() -> int:
     """Measures the missing runs, and writes the page."""
     arguments = kept.parser("reference.fidelity.ack_filter", __doc__, 60).parse_args()
     runs, recorded = records(), load(CAPTURES) if CAPTURES.exists() else {}
-    # The lowest seeds run first. The fast line runs last, because it takes longest.
+    # Run the lowest seeds first, and the fast line last, because the fast line takes longest.
     wanted = [(cell, seed) for cells in (CELLS[:-2], CELLS[-2:]) for seed, cell in product(SEEDS, cells)]
     if not arguments.recorded:
         with kept.on_linux("capturing"):

@@ -4,9 +4,10 @@
 `docs/fidelity/authors.md`. With `--recorded`, the command does not run ns-2. If a cell uses no random numbers, its runs
 differ in the delay of the return line (by up to 0.4 ms) instead of the seed.
 
-Debian's ns-2.35 runs Reno, ACK filtering and reconstruction as the authors meant. ACC/SA and AF/SA need an ns-2 with
-two repairs (`--ns`). Without such an ns-2, their recorded values are kept. RED must also mark packets that do not
-declare ECN (`queue/red.cc`), and `TcpAgent::timeout_nonrtx` (`tcp/tcp.cc`) must also send when the burst timer expires.
+Debian's ns-2.35 runs Reno, ACK filtering and reconstruction as the authors intended. ACC/SA and AF/SA need an ns-2 with
+two repairs (`--ns`). In `queue/red.cc`, RED must also mark packets without ECN capability. In `tcp/tcp.cc`,
+`TcpAgent::timeout_nonrtx` must also send when the burst timer expires. Without such an ns-2, the recorded values of
+ACC/SA and AF/SA are kept.
 """
 
 from __future__ import annotations
@@ -50,11 +51,10 @@ from reference.fidelity.texts import page_text
 RECORDS, PAGE = DOCS / "authors.csv", DOCS / "authors.md"
 SCENARIO = Path(ns2.__file__).parent / "scenarios" / "hybrid.toml"
 BOUNDS = {"throughput_mbps": 0.05, "window": 0.05, "rtt_ms": 0.05, "acks_delivered": 0.10, "acks_filtered": 0.10}
-"""Largest relative deviation from the median of ns-2. The bound applies to medians outside of the range of ns-2's
-runs."""
+"""Largest relative deviation from the median of ns-2. A median within the range of ns-2's runs always passes."""
 REPAIRED = 3.0
-"""With sender adaptation and bursts of one packet, the throughput in Mbit/s exceeds this value if the burst timer
-works. In Debian's ns-2, the timer does not work."""
+"""Throughput in Mbit/s with sender adaptation and bursts of one packet that is exceeded only if the burst timer works.
+In Debian's ns-2, the timer does not work."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """The name of the scheme in the authors' code. That code has only one form of RED."""
+        """The name of the scheme in the authors' code, which contains only one form of RED."""
         return self.scheme.key.removesuffix("_code")
 
     @property
@@ -80,18 +80,18 @@ class Cell:
 
     @property
     def duration_s(self) -> int:
-        """Duration of a run in seconds. With ACK reconstruction, ns-2 becomes slower with every ACK, so runs with
-        reconstruction are shorter."""
+        """Duration of a run in seconds. Runs with ACK reconstruction are shorter, because ns-2 then becomes slower with
+        every ACK."""
         return 25 if self.scheme.reconstructed else 50
 
     @property
     def numbers(self) -> range:
-        """The numbers of the runs, from 1. A number is the seed, or in a cell without random numbers, the number of a
-        delay."""
+        """The numbers of the runs, from 1. The number of a run is its seed. In a cell without random numbers, the
+        number selects a delay."""
         return range(1, 11 if self.draws else 4 if self.scheme.reconstructed or self.case == "A" else 6)
 
     def delay_ms(self, number: int) -> float:
-        """Returns the delay of the return line in ms. The lowest numbers have delays near 50 ms."""
+        """Returns the delay of the return line in ms. The lowest numbers select delays near 50 ms."""
         return 50.0 if self.draws else sorted(RETURN_DELAYS_MS, key=lambda delay: abs(delay - 50))[number - 1]
 
     def settings(self, number: int) -> Mapping[str, object]:
@@ -136,7 +136,7 @@ CELLS = (
 
 
 QUANTITIES = ("throughput_mbps", "window", "rtt_ms", "acks_delivered", "acks_filtered")
-"""The quantities that are compared, all of the download. `window` is in packets."""
+"""The quantities of the download that are compared. `window` is in packets."""
 
 
 def records() -> Records:
@@ -165,7 +165,7 @@ def theirs(program: str, cell: Cell, number: int) -> Measurement:
 
 
 def round_trips(trace: Path) -> Iterator[float]:
-    """Yields RTT samples in seconds, from a packet to its first ACK. Retransmitted packets give no sample."""
+    """Yields RTT samples in seconds, from a packet to its first ACK. Skips retransmitted packets."""
     sent: dict[int, float | None] = {}
     highest = -1
     with trace.open() as lines:

@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from lopsided.scenario import Run, Scenario
 
 COUNTED = ("retransmits", "timeouts")
-"""Small counts. They have a separate table, because their relative error has little meaning."""
+"""Small counts. The page shows these counts in a separate table, because the relative error of a small count has little
+meaning."""
 FLOW = ("goodput_bps", "rtt_mean_ms", "rtt_p95_ms", *COUNTED)
 
 
 class Runnable(Named, Protocol):
-    """A cell that has a scenario for Linux."""
+    """A cell with a scenario for Linux."""
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns the scenario for a seed; most cells have one scenario for all seeds."""
+        """Returns the scenario for a seed. Most cells use one scenario for all seeds."""
         ...
 
 
@@ -59,7 +60,7 @@ class OfTables:
     """The methods of a cell whose scenario is given as TOML tables."""
 
     def fingerprint(self: _HasTables) -> str:
-        """Returns a hash of the scenario. If a recorded run has another hash, it is outdated."""
+        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
         return hash_of(scenario_text(self.tables))
 
     def scenario(self: _HasTables, seed: int = 1) -> Scenario:

@@ -1,8 +1,8 @@
-"""Compares the values of Linux and the simulator, and estimates how much of the difference is chance.
+"""Compares the values of Linux and the simulator, and estimates how much of the difference is due to chance.
 
-Each quantity has one number per seed, for Linux and for the simulator. The error of the means is compared with its
-standard error and with the error by chance. The error by chance is the difference between two random groups of
-simulated runs; one group is as large as that of Linux.
+Each quantity has one number per seed, for Linux and for the simulator. The error of the simulator's mean is compared
+with its standard error and with the error by chance. The error by chance is the difference between the means of two
+random groups of simulated runs. One of these groups has as many runs as Linux.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BOUND, STANDARD_ERRORS = 0.10, 3.0
 
 RESAMPLES = 200
 LEAST_SPREAD = 1e-3
-"""Minimum standard error, as a fraction of the mean. Timing differences of microseconds can cause any smaller error."""
+"""Minimum standard error, as a fraction of the mean. Timing differences of microseconds can cause smaller errors."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Value:
 
     @property
     def known(self) -> bool:
-        """True if both sides have the quantity and the mean of Linux is not zero."""
+        """True if both sides measured the quantity and the mean of Linux is not zero."""
         return bool(self.linux and self.sim) and fmean(self.linux) != 0
 
     @property
@@ -55,7 +55,7 @@ class Value:
     def standard_error(self) -> float:
         """The standard error of `error`, as a fraction.
 
-        Linux has few seeds, so the simulator's spread is used if it is larger.
+        Linux has few seeds. Therefore, the simulator's spread is used instead of Linux's spread if it is larger.
         """
         scale = abs(fmean(self.linux))
         of_sim, of_linux = _spread(self.sim), max(_spread(self.linux), _spread(self.sim))
@@ -81,7 +81,7 @@ class Value:
     def chance(self) -> float:
         """Returns the 95th percentile of the error between two random groups of simulated runs.
 
-        One group is as large as that of Linux. The result is NaN if the other group would be smaller.
+        One group has as many runs as Linux. The result is NaN if the other group would have fewer runs.
         """
         few = len(self.linux)
         if len(self.sim) < 2 * few:
@@ -115,7 +115,7 @@ class Both:
 
     @property
     def cells(self) -> list[str]:
-        """The cells that both sides have, in the order of Linux."""
+        """The cells with runs on both sides, in the order of Linux's runs."""
         return [cell for cell in self._linux if cell in self._seeds]
 
     def seeds(self, cell: str) -> int:
@@ -123,8 +123,8 @@ class Both:
         return len(self._linux.get(cell, ()))
 
     def value(self, cell: str, key: Key, *, all_seeds: bool = False) -> Value:
-        """Returns a quantity without NaN, for the seeds that both sides have. With `all_seeds`, returns it for all
-        seeds."""
+        """Returns a quantity without NaN values, for the seeds that both sides have run, or for all seeds if
+        `all_seeds` is true."""
         linux = self._linux.get(cell, [])
         if all_seeds:
             return Value(_known(linux, key), _present((self._sim[cell, seed] for seed in self._seeds[cell]), key))

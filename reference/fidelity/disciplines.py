@@ -1,11 +1,11 @@
 """Compares managed queues with Linux's in whole runs.
 
 `python -m reference.fidelity.disciplines` writes docs/fidelity/disciplines.md. Each discipline runs with the same seeds
-at several RTTs, with and without ECN. The values of Linux are stored run by run. The command measures missing runs for
-at most `--minutes`. With `--recorded`, it measures no run.
+at several RTTs, with and without ECN. The values of Linux are stored after each run. The command measures missing runs
+for at most `--minutes`. With `--recorded`, the command measures no run.
 
-A cell is judged by the medians over the seeds. If their difference exceeds a bound, the simulator runs more seeds to
-show whether chance explains it (`reference/fidelity/chance.py`).
+A cell is judged by the medians over the seeds. If the medians of Linux and of the simulator differ by more than a
+bound, the simulator runs more seeds to show whether chance explains the difference (`reference/fidelity/chance.py`).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ QUEUES: Mapping[str, str | Tables] = {
     "fq": "fq",
     "fifo": "100 packets",
 }
-"""Disciplines by name. The settings are the defaults, except if the defaults would not limit the traffic or if Linux
-counts in another unit."""
+"""Disciplines by name. A setting differs from the default only if the default would not limit the traffic, or if Linux
+uses another unit."""
 HERE: Mapping[str, str | Tables] = {
     **QUEUES,
     "pie": {"kind": "pie", "tupdate": "20 ms"},
@@ -63,7 +63,7 @@ never dequeues from an empty RED or CHOKe, so `idle_decay` is off.
 """
 WITHOUT_ECN = ("sfq", "fq", "fifo")
 GRID = ((100, False), (20, False), (500, False), (100, True), (20, True), (500, True), (200, False), (200, True))
-"""RTTs in ms, and true if ECN is on; most informative first."""
+"""RTTs in ms, and true if ECN is on. The most informative settings are first."""
 SEEDS = (1, 2, 3, 4)
 """Seeds of the runs on Linux. The simulator also runs `SIM_SEEDS`."""
 SIM_SEEDS = tuple(range(1, 13))
@@ -104,11 +104,11 @@ class Cell:
 
     @property
     def line(self) -> Tables:
-        """The scenario without the discipline."""
+        """The tables of the scenario without the discipline."""
         return line(self.rtt, 20 if self.rtt < 200 else 30)
 
     def scenario(self, seed: int = 1) -> Scenario:
-        """Returns the scenario for Linux. The kernel world's version in the records depends on it."""
+        """Returns the scenario for Linux. The records contain the kernel world's version for this scenario."""
         ecn = {"stack.ecn": "on"} if self.ecn else {}
         queue = setting_text(QUEUES[self.queue])
         return lop.Scenario.build(self.line, f"{self.rtt}-ms").with_(**{"link.down.queue": queue}, **ecn)
@@ -181,7 +181,7 @@ def to_measure(known: Records) -> Iterator[tuple[Cell, int]]:
 
 
 def beyond(both: Both, cell: Cell) -> list[str]:
-    """Returns the quantities of a cell whose medians differ by more than their bounds."""
+    """Returns the quantities of a cell whose medians on Linux and in the simulator differ by more than their bounds."""
     return [name for name, bound in BOUNDS.items() if abs(_off(both.value(cell.name, ("run", name)))) > bound]
 
 
@@ -243,8 +243,8 @@ def _together(cells: Sequence[Cell], both: Both) -> Iterator[list[str]]:
 
 
 def _chance(values: Mapping[str, Value]) -> str:
-    """Returns the errors that exceed their bounds, in standard errors. An error is bold if the spread over the seeds
-    does not explain it."""
+    """Formats the errors that exceed their bounds, in standard errors. An error is bold if the spread over the seeds
+    does not explain the error."""
     texts = [f"{_SHORT[name]} {value.in_standard_errors:+.1f}" for name, value in values.items()]
     return ", ".join(
         text if value.by_chance else f"**{text}**" for text, value in zip(texts, values.values(), strict=True)
@@ -290,7 +290,7 @@ def main() -> None:
         linux.add(measured("kernel", cell, seed))
         print("Linux:", cell.name, seed, flush=True)
     known = [one for cell in CELLS for one in linux.of(cell.name)]
-    # A forked process would never release the locks of the threads that run Linux.
+    # Spawn processes: a forked process would inherit the locked locks of the threads that run Linux.
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         wanted = [(cell, seed) for cell in CELLS if linux.of(cell.name) for seed in SIM_SEEDS]
         sim = dict(pool.map(simulated, wanted, chunksize=4))

@@ -1,7 +1,8 @@
 """`python -m reference.fidelity.freebsd`: compares the profile `freebsd-7` with FreeBSD's own TCP.
 
-The stack of FreeBSD 9.1 ran as a library with a virtual clock on merritt2010's line. Known differences from 7.2 were
-reverted. The profile was derived from the runs "as 7.2". Runs with a rule switched off test the profile on other data.
+The stack of FreeBSD 9.1 ran as a library with a virtual clock, on merritt2010's line. The known differences between 9.1
+and 7.2 were reverted. The profile was derived from the runs "as 7.2". In other runs, one rule is switched off. These
+runs test the profile on data that was not used to derive it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ DOWN_BPS, UP_BPS = 2.4e6, 196e3
 END_S = 240.0
 MSS = 1448
 ALONE_S = 110
-"""Duration in seconds of the download without an upload. ACKs per segment are counted in this time."""
+"""Duration in seconds of the download without an upload. In this period, ACKs per segment are counted."""
 
 MAIN = "as 7.2"
 VARIANTS: dict[str, dict[str, str]] = {
@@ -57,14 +58,14 @@ VARIANTS: dict[str, dict[str, str]] = {
     "no timestamps, no scaling": {"stack.timestamps": "false", "stack.window_scaling": "false"},
     "buffers do not grow": {"stack.send_buffer": "32 KiB", "stack.receive_buffer": "64 KiB"},
 }
-"""Variants of FreeBSD with one rule switched off, and the equivalent settings of the profile."""
+"""Variants of FreeBSD, each with one rule switched off, and the equivalent settings of the profile."""
 
 ACKS_PER_SEGMENT = 0.68
-"""FreeBSD's number of ACKs per data segment. It is the same with and without an upload."""
+"""FreeBSD's number of ACKs per data segment, which is the same with and without an upload."""
 
 PERFORMANCE_WITHIN, ACKS_WITHIN = 0.05, 0.03
-"""Largest accepted errors: of the performance, relative to the line's rate; of the ACKs per segment, relative to
-FreeBSD's value."""
+"""Largest accepted errors. The error of the performance is a fraction of the line's rate. The error of the ACKs per
+segment is relative to FreeBSD's value."""
 
 COLUMNS = (
     "download_share",
@@ -114,7 +115,7 @@ def recorded(path: Path) -> dict[tuple[str, int], Values]:
 
 
 def scenario(variant: str, buffer: int) -> Scenario:
-    """Returns a variant's scenario with this uplink buffer."""
+    """Returns the scenario of a variant with an uplink buffer of `buffer` packets."""
     return Scenario.load(SCENARIO, **{"link.up.queue.limit": f"{buffer} packets", **VARIANTS[variant]})
 
 
@@ -153,13 +154,13 @@ def probes() -> list[Probe]:
 
 
 def acks_per_segment() -> float:
-    """Simulates a download alone. Returns the number of packets on the uplink divided by the number of data
+    """Simulates a download without an upload. Returns the number of packets on the uplink divided by the number of data
     segments."""
     times = {"scenario.duration": f"{ALONE_S} s", "flow.upload.start": f"{ALONE_S - 1} s"}
     run = Scenario.load(SCENARIO, **times, **{"flow.upload.start_jitter": "0 s"}).run(seed=1)
     up = run.links["arrived_packets"][list(run.links["direction"]).index("up")]
     down = run.flows["data_segments_in"][0]
-    # The uplink also carries handshakes, and an upload in the last second: about 10 packets of several thousand.
+    # The packets on the uplink include handshakes, and an upload in the last second: about 10 of several thousand.
     return number(up) / number(down)
 
 
@@ -280,7 +281,7 @@ def _main_row(cell: Cell) -> list[object]:
 
 
 def _performances(cells: list[Cell], buffer: int) -> Iterator[str]:
-    """Yields the median performance of FreeBSD and then that of the simulator, for each variant."""
+    """Yields two numbers for each variant: FreeBSD's median performance and the simulator's median performance."""
     by_variant = {cell.variant: cell for cell in cells if cell.buffer == buffer}
     for variant in VARIANTS:
         if cell := by_variant.get(variant):
@@ -317,7 +318,8 @@ def simulated_window(buffer: int) -> tuple[Floats, Floats]:
 
 
 def figure(found: list[Cell], recorded_windows: Path) -> LabFigure:
-    """Draws performance and timeouts against the buffer, and the download's window for buffers of 15 and 50 packets."""
+    """Returns the figure: performance and timeouts as functions of the buffer, and the download's window for buffers of
+    15 and 50 packets."""
     main = [cell for cell in found if cell.variant == MAIN]
     titles = ["performance", "timeouts of the upload", "download's window, 15 packets", "download's window, 50 packets"]
     drawn, panels = style.small_panels(
@@ -348,7 +350,7 @@ def figure(found: list[Cell], recorded_windows: Path) -> LabFigure:
 
 
 def main() -> int:
-    """Simulates, and writes the page and its figure."""
+    """Simulates every recorded cell, and writes the page and its figure."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.freebsd", description=__doc__)
     parser.add_argument("--docs", type=Path, default=Path("docs"), help="the folder of fidelity/freebsd.csv")
     data: Path = parser.parse_args().docs / "fidelity"

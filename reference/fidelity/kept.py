@@ -1,8 +1,8 @@
 """Stores the run folders of Linux with captures, one per scenario and seed.
 
-A run on Linux takes minutes, but a simulated run takes a second. Therefore each run on Linux is made only once. A page
-reads the values of the stored run. After each change of the simulator, it aligns the stored packets with the simulated
-packets. The folders are not in the repository.
+A run on Linux takes minutes, but a simulated run takes about 1 s. Therefore, each scenario runs on Linux only once. The
+code that writes a page reads the values of the stored run. After each change of the simulator, the stored packets are
+aligned with the simulated packets again. The folders are not in the repository.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Wanted:
 
     name: str
     fingerprint: str
-    """Hash of the scenario, which is a part of the folder's name."""
+    """Hash of the scenario. It is part of the folder's name."""
     seed: int
     scenario: Callable[[], Scenario]
 
@@ -76,11 +76,11 @@ C = TypeVar("C", bound=Cell)
 
 @dataclass(frozen=True)
 class Effort:
-    """Limits of the runs on Linux: the number of parallel runs, and the latest start of a run."""
+    """Limits of the runs on Linux: the number of concurrent runs, and the latest time at which a run may start."""
 
     workers: int = SIDE_BY_SIDE
     until: float | None = None
-    """Latest start of a run, as a time of `time.monotonic()`; `None` if there is no limit."""
+    """Latest time at which a run may start, on the clock `time.monotonic()`; `None` if there is no limit."""
 
     @property
     def is_spent(self) -> bool:
@@ -89,7 +89,7 @@ class Effort:
 
     @staticmethod
     def of(minutes: float | None, workers: int = SIDE_BY_SIDE) -> Effort:
-        """Returns limits. After this number of minutes, no run is started."""
+        """Returns limits under which no run starts after this number of minutes."""
         return Effort(workers, None if minutes is None else time.monotonic() + 60 * minutes)
 
 
@@ -99,9 +99,10 @@ def runs(
     progress: Progress | None = None,
     kept: Path | None = FOLDER,
 ) -> Iterator[tuple[int, Run]]:
-    """When a run finishes, yields its index in `wanted` and the run. Runs start in order, within the time limit.
+    """Executes runs. When a run finishes, yields the run's index in `wanted` and the run.
 
-    If `kept` is `None`, runs are neither captured nor stored. A failed run is reported, and the other runs continue.
+    Runs start in the order of `wanted`, within the time limit. If `kept` is `None`, runs are neither captured nor
+    stored. A failed run is reported, and the other runs continue.
     """
 
     def made(one: Wanted) -> Run | None:
@@ -110,7 +111,7 @@ def runs(
         try:
             return one.run(kept) if kept else one.scenario().run(seed=one.seed, world="kernel")
         except GuestFailed as error:
-            # On a busy machine, runs on fast lines can fail.
+            # Runs on fast lines can fail on a busy machine.
             return print_line(f"{one.name}, seed {one.seed}: {error}")
 
     with ThreadPoolExecutor(effort.workers) as pool:
@@ -128,7 +129,8 @@ def runs(
 
 @contextmanager
 def on_linux(what: str) -> Generator[Progress | None]:
-    """Shows the progress of the runs on Linux in the block. Without a kernel, pages are written from the records."""
+    """Shows the progress of the runs on Linux in the block. If this machine cannot run Linux, prints the reason and
+    ends the block, so that pages are written from the records."""
     try:
         with progress(what) as report:
             yield report
@@ -143,8 +145,7 @@ def measure(
     kept: Path | None = FOLDER,
     also: Callable[[C, Run], object] = lambda _cell, _run: None,
 ) -> None:
-    """Makes the missing and outdated runs on Linux, and adds their values to the records. Calls `also` with each
-    run."""
+    """Executes missing and outdated runs on Linux, and adds their values to the records. Calls `also` with each run."""
     with on_linux("measuring on Linux") as report:
         missing = [(cell, seed) for cell, seed in wanted if records.needs(cell, seed, cell.scenario(seed))]
         due = [Wanted(cell.name, cell.fingerprint(), seed, partial(cell.scenario, seed)) for cell, seed in missing]

@@ -1,10 +1,10 @@
 """`python -m reference.fidelity.kernels`: runs the same scenarios on Linux 6.1 and 6.12, and with both profiles.
 
 `docs/fidelity/kernels.md` shows how values change between the two kernels, and between the profiles `linux-6.1` and
-`linux-6.12`. `docs/stacks.md` has the changes on the lines of the presets.
+`linux-6.12`. `docs/stacks.md` shows the changes on the lines of the presets.
 
-No queue discipline of Linux models `access`, so the lines run without `access`. Linux 6.12 does not have `docsis-pie`
-and `dualpi2`, so `pie` with the same target replaces them.
+No queue discipline of Linux models `access`, so the lines run without `access`. Linux 6.12 has neither `docsis-pie` nor
+`dualpi2`, so `pie` with the same target replaces these disciplines.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ MADE = re.compile(r"(<!-- made by reference.fidelity.kernels -->\n).*(\n<!-- end
 SERIES = ("6.1", "6.12")
 SEEDS = (1, 2)
 SIM_SEEDS = tuple(range(1, 7))
-"""Seeds of the simulator. The spread over the seeds shows which changes are due to chance."""
+"""Seeds of the simulator. The spread over these seeds shows which changes are due to chance."""
 BOUND = 0.05
-"""Largest difference between the relative change on Linux and that in the simulator."""
+"""Largest difference between the relative change on Linux and the relative change in the simulator."""
 STANDARD_ERRORS = 3.0
 
 
@@ -46,8 +46,8 @@ def _link(down: str, up: str, rtt: str, queue: Tables | None = None, limit: int 
 
 
 def _flows(*kinds: str) -> list[Tables]:
-    """Returns flows: `down` and `up` are bulk flows, `pages` are downloads of 20 kB, and `objects` are downloads of 300
-    kB."""
+    """Returns the tables of flows: `down` and `up` are bulk flows, `pages` are downloads of 20 kB, and `objects` are
+    downloads of 300 kB."""
     apps = {"pages": ("20 kB", "200 ms"), "objects": ("300 kB", "500 ms")}
     found: list[Tables] = []
     for kind in kinds:
@@ -61,7 +61,8 @@ def _flows(*kinds: str) -> list[Tables]:
 
 @dataclass(frozen=True)
 class Cell(OfTables):
-    """A scenario for one series of Linux, which runs with the kernel or with the profile of this series."""
+    """A scenario for one Linux series. It runs on the kernel of this series, or in the simulator with the profile of
+    this series."""
 
     what: str
     link: Tables
@@ -122,7 +123,8 @@ _SCENARIOS: Mapping[str, tuple[Tables, Sequence[Tables], Mapping[str, object]]] 
 LINES = tuple(name for name, *_ in _native.presets())
 """Names of the presets whose lines are compared."""
 MOST_BITS, LEAST_RTTS = 400_000_000, 25
-"""Limits of a run on an access line: at most `MOST_BITS` in the loaded direction, but at least `LEAST_RTTS` RTTs."""
+"""Limits of a run on an access line: at most `MOST_BITS` bits in the loaded direction, but at least `LEAST_RTTS`
+RTTs."""
 _REPLACED: Mapping[str, Tables] = {
     "docsis-pie": {"kind": "pie", "target": "10 ms"},
     "dualpi2": {"kind": "pie", "target": "15 ms"},
@@ -134,7 +136,7 @@ TRAFFIC = {"download": ("down", ("down",)), "objects beside an upload": ("up", (
 
 
 def access_line(name: str) -> Tables:
-    """Returns the link of a preset for Linux: without `access`, and with disciplines that Linux has."""
+    """Returns the link of a preset for Linux: without `access`, and with disciplines that Linux supports."""
     text = next(link for known, _, _, link in _native.presets() if known == name)
     said: Tables = tomllib.loads(text)
     shared = {key: said.pop(key) for key in ("rate", "queue", "access") if key in said}
@@ -188,7 +190,7 @@ def probes() -> list[Probe]:
 
 
 def main() -> int:
-    """Makes the missing and outdated runs on Linux, and writes the page."""
+    """Executes missing and outdated runs on Linux, and writes the page."""
     arguments = kept.parser("reference.fidelity.kernels", __doc__, 60).parse_args()
     known = records()
     if not arguments.recorded:
@@ -201,13 +203,14 @@ def main() -> int:
 
 
 def simulated(known: Records) -> dict[tuple[str, int], Values]:
-    """Returns the simulator's values for the cells that Linux has run."""
+    """Returns the simulator's values for the cells that were measured on Linux."""
     return kept.simulate([(cell, seed) for cell in CELLS for seed in SIM_SEEDS if known.of(cell.name)])
 
 
 @dataclass(frozen=True)
 class Change:
-    """One quantity for both series of Linux, the older series first. Values are means over Linux's seeds."""
+    """The change of one quantity between two Linux series. The older series is first. Values are means over Linux's
+    seeds."""
 
     what: str
     flow: str
@@ -219,7 +222,7 @@ class Change:
 
     @property
     def apart(self) -> float:
-        """The simulator's relative change minus Linux's."""
+        """The relative change in the simulator minus the relative change on Linux."""
         return _share(self.sim) - _share(self.linux)
 
     @property
@@ -247,7 +250,7 @@ def _share(pair: tuple[float, float]) -> float:
 
 
 def changes(known: Records, simulated: Mapping[tuple[str, int], Values]) -> Iterator[Change]:
-    """Returns the quantities that were measured with the same seeds on both kernels."""
+    """Yields the changes of the quantities that were measured with the same seeds on both kernels."""
     for what in dict.fromkeys(cell.what for cell in CELLS):
         older, newer = (cell for cell in CELLS if cell.what == what)
         pairs = [

@@ -1,7 +1,8 @@
 """`python -m reference.fidelity.mechanisms`: compares each mechanism of Linux's TCP with Linux.
 
-Each mechanism has packet scripts, and a small scenario that triggers it. The scenario runs on Linux and in the
-simulator, and all packets are aligned (`lopsided compare --packets`). The command writes `docs/fidelity/mechanisms.md`.
+Each mechanism has packet scripts, and a small scenario that triggers the mechanism. The scenario runs on Linux and in
+the simulator, and all packets are aligned (`lopsided compare --packets`). The command writes
+`docs/fidelity/mechanisms.md`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Mechanism:
     """Packet scripts, as `file::test` below `crates/tcp/src/tests/scripts`."""
     settings: Settings
     acts: str = ""
-    """Column of `flows` that is positive if the mechanism was triggered; empty if there is no such column."""
+    """Name of a column of `flows` that is positive if the mechanism was triggered; empty if there is no such column."""
 
     def scenario(self) -> Scenario:
         """Returns the common scenario with the mechanism's settings."""
@@ -57,7 +58,7 @@ class Mechanism:
 _TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 MECHANISMS = tuple(Mechanism(**{**each, "scripts": tuple(each["scripts"])}) for each in _TABLES["mechanism"])
 ALONE: Mapping[str, Sequence[str]] = _TABLES["alone"]
-"""Mechanisms that no scenario of the kernel world can trigger, and their packet scripts."""
+"""Mechanisms that cannot be triggered by a scenario in the kernel world, and their packet scripts."""
 WITHOUT: Mapping[str, str] = _TABLES["without"]
 """For each rule, a packet script that fails if the rule is removed."""
 
@@ -69,7 +70,8 @@ class Held:
     mechanism: Mechanism
     packets: int
     same: int
-    """Number of packets before the first packet whose content differs; all packets if the contents are equal."""
+    """Number of packets before the first packet whose content differs; the number of all packets if the contents are
+    equal."""
     first: packets.Divergence | None
     acted: bool
 
@@ -85,7 +87,7 @@ def hold(mechanism: Mechanism, kernel: str | None = None) -> Held:
 
 
 def missing(root: Path) -> list[str]:
-    """Returns the packet scripts in these tables that do not exist."""
+    """Returns the packet scripts that mechanisms.toml names but that do not exist."""
     named = [script for mechanism in MECHANISMS for script in mechanism.scripts]
     named += [*itertools.chain(*ALONE.values()), *WITHOUT.values()]
     return [script for script in named if not exists(root, script)]
@@ -132,7 +134,7 @@ def _cells(one: Held) -> tuple[str, ...]:
 
 
 def promised(scenarios: int, whole: int, acted: int) -> list[Promise]:
-    """Returns two checks: each mechanism is triggered in its scenario, and all packets match between Linux and the
+    """Returns two checks: each scenario triggers its mechanism, and all packets are equal on Linux and in the
     simulator."""
     return [
         promises.all_of(scenarios, "The mechanism takes effect in every scenario.", "scenarios with an effect", acted),

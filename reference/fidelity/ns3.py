@@ -1,4 +1,4 @@
-"""Runs the two-way cells in ns-3, if it is installed."""
+"""Runs the two-way cells in ns-3, if ns-3 is installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE = "ns-3 3.37"
 
 
 def minimum_rto(seconds: float) -> str:
-    """Returns the recorded name of runs with this minimum RTO."""
+    """Returns the name of runs with this minimum RTO in the records."""
     return f"minimum RTO {seconds:g} s"
 
 

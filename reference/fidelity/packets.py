@@ -1,7 +1,7 @@
 """Counts the equal packets of Linux and the simulator before the first difference.
 
-One run per cell is aligned (`lopsided.studies.packets`). The result is stored with both digests, and computed again if
-the simulator's has changed.
+One run per cell is aligned (`lopsided.studies.packets`). The result is stored with the digests of both runs. If the
+simulated run has another digest, the result is computed again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SEED = 1
 GROUPS = ("alone", "two-way", "cross")
 PLAIN = ("reno", "cubic", "vegas")
-"""Congestion controls with separate medians: they use neither random numbers nor a clock of their own."""
+"""Congestion controls that use neither random numbers nor a separate clock. Their medians are shown separately."""
 MORE_BUFFERS = (5, 15, 30, 50)
 
 SAME = {"alone": 10_000, "two-way": 2_000}
@@ -52,7 +52,7 @@ class Cell:
     control: str
     of: Runnable
     instead: str = ""
-    """A congestion control that replaces the congestion control of `of`; empty to keep the latter."""
+    """A congestion control that replaces the congestion control of the cell `of`; empty for no replacement."""
 
     def scenario(self, seed: int = SEED) -> Scenario:
         """Returns the scenario, ready to run."""
@@ -60,17 +60,17 @@ class Cell:
         return scenario.with_(**{"stack.cc": self.instead}) if self.instead else scenario
 
     def fingerprint(self) -> str:
-        """Returns a hash of Linux's scenario. The digest identifies the simulated run."""
+        """Returns a hash of the scenario on Linux. The simulated run is identified by its digest instead."""
         return f"{self.of.fingerprint()}-{self.instead}" if self.instead else self.of.fingerprint()
 
     @property
     def wanted(self) -> Wanted:
-        """The run on Linux that is aligned."""
+        """The run on Linux that is aligned with the simulated run."""
         return Wanted(self.name, self.fingerprint(), SEED, self.scenario)
 
 
 def cells() -> list[Cell]:
-    """Returns the cells of both pages, and two-way traffic of other congestion controls."""
+    """Returns the cells of both pages, and cells with two-way traffic of other congestion controls."""
     found = [
         Cell(cell.name, "alone" if cell.file == "alone.toml" else "two-way", "reno", cell) for cell in fidelity.CELLS
     ]
@@ -83,7 +83,7 @@ def cells() -> list[Cell]:
 def records(path: Path, names: Iterable[str] | None = None) -> Records:
     """Returns the stored results: the number of packets, and two positions.
 
-    `first` is the position of the first difference, `parted` that of the first packet whose content differs.
+    `first` is the position of the first difference. `parted` is the position of the first packet whose content differs.
     """
     return Records(path, (cell.name for cell in cells()) if names is None else names, ("sim_digest", "at", "fields"))
 
@@ -92,18 +92,19 @@ def same(one: Measurement, kind: str) -> int:
     """Returns the number of packets before the first difference (`first`), or before a difference of content
     (`parted`).
 
-    Without a difference, all packets count. Packets are the simulator's at the busiest host.
+    If there is no difference, returns the number of all packets. Packets are counted in the simulator, at the busiest
+    host.
     """
     return round(one.values.get((kind, "packets"), one.values["all", "packets"]))
 
 
 def is_same(one: Measurement) -> bool:
-    """True if every packet of the two runs has the same content."""
+    """Returns true if the contents of all packets are equal in both runs."""
     return ("parted", "packets") not in one.values
 
 
 def sim_digest(one: Measurement | None) -> str:
-    """Returns the digest of the aligned simulated run; empty without a result."""
+    """Returns the digest of the aligned simulated run; empty if there is no result."""
     return one.texts["all", "sim_digest"] if one else ""
 
 
@@ -114,9 +115,10 @@ def measure(
     progress: Callable[[float], object] | None = None,
     kept: Path = FOLDER,
 ) -> Iterator[Measurement]:
-    """Aligns outdated cells. Stores each result at once, and yields it.
+    """Aligns outdated cells. Stores each result immediately, and yields the result.
 
-    Cells with a Linux run in `kept` are always aligned again, because digests do not cover everything that is compared.
+    Cells with a Linux run in `kept` are always aligned again, because the alignment compares fields that are not part
+    of the digests.
     """
     jobs = [Job(aligning.finely_sampled(cell.scenario()), SEED) for cell in wanted]
     digests = run_jobs(jobs, lambda _, run: run.digest)
@@ -159,7 +161,7 @@ def measurement(
     digest: str,
     world: str = "",
 ) -> Measurement:
-    """Returns an alignment's result: packets at the busiest host, and positions of the differences."""
+    """Returns the result of an alignment: number of packets at the busiest host, and positions of the differences."""
     found = {kind: told for kind, told in differences.items() if told}
     return Measurement(
         cell.name,
@@ -178,7 +180,7 @@ def measurement(
 
 
 def render(records: Records) -> str:
-    """Returns the page: medians by traffic and congestion control, then every cell."""
+    """Returns the page: first medians by traffic and congestion control, then every cell."""
     wanted = cells()
     found = {one.cell: one for one in records.current((cell, SEED) for cell in wanted)}
     groups = {
@@ -227,7 +229,7 @@ def promised(groups: Mapping[tuple[str, str], Sequence[Measurement]]) -> list[Pr
 
 
 def probes() -> list[Probe]:
-    """Returns runs, sampled as for the alignment, whose digests show whether the page is up to date."""
+    """Returns runs whose digests show whether the page is up to date. The runs are sampled as for the alignment."""
     wanted = ("3000/1000 u5", "2400/196 u15", "cubic, 3000/1000 u15")
     return [Probe(cell.name, aligning.finely_sampled(cell.scenario())) for cell in cells() if cell.name in wanted]
 

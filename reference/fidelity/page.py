@@ -1,4 +1,4 @@
-"""Writes `docs/fidelity.md`: every cell on Linux and in the simulator, and the values that exceed their bounds."""
+"""Writes `docs/fidelity.md`: every cell on Linux and in the simulator, and the errors that exceed their bounds."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _Errors:
         return [error for error in found if not math.isnan(error)]
 
     def cell(self, cell: str, key: Key) -> str:
-        """Returns both medians and the error, as three table cells."""
+        """Returns three table cells: Linux's median, the simulator's median, and the error."""
         value = self.value(cell, key)
         if not value.linux:
             return "- | - | -"
@@ -193,7 +193,7 @@ def _beyond(errors: _Errors) -> list[str]:
 
 
 def _off(errors: _Errors) -> Iterator[tuple[Cell, str, str, float]]:
-    """Yields the cell, flow, quantity and error of each value that exceeds its bound."""
+    """Yields the cell, flow, quantity and error of each value whose error exceeds its bound."""
     for cell in CELLS:
         for flow in _flows(cell):
             for quantity, bound in TOLERANCES.items():

@@ -1,6 +1,6 @@
-"""Checks statements of a page about its own numbers. Each has a verdict, like the claims of the papers.
+"""Checks the statements that a page makes about its own numbers. Each statement has a verdict, like a paper's claims.
 
-The functions of `lopsided.papers.framework.claims` compute the verdicts. A check that fails stays on the page.
+The functions of `lopsided.papers.framework.claims` compute the verdicts. The page also shows the checks that fail.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def rows(promises: Sequence[Promise]) -> list[str]:
 
 
 def read(page: Path) -> list[tuple[str, bool]]:
-    """Reads the checks of a page: each statement, and whether it passed."""
+    """Reads the checks of a page: each statement, and true if the check passed."""
     _, _, below = page.read_text().partition(f"## {TITLE}\n")
     lines = below.strip().partition("\n\n")[0].splitlines()
     told = [line.strip("| ").split(" | ") for line in lines[2:]]

@@ -1,13 +1,15 @@
 """Compares queue disciplines with those of Linux by replay: packets arrive at both queues at the same times.
 
-The kernel world captures datagrams before and after the queue. Datagrams do not react to the queue. The captures show
-drops, times, order and marks. The packets are then replayed in the simulator (`lopsided.studies.replay`), in two ways:
+The kernel world captures datagrams before and after the queue. Datagrams are used because their senders do not react to
+the queue. The captures show drops, times, order and marks. The packets are then replayed in the simulator
+(`lopsided.studies.replay`), in two ways:
 
-- *the discipline*: it dequeues at the times at which Linux did, so the shaper does not matter. Every packet must have
-  the same fate, in the same order. (Disciplines that delay packets are compared by their times instead.)
-- *with the line*: the times of departure are compared too.
+- *the discipline*: the simulated queue dequeues at the times at which Linux dequeued, so the shaper has no effect.
+  Every packet must have the same fate, in the same order. (Disciplines that delay packets are compared by the departure
+  times instead.)
+- *with the line*: the departure times are compared too.
 
-Disciplines with random numbers are compared by their drops and marks, over seeds.
+Disciplines that use random numbers are compared by the number of drops and marks, over several seeds.
 """
 
 from __future__ import annotations
@@ -43,10 +45,11 @@ SEEDS = range(1, 11)
 LINUX_SEEDS = range(1, 4)
 ECN_MASK, CE = 3, 3
 TOLERANCE_NS = 2_000
-"""Largest difference in ns at which departures count as equal. Linux's timers count 64 ns, and each read of its clock
-adds 256 ns."""
+"""Largest difference in ns at which departure times count as equal. Linux's timers have a resolution of 64 ns, and each
+read of the clock adds 256 ns."""
 LOOK_NS = 256
-"""Nanoseconds that each read adds to the kernel world's clock: first for the capture, then for the discipline."""
+"""Nanoseconds by which each read advances the kernel world's clock. The capture reads the clock before the discipline
+does."""
 CREDIT_NS = 2_048
 """The serializer's credit in ns (`plan.CREDIT_NS`), rounded up to Linux's unit of 64 ns."""
 RECORDS, PAGE = DOCS / "queues.xz", DOCS / "queues.md"
@@ -82,8 +85,8 @@ STREAMS = (
 """The streams of the test. The load exceeds the line's rate from 1 s to 4 s. The line is idle at the start and at the
 end.
 
-The packet sizes differ, because Linux uses a secret key to choose between queues of equal length. Rates are primes, so
-that no arrival coincides with a departure.
+The packet sizes of the streams differ, so that queue lengths differ: between queues of equal length, Linux chooses by a
+secret key. Rates are primes, so that no arrival coincides with a departure.
 """
 
 
@@ -94,19 +97,20 @@ class Case:
     name: str
     queue: str | Tables
     line: bool = True
-    """False if the discipline itself delays packets and needs no line."""
+    """False if the discipline delays packets itself, so that it needs no line."""
     draws: bool = False
     """True if the discipline uses random numbers. Only drops and marks are then compared."""
     held: bool = False
-    """True if the discipline delays packets although a line follows it."""
+    """True if the discipline delays packets and is followed by a line."""
     apart: str = ""
-    """The reason why the counts differ from those of Linux by more than chance; empty if they do not."""
+    """The reason why the counts differ from Linux's counts by more than chance; empty if they do not."""
     on_linux: str | Tables | None = None
     """The queue for Linux, if its settings differ from the simulator's."""
 
     @property
     def asked(self) -> bool:
-        """True if every dequeue from a backlog returns a packet. Then the departures of Linux can be replayed."""
+        """True if the departures of Linux can be replayed, because every dequeue from a non-empty queue returns a
+        packet."""
         return self.line and not self.held and not self.draws
 
     @cached_property
@@ -153,8 +157,8 @@ def measure(case: Case, seed: int = 1) -> list[Seen]:
     with cleanup.folder() as folder:
         machine.run(job, folder, TIMEOUT_S)
         facts = flow_results.load(folder)
-        # Capture times are converted to the monotonic clock. The disciplines use that clock, and some discard its
-        # low-order bits.
+        # Convert capture times to the monotonic clock, which the disciplines use. Some disciplines discard the
+        # low-order bits of this clock.
         shift = facts["origin_monotonic_ns"] - facts["origin_realtime_ns"] + LOOK_NS
         return list(_seen(job, folder, shift))
 
@@ -163,7 +167,7 @@ def _job(case: Case, seed: int) -> Job:
     job = job_of(case.linux_scenario, seed, [stream.ect for stream in STREAMS])
     queue = _watched(job, DIRECTION)
     taps = [tap for tap in job.taps if tap.file in (queue.file("in"), queue.file("out"))]
-    # The packets of the self-checks would change the state of the queue.
+    # Disable the self-checks, because their packets would change the state of the queue.
     return replace(job, checks=[], taps=taps)
 
 
@@ -183,8 +187,8 @@ def _watched(job: Job, direction: str) -> Watched:
 
 
 def crossings(job: Job, folder: Path, direction: str) -> Iterator[tuple[int, bytes, tuple[int, bytes] | None]]:
-    """Yields the packets at a direction's queue: each packet's time in ns and its bytes, at its arrival and at its
-    departure (`None` if dropped)."""
+    """Yields the packets at a direction's queue. For each packet: the time in ns and the bytes at its arrival, and the
+    time and the bytes at its departure (`None` if dropped)."""
     queue = _watched(job, direction)
     macs = {(end.node, end.name): bytes.fromhex(end.mac.replace(":", "")) for veth in job.veths for end in veth.ends}
     into, out_of = macs[queue.node, queue.way_in], macs[queue.node, queue.interface]
@@ -256,9 +260,9 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, cases: dict[str, Sequence[Seen]]) -> None:
-    """Writes all cases into one compressed file, with one line per column and times as differences.
+    """Writes all cases into one compressed file, with one line per column. Times are stored as differences.
 
-    The arrivals of all cases are almost equal, so they compress well.
+    The arrivals of all cases are almost equal, so the file compresses well.
     """
     lines = []
     for name, seen in cases.items():
@@ -299,7 +303,7 @@ def _names() -> list[str]:
 
 @dataclass(frozen=True)
 class Number:
-    """A count on Linux, and in the simulator over the seeds."""
+    """A count on Linux, and the simulator's counts for all seeds."""
 
     what: str
     linux: int
@@ -314,7 +318,7 @@ class Number:
 
 
 def spread(case: Case, seen: Sequence[Seen]) -> list[Number]:
-    """Counts drops and marks on Linux, and in the simulator with the same arrivals."""
+    """Returns the numbers of drops and marks on Linux, and in the simulator for the same arrivals."""
     found = [agreement(seen, simulate(case, seen, line=True, seed=seed)) for seed in SEEDS]
     dropped, marked = [one.dropped for one in found], [one.marked for one in found]
     first = found[0]
@@ -392,7 +396,7 @@ def _row(case: Case, seen: Sequence[Seen]) -> tuple[str, Agreement]:
 
 
 def main() -> int:
-    """Writes the page, after measuring on Linux with `--measure`."""
+    """Writes the page. With `--measure`, measures on Linux first."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.queues", description=__doc__)
     parser.add_argument(
         "--measure", metavar="PART", nargs="?", const="", help="measure the cases with this in their names on Linux"
@@ -404,7 +408,7 @@ def main() -> int:
             for seed in LINUX_SEEDS if case.draws else (1,):
                 print_line(f"{case.name}, seed {seed}")
                 recorded[recorded_name(case, seed)] = measure(case, seed)
-                # Results are saved after each case, so that an interruption loses no result.
+                # Save the results after each case, so that an interruption loses no result.
                 save(RECORDS, {name: recorded[name] for name in _names() if name in recorded})
     PAGE.write_text(render(recorded))
     return 0

@@ -1,10 +1,11 @@
-"""Measured values on disk, in one form for all pages: a CSV file with one row for each part of a run.
+"""Stores measured values in the same format for all pages: a CSV file with one row for each part of a run.
 
     cell, seed, what, QUANTITY, ..., source, fingerprint, world, digest
 
-`cell` and `seed` name the run, `what` its flow, link direction or other part. `source` is the program, `fingerprint`
-the scenario's hash, `world` the kernel world's version, and `digest` identifies the run. Runs of an older kernel world
-are still read; `Records.needs` finds them. The file is written after each run, so that an interruption loses nothing.
+`cell` and `seed` identify the run. `what` is a flow, a link direction or another part of the run. `source` is the
+program, `fingerprint` the scenario's hash, `world` the kernel world's version, and `digest` the digest of the run. Runs
+of an older kernel world are read too; `Records.needs` returns true for them. The file is written after each run, so
+that an interruption loses no run.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs" / "fidelity"
 """The folder of pages and records."""
 
 Key = tuple[str, str]
-"""A part of the run (a flow, a link direction), and a quantity."""
+"""A part of the run, such as a flow or a link direction, and a quantity."""
 Values = dict[Key, float]
 
 _RUN, _ORIGIN = ("cell", "seed", "what"), ("source", "fingerprint", "world", "digest")
@@ -65,19 +66,20 @@ class Measurement:
 
 
 def kernel_of(run: Run) -> str:
-    """Returns Linux's release, and the kind of machine."""
+    """Returns the Linux release, and the kind of machine."""
     return f"{run.facts['kernel']} ({run.facts['kernel_kind']})"
 
 
 def world_of(run: Run) -> str:
-    """Returns the kernel world's version of a run; empty if unknown."""
+    """Returns the kernel world's version in which a run was made; empty if unknown."""
     return run.facts.get("world_version", "")
 
 
 def is_old(found: Measurement, scenario: Scenario) -> bool:
-    """True if the kernel world has changed for this scenario, or the kernel has another release.
+    """Returns true if the kernel world has changed for this scenario since the measurement, or if the kernel has
+    another release.
 
-    The release matters only on a machine with a built kernel of the series.
+    The release is compared only if a kernel of the series is built on this machine.
     """
     from lopsided.worlds import kernel
     from lopsided.worlds.kernel import translate
@@ -90,7 +92,7 @@ def is_old(found: Measurement, scenario: Scenario) -> bool:
 
 @cache
 def _built(series: str | None) -> str | None:
-    """Returns the release of a series' built kernel. Cached, because the check takes a second."""
+    """Returns the release of the built kernel of a series. Cached, because finding the release takes 1 s."""
     from lopsided.worlds.kernel import build
 
     kernel = build.find_built(series)
@@ -98,9 +100,9 @@ def _built(series: str | None) -> str | None:
 
 
 class Records:
-    """A file's measurements by cell and seed.
+    """The measurements in a file, by cell and seed.
 
-    `cells` sets the order, `texts` the columns that are not numbers.
+    `cells` sets the order of the rows. `texts` names the columns that are not numbers.
     """
 
     def __init__(self, path: Path, cells: Iterable[str], texts: Sequence[str] = ()) -> None:
@@ -113,17 +115,17 @@ class Records:
                     self._take(row)
 
     def get(self, cell: Named, seed: int) -> Measurement | None:
-        """Returns the measurement; `None` if there is none for the present scenario."""
+        """Returns the measurement of a cell and seed; `None` if the present scenario has not been measured."""
         found = self._found.get((cell.name, seed))
         return found if found is not None and found.fingerprint == cell.fingerprint() else None
 
     def needs(self, cell: Named, seed: int, scenario: Scenario) -> bool:
-        """True if the run's measurement on Linux is missing or outdated."""
+        """Returns true if the run's measurement on Linux is missing or outdated."""
         found = self.get(cell, seed)
         return found is None or is_old(found, scenario)
 
     def of(self, cell: str) -> list[Measurement]:
-        """Returns all measurements of a cell by seed, including outdated ones."""
+        """Returns all measurements of a cell in the order of seeds, including outdated measurements."""
         return [self._found[key] for key in sorted(self._found) if key[0] == cell]
 
     def current(self, runs: Iterable[tuple[Named, int]]) -> list[Measurement]:
@@ -131,7 +133,7 @@ class Records:
         return [found for cell, seed in runs if (found := self.get(cell, seed)) is not None]
 
     def measured(self) -> list[tuple[str, int]]:
-        """Returns the name and seed of every measurement, including outdated ones."""
+        """Returns the cell name and the seed of every measurement, including outdated measurements."""
         return list(self._found)
 
     def add(self, *measurements: Measurement) -> None:
@@ -145,7 +147,7 @@ class Records:
         self.write()
 
     def write(self) -> None:
-        """Writes the file, in the order of `cells`, then seeds."""
+        """Writes the file. Rows are sorted by the order of `cells`, and then by seed."""
         last = len(self._order)
         kept = sorted(self._found.values(), key=lambda one: (self._order.get(one.cell, last), one.seed))
         quantities = list(dict.fromkeys(key[1] for one in kept for key in (*one.values, *one.texts)))

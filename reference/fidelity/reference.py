@@ -1,8 +1,8 @@
-"""Reads an independent measurement of Linux with ten buffers on a 2400/196 kbit/s line. It was never used to adjust the
-simulator.
+"""Reads an independent measurement of Linux with ten buffer sizes on a 2400/196 kbit/s line. The measurement was never
+used to adjust the simulator.
 
-Each buffer has four runs. Start times differ from the simulator's, so only means can be compared. Two flows at
-drop-tail queues are chaotic, and the spread between runs limits the precision.
+Each buffer size has four runs. Their start times differ from those in the simulator, so only means can be compared. Two
+flows at drop-tail queues are chaotic, so the spread between runs limits the precision of a comparison.
 """
 
 from __future__ import annotations

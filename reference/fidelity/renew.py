@@ -1,10 +1,10 @@
 """Updates the kernel world's version in recorded runs, if a sample shows that the values have not changed.
 
-Each change of the kernel world's code outdates every recorded run, though few changes matter, and measuring all takes a
-night. Instead, `python -m reference.fidelity.state --renew` runs a random sample. If every sampled run of a group is
-equal to the last recorded digit, the whole group gets today's version. Otherwise it stays outdated. A group is the runs
-of one file with the same kinds of queues, with one flow or with several. The sample is stored in
-`docs/fidelity/renewed.csv`.
+Each change of the kernel world's code makes every recorded run outdated, although few changes affect results. Measuring
+all runs again takes a night. Instead, `python -m reference.fidelity.state --renew` repeats a random sample. If all
+recorded digits of all sampled runs of a group are unchanged, the whole group gets the current version. Otherwise, the
+group stays outdated. A group consists of the runs in one file that have the same kinds of queues, and either one flow
+or several flows. The sample is stored in `docs/fidelity/renewed.csv`.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ class Old:
 
     @property
     def group(self) -> str:
-        """The group of runs for which a sampled run is evidence."""
-        # A change to how the agent serves flows often changes only runs with several flows.
+        """The name of the run's group. A sampled run is evidence for all runs of its group."""
+        # Separate runs with one flow, because a change of the agent often affects only runs with several flows.
         flows = "one flow" if len(self.scenario.resolved["flows"]) == 1 else "several flows"
         return f"{self.file}, {' and '.join(sorted(_queues(self.scenario)))}, {flows}"
 
     def renewed(self, source: str) -> Measurement:
-        """Returns the recorded values with today's version and kernel."""
+        """Returns the recorded values with the current version of the kernel world and with `source` as the kernel."""
         return replace(self.recorded, source=source, world=kernel.version_of(self.scenario, self.seed))
 
 
 def _queues(scenario: Scenario) -> set[str]:
-    """Returns a scenario's kinds of queues; FIFOs count only without others."""
+    """Returns the kinds of queues in a scenario. FIFO is included only if there is no other kind."""
     found: set[str] = set()
 
     def look(queue: Mapping[str, Any]) -> None:
@@ -68,7 +68,7 @@ def _queues(scenario: Scenario) -> set[str]:
 
 
 def sample(old: Sequence[Old], count: int) -> list[Old]:
-    """Returns a reproducible random sample: one run of each group first, then any."""
+    """Returns a reproducible random sample: first one run of each group, then runs of any group."""
     draws = random.Random(DRAW)
     mixed = draws.sample(old, len(old))
     first = {one.group: one for one in reversed(mixed)}
@@ -78,7 +78,7 @@ def sample(old: Sequence[Old], count: int) -> list[Old]:
 
 
 def differing(recorded: Measurement, again: Measurement) -> list[str]:
-    """Returns what differs in the recorded digits. A missing value equals NaN."""
+    """Returns the values that differ in the recorded digits. A missing value equals NaN."""
     digits = max((_digits(value) for value in recorded.values.values()), default=0)
     keys = dict.fromkeys((*recorded.values, *again.values))
     return [
@@ -89,13 +89,13 @@ def differing(recorded: Measurement, again: Measurement) -> list[str]:
 
 
 def _digits(value: float) -> int:
-    """Returns a recorded value's significant digits."""
+    """Returns the number of significant digits of a recorded value."""
     return len(f"{value:.9g}".partition("e")[0].replace(".", "").lstrip("-0").rstrip("0"))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A sampled run: its new version, and what differs from the record."""
+    """The result of repeating a sampled run: its new version, and the values that differ from the record."""
 
     file: str
     group: str
@@ -107,7 +107,7 @@ class Evidence:
 
     @staticmethod
     def of(old: Old, again: Measurement) -> Evidence:
-        """Compares the record of a run with the same run made again."""
+        """Compares the record of a run with a repetition of the same run."""
         told = "; ".join(differing(old.recorded, again))
         return Evidence(old.file, old.group, old.cell.name, old.seed, again.world, again.source, told)
 
@@ -129,24 +129,24 @@ def write(data: Path, evidence: Iterable[Evidence]) -> None:
 
 
 def of_today(data: Path, old: Iterable[Old]) -> list[Evidence]:
-    """Returns today's stored evidence about these runs."""
+    """Returns the stored evidence about these runs that was produced with the current kernel world."""
     worlds = {(one.file, one.cell.name, one.seed): kernel.version_of(one.scenario, one.seed) for one in old}
     return [one for one in read(data) if worlds.get((one.file, one.cell, one.seed)) == one.world]
 
 
 def is_sampled(data: Path, old: Old) -> bool:
-    """True if today's kernel world has repeated this run."""
+    """Returns true if this run was already repeated with the current kernel world."""
     return bool(of_today(data, [old]))
 
 
 Again = Callable[[Old], Measurement]
-"""A function that makes a recorded run again on Linux."""
+"""A function that repeats a recorded run on Linux."""
 
 
 def run_again(data: Path, old: Old, again: Again, records: Callable[[str], Records]) -> Evidence:
     """Repeats a sampled run, stores the evidence, and updates the record's version if nothing differs.
 
-    Otherwise the record and its page stay until they are measured again.
+    Otherwise, the record and its page stay unchanged until the run is measured again.
     """
     one = Evidence.of(old, again(old))
     kept = [each for each in read(data) if (each.file, each.cell, each.seed) != (one.file, one.cell, one.seed)]
@@ -157,9 +157,9 @@ def run_again(data: Path, old: Old, again: Again, records: Callable[[str], Recor
 
 
 def apply(old: Iterable[Old], evidence: Sequence[Evidence], records: Callable[[str], Records]) -> dict[str, int]:
-    """Updates each group whose sampled runs are unchanged. Returns updated runs by group.
+    """Updates the version of each group whose sampled runs are unchanged. Returns the number of updated runs by group.
 
-    All evidence must be today's.
+    All evidence must have been produced with the current kernel world.
     """
     by_group: dict[str, list[Evidence]] = {}
     for one in evidence:

@@ -1,4 +1,4 @@
-"""Records the simulator's version for each page: the digests of a few runs, in `docs/fidelity/simulator.csv`.
+"""Records the version of the simulator that wrote each page: digests of a few runs, in `docs/fidelity/simulator.csv`.
 
 Writing all pages takes minutes to hours. A few runs per page show within seconds which pages are outdated.
 """
@@ -37,7 +37,7 @@ def digests(probes: Sequence[Probe]) -> dict[str, str]:
 
 
 def read(data: Path) -> dict[str, dict[str, str]]:
-    """Returns recorded digests by page and probe, from the folder of the pages."""
+    """Returns the recorded digests in the folder of the pages, by page and probe."""
     found: dict[str, dict[str, str]] = {}
     if (data / FILE).exists():
         with (data / FILE).open(newline="") as text:

@@ -1,7 +1,8 @@
 """`python -m reference.fidelity.state`: lists failing checks, outdated pages, and outdated recorded runs.
 
-The exit status is always 0, because writing pages again takes minutes or hours. The output names each page's command.
-`--renew` repeats a sample of outdated runs, and updates records that have not changed (`reference.fidelity.renew`).
+The output names the command for each page. The exit code is always 0, because writing pages again takes minutes or
+hours. `--renew` repeats a sample of outdated runs, and updates the version of records whose values have not changed
+(`reference.fidelity.renew`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from reference.fidelity.stamps import Probe
 
 @dataclass(frozen=True)
 class Page:
-    """The command that writes a page, and runs whose digests show whether the page is up to date."""
+    """A page: the command that writes the page, and the runs whose digests show whether the page is up to date."""
 
     command: str
     probes: Callable[[], Sequence[Probe]]
@@ -75,7 +76,7 @@ PAGES: Mapping[str, Page] = {
 }
 """Pages by name, relative to the folder of the pages.
 
-Two pages are missing: a test checks all of `queues.md`, and the scripts of `packetdrill.md` are not part of the
+Two pages are not listed: a test checks all of `queues.md`, and the scripts of `packetdrill.md` are not part of the
 project.
 """
 
@@ -86,20 +87,20 @@ def pages(data: Path = DOCS) -> list[Path]:
 
 
 def stale(data: Path = DOCS) -> Iterator[str]:
-    """Yields the pages that an older or unknown simulator wrote."""
+    """Yields the pages that were written with an older or unknown version of the simulator."""
     aligned = packets.records(data / "packets.csv")
     for name, page in PAGES.items():
         known = stamps.read(data).get(name)
         probes = page.probes()
         if name == "packets.md":
-            # All rows of a probe have the digest of one run, so the first row is sufficient.
+            # All rows of a probe contain the digest of the same run, so read only the first row.
             known = {probe.name: packets.sim_digest(next(iter(aligned.of(probe.name)), None)) for probe in probes}
         if known != stamps.digests(probes):
             yield name
 
 
 def _again(old: Old, *, captured: bool = False) -> Measurement:
-    """Repeats a run on Linux. If the record had captures, captures are written again, because they take time in the
+    """Repeats a run on Linux. Set `captured` if the recorded run wrote captures, because capturing takes time in the
     guest."""
     assert isinstance(old.cell, Cell)
     with tempfile.TemporaryDirectory() as folder:
@@ -109,7 +110,7 @@ def _again(old: Old, *, captured: bool = False) -> Measurement:
 
 
 def _aligned(old: Old) -> Measurement:
-    """Repeats a run on Linux and aligns it again."""
+    """Repeats a run on Linux and aligns its packets again."""
     assert isinstance(old.cell, packets.Cell)
     with tempfile.TemporaryDirectory() as folder:
         return packets.aligned(old.cell, old.cell.wanted.run(Path(folder)))
@@ -152,7 +153,7 @@ RECORDED: Mapping[str, Recorded] = {
 
 
 def known(name: str, data: Path = DOCS) -> Iterator[Old]:
-    """Yields the runs of a file whose scenarios are unchanged. No page shows the other runs."""
+    """Yields the runs of a file whose scenarios are unchanged. No page shows the runs with changed scenarios."""
     recorded = RECORDED[name]
     found = _records(data / name)
     cells = {cell.name: cell for cell in recorded.cells()}
@@ -170,9 +171,9 @@ def old(data: Path = DOCS) -> Iterator[tuple[str, int, int]]:
 
 
 def renewed(count: int, minutes: float, part: str = "", data: Path = DOCS) -> Iterator[str]:
-    """Repeats a sample of `count` outdated runs, for at most `minutes`, and updates unchanged groups.
+    """Repeats a sample of `count` outdated runs, for at most `minutes`, and updates the groups without changed values.
 
-    Only groups with `part` in their names are sampled and updated. Yields a line per run and per group.
+    Only groups with `part` in their names are sampled and updated. Yields one line per run and one line per group.
     """
 
     def records(file: str) -> Records:
@@ -198,7 +199,7 @@ def broken(data: Path = DOCS) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """Prints the three lists, after a sample with `--renew`."""
+    """Prints the three lists. With `--renew`, repeats a sample first."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.state", description=__doc__)
     parser.add_argument("--renew", action="store_true", help="make a sample of the outdated runs again")
     parser.add_argument("--sample", type=int, default=12, help="the number of runs in the sample")

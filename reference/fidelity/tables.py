@@ -13,7 +13,7 @@ WIDTH = 140
 def table(heads: str, rows: Iterable[Sequence[object]]) -> list[str]:
     """Returns the lines of a table, followed by an empty line.
 
-    The string ` | ` separates the column heads. It may also join several cells of a row.
+    In `heads`, the string ` | ` separates the column heads. A cell of a row may contain ` | ` to fill several columns.
     """
     return [f"| {heads} |", "|---" * (1 + heads.count("|")) + "|", *map(row, rows), ""]
 

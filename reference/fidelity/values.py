@@ -1,6 +1,6 @@
-"""Writes `docs/fidelity/values.md`: every value of the fixed cells with its chance error and standard error.
+"""Writes `docs/fidelity/values.md`: every value of the fixed cells with its error by chance and its standard error.
 
-The page shows means over all seeds, but `docs/fidelity.md` shows medians over common seeds.
+This page shows means over all seeds, but `docs/fidelity.md` shows medians over the seeds that both sides have run.
 """
 
 from __future__ import annotations

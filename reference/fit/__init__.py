@@ -1,1 +1,2 @@
-"""Scores `lopsided fit` on captures of known lines, and scores its predictions for another congestion control."""
+"""Scores `lopsided fit` on captures of known lines, and scores the predictions of `fit` for another congestion
+control."""

@@ -1,4 +1,4 @@
-"""Selects the lines of `reference.analyze` with a bulk flow. Each line runs with CUBIC and with BBR."""
+"""Selects the lines of `reference.analyze` that have a bulk flow. Each line is run with CUBIC and with BBR."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference.analyze.corpus import Case
 BULK = ("download", "two-way", "upload")
 """Traffic patterns with a bulk flow, which fills the line."""
 SEEN, ASKED = "cubic", "bbr"
-"""Congestion control of the fitted captures, and that of the predictions."""
+"""Congestion control of the captures that are fitted, and congestion control of the predictions."""
 
 
 def lines(part: str, count: int) -> list[Case]:

@@ -1,7 +1,7 @@
 """Fits the CUBIC captures, and scores the fitted links and the predictions for BBR.
 
 A prediction is a run of the fitted scenario with BBR. Two baselines use only the measured rates and RTT. One baseline
-uses the default buffer of a scenario. The other uses a buffer that never fills, like Mahimahi's.
+uses the default buffer of a scenario. The other baseline uses a buffer that never fills, as in Mahimahi.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
     true = _measured(captures.at_host(asked / "pcap", place), ends)
     best = fitter.search.best()
     assert best is not None
-    # The baselines use only the measurements of `analyze`.
+    # The baselines use only measurements by `analyze`.
     traffic = fitter.draft.traffic
     draft = draft_of([each.flow for each in traffic], [each.way for each in traffic])
     plain = draft.scenario(best.structure, {each.name: each.start for each in draft.parameters(best.structure)})

@@ -1,1 +1,1 @@
-"""Makes the measurements of docs/quic.md. `python -m reference.quic NAME` prints one table."""
+"""Computes the tables of docs/quic.md. `python -m reference.quic NAME` prints one table."""

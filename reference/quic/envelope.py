@@ -1,9 +1,9 @@
 """Computes performance envelopes as in QUICbench (Mishra, Lim and Leong, IMC 2022).
 
-Each congestion control has points of delay and throughput. A point is the mean over an interval; the outermost 10 % in
-each coordinate are left out. The envelope is the convex hull of the points. Two congestion controls are compared by the
-overlap of their envelopes. Conformance-T first moves one envelope onto the other, so that constant differences, such as
-larger headers, do not count.
+Each congestion control is represented by points of delay and throughput. A point is the mean over an interval. The
+outermost 10 % of the points in each coordinate are excluded. The envelope is the convex hull of the remaining points.
+Two congestion controls are compared by the overlap of their envelopes. Conformance-T first moves one envelope onto the
+other envelope, so that constant differences, such as larger headers, do not count.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def overlap(one: Sequence[Point], other: Sequence[Point]) -> float:
 
 
 def moved_onto(one: Sequence[Point], other: Sequence[Point]) -> list[Point]:
-    """Shifts the points of `one` so that both sets of points have the same mean."""
+    """Returns the points of `one`, shifted so that both sets of points have the same mean."""
     by = [mean(point[axis] for point in other) - mean(point[axis] for point in one) for axis in (0, 1)]
     return [(point[0] + by[0], point[1] + by[1]) for point in one]
 

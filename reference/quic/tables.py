@@ -1,5 +1,4 @@
-"""Computes tables of measurements with QUIC flows, most of them in comparison with TCP. Cells are medians over
-seeds."""
+"""Computes tables of measurements with QUIC flows. Most tables compare QUIC with TCP. Cells are medians over seeds."""
 
 from __future__ import annotations
 
@@ -54,8 +53,8 @@ def ladder() -> list[str]:
 def picoquic() -> list[str]:
     """Returns a table of the same download on the line of picoquic's bbr_asym100: 1 ms each way, 0.75 ms jitter, 50 ms
     of buffer."""
-    # The link of picoquic accepts a packet if at most 50 ms of packets are queued before it, so the buffer holds one
-    # more packet.
+    # picoquic's link accepts a packet if at most 50 ms of packets are queued before this packet. The buffer must
+    # therefore be 50 ms plus one packet.
     return _ladder(
         {"rtt": "2 ms", "jitter": "0.75 ms", "queue": {"limit": "64 kB"}},
         lambda up: {"link.up.queue.limit": f"{round(6.25 * up) + 1228} B"},
@@ -94,8 +93,8 @@ _QUIC_ARMS = {
     "quic_picoquic": "QUIC, as picoquic",
 }
 _WIDE: Settings = {"stream_window": "16 MB", "send_window": "32 MB"}
-"""Flow control windows that are large enough for every preset. quinn's own windows are sized for 100 Mbit/s with an RTT
-of 100 ms."""
+"""Flow control windows that are large enough for every preset. quinn's default windows are sized for 100 Mbit/s and an
+RTT of 100 ms."""
 
 
 def presets() -> list[str]:
@@ -113,7 +112,7 @@ def preset(name: str) -> list[str]:
     cells = [_cells(of_tcp.cells.rows(), arm) for arm in _TCP_ARMS]
     cells += [_cells(of_quic.cells.rows(), arm) for arm in _QUIC_ARMS]
     digests = {row["remedies"]: row["digest"] for row in of_quic.runs.rows()}
-    # QUIC encrypts its ACKs, so the filter must not change anything.
+    # QUIC encrypts its ACKs, so the filter must not change the run.
     return [name, *cells, "the same run" if digests["filter"] == digests["none"] else "differs"]
 
 
@@ -214,7 +213,8 @@ CONTROLS = (
     *("reno", "newreno", "cubic", "cubic-hystart++", "cubic-slow-start", "cubic-0.8", "bic", "highspeed", "htcp"),
     *("westwood", "vegas", "scalable", "hybla", "illinois", "veno", "yeah", "compound"),
 )
-"""Every congestion control that can run over QUIC, without `cubic-ns3`: CUBIC for the suite `ns3-validation`."""
+"""Every congestion control that can run over QUIC, except `cubic-ns3`, which is CUBIC for the suite
+`ns3-validation`."""
 _ALONE = {
     "scenario": {"duration": "40 s"},
     "stack": {"ecn": "off"},

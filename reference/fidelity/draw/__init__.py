@@ -3,20 +3,20 @@
     python -m reference.fidelity.draw --draw 7
 
 A simulator can be tuned until it agrees with Linux on a fixed set of scenarios. A new draw tests scenarios that were
-never examined. A seed gives the same scenarios on every machine. Each scenario is an access line with one to seven
-flows.
+never used for tuning. A seed determines the same scenarios on every machine. Each scenario is an access line with one
+to seven flows.
 
 The draw chooses:
 
-- rates of 1 to 50 Mbit/s down and 1/50 to 1/3 of that up, and round trips of 5 to 300 ms;
-- 5 to 200 packets of buffer each way, RED with marks or drops, a shaper, random loss;
+- downlink rates of 1 to 50 Mbit/s, uplink rates of 1/50 to 1/3 of the downlink rate, and RTTs of 5 to 300 ms;
+- buffers of 5 to 200 packets in each direction, RED with marks or drops, a shaper, random loss;
 - ATM cells, Ethernet or no framing;
 - bulk and short repeated transfers with mixed congestion controls;
 - no SACK, no timestamps, a small MSS, other initial windows and receive buffers.
 
 From seed 1,000,000 on, the draw also chooses managed queues: CoDel, FQ-CoDel or CAKE in half of the directions.
 
-Left out: UDP, several hosts, and everything that Linux does not have.
+A draw contains no UDP flows, no scenarios with several hosts, and no features that Linux does not have.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ CONTROLS = (
     "veno",
     "yeah",
 )
-"""Congestion controls that both worlds have. The first two are chosen as often as all others together."""
+"""Congestion controls that both worlds support. The first two are chosen as often as all others together."""
 
 MANAGED_FROM = 1_000_000
-"""First seed whose draw has managed queues."""
+"""First seed whose draw contains managed queues."""
 MANAGED = ("codel", "fq_codel", "cake")
-"""Managed queues of a draw. PIE and FQ-PIE are left out, because the kernel's timer adds up to two ticks of 4 ms."""
+"""Managed queues of a draw. PIE and FQ-PIE are excluded, because the kernel's timer adds up to two ticks of 4 ms."""
 
 PACKETS = 30_000
-"""Maximum number of packets on the downlink of a run. The number determines the duration, from `SHORTEST_S` to
+"""Maximum number of packets on the downlink of a run. It determines the duration, within `SHORTEST_S` and
 `LONGEST_S`."""
 SHORTEST_S, LONGEST_S, ROUND_TRIPS = 10, 60, 60
 
@@ -85,8 +85,8 @@ def probes(seed: int) -> list[Probe]:
 
 
 def draw(seed: int, count: int = COUNT) -> list[Drawn]:
-    """Returns the scenarios of a seed. A larger `count` adds scenarios at the end and does not change the first
-    ones."""
+    """Returns the first `count` scenarios of a seed. A larger `count` appends scenarios and does not change the
+    others."""
     drawn = [Drawn(seed, number, _tables(random.Random(f"draw {seed} {number}"))) for number in range(1, count + 1)]
     if seed >= MANAGED_FROM:
         for one in drawn:
@@ -111,7 +111,7 @@ class _Line:
 def _tables(chance: random.Random) -> Tables:
     line = _line(chance)
     framing = "pppoe-llcsnap" if line.cells else chance.choice(("none", "ethernet", "ethernet"))
-    # The order of these random choices must not change, because another order would give other scenarios.
+    # Do not change the order of these random choices: another order would produce other scenarios.
     down = _direction(chance, "down", line.down_bps, line.cells)
     up = _direction(chance, "up", line.up_bps, line.cells)
     stack = _stack(chance, line)
@@ -135,10 +135,10 @@ def _direction(chance: random.Random, name: str, rate_bps: int, cells: bool) -> 
     marks = name == "down" and chance.random() < 0.2
     queue = _red(chance, packets) if marks else {"limit": f"{packets} packets"}
     found: dict[str, object] = {"rate": f"{rate_bps} bit/s", "queue": queue}
-    # RED needs a shaper before the line. If the queue is empty, RED's average falls behind a plain serializer, but not
-    # behind the kernel world's htb.
+    # RED needs a shaper before the line. While the queue is empty, RED's average decreases in front of a plain
+    # serializer, but not in front of the kernel world's htb.
     if chance.random() < 0.5 or marks:
-        # The burst of a tbf must hold a full packet: 1,500 bytes take 33 ATM cells with PPPoE over ATM.
+        # The burst of a tbf must be at least a full packet: 1,500 bytes need 33 ATM cells with PPPoE over ATM.
         found["shaper"] = {"burst": f"{2000 if cells else 1600} B"}
     if chance.random() < 0.15:
         found["loss"] = f"{_between(chance, 0.05, 1.5):.3f} %"
@@ -153,8 +153,8 @@ def _red(chance: random.Random, packets: int) -> Tables:
 
 
 def _manage(chance: random.Random, link: Tables) -> None:
-    """Replaces half of the queues with managed queues. Half of the managed queues
-    that have a setting `ecn` mark packets."""
+    """Replaces half of the queues with managed queues. Half of the managed queues that have a setting `ecn` mark
+    packets."""
     for name in ("down", "up"):
         if chance.random() < 0.5:
             kind = chance.choice(MANAGED)
@@ -163,7 +163,7 @@ def _manage(chance: random.Random, link: Tables) -> None:
 
 
 def _stack(chance: random.Random, line: _Line) -> Tables:
-    """Returns settings of all flows. They are the same for all flows, because on Linux they are sysctls of a host."""
+    """Returns settings that apply to all flows, because on Linux they are sysctls of a host."""
     found: dict[str, object] = {"profile": "linux-6.1"}
     if chance.random() < 0.15:
         found["sack"] = False
@@ -185,7 +185,7 @@ def _flow(chance: random.Random, number: int, flows: int, line: _Line) -> Tables
     direction = "down" if number == 0 or chance.random() < 0.6 else "up"
     common = chance.random() < 0.5
     control = chance.choice(CONTROLS[:2] if common else CONTROLS[2:])
-    # The start times are early, so that all flows are active for most of the run.
+    # Start all flows in the first third of the run, so that all flows are active for most of the run.
     start_s = 0.0 if number == 0 else round(chance.uniform(0, line.duration_s / 3), 2)
     found: dict[str, object] = {"name": "ABCDEFG"[number], "direction": direction, "cc": control}
     found |= {"start": f"{start_s} s", "start_jitter": "1 s"}
@@ -202,5 +202,5 @@ def _between(chance: random.Random, low: float, high: float) -> float:
 
 
 def _whole(rate_bps: float) -> int:
-    """Rounds a rate to 8 kbit/s, because the shapers of Linux need whole bytes per second."""
+    """Rounds a rate to multiples of 8 kbit/s, because Linux's shapers require a whole number of bytes per second."""
     return round(rate_bps / 8_000) * 8_000

@@ -1,11 +1,11 @@
 """`python -m reference.fidelity.draw --draw SEED`: compares the simulator with Linux on randomly chosen scenarios.
 
-The values of Linux are stored run by run in `draw-SEED.csv`, so an interrupted measurement can continue. Captures are
-stored outside of the repository. If captures exist, the first seed of each scenario is aligned, and the results are
-stored in `draw-SEED-packets.csv`.
+The values of Linux are stored in `draw-SEED.csv` after each run, so an interrupted measurement can continue. Captures
+are stored outside of the repository. If captures exist, the packets of each scenario's first seed are aligned, and the
+results are stored in `draw-SEED-packets.csv`.
 
-With `--shard i/n`, a machine measures one of n parts into `draw-SEED-shard-i-of-n.csv`. The command without `--shard`
-joins the parts and writes the page.
+With `--shard i/n`, a machine measures one of n parts and writes `draw-SEED-shard-i-of-n.csv`. The command without
+`--shard` joins the parts and writes the page.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def main() -> int:
 
 
 def wanted_of(drawn: list[Drawn], seeds: range) -> list[tuple[Drawn, int]]:
-    """Returns the runs for Linux, lowest seeds first."""
+    """Returns the runs for Linux. The lowest seeds are first."""
     return [(one, seed) for seed in seeds for one in drawn]
 
 

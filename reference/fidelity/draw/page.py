@@ -76,12 +76,12 @@ def render(
 
 
 BEYOND_CHANCE = 0.05
-"""Bound on the part of the errors that chance does not explain: on its 95th percentile, as a fraction."""
+"""Largest 95th percentile of the part of the errors that chance does not explain, as a fraction."""
 
 
 def promised(judged: Mapping[Key, Value]) -> list[Promise]:
-    """Returns two checks: every value is within its tolerance, and the errors are no larger than chance would
-    produce."""
+    """Returns two checks: every value is within its tolerance, and the errors are not larger than expected by
+    chance."""
     off = sum(value.off for value in judged.values())
     beyond = percentile([value.beyond_chance() for value in judged.values()], 0.95)
     return [
@@ -124,14 +124,14 @@ def _summed(name: str, found: Sequence[Value]) -> list[object]:
 
 
 def off_rows(judged: Mapping[Key, Value]) -> list[str]:
-    """Returns a section with the values that are off, largest error first."""
+    """Returns a section with the values that are off. The largest error is first."""
     found = sorted(((key, value) for key, value in judged.items() if value.off), key=lambda pair: -abs(pair[1].error))
     title = f"Errors beyond {100 * BOUND:.0f} % and {STANDARD_ERRORS:.0f} standard errors"
     return section(title, value_rows(found) if found else "Nothing.")
 
 
 def count_rows(values: Mapping[Key, Value], quantities: Sequence[str] = COUNTED) -> list[str]:
-    """Returns the sums of the counts over all flows. Counts have no bound."""
+    """Returns table rows with the sums of the counts over all flows. Counts have no error bound."""
 
     def summed(quantity: str) -> list[str]:
         found = [value for key, value in values.items() if key[2] == quantity]

@@ -1,7 +1,7 @@
-"""Compares the congestion controls of Linux with the simulator's, for several lines, buffers and kinds of other
-traffic.
+"""Compares the congestion controls of Linux with those of the simulator, for several lines and buffers, with and
+without other traffic.
 
-A cell's values cover the whole run including slow start. Linux is measured once, and the values are stored.
+The values of a cell cover the whole run, including slow start. Linux is measured once, and the values are stored.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Line:
     uplink_packets: int
     duration_s: int
     cross_seeds: int
-    """Number of runs of a cell with other traffic. A cell without other traffic needs only one run, because repetitions
-    hardly differ."""
+    """Number of runs of a cell with other traffic. A cell without other traffic has only one run, because repetitions
+    are almost equal."""
 
     @property
     def name(self) -> str:
@@ -86,7 +86,7 @@ class Cell:
     line: Line
     buffer: float
     traffic: str
-    """Either "alone" or "cross"."""
+    """`alone`, or `cross` for a cell with other traffic."""
 
     @property
     def name(self) -> str:
@@ -150,7 +150,7 @@ class Cell:
 
 
 def _grid() -> Iterator[Cell]:
-    """Yields all cells, most informative first, so that an unfinished measurement is useful."""
+    """Yields all cells. The most informative cells are first, so that an unfinished measurement is useful."""
     for traffic, buffers in (("alone", (1.0,)), ("cross", (1.0,)), ("alone", (0.3, 4.0)), ("cross", (0.3, 4.0))):
         for line in LINES:
             for buffer in buffers:
@@ -171,7 +171,7 @@ def records(path: Path) -> Records:
 
 
 def runs() -> list[tuple[Cell, int]]:
-    """Returns every cell with each of its seeds, the lowest seeds first."""
+    """Returns every pair of a cell and one of its seeds. The lowest seeds are first."""
     most = max(len(cell.seeds) for cell in CELLS)
     return [(cell, seed) for seed in range(1, 1 + most) for cell in CELLS if seed in cell.seeds]
 

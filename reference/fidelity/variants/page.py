@@ -19,9 +19,9 @@ from reference.fidelity.texts import page_text
 from . import BUFFERS, CELLS, COMMON, CONTROLS, LINES, OTHERS, Cell, Line
 
 MEDIAN_BOUNDS = {"goodput_bps": 0.03, "rtt_mean_ms": 0.05}
-"""Largest median of the relative errors over the cells."""
+"""Largest accepted median of the relative errors over the cells."""
 TAIL_BOUND = 0.10
-"""Largest 95th percentile of the relative errors over the cells."""
+"""Largest accepted 95th percentile of the relative errors over the cells."""
 
 _NAMES = {"goodput_bps": "goodput", "rtt_mean_ms": "mean RTT"}
 _TRAFFIC = {"alone": "alone", "cross": "with other traffic"}
@@ -106,7 +106,7 @@ def promised(cells: Sequence[_Off]) -> list[Promise]:
 
 
 def _known(cells: Iterable[_Off], quantity: str) -> list[float]:
-    """Returns the absolute errors of the cells, without unknown errors."""
+    """Returns the absolute values of the cells' errors. Unknown errors are skipped."""
     return [abs(off.error[quantity]) for off in cells if not math.isnan(off.error[quantity])]
 
 

@@ -1,6 +1,6 @@
-"""Draws the congestion windows over time, with the simulator's curves on top of Linux's.
+"""Draws the congestion windows over time. The simulator's curves are drawn on top of Linux's curves.
 
-Linux's curves are stored one per line, with the window in segments at each sample.
+Linux's curves are stored in a file with one curve per line: the window in segments at each sample.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def figure(linux: Windows) -> LabFigure:
             panel.plot(*recorded, color=style.INK, linewidth=2.0)
         panel.plot(time_s, value, color=style.DOWN[1], linewidth=0.9)
         panel.set_xlim(0, COMMON.duration_s)
-        # The first slow start may exceed all later values by a large factor.
+        # Limit the axis, because the first slow start may exceed all later values by a large factor.
         panel.set_ylim(0, 1.25 * float(np.quantile(value, 0.98)))
     style.small_print(drawn, "black: Linux 6.1 in virtual time", "blue: lopsided", "sampled every 100 ms")
     return drawn
