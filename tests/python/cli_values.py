@@ -1,10 +1,10 @@
-"""Tries invalid values for every option of every command: each must cause an error message without a traceback.
+"""Tries invalid values for every option of every command. Each value must cause an error message without a traceback.
 
-    .venv/bin/python tests/python/cli_values.py            all of them: some thousands, in minutes
-    .venv/bin/python tests/python/cli_values.py run size   those of some commands
+    .venv/bin/python tests/python/cli_values.py            all cases: several thousand, in a few minutes
+    .venv/bin/python tests/python/cli_values.py run size   only the cases of these commands
 
-Each case has the required arguments and one option with an invalid value. If the command accepts the value, it is
-interrupted after a moment. Nothing is sent to other hosts.
+Each case consists of the required arguments and one option with an invalid value. A command that accepts the value is
+interrupted after a short time. The cases send nothing to other hosts.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ PATIENCE_S = 2.0
 
 
 class Long(BaseException):
-    """This exception is raised if the command accepts the value and starts a long task."""
+    """Raised if the command accepts the value and starts a long task."""
 
 
 def cases(chosen: list[str] | None = None) -> Iterator[list[str]]:
@@ -129,14 +129,14 @@ def options(command: str) -> list[str]:
     found: list[str] = []
     for argument in arguments:
         long = [name for name in argument.names if name.startswith("--")]
-        # Cases that look up host names or start thousands of processes are skipped.
+        # Skip options that would look up host names or start thousands of processes.
         if long and long[0] not in ("--measure", "--dask", "--jobs"):
             found.append(long[0])
     return found
 
 
 def place(folder: Path) -> None:
-    """Creates the files of the cases, and loads all modules, because an import that is interrupted stays broken."""
+    """Creates the files of the cases. Also imports all modules, because an interrupted import cannot be repeated."""
     for module in pkgutil.walk_packages(lopsided.__path__, "lopsided."):
         if "guest" not in module.name and not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):
@@ -165,14 +165,14 @@ def outcome(words: list[str]) -> str:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, usual)
-    # Like a shell, emulate returns 126 or 127 if it cannot execute or find its command.
+    # Like a shell, `emulate` returns 126 if it cannot execute its command, and 127 if it cannot find the command.
     if code not in (0, 1, 2, 130, *((126, 127) if words[0] == "emulate" else ())):
         return f"!exit code {code}"
     if "raise Long" in said.getvalue():
         return "long"  # The interrupt arrived within a callback, which continues.
     if "Traceback" in said.getvalue() and "mine.py" not in said.getvalue():
         return f"!{said.getvalue()[-300:]}"
-    # The native module writes to standard error without Python.
+    # The native module of these commands writes to standard error directly, and not through Python.
     native = words[0] in ("emulate", "shape", "reflect")
     if code and not native and not said.getvalue().strip() and not printed.getvalue().strip():
         return "!not a word"
@@ -184,7 +184,8 @@ def _ring(_number: int, _frame: object) -> None:
 
 
 def sample(count: int, seed: int) -> list[list[str]]:
-    """Returns a fixed selection of the cases, with the same number of cases for each command."""
+    """Returns a random selection of the cases that depends only on `seed`, with the same number of cases for each
+    command."""
     chance = random.Random(seed)
     found: list[list[str]] = []
     for command in COMMANDS:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from lopsided.papers.framework.measurements import Measurements
     from lopsided.papers.framework.model import Artifact, Figure, Paper
 
-# The readline library, which pytest loads, sets COLUMNS for the workers of pytest-xdist. Then tables would have 80
-# columns.
+# pytest loads the readline library, which sets COLUMNS for the workers of pytest-xdist. Tables would then be 80 columns
+# wide.
 os.environ.pop("COLUMNS", None)
 
 ADSL = """\
@@ -67,7 +67,7 @@ def adsl_file(tmp_path):
 def own_folder(tmp_path, monkeypatch):
     """Runs the test in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    # The console keeps the streams of the test that used it first. Therefore the cached console is dropped.
+    # Drop the cached console, because it writes to the streams of the test that created it.
     terminal.out.cache_clear()
     terminal.errors.cache_clear()
 

@@ -1,6 +1,6 @@
-"""Runs downloads under random faults. The result must be the object, or an error message.
+"""Runs downloads under random faults. Each download must return the object or an error message.
 
-The result must not contain bytes of other objects, an incomplete file under the final name, or other files.
+It must not write bytes of other objects, an incomplete file under the final name, or additional files.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ class Outcome:
     error: str = ""
     """The error that ended the download; empty if the download succeeded."""
     wrong: str = ""
-    """The forbidden result, if there is one."""
+    """Description of a forbidden result; empty if the result is allowed."""
     resumed: bool = False
-    """True if a repeated command continued with the data of a failed command."""
+    """True if the command failed, and its repetition continued with the data that was already received."""
 
 
 def attempt(number, seed, folder):
@@ -32,7 +32,7 @@ def attempt(number, seed, folder):
     content = rng.randbytes(rng.choice((0, 1, 1000, 14_480, 14_481, 40_000, 120_000, 200_000, 300_000, 400_000)))
     etag = rng.choice(('"1"', '"1"', '"1"', 'W/"1"', None))
     ranges = rng.random() < 0.8
-    # Without byte ranges, a download hardly ever succeeds if every second response has a fault.
+    # Use fewer faults without byte ranges: if 50 % of the responses have a fault, almost no download succeeds.
     most = 0.5 if ranges else 0.3
     faults = rng.sample(FAULTS, rng.randrange(1, len(FAULTS) + 1))
     server = FaultyServer(
@@ -66,7 +66,7 @@ def attempt(number, seed, folder):
         if outcome.error and not outcome.wrong and special not in (ENDLESS, WRONG_SUM):
             server.fault_rate = 0.0
             outcome.resumed = bool(list(folder.iterdir()))
-            # On a busy machine, a delay of 0.1 s is not a fault.
+            # Allow longer stalls, because a delay of 0.1 s is not a fault on a busy machine.
             options = replace(options, stall_s=5.0)
             _make(server.url(path), folder, options, versions, again := Outcome(outcome.setting))
             outcome.wrong = again.wrong or (again.error and f"not without faults either: {again.error}")

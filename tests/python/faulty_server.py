@@ -24,7 +24,7 @@ FAULTS = (
 
 
 class FaultyServer:
-    """Serves `content` at every path. `/redirect/N/...` redirects N times."""
+    """Serves `content` at every path. The path `/redirect/N/...` redirects N times."""
 
     def __init__(
         self,
@@ -51,9 +51,9 @@ class FaultyServer:
         self.cc = cc
         self.requests = []
         self.answer = None
-        """Bytes that replace every response, or `None`."""
+        """Bytes that are sent instead of every response; `None` for normal responses."""
         self.change = None
-        """Number of requests after which the object changes, with its new content and entity tag."""
+        """Number of requests after which the object changes, with the new content and the new entity tag."""
         self.port = port
         """The port; 0 for any free port."""
 
@@ -169,7 +169,7 @@ class FaultyServer:
         head = "\r\n".join([f"HTTP/1.1 {status}", *lines, "", ""]).encode("latin-1")
         if fault in ("reset", "close", "stall"):
             body = body[: self.rng.randrange(len(body) + 1)]
-        # The head and the body are written in one call, as servers do. Otherwise the head would be a separate segment.
+        # Write head and body in one call, as servers do. Otherwise, the head would be sent in a separate segment.
         writer.write(head + body)
         await writer.drain()
         if fault == "stall":

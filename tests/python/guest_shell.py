@@ -1,6 +1,6 @@
-"""Runs shell commands as root on user-mode Linux, to test printed commands with traffic.
+"""Runs shell commands as root on user-mode Linux, in order to test printed commands with traffic.
 
-The guest uses this machine's root file system read-only, so nothing changes.
+The guest mounts this machine's root file system read-only, so the tests change nothing on this machine.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def run(script: str, folder: Path, modules: list[str], timeout_s: float = 90) -> str:
-    """Returns the script's output. The guest loads the modules first."""
+    """Returns the output of the script. The guest loads the kernel modules before it runs the script."""
     machine = backend.choose("uml")
     (folder / "script.sh").write_text(script)
     load = f"from guest import modules; modules.load({modules!r})"

@@ -6,8 +6,7 @@ QUIC = '[[flow]]\nname = "it"\ndirection = "down"\ncc = "cubic"\ntransport = "qu
 
 
 def line_of(duration: str, down: str, up: str, *queues: str, rtt: str = "20 ms") -> str:
-    """Returns the scenario text of an access line with these rates. `queues` holds the downlink's and the uplink's
-    queue."""
+    """Returns the scenario text of an access line. `queues` contains the downlink's queue and the uplink's queue."""
     of_down, of_up = queues or ("20 packets", "20 packets")
     return (
         f'[scenario]\nduration = "{duration}"\n[link]\nrtt = "{rtt}"\n'

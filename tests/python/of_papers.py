@@ -18,10 +18,10 @@ from lopsided.studies.jobs import run_jobs
 
 
 def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str]]:
-    """Returns for each claim the numbers in the reason that the verdict did not measure. There should be none.
+    """Returns, for each claim, the numbers in the reason that are not in the verdict's data. There should be none.
 
     The function judges the claims on the measurements and on randomly changed copies. A hard-coded number would be
-    wrong for a copy. The copies also trigger the texts for other outcomes.
+    wrong for a copy. The copies also cover the texts for other outcomes.
     """
     found: dict[str, list[str]] = {}
     judged = [claim for claim in paper.claims if m.has(*claim.needs)]
@@ -29,7 +29,7 @@ def reasons_beyond_the_data(paper: Paper, m: Measurements) -> dict[str, list[str
     for data in (m, *(disturbed(paper, m, seed) for seed in range(DISTURBED))):
         for claim in judged:
             verdict = claim.check(data)
-            # The criterion must not be wider than the statement.
+            # Also check that the criterion is not wider than the statement.
             if beyond := [*unexplained(verdict), *wider_than_said(claim, verdict)]:
                 found.setdefault(claim.key, []).extend(beyond)
     return found
@@ -39,7 +39,7 @@ DISTURBED = 4
 
 
 def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
-    """Returns the runs with every number multiplied by a random factor from 1/3 to 3."""
+    """Returns a copy of the measurements with every number multiplied by a random factor from 1/3 to 3."""
     rng = np.random.default_rng(seed)
     labels = {each.key: tuple(each.cases[0].labels) for each in paper.experiments}
     rows: dict[str, pl.DataFrame] = {}
@@ -52,7 +52,7 @@ def disturbed(paper: Paper, m: Measurements, seed: int) -> Measurements:
 
 
 def one_seed(paper: Paper, key: str, overrides: Overrides, **labels: Label) -> Measurements:
-    """Returns one seed of an experiment's cases that have the given labels."""
+    """Returns measurements of the experiment's cases with the given labels, for one seed."""
     found = paper.experiment(key)
     cases = tuple(case for case in found.cases if labels.items() <= dict(case.labels).items())
     return run_experiments(paper, [replace(found, cases=cases)], 1, run_jobs, overrides=overrides, keep_runs=False)
@@ -61,9 +61,9 @@ def one_seed(paper: Paper, key: str, overrides: Overrides, **labels: Label) -> M
 def of_one_case_each(
     paper: Paper, experiments: Iterable[Experiment], overrides: Mapping[str, Overrides]
 ) -> Measurements:
-    """Returns a row for every case, with the metrics of one short run per scenario file.
+    """Returns measurements with a row for every case. All rows contain the metrics of one short run per scenario file.
 
-    The numbers have no meaning, but are sufficient for checking texts. `overrides` has the overrides of each
+    The numbers are meaningless, but sufficient for checking texts. `overrides` contains the overrides of each
     experiment.
     """
     rows: dict[str, pl.DataFrame] = {}
@@ -81,7 +81,7 @@ def of_one_case_each(
 def printed_results(
     paper: Paper, m: Measurements, artifacts: Mapping[str, tuple[Figure, Artifact]]
 ) -> tuple[list[PublishedValue], list[PublishedValue]]:
-    """Returns the published results, and the published results that nothing compares or judges."""
+    """Returns all published results, and the published results that no figure compares and no statement judges."""
     used = {_key(compared.published) for _, artifact in artifacts.values() for compared in artifact.comparisons}
     for claim in paper.claims:
         used |= {_key(value.published) for value in claim.check(m).measured if value.published}
@@ -92,7 +92,7 @@ def printed_results(
 def outside_panels(artifacts: Mapping[str, tuple[Figure, Artifact]], begin_s: float = -np.inf) -> list[str]:
     """Returns the figures in which a curve leaves its panel. There should be none.
 
-    Vertical lines are ignored, and in figures over time the seconds before `begin_s`.
+    Vertical lines are ignored. In figures over time, the time before `begin_s` is ignored too.
     """
     found: list[str] = []
     for name, (_, artifact) in artifacts.items():

@@ -4,7 +4,7 @@ import lopsided as lop
 
 
 class Reno(lop.Controller):
-    """A complete copy of the built-in Reno: the algorithm of `cc/reno.rs`, and the window of `cc/window.rs`."""
+    """A copy of the built-in Reno in Python: the algorithm of `cc/reno.rs`, and the window of `cc/window.rs`."""
 
     def __init__(self, setup):
         self.counting, self.limit = setup.byte_counting, setup.counted_segments
@@ -89,7 +89,7 @@ class Reno(lop.Controller):
 
 
 class RenoAlgorithm(lop.WindowAlgorithm):
-    """A copy of the algorithm of the built-in Reno, for stacks that count bytes."""
+    """A copy of the built-in Reno's algorithm in Python, for stacks that count bytes."""
 
     def cong_avoid(self, ack, path, window):
         window.reno_cong_avoid(window.acked_bytes_for_growth(ack))

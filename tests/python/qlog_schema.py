@@ -1,7 +1,7 @@
 """The structure of QUIC's qlog files: draft-ietf-quic-qlog-main-schema-14 and draft-ietf-quic-qlog-quic-events-14.
 
-This module has only the events and frames that lopsided writes. Any other field is a fault, because the maps of the
-drafts are closed, except for events.
+This module contains only the events and frames that lopsided writes. Any other field is a fault, because the drafts
+allow no additional fields, except in events.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ FRAMES: Mapping[str, tuple[Fields, Fields]] = {
     "path_response": ({}, {"data": _hex}),
     "connection_close": ({}, {"error_space": _one_of("transport", "application"), **_ERROR}),
     "handshake_done": ({}, {}),
-    # These frames are defined by draft-ietf-quic-ack-frequency, which extends the list of the first draft.
+    # These frames are defined in draft-ietf-quic-ack-frequency, which extends draft-ietf-quic-qlog-quic-events.
     "ack_frequency": (
         {"ack_eliciting_threshold": _uint, "request_max_ack_delay_us": _uint, "reordering_threshold": _uint},
         {},
@@ -159,7 +159,7 @@ _HEAD = _map(
 
 
 def faults(head: Any, events: list[Any]) -> list[str]:
-    """Returns the differences between the records of a file and the structure in the drafts."""
+    """Returns the differences between the records of a file and the structure that the drafts define."""
     found = [] if _HEAD(head) else [f"head {head}"]
     last_ms = 0.0
     for number, event in enumerate(events):

@@ -1,13 +1,13 @@
-"""Kills commands and fills disks: no file of the user may be lost, and the next run must work.
+"""Kills commands and fills disks. No file of the user may be lost, and the next run must work.
 
-    .venv/bin/python tests/python/robustness.py             200 kills, 50 while files are written, 20 full disks
+    .venv/bin/python tests/python/robustness.py             200 kills, 50 kills during writes, 20 full disks
     .venv/bin/python tests/python/robustness.py --kills 20 --writing 5 --disks 5 --seed 3
 
-Each trial starts with an earlier result and a file of the user. The command that replaces the result is killed, or its
+Each trial starts with an earlier result and a file of the user. The command that replaces the result is killed, or the
 disk becomes full. Afterwards, the folder must contain a complete result (old or new) and the user's file. The next run
 must work and leave no hidden files.
 
-Full disks are small file systems in memory, which need user namespaces (`unshare`).
+A full disk is a small file system in memory, which needs user namespaces (`unshare`).
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Command:
     words: tuple[str, ...]
     out: str
     more: tuple[str, ...] = ()
-    """Names of additional files next to this one."""
+    """Names of additional files that the command writes next to its file."""
 
     def line(self, seed: int) -> list[str]:
-        """Returns a command line with this seed that replaces existing files."""
+        """Returns the command line for this seed. The command replaces existing files."""
         return [*MAIN, *self.words, "--seed", str(seed), "--out", self.out, "--overwrite", "--quiet"]
 
 
@@ -79,7 +79,7 @@ COMMANDS = (
 
 
 class Broken(AssertionError):
-    """This exception is raised if a requirement is not met."""
+    """Raised if a requirement is not met."""
 
 
 def promise(holds: bool, what: str) -> None:
@@ -106,7 +106,7 @@ class Place:
         return done
 
     def start(self) -> subprocess.Popen[str]:
-        """Starts the command that replaces the result by that of another seed."""
+        """Starts the command with another seed, so that it replaces the result."""
         return subprocess.Popen(self.command.line(2), cwd=self.folder, stderr=subprocess.PIPE, text=True)
 
     def state(self) -> dict[str, str]:
@@ -115,7 +115,7 @@ class Place:
         return {str(path.relative_to(self.folder)): _digest(path) for path in sorted(files)}
 
     def check(self) -> str:
-        """Returns which complete result is in the folder, `old` or `new`."""
+        """Checks that the folder contains a complete result. Returns `old` or `new`."""
         now = self.state()
         mine = self.folder / "place" / "thesis.tex"
         promise(mine.is_file() and mine.read_bytes() == MINE, "the user's file is gone or changed")
@@ -137,7 +137,7 @@ class Place:
         return "new"
 
     def _check_files(self, now: dict[str, str]) -> str:
-        """Checks that each file is complete, and is either old or new."""
+        """Checks that each file is complete, and is either the old or the new version."""
         kinds: set[str] = set()
         for name in (self.command.out, *self.command.more):
             promise(name in now, f"{name} is gone")
@@ -147,14 +147,14 @@ class Place:
         return "new" if "new" in kinds else "old"
 
     def afterwards(self) -> None:
-        """Checks that the next run works, and that no hidden file is left."""
+        """Checks that the next run works and leaves no hidden file."""
         self.run(3)
         self.check()
         left = [str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if self._hidden(path)]
         promise(not left, f"left behind: {left}")
 
     def writing(self) -> bool:
-        """Returns true while the command writes files."""
+        """Returns true if the command is writing files."""
         for path in self.folder.rglob(".*"):
             try:
                 if path.is_file() or any(path.iterdir()):
@@ -169,7 +169,7 @@ class Place:
 
 @cache
 def reference(command: Command, seed: int) -> dict[str, str]:
-    """Returns the digests of the tables of a run that was not interrupted."""
+    """Returns the digests of the tables that an uninterrupted run writes."""
     with tempfile.TemporaryDirectory(prefix="lopsided-robustness-") as name:
         folder = Path(name)
         (folder / "s.toml").write_text(SCENARIO)
@@ -197,7 +197,7 @@ def a_kill(place: Place, when: float, sign: signal.Signals) -> str:
 
 
 def a_kill_while_writing(place: Place, late: float, sign: signal.Signals) -> str:
-    """Kills the command this many seconds after it began to write."""
+    """Kills the command `late` seconds after it began to write."""
     with place.start() as process:
         while process.poll() is None and not place.writing():
             time.sleep(0.0005)
@@ -217,12 +217,13 @@ def _verdict(place: Place, said: str) -> str:
 
 
 def while_starting(said: str) -> bool:
-    """Returns true if Ctrl-C arrived before the handler was installed. Python then prints a traceback."""
+    """Returns true if Ctrl-C arrived before the command had installed its handler, so that Python printed a
+    traceback."""
     return said.rstrip().endswith("KeyboardInterrupt") and ", in main\n" not in said
 
 
 def a_full_disk(place: Place, room: int) -> str:
-    """Runs the command with this many free bytes."""
+    """Runs the command on a disk with `room` free bytes."""
     script = Path(__file__).resolve()
     words = ["unshare", "--user", "--map-root-user", "--mount", sys.executable, str(script), "--within", str(room)]
     done = subprocess.run(
@@ -244,7 +245,7 @@ def within(room: int, name: str) -> None:
     place = object.__new__(Place)
     place.folder, place.command = folder, command
     place.old = place.state()
-    # The trial determines the number of free bytes, independently of the size of the file system.
+    # Fill the file system until `room` bytes are free, independently of its size.
     stat = os.statvfs(folder)
     filler = max(0, stat.f_bavail * stat.f_frsize - room)
     (folder / ".filler").write_bytes(bytes(filler))
@@ -253,7 +254,7 @@ def within(room: int, name: str) -> None:
     promise(done.returncode == 0 or "No space left" in done.stderr or "space" in done.stderr, done.stderr[-300:])
     found = place.check()
     if done.returncode:
-        # A search keeps a hidden folder, from which it continues.
+        # A search keeps a hidden folder in order to continue later.
         left = [path.name for path in folder.iterdir() if HIDDEN in path.name and not path.name.endswith("-search")]
         promise(not left, f"left behind on the full disk: {left}")
     (folder / ".filler").unlink()
@@ -292,7 +293,7 @@ _lasts: dict[str, float] = {}
 
 
 def lasts(place: Place) -> float:
-    """Returns the number of seconds that the command takes at the present load of the machine."""
+    """Returns the duration of the command in seconds, at the present load of the machine."""
     if place.command.name not in _lasts:
         begun = time.monotonic()
         place.run(1)
@@ -301,7 +302,7 @@ def lasts(place: Place) -> float:
 
 
 def main() -> int:
-    """Runs all trials. Prints a line per kind and per failure."""
+    """Runs all trials. Prints one line per kind of trial and one line per failure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, count in (("kills", 200), ("writing", 50), ("disks", 20), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=count)

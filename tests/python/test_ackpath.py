@@ -23,15 +23,15 @@ def row(found, remedies):
 def test_filtered_acks_free_the_uplink_and_cover_more_segments(found):
     none, filtered = row(found, "none"), row(found, "filter")
     assert filtered["ack_ratio"] < none["ack_ratio"]
-    # With few ACKs in a common queue, the download stalls. As in table 3 of balakrishnan1999, the filter helps the
-    # upload and slows the download down.
+    # With few ACKs in a shared queue, the download stalls. The filter therefore helps the upload and slows down the
+    # download, as in table 3 of balakrishnan1999.
     assert filtered["up_goodput_bps"] > none["up_goodput_bps"]
     assert filtered["down_goodput_bps"] < none["down_goodput_bps"]
     assert filtered["stretch_p95_bytes"] >= none["stretch_p95_bytes"]
 
 
-def test_a_limit_of_bursts_is_kept(found):
-    # Retransmissions and tail loss probes are not limited.
+def test_bursts_stay_within_their_limit(found):
+    # The limit does not apply to retransmissions and tail loss probes.
     assert row(found, "filter")["burst_p95"] > 4
     assert row(found, "filter+bursts")["burst_p95"] <= 4
 
@@ -43,7 +43,7 @@ def test_the_best_comes_first_and_every_arm_has_a_reason(found):
     assert found.limits["none"].startswith("the ACK path: ")
 
 
-def test_a_download_on_a_line_without_a_narrow_way_back_is_limited_by_the_line():
+def test_a_download_without_a_narrow_ack_path_is_limited_by_the_line():
     wide = LINE.replace("200 kbit/s", "20 Mbit/s").replace("20 Mbit/s", "5 Mbit/s", 1)
     found = lop.ackpath(lop.Scenario.from_text(wide).only(["download"]), "none", link="link")
     assert found.limits["none"].startswith("the downlink: ")
@@ -53,11 +53,11 @@ LINE_OF_ACKS = line_of("20 s", "10 Mbit/s", "100 kbit/s", "50 packets", "50 pack
 
 
 def test_receivers_that_acknowledge_rarely_free_the_uplink():
-    # Here only the receiver determines the number of ACKs.
+    # On this line, only the receiver determines the number of ACKs.
     quiet = lop.Scenario.from_text(LINE.replace("200 kbit/s", "2 Mbit/s")).only(["download"])
     found = lop.ackpath(quiet, "none,tarr,ace,growing,rfc5690", link="link")
     ratio = {name: row(found, name)["ack_ratio"] for name in found.arms}
-    # No ACK is lost, so RFC 5690 has no reason to send fewer than one ACK per 2 segments.
+    # No ACK is lost, so RFC 5690 does not reduce the number of ACKs below one per 2 segments.
     assert ratio["none"] > 0.45 and ratio["rfc5690"] > 0.45
     assert max(ratio[name] for name in ("tarr", "ace", "growing")) < ratio["none"] / 2
     narrow = lop.ackpath(lop.Scenario.from_text(LINE), "none,rfc5690", link="link")
@@ -67,19 +67,19 @@ def test_receivers_that_acknowledge_rarely_free_the_uplink():
 def test_few_acks_cover_two_segments_on_a_short_path():
     line = lop.Scenario.from_text(LINE_OF_ACKS).with_(**{"stack.ack_policy": "tack", "stack.cc": "bbr"})
     short, long = (next(line.with_(**{"link.rtt": rtt}).run().flows.rows())["goodput_bps"] for rtt in ("2 ms", "20 ms"))
-    # Each ACK of 52 bytes on the uplink covers two segments of 1,448 bytes.
+    # Each ACK has 52 bytes on the uplink, and acknowledges two segments of 1,448 bytes.
     assert short == pytest.approx(100e3 / (52 * 8) * 2 * 1448 * 8, rel=0.03)
     assert long > 9e6
 
 
-def test_paced_acks_and_few_waiting_ones():
+def test_afvq_leaves_more_to_the_upload_than_acks_first():
     found = lop.ackpath(lop.Scenario.from_text(LINE), "none,acks_first,afvq,filter,filter+ack_pacing", link="link")
-    # Strict priority leaves nothing for the upload. AFVQ leaves about half.
+    # Strict priority starves the upload. AFVQ leaves about half of the uplink to the upload.
     assert row(found, "afvq")["up_goodput_bps"] > 2 * row(found, "acks_first")["up_goodput_bps"]
     assert row(found, "afvq")["down_goodput_bps"] > 2 * row(found, "none")["down_goodput_bps"]
 
 
-def test_compressed_headers_take_less_of_the_uplink():
+def test_compressed_headers_need_less_of_the_uplink():
     dialup = LINE.replace("200 kbit/s", "28.8 kbit/s").replace("50 packets", "10 packets").replace("20 M", "10 M")
     alone = lop.ackpath(lop.Scenario.from_text(dialup).only(["download"]), "none,iphc,rohc", link="link")
     plain, compressed = row(alone, "none"), row(alone, "rohc")

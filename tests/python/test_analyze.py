@@ -1,4 +1,4 @@
-"""Tests `analyze` in scenarios with known limits, lines and counts."""
+"""Tests `analyze` on captures of scenarios with known limits, lines and counts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_line_is_found_in_both_directions(found: lop.Capture) -> None:
     assert download["data_rate_bps"] == pytest.approx(2.4e6, rel=0.03)
     assert download["ack_rate_bps"] == pytest.approx(196e3, rel=0.05)
     assert download["data_discipline"] == "drop_tail"
-    # The buffer holds 50 packets of 1,500 bytes, and another packet is in transmission.
+    # The full buffer contains 50 packets of 1,500 bytes, and another packet is being transmitted.
     assert download["data_buffer_ms"] == pytest.approx(250, rel=0.1)
     assert download["rtt_floor_ms"] == pytest.approx(20 + 1500 * 8 / 2400 - 1.5, abs=3)
 
@@ -84,8 +84,7 @@ def test_counts_equal_those_of_the_older_trace(captures: Path) -> None:
     assert near.any()
     for column in ("rtt_count", "rtt_mean_ms"):
         assert ours[column].filter(near).to_list() == pytest.approx(theirs[column].filter(near).to_list())
-    # If the capture was not taken at the sender, `trace` also uses ACKs that fill a hole below data that SACK has
-    # covered.
+    # If the capture was not taken at the sender, `trace` also uses ACKs that fill a hole below SACKed data.
     assert (ours["rtt_count"] <= theirs["rtt_count"]).all()
 
 
@@ -120,7 +119,7 @@ def test_an_unknown_option_before_the_capture_is_named(captures: Path) -> None:
     assert b"unknown option --nothing" in done.stderr
 
 
-def test_a_cut_capture_is_read_with_a_note(captures: Path, tmp_path: Path) -> None:
+def test_a_truncated_capture_is_read_with_a_note(captures: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcapng"
     cut.write_bytes((captures / "host-server.pcapng").read_bytes()[:200_001])
     done = command(cut)
@@ -130,7 +129,7 @@ def test_a_cut_capture_is_read_with_a_note(captures: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [b"", b"\x1b[31mno capture\x1b[0m", b"\x1f\x8b\x08damaged", bytes(5000)])
-def test_no_capture_is_refused_with_a_reason_and_code_2(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture_is_rejected_with_a_reason_and_code_2(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "evil\x1b[2Jname.pcap"
     path.write_bytes(content)
     done = command(path)
@@ -152,13 +151,13 @@ def test_two_captures_show_losses_and_delays_between_their_points(captures: Path
     row = download.row(0, named=True)
     retransmitted = found.largest[0]["retransmitted_packets"]
     assert row["first"] == 1
-    # Packets in flight at the end did not reach the second capture.
+    # Packets that are in flight at the end are missing in the second capture.
     assert retransmitted <= row["lost_packets"] <= retransmitted + 60
     assert found.facts["clock_offset_s"] == pytest.approx(0, abs=0.005)
     assert len(found.passages) >= row["packets_1"]
 
 
-def test_no_report_leaves_the_tables_alone_and_no_line_is_wide(captures: Path, tmp_path: Path) -> None:
+def test_no_report_writes_only_the_tables_and_no_line_is_wide(captures: Path, tmp_path: Path) -> None:
     done = command(captures / "host-server.pcapng", "--out", tmp_path / "found", "--no-report")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "found" / "directions.parquet").exists()
@@ -175,7 +174,7 @@ def test_a_shared_ip_id_counter_is_not_reported_as_ack_thinning(found: lop.Captu
 
 
 def test_a_freebsd_upload_is_reno_and_its_queue_of_packets_is_drop_tail(tmp_path: Path) -> None:
-    # The queue holds 50 packets (data and ACKs). The shaper after it releases bytes every 4 ms.
+    # The queue stores 50 packets (data and ACKs). The shaper behind the queue releases bytes every 4 ms.
     path = Path(__file__).parents[2] / "scenarios" / "two-way.toml"
     lop.Scenario.load(path).run(pcap=tmp_path, pcap_at=["hosts"])
     rows = lop.analyze(tmp_path / "host-server.pcapng").largest

@@ -102,7 +102,7 @@ def test_every_workload_fits_the_line(line: lop.Scenario, workload: str):
     assert next(found.users.rows())["rpm"] > 0
 
 
-def test_ecn_marks_where_it_can(line: lop.Scenario):
+def test_ecn_marks_in_disciplines_that_support_it(line: lop.Scenario):
     found = lop.aqm(line, "codel,fifo", direction="down", repeat=1, ecn=True)
     cells = {row["queue"]: row for row in found.cells.rows()}
     assert cells["codel"]["marked_packets"] > 0
@@ -138,7 +138,7 @@ def test_the_folder_contains_every_result(tmp_path: Path):
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 2
     assert "RPM" in page
-    # The study in the folder is replaced only with --overwrite.
+    # The folder contains a study, so it cannot be plotted as a run and is replaced only with --overwrite.
     assert invoke(["plot", str(folder), "goodput"]) == 1
     assert invoke(["aqm", str(file), "--repeat", "1", "--out", str(folder), "--quiet"]) == 1
 
@@ -168,7 +168,7 @@ def test_an_unknown_suite_is_rejected():
     assert invoke(["aqm"]) == 2
 
 
-def test_responsiveness_is_the_mean_of_foreign_and_loaded():
+def test_responsiveness_is_the_mean_on_new_and_on_loaded_connections():
     # The draft's TCP-only case: 60000 / ((20 + 40) / 2) and 60000 / 60.
     assert round_trips_per_minute(20, 40, 60) == (2000 + 1000) / 2
     assert round_trips_per_minute(None, None, 60) == 1000
@@ -176,14 +176,14 @@ def test_responsiveness_is_the_mean_of_foreign_and_loaded():
     assert round_trips_per_minute(None, None, None) is None
 
 
-def test_the_draft_ends_where_goodput_and_then_responsiveness_are_stable():
+def test_the_draft_ends_when_goodput_and_then_responsiveness_are_stable():
     seen = []
 
     def rpm_at(interval: int) -> float:
         seen.append(interval)
         return 500.0 if interval < 9 else 100.0
 
-    # The moving averages are 1, 2, 2.3, ... From interval 7 on, four consecutive averages are close to each other.
+    # The moving averages are 1, 2, 2.3, ... From interval 7 on, four consecutive averages are close together.
     found = saturation([1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3], rpm_at)
     assert (found.goodput, found.responsiveness) == (True, True)
     # The result is stable when the change at interval 9 is no longer in the last four averages.
@@ -199,14 +199,14 @@ def test_the_load_of_the_draft_adds_connections_until_it_is_stable(line: lop.Sce
     assert [round(start / 5) for start in starts[:4]] == [0, 1, 2, 3]
     users = next(found.users.rows())
     assert users["rpm_confidence"] == 3
-    # With fair queueing, the value is close to that of the idle line.
+    # With fair queueing, the RPM is close to the RPM of the idle line.
     assert 1000 < users["rpm"] < 2000
     probes = [flow for flow in found.scenario.resolved["flows"] if flow["name"].startswith("responsiveness-probe")]
     assert len(probes) == 1, "a twentieth of 1 Mbit/s allows one pair a second"
 
 
 def test_means_and_quantiles_of_counts():
-    # The mean is computed without the slowest 5 %. A value at the limit counts in part.
+    # The mean excludes the slowest 5 %. The value at the 95 % limit counts in part.
     assert trimmed_mean([1.0] * 19 + [1000.0]) == pytest.approx(1.0)
     assert trimmed_mean([1.0, 3.0], [90, 10]) == pytest.approx((90 + 15) / 95)
     assert trimmed_mean([]) is None

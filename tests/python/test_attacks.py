@@ -38,7 +38,7 @@ SHORT = line_of("1 s", "1 Mbit/s", "200 kbit/s") + DOWNLOAD
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_server_that_cuts_every_answer_short_is_given_up(ranges, tmp_path):
+def test_a_download_ends_if_the_server_truncates_every_response(ranges, tmp_path):
     server = FaultyServer(os.urandom(100_000), ranges=ranges)
     part = b"Content-Range: bytes 0-14479/100000\r\n" if ranges else b""
     length = b"14480" if ranges else b"100000"
@@ -133,7 +133,7 @@ def test_absurd_numbers_of_runs_are_rejected_at_once(command: list[str], tmp_pat
     assert not (tmp_path / "runs").exists()
 
 
-def test_out_through_a_symbolic_link_writes_where_it_points(tmp_path):
+def test_out_through_a_symbolic_link_writes_to_the_target(tmp_path):
     scenario = lop.Scenario.from_text(SHORT)
     (tmp_path / "big").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "big")
@@ -185,7 +185,7 @@ def test_no_control_character_reaches_a_terminal(tmp_path, capsys):
     assert not set("\x1b\x9b\x07") & set(told.out + told.err)
 
 
-def test_an_argument_that_is_no_text_is_refused(tmp_path, capsys):
+def test_an_argument_that_is_not_text_is_rejected(tmp_path, capsys):
     (tmp_path / "s.toml").write_text(SHORT)
     assert cli.invoke(["run", str(tmp_path / "s.toml"), "--out", str(tmp_path / "\udcffo")]) == 2
     assert "not UTF-8 text" in capsys.readouterr().err
@@ -193,7 +193,7 @@ def test_an_argument_that_is_no_text_is_refused(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["list presets", "list queues", "--help", "size --help", "schema"])
-def test_a_closed_pipe_is_no_failure(command: str):
+def test_a_closed_pipe_is_not_a_failure(command: str):
     program = f"{sys.executable} -m lopsided {command} | head -1; exit ${{PIPESTATUS[0]}}"
     assert subprocess.run(["bash", "-c", program], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
@@ -215,7 +215,7 @@ def test_a_closed_pipe_loses_no_files(command: str, out: str, tmp_path, monkeypa
     assert (tmp_path / out).exists()
 
 
-def test_a_slow_server_is_given_up_after_the_given_time(tmp_path, monkeypatch):
+def test_a_download_from_a_slow_server_ends_after_the_given_time(tmp_path, monkeypatch):
     monkeypatch.setattr("lopsided.fetching.client._SLOW_S", 0.4)
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -276,7 +276,7 @@ def test_limits_that_kill_the_process_cause_a_warning(limit: int, most: int, sai
 def test_recorded_events_are_bounded(tmp_path):
     file = tmp_path / "s.toml"
     file.write_text(line_of("100 s", "10 Gbit/s", "10 Gbit/s") + DOWNLOAD + "[record]\nevents = true\n")
-    # The events of the whole run would need more than this memory, and Rust would abort the process.
+    # All events of the run would need more than this amount of memory, and Rust would abort the process.
     most = 3 << 30
     done = subprocess.run(
         [sys.executable, "-m", "lopsided", "run", file, "--out", tmp_path / "run"],
@@ -290,7 +290,7 @@ def test_recorded_events_are_bounded(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["s.toml"]
 
 
-def test_a_very_long_title_is_cut_in_figures():
+def test_a_very_long_title_is_truncated_in_figures():
     found = inks.cut("x" * 100_000, inks.TITLE_CHARACTERS)
     assert len(found) == inks.TITLE_CHARACTERS and found.endswith("…")
     figure = style.sheet("x" * 100_000, "y" * 100_000, (1.0,), "s").figure
@@ -299,7 +299,7 @@ def test_a_very_long_title_is_cut_in_figures():
 
 @contextlib.contextmanager
 def proxy(most_files: int | None = None) -> Generator[tuple[subprocess.Popen[str], int]]:
-    """Runs `lopsided proxy` as a process, and yields its port."""
+    """Runs `lopsided proxy` as a process, and yields the proxy's port."""
     limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))) if most_files else None
     running = subprocess.Popen(
         [sys.executable, "-u", "-m", "lopsided", "proxy", "--port", "0"],

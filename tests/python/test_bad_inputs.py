@@ -1,4 +1,4 @@
-"""Every input in tests/bad-inputs/ is rejected with its error message, and no files are written."""
+"""Every input in tests/bad-inputs/ is rejected with the expected error message, and no files are written."""
 
 from __future__ import annotations
 

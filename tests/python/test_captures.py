@@ -12,10 +12,10 @@ import lopsided as lop
 pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 
 SENT_AGAIN = {"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order"}
-"""tshark's flags for a retransmission in the sender's capture. The flag depends on the timing."""
+"""tshark's flags for a retransmission in the sender's capture. tshark chooses one of the flags by the timing."""
 SEEN_BEHIND_A_LOSS = {"lost_segment", "duplicate_ack", "window_update"}
-"""tshark's flags after a loss, in the receiver's capture. A repeated ACK that enlarges the window is a window
-update."""
+"""tshark's flags after a loss, in the receiver's capture. A duplicate ACK that enlarges the window is flagged as a
+window update."""
 OUTBOUND = 2
 """pcapng's code for outgoing packets."""
 FLAGS = sorted(SENT_AGAIN | SEEN_BEHIND_A_LOSS)
@@ -28,7 +28,7 @@ def captured(adsl, tmp_path_factory) -> tuple[lop.Run, Path]:
 
 
 def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
-    """Returns fields of the packets that match a display filter."""
+    """Returns the given fields of the packets that match the display filter `shown`."""
     command = ["tshark", "-r", str(file), "-Y", shown, "-T", "fields"]
     for field in fields:
         command += ["-e", field]
@@ -37,7 +37,7 @@ def tshark(file: Path, shown: str, *fields: str) -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_nothing_is_malformed(captured):
+def test_no_captured_packet_is_malformed(captured):
     _, folder = captured
     files = sorted(folder.glob("*.pcapng"))
     assert files
@@ -68,5 +68,5 @@ def test_goodput_in_the_capture_is_goodput_in_the_table(captured):
     run, folder = captured
     acks = tshark(folder / "host-server.pcapng", "frame.packet_flags_direction == 1 && tcp.stream == 0", "tcp.ack")
     delivered = run.flows.to_polars().row(by_predicate=pl.col("name") == "download", named=True)["delivered_bytes"]
-    # The ACK number also counts SYN and FIN. The last ACKs are still in transit.
+    # The ACK number also counts SYN and FIN. The last ACKs are still in flight.
     assert delivered - 100_000 < max(int(ack) for (ack,) in acks) <= delivered + 2

@@ -39,7 +39,7 @@ while connection.recv(65536):
 
 @pytest.fixture
 def commands(tmp_path: Path) -> list[str]:
-    """Returns commands for a server that sends the number of bytes in the name of the build."""
+    """Returns the options for a server that sends as many bytes as the name of the build says."""
     (tmp_path / "server.py").write_text(SERVER)
     (tmp_path / "client.py").write_text(CLIENT)
     tried = subprocess.run(
@@ -126,7 +126,7 @@ def test_a_killed_check_leaves_no_process(commands: list[str], tmp_path: Path, s
 
 
 def _named(mark: str) -> list[str]:
-    """Returns the processes that run `sleep MARK`."""
+    """Returns the IDs of the processes that run `sleep MARK`."""
     found: list[str] = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

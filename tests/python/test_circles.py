@@ -1,7 +1,7 @@
 """Checks that no crate has a dependency cycle between files.
 
-The test parses `use` declarations and paths, and skips re-exports. It does not resolve names in other ways, for example
-methods of traits.
+The test parses `use` declarations and paths, and skips re-exports. It does not resolve other names, such as methods of
+traits.
 """
 
 import re
@@ -17,27 +17,27 @@ TYPES_THAT_HOLD_THEMSELVES = {
     "queue": {"qdisc.rs", "classful/classes.rs", "classful/class.rs", "classful/child.rs"},
     "spec": {"value.rs", "part.rs", "family.rs"},
 }
-"""Dependency cycles that are allowed: queues have classes that contain queues, and parts have values that may be
-parts."""
+"""Dependency cycles that are allowed: queues contain classes that contain queues, and a part may be a value of another
+part."""
 
 Module = tuple[str, ...]
 ITEM = (
     r"^\s*(?:pub(?:\([^)]*\))?\s+)?(?:const\s+|unsafe\s+|async\s+)*(?:fn|struct|enum|trait|const|static|type)\s+(\w+)"
 )
 TABLE = r"^\s*(\w+) of (\w+) as\b"
-"""The table and the row that `table!` defines."""
+"""Matches the table and the row that `table!` defines."""
 USE = r"^\s*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);"
 
 
 @pytest.mark.parametrize("crate", sorted(path.name for path in CRATES.iterdir()))
-def test_crates_have_no_circle_of_files(crate):
+def test_crates_have_no_dependency_cycle_between_files(crate):
     files = Crate(CRATES / crate / "src")
     allowed = TYPES_THAT_HOLD_THEMSELVES.get(crate, set())
     circles = [circle for circle in files.circles() if set(circle) != allowed]
     assert not circles, "\n".join(" -> ".join(circle) for circle in circles)
 
 
-def test_a_circle_is_found(tmp_path):
+def test_a_dependency_cycle_is_found(tmp_path):
     (tmp_path / "lib.rs").write_text("mod a;\nmod b;\npub use a::{A, make};\n")
     (tmp_path / "a.rs").write_text("use super::b::B;\npub struct A(B);\npub fn make() {}\n")
     (tmp_path / "b.rs").write_text('table! {\n    /// Rows.\n    B of Row as "b" {}\n}\nfn of() { crate::make(); }\n')
@@ -66,7 +66,7 @@ class Crate:
 
     @cached_property
     def imports(self) -> dict[Module, list[tuple[Module, str]]]:
-        """Returns the imports of each module: the path in the crate, and the local name."""
+        """The imports of each module: the path in the crate, and the local name."""
         found: dict[Module, list[tuple[Module, str]]] = {}
         for module, text in self.texts.items():
             each = [leaf for tree in re.findall(USE, text, re.M) for leaf in leaves(tree)]
@@ -74,7 +74,7 @@ class Crate:
         return found
 
     def path(self, module: Module, written: list[str]) -> Module | None:
-        """Returns the path from the crate's root; `None` for another crate."""
+        """Returns the path from the crate's root, or `None` if the path belongs to another crate."""
         if written[:1] == ["crate"]:
             return tuple(written[1:])
         base = module
@@ -86,7 +86,7 @@ class Crate:
         return (*module, *written) if (*module, *written[:1]) in self.files else None
 
     def home(self, path: Module, depth: int = 0) -> Module | None:
-        """Returns the module that defines the last item of a path; `None` if it is unknown, or if the path is a
+        """Returns the module that defines the last item of a path. Returns `None` if the item is unknown or is a
         module."""
         module = next(path[:length] for length in range(len(path), -1, -1) if path[:length] in self.files)
         rest = path[len(module) :]
@@ -148,7 +148,7 @@ def code(text: str) -> str:
 
 
 def leaves(tree: str) -> Iterator[tuple[list[str], str]]:
-    """Returns the paths of a `use` declaration with their local names."""
+    """Yields the paths of a `use` declaration with their local names."""
     tree = tree.strip()
     head, brace, inside = tree.partition("{")
     if brace:

@@ -150,7 +150,7 @@ def test_a_refused_run_leaves_no_folder(adsl_file, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-def test_check_prints_ok_or_every_error(adsl_file, tmp_path, capsys):
+def test_check_prints_ok_or_all_errors(adsl_file, tmp_path, capsys):
     assert cli.invoke(["check", str(adsl_file)]) == 0
     assert "good; 2 flows over 20 s" in capsys.readouterr().out
     bad = tmp_path / "bad.toml"
@@ -200,7 +200,7 @@ def test_sweep_of_the_files_own_axes_as_json(adsl_file, capsys):
 
 
 @pytest.mark.parametrize("axes", [2, 3])
-def test_two_axes_are_drawn_as_a_map_and_three_not_at_all(adsl_file, tmp_path, capsys, axes):
+def test_two_axes_are_drawn_as_a_map_and_three_are_not_drawn(adsl_file, tmp_path, capsys, axes):
     given = ["link.up.queue.limit=5,15 packets", "link.down.queue.limit=20,50 packets", "link.rtt=10,20 ms"][:axes]
     settings = [part for axis in given for part in ("--set", axis)]
     assert cli.invoke(["sweep", str(adsl_file), *settings, "--repeat", "1", "--out", "table.parquet"]) == 0
@@ -242,7 +242,7 @@ def test_size_prints_both_answers_and_how_to_set_them(tmp_path, capsys):
     assert capsys.readouterr().out.strip() == str(result["packets"]["measured"])
 
 
-def test_help_and_version_are_there(capsys):
+def test_help_and_version_are_printed(capsys):
     assert cli.invoke(["--help"]) == 0
     said = capsys.readouterr().out
     for command in cli.COMMANDS:
@@ -267,7 +267,8 @@ def test_the_list_of_commands_fits_any_terminal():
 
 @pytest.mark.parametrize(
     ("arguments", "most"),
-    # Maximum number of loaded modules. Python itself loads about 60, and a large library adds hundreds.
+    # The numbers are the maximum numbers of loaded modules. Python loads about 60 modules, and a large library adds
+    # hundreds.
     [(["--help"], 120), (["--version"], 120), (["check"], 215), (["schema"], 190)],
     ids=lambda value: value[0] if isinstance(value, list) else None,
 )
@@ -300,7 +301,7 @@ def test_an_interrupt_ends_a_run_with_its_code_and_no_folder(tmp_path):
     (tmp_path / "long.toml").write_text(ADSL.replace('"20 s"', '"36000 s"').replace("2400 kbit/s", "1 Gbit/s"))
     arguments = ["run", "long.toml", "--out", "here", "--set", "record.interval=0 s"]
     process = subprocess.Popen([*MAIN, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    # The run starts soon after the simulator is loaded.
+    # Wait until the simulator is loaded. The run starts soon afterwards.
     deadline = time.monotonic() + 120
     while "_native" not in Path(f"/proc/{process.pid}/maps").read_text() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -352,7 +353,7 @@ def test_a_process_without_a_standard_output_has_no_traceback():
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_closed_output_pipe_is_no_error():
+def test_a_closed_output_pipe_is_not_an_error():
     command = f'"{sys.executable}" -m lopsided schema | head -c 1 > /dev/null'
     done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
     assert done.stderr == ""
@@ -387,7 +388,7 @@ def test_a_new_scenario_runs(tmp_path, capsys):
     assert "note:" not in capsys.readouterr().err
 
 
-def test_a_new_scenario_has_any_access_line(capsys):
+def test_a_new_scenario_can_use_any_access_line(capsys):
     for preset, *_ in _native.presets():
         assert cli.invoke(["new", f"{preset}.toml", "--preset", preset]) == 0
         assert cli.invoke(["check", f"{preset}.toml"]) == 0
@@ -429,7 +430,7 @@ def test_used_software_can_be_cited(capsys):
     assert cli.invoke(["cite"]) == 0
     entries = re.findall(r"^@(\w+)\{([^,]+),$", capsys.readouterr().out, re.MULTILINE)
     assert [key for _, key in entries] == ["lopsided", *papers.available()]
-    # Every BibTeX style supports these entry types. `plain` does not support @software.
+    # Every BibTeX style supports these entry types. For example, the style `plain` does not support @software.
     assert {kind for kind, _ in entries} <= {
         "article",
         "inproceedings",

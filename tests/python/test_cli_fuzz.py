@@ -1,4 +1,4 @@
-"""Runs command lines of random words. Every failure must have the right exit code."""
+"""Runs command lines that consist of random words. Every failure must cause the right exit code."""
 
 import random
 from pathlib import Path
@@ -70,14 +70,14 @@ def test_random_words_never_cause_a_traceback(seed, tmp_path, monkeypatch, capsy
         if words[0] in ("check", "run", "sweep", "explain") and rng.random() < 0.6:
             words.insert(1, "s.toml")
         if words[0] in ("size", "reproduce"):
-            # Without this invalid option, a valid command line would run for seconds.
+            # Add an invalid option, because a valid command line would run for seconds.
             words.append("--repeat=0")
         assert cli.invoke(words) in (0, 1, 2), words
         assert "Traceback" not in capsys.readouterr().err, words
 
 
 REAL = ("emulate", "shape", "reflect", "probe", "fetch", "proxy", "ui", "reproduce", "size", "fairness", "search")
-"""Commands that run for seconds or send packets; `cli_values.py` tests them."""
+"""Commands that run for seconds or send packets. `cli_values.py` tests these commands."""
 
 
 def test_a_sample_of_wrong_values_is_rejected_with_error_messages(tmp_path, monkeypatch):

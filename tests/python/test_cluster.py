@@ -62,7 +62,7 @@ def test_an_interrupted_study_resumes_only_its_missing_jobs(client, short, tmp_p
 
 
 def test_a_failed_run_is_listed_and_the_other_runs_continue(client, short, tmp_path):
-    # Both settings are valid, but not together.
+    # Both settings of the second arm are valid, but not in combination.
     arms = [{"label": "good", "link.rtt": "20 ms"}, {"label": "bad", "link.rtt": "20 ms", "flow.upload.start": "9 s"}]
     found = cluster.sweep(client, short, tmp_path / "there", {"arm": arms}, repeat=2)
     assert (found.runs, found.failed) == (4, 2)
@@ -90,7 +90,7 @@ def test_gaps_are_the_missing_numbers():
     assert cluster._gaps([(0, 5)], 5) == []
 
 
-def test_without_dask_or_scheduler_an_error_explains(adsl_file, tmp_path, capsys, monkeypatch):
+def test_an_error_explains_a_missing_dask_or_scheduler(adsl_file, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     axis = ["--set", "link.up.queue.limit=5,10 packets"]
     assert cli.invoke(["sweep", str(adsl_file), *axis, "--dask", "here"]) == 2

@@ -25,7 +25,7 @@ def row(sim: tuple[float, ...], kernel: tuple[float, ...], tolerance: float | No
     return compare.Row("download", "goodput_bps", {"sim": sim, "kernel": kernel}, tolerance)
 
 
-def test_the_error_is_that_of_medians_and_the_spread_that_of_pairs():
+def test_the_error_compares_medians_and_the_spread_compares_pairs():
     found = row((100.0, 110.0, 130.0), (100.0, 100.0, 100.0))
     assert found.error("sim", "kernel") == pytest.approx(0.10)
     assert found.spread("sim", "kernel") == pytest.approx((0.0, 0.30))
@@ -34,7 +34,7 @@ def test_the_error_is_that_of_medians_and_the_spread_that_of_pairs():
     assert not replace(found, tolerance=None).exceeds("sim", "kernel")
 
 
-def test_zero_in_both_worlds_is_no_error():
+def test_zero_in_both_worlds_is_not_an_error():
     assert row((0.0,), (0.0,)).error("sim", "kernel") == 0
     assert math.isnan(row((3.0,), (0.0,)).error("sim", "kernel"))
     assert math.isnan(row((math.nan,), (5.0,)).error("sim", "kernel"))
@@ -68,7 +68,7 @@ def test_a_missing_kernel_is_reported_before_any_run(adsl, monkeypatch):
         compare.compare(adsl, ("sim", "kernel"))
 
 
-def test_records_keep_a_measurement_only_for_the_scenario_it_was_made_of(tmp_path: Path):
+def test_records_return_a_measurement_only_for_its_own_scenario(tmp_path: Path):
     cell = fidelity.CELLS[0]
     values = {("download", "goodput_bps"): 2875730.0}
     records = fidelity.records(tmp_path / "linux.csv")

@@ -75,7 +75,7 @@ def test_files_are_offered_for_file_arguments(tmp_path, monkeypatch):
     assert offered("run", "adsl.toml", "--out", "r") == ["runs/"]
 
 
-def test_every_value_that_is_known_belongs_to_an_argument():
+def test_every_known_value_belongs_to_an_argument():
     app = cli.build()
     names = {
         command.name: {name for each in app[command.name].assemble_argument_collection() for name in each.names}
@@ -101,7 +101,7 @@ def test_every_option_can_be_completed():
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        # Readline replaces the text after the last word break or open quote.
+        # readline replaces only the text after the last word break or after an open quote.
         ("lopsided run {} --set stack.cc=veg", ["vegas"]),
         ('lopsided run {} --set "stack.cc=veg', ["stack.cc=vegas"]),
         ("lopsided run {} --set 'stack.cc=veg", ["stack.cc=vegas"]),
@@ -113,7 +113,7 @@ def test_every_option_can_be_completed():
         ("lopsided plo", ["plot"]),
     ],
 )
-def test_readline_is_given_the_end_of_a_word(line, expected):
+def test_readline_gets_only_the_end_of_a_word(line, expected):
     assert shells.for_bash(cli.build(), BREAKS, line.format(ADSL)) == expected
 
 
@@ -146,6 +146,6 @@ def test_a_shell_without_completion_is_refused():
         shells.install("tcsh")
 
 
-def test_the_packages_have_the_manual_page_and_the_scripts_of_today():
+def test_packages_contain_the_current_manual_pages_and_scripts():
     done = subprocess.run([sys.executable, ROOT / "tools" / "man", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

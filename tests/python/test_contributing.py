@@ -1,4 +1,4 @@
-"""The paper and the Rust code in CONTRIBUTING.md work, and its tests exist."""
+"""The paper and the Rust code in CONTRIBUTING.md work, and the tests that CONTRIBUTING.md names exist."""
 
 import re
 import sys

@@ -20,17 +20,17 @@ FILES = sorted(
     path
     for folder in ("scenarios", "python/lopsided", "reference")
     for path in (ROOT / folder).rglob("*.toml")
-    # Only complete scenario files are tested, not the tables of papers, links, or the base files of suites.
+    # Skip files that are not complete scenarios: tables of papers, links, and the base files of suites.
     if not path.is_symlink() and "suite" not in path.parts and "\n[scenario]\n" in f"\n{path.read_text()}"
 )
 
 MIXED = [path for path in FILES if "papers" not in path.parts]
-"""Files that also run in another process, in reverse order and on threads. crates/sim/tests/digests.rs runs the
-scenarios of papers on threads."""
+"""Files that are also run in another process, in reverse order, and on threads. The scenarios of papers are run on
+threads in crates/sim/tests/digests.rs."""
 
 
 def marks(order: list[Path], workers: int) -> dict[str, str]:
-    """Returns each file's digest and a hash of its tables."""
+    """Returns, for each file, the digest of the run and a hash of its tables."""
     jobs = [Job(scenario := lop.Scenario.load(path), scenario.seed) for path in order]
     return {str(order[number].relative_to(ROOT)): mark(run) for number, run in run_many(jobs, workers=workers)}
 
@@ -51,7 +51,7 @@ def test_every_scenario_has_a_digest(serial):
     assert len({value.split()[0] for value in serial.values()}) == len(FILES), "different scenarios, different digests"
 
 
-def test_threads_order_and_process_change_nothing(serial):
+def test_threads_order_and_process_do_not_change_results(serial):
     program = "import json, test_determinism as t; print(json.dumps(t.marks(t.MIXED[::-1], 7)))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=Path(__file__).parent, capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Runs the printed commands for routers on user-mode Linux, with traffic before, during, and after."""
+"""Runs the printed commands for routers on user-mode Linux, with traffic before, during and after the configuration."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MODULES = (
 
 
 def lines(name: str, framing: str = "none") -> DeviceConfig:
-    """Returns Linux commands that set a queue."""
+    """Returns the Linux commands that configure a queue."""
     down, up = (Shaped(rate, FRAMINGS[framing]) for rate in (DOWN_BPS, UP_BPS))
     if name == "fifo":
         return device_configs.configs(up, 20, "eth0")[0]
@@ -42,7 +42,7 @@ def lines(name: str, framing: str = "none") -> DeviceConfig:
 
 _OF_ACKPATH = "sudo " + ON_ROUTERS["cake_filter"].replace("RATE", f"{UP_BPS}bit")
 UPLINK_ONLY = ("fifo", "cake ack-filter")
-"""Cases for the uplink only."""
+"""Queues that are tested only on the uplink."""
 CASES = {
     "cake ack-filter": DeviceConfig("Linux", "", _OF_ACKPATH, f"sudo {UNDO}"),
     **{name: lines(name) for name in ("fifo", "codel", "fq_codel", "pie", "fq_pie", "cake")},
@@ -140,7 +140,7 @@ def measured(told: str, when: str) -> tuple[float, float]:
 
 @pytest.fixture(scope="module")
 def in_turn(machine: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Returns the output of all cases, which run in turn in one guest."""
+    """Returns the output of all cases. The cases run one after the other in the same guest."""
     del machine
     body = "traffic before\n" + "".join(
         f"echo 'case {name}'\n{config.lines}\necho lines $?\ntc -d qdisc\ntraffic with 0.8\n"
@@ -164,13 +164,13 @@ def test_printed_commands_shape_the_line_and_can_be_undone(name: str, in_turn: d
     kind = "pfifo" if name == "fifo" else name.split()[0]
     assert "ifb4" not in left and "redirect" not in left and f"qdisc {kind} " not in left, told
     if "Specified qdisc kind is unknown" in told:
-        # If the discipline does not exist, the commands stop at the first error, and traffic flows as before.
+        # The guest lacks the discipline: the commands stop at the first error, and traffic is not shaped.
         assert "lines 2" in told and min(shaped) > 2 * DOWN_BPS, told
         pytest.skip(f"this kernel has no {kind}")
     assert "lines 0" in told and "undone 0" in told, told
     assert f"qdisc {kind} " in told and "Consider r2q" not in told, told
-    # The goodput excludes headers. In this short time, the bucket adds a little to the goodput, and losses after slow
-    # start take up to half of the rate.
+    # Goodput excludes headers. During this short transfer, the bucket raises the goodput by a few percent, and losses
+    # after slow start lower it by up to half.
     assert 0.4 * UP_BPS < shaped[1] < 1.1 * UP_BPS, told
     if name in UPLINK_ONLY:
         assert shaped[0] > 2 * DOWN_BPS
@@ -198,7 +198,7 @@ def test_commands_that_fail_leave_the_network_as_it_was(tmp_path: Path):
 @pytest.mark.real_time
 @pytest.mark.usefixtures("machine")
 def test_nothing_is_redirected_to_a_device_that_is_down(tmp_path: Path):
-    """The script does not contain the command that brings the device up."""
+    """The script of this test does not bring the device up."""
     config = CASES["fq_codel"]
     sabotaged = config.lines.replace("ip link set dev ifb4eth0 up", "ip link set dev ifb4eth0 down")
     assert sabotaged != config.lines
@@ -217,7 +217,7 @@ def test_cake_is_configured_with_the_framing():
 
 
 def test_all_commands_for_devices_are_among_the_cases():
-    """The `tc` commands of other modules would not be tested on Linux."""
+    """Only the commands in this table are tested on Linux, so no other module may contain `tc` commands."""
     modules = (device_configs, ackpath_result)
     package = Path(device_configs.__file__).parents[1]
     printed = {

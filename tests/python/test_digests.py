@@ -1,4 +1,4 @@
-"""`tools/digests` checks recorded digests, and writes no digest without a reason."""
+"""`tools/digests` checks recorded digests, and does not write a digest without a reason."""
 
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ SCENARIO = "scenarios/ecn.toml"
 
 @pytest.fixture
 def house(tmp_path):
-    """Creates a repository with a wrong digest, and with the digest of a deleted scenario."""
+    """Creates a repository that contains a wrong digest, and the digest of a deleted scenario."""
     for path in ("tools/digests", SCENARIO):
         (tmp_path / path).parent.mkdir()
         shutil.copy(ROOT / path, tmp_path / path)

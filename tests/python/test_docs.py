@@ -1,4 +1,4 @@
-"""The documents' Python code runs, tables are complete, and links exist."""
+"""The Python code in the documents runs, the tables are complete, and the targets of links exist."""
 
 import json
 import re
@@ -53,7 +53,7 @@ def test_every_key_and_profile_of_a_stack_is_described():
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_between_documents_lead_somewhere(document):
+def test_targets_of_links_between_documents_exist(document):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text()):
         if "://" not in target:
             assert (document.parent / target).exists(), target

@@ -1,4 +1,5 @@
-"""Public functions outside the command line document their errors, and sections of docstrings have their own lines."""
+"""Public functions, except those of the command line, document their errors. Sections of docstrings start on new
+lines."""
 
 import ast
 import re
@@ -10,10 +11,10 @@ PACKAGE = Path(lopsided.__file__).parent
 OF_PEOPLE = ("data", "metrics", "scenario.py", "controllers.py", "queues.py", "fetching", "worlds", "studies", "views")
 SAYS = ("raise", "error", "refuse", "unavailable", "says so", "fail", "where there is none", "if there is")
 OURS = {"AssertionError", "NotImplementedError", "StopIteration"}
-"""Errors that callers see only if the program has a fault."""
+"""Errors that are raised only if lopsided has a bug."""
 
 
-def test_functions_that_raise_document_it():
+def test_functions_document_the_errors_that_they_raise():
     silent = [
         f"{path.relative_to(PACKAGE)}:{function.lineno} {function.name} does not say that it raises"
         f" {', '.join(sorted(errors))}"
@@ -27,8 +28,8 @@ def test_functions_that_raise_document_it():
     assert not silent, "\n".join(silent)
 
 
-def test_sections_have_their_own_lines():
-    """A heading or a parameter that shares a line with a text is no section: `--help` would lack the text."""
+def test_sections_start_on_their_own_lines():
+    """`--help` would omit a section whose heading or parameter is not on its own line."""
     joined = [
         f"{path.relative_to(PACKAGE)}:{node.lineno}: {line.strip()}"
         for path in sorted(PACKAGE.rglob("*.py"))
@@ -40,7 +41,8 @@ def test_sections_have_their_own_lines():
 
 
 def joined_lines(text: str) -> list[str]:
-    """Returns the headings within lines, and the lines of the section of parameters that begin with a text."""
+    """Returns the headings that are not on their own lines, and the lines of the parameter section that begin with
+    text."""
     found = re.findall(r"^.*\S -{4,}.*$|^-{4,} .*$", text, re.MULTILINE)
     section = re.search(r"^(?:Parameters|Attributes)\n-+\n((?:.+\n?)*)", text, re.MULTILINE)
     lines = section[1].splitlines() if section else []
@@ -48,6 +50,6 @@ def joined_lines(text: str) -> list[str]:
 
 
 def raised(function: ast.FunctionDef) -> set[str]:
-    """Returns the function's own errors, without those of called functions."""
+    """Returns the errors that the function raises directly. Errors of called functions are not included."""
     made = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
     return {each.func.id for each in made if isinstance(each, ast.Call) and isinstance(each.func, ast.Name)}

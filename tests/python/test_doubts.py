@@ -82,7 +82,7 @@ PARTS = {
     "header_compression": {},
     "quic": {"flow.1.transport": "quic"},
 }
-"""How to add each part with its default settings; a queue needs only its kind."""
+"""The setting that adds each part with its defaults. A queue needs only its kind."""
 
 
 @pytest.mark.parametrize("part", sorted({condition.part for condition in CONDITIONS}))

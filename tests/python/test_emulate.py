@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_command_behind_a_line(folder: Path) -> None:
+def test_a_command_runs_behind_a_line(folder: Path) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as service:
         service.bind(("127.0.0.1", 0))
         threading.Thread(target=answer, args=(service,), daemon=True).start()
@@ -37,7 +37,7 @@ def test_a_command_behind_a_line(folder: Path) -> None:
 
 
 def answer(service: socket.socket) -> None:
-    """Responds to each datagram, which proves that it has crossed the line."""
+    """Responds to each datagram. A response proves that the datagram has crossed the line."""
     with contextlib.suppress(OSError):
         while True:
             _, sender = service.recvfrom(2048)
@@ -98,7 +98,7 @@ def test_a_unit_starts_the_program_that_wrote_it(tmp_path: Path, command: list[s
 
 @pytest.mark.parametrize("command", [["shape", "nowhere0", "--up", "1x"], ["emulate", "--down", "1x", "--", "true"]])
 def test_an_error_ends_its_line(command: list[str]):
-    """The error must end its line, so that the next prompt of the shell is on a new line."""
+    """The error message must end with a line break, so that the next prompt of the shell is on a new line."""
     program = [sys.executable, "-c", "from lopsided.cli import main; main()"]
     done = subprocess.run([*program, *command], capture_output=True, text=True)
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""Explains a probe's flow that was simulated, so that its events are known."""
+"""Explains a probe's flow. The flow is simulated, so its events are known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ direction = "up"
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path, Path]:
-    """Returns a run, a probe's log of it, and the capture of the sender."""
+    """Returns a run, the log of a probe in this run, and the capture at the sender."""
     folder = tmp_path_factory.mktemp("probe")
     run = lop.Scenario.from_text(UPLOAD, "upload.toml").run(pcap=folder)
     rows = run.samples_of["up1"].filter(run.samples_of["up1"]["state"] != "closed")
@@ -74,7 +74,7 @@ def test_samples_without_events_yield_states_windows_and_limits(told: tuple[lop.
     assert explain_probe.of_log(log.with_suffix(".csv"), from_s=1.0, to_s=7.0).limited_s == story.limited_s
 
 
-def test_a_file_that_is_no_log_is_rejected(told: tuple[lop.Run, Path, Path], tmp_path: Path):
+def test_a_file_that_is_not_a_log_is_rejected(told: tuple[lop.Run, Path, Path], tmp_path: Path):
     _, log, capture = told
     (tmp_path / "other.csv").write_text("flow,direction\nx,up\n")
     (tmp_path / "broken.parquet").write_text("nothing")

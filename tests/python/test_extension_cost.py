@@ -1,5 +1,5 @@
-"""A new part needs its own file and three lines elsewhere. A new key or column needs one line. CONTRIBUTING states
-these costs."""
+"""A new part needs its own file and three lines in other files. A new key or column needs one line. CONTRIBUTING.md
+states these costs."""
 
 import subprocess
 import sys

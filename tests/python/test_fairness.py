@@ -57,7 +57,7 @@ def test_pairs_run_in_both_orders_and_a_control_against_itself_once():
     one, other = Contender("reno", 20), Contender("cubic", 20)
     assert [(each.first, each.second) for each in pair_orders((one, other), 10)] == [(one, other), (other, one)]
     assert len(list(pair_orders((one, one), 10))) == 1
-    # Sides that start together have one order of arrival.
+    # Sides that start at the same time have no order of arrival, so there is one run.
     assert len(list(pair_orders((one, other), 0))) == 1
 
 
@@ -110,8 +110,9 @@ def test_wrong_options_are_rejected_before_any_run(wrong, said):
 
 
 def test_the_number_of_runs_is_known_in_advance(small):
-    # The three terms are: equal RTTs (2 controls against themselves at 2 RTTs, and 2 orders), unequal RTTs (2 controls
-    # and 2 orders), and runs alone (2 controls at 20 and 80 ms, with their own queue and with that of a mean of 50 ms).
+    # The first term counts pairs with equal RTTs: 2 controls against themselves at 2 RTTs, and 2 orders. The second
+    # term counts pairs with unequal RTTs: 2 controls and 2 orders. The third term counts runs alone: 2 controls at 20
+    # and 80 ms, each with the queue for its own RTT and with the queue for the mean RTT of 50 ms.
     assert len(small.study) == 2 * 4 + 2 * 2 + 2 * 4
     assert small.runs["digest"].n_unique() == 12
     assert len(small.alone) == 2 * 8  # Each side is measured at two ages.
@@ -132,7 +133,7 @@ def test_harm_is_relative_to_the_same_flow_without_competition(small):
         assert row["harm_rate"] == pytest.approx(expected)
         assert row["alone_goodput_bps"] > 0.85 * 5e6
     vegas, reno = Contender("vegas", 80), Contender("reno", 80)
-    # Vegas backs off from Reno's full queue.
+    # Vegas reduces its window because Reno fills the queue.
     suffers = cell(small, vegas, reno)
     assert suffers["harm_rate"] > suffers["harm_rate_own"] + 0.1
     assert suffers["harm_rate_own"] == cell(small, vegas, vegas)["harm_rate"]
@@ -154,8 +155,8 @@ def test_means_have_intervals_if_there_are_enough_seeds(small):
     assert mine["share_mean"] + theirs["share_mean"] == pytest.approx(1)
     assert mine["share_ci95"] == pytest.approx(theirs["share_ci95"])
     assert mine["jain_ci95"] == pytest.approx(theirs["jain_ci95"])
-    # If a side competes with itself, its share is 50 % by definition. The goodputs of both flows are one observation
-    # per run.
+    # If a side competes with itself, its share is 50 % by definition. The goodputs of both flows count as one
+    # observation per run.
     itself = cell(matrix, one, one)
     assert (itself["share_mean"], itself["share_ci95"]) == (pytest.approx(0.5), None)
     rates = [
@@ -244,10 +245,10 @@ def test_every_column_is_described(small, parking_lot):
     assert columns <= set(re.findall(r"`([^`\s]+)`", page))
 
 
-# --- Known results for these controls; docs/fairness.md has the numbers of longer runs
+# --- Known results for these controls. docs/fairness.md shows results of longer runs
 
 
-def test_equal_renos_share_and_converge():
+def test_equal_reno_flows_share_and_converge():
     matrix = fairness.matrix(["reno"], [20], "20M", harm=False, repeat=2)
     (row,) = matrix.cells.rows()
     assert row["jain"] > 0.99
@@ -255,7 +256,7 @@ def test_equal_renos_share_and_converge():
 
 
 def test_scalable_keeps_the_unfairness_it_finds():
-    # Chiu and Jain 1989: if both increase and decrease are multiplicative, the shares do not change.
+    # Chiu and Jain 1989: if both the increase and the decrease are multiplicative, shares do not change.
     matrix = fairness.matrix(["scalable"], [50], "50M", harm=False, repeat=1)
     (row,) = matrix.cells.rows()
     assert row["jain"] < 0.9
@@ -299,7 +300,7 @@ def test_a_long_path_is_entitled_to_its_max_min_share(parking_lot):
 def test_harm_of_a_run_is_relative_to_each_group_by_itself(parking_lot):
     found = parking_lot.fairness()
     rows = {row["group"]: row for row in found.groups.rows()}
-    # Alone, the long flow gets 8 Mbit/s, the rate of the middle link. Otherwise it competes in three queues.
+    # Alone, the long flow gets 8 Mbit/s, the rate of the middle link. In the mixed run, it competes in three queues.
     assert rows["long"]["alone_goodput_bps"] == pytest.approx(8e6, rel=0.06)
     assert rows["long"]["harm_rate"] > 0.7
     assert rows["short"]["harm_rate"] < 0.3
@@ -326,7 +327,7 @@ def test_a_scenario_can_request_fairness(adsl, tmp_path):
     assert pl.read_parquet(folder / "fairness.parquet")["group"].to_list() == ["download", "upload"]
     assert "<h2>Fairness</h2>" in (folder / "report.html").read_text()
     assert lop.Run.load(folder).manifest()["fairness"]["jain"] == pytest.approx(found.jain)
-    # Measuring does not change the run.
+    # Measuring fairness does not change the run.
     assert run.digest == adsl.run().digest
 
 

@@ -71,7 +71,7 @@ app = { kind = "rdra", record_steps = true }
 
 
 @pytest.mark.slow
-def test_downloads_under_faults_end_with_the_object_or_with_a_sentence(tmp_path):
+def test_downloads_under_faults_end_with_the_object_or_an_error_message(tmp_path):
     for number in range(30):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -263,7 +263,7 @@ def test_the_command_prints_a_summary(tmp_path, capsys, monkeypatch):
     assert Path("a.bin").read_bytes() == CONTENT
 
 
-def test_replayed_steps_of_a_download_give_the_same_decisions(tmp_path):
+def test_replaying_a_download_reproduces_its_decisions(tmp_path):
     record = tmp_path / "steps"
     with FaultyServer(CONTENT, seed=4, fault_rate=0.1, stall_s=1).running() as server:
         fetch(server.url(), tmp_path / "it", Options(record=record, **QUICK))
@@ -277,7 +277,7 @@ def test_replayed_steps_of_a_download_give_the_same_decisions(tmp_path):
     found = model.summary()
     assert found.rate_bps == pytest.approx(8e3 * found.requested_bytes / found.answer_ms)
     assert found.shortest_ms == pytest.approx(100, abs=2) and found.holes > 10
-    # From the first different input on, all results differ.
+    # All results after the first different input differ.
     at = next(number for number, step in enumerate(model.steps) if step.loss == "channel")
     others = (*model.steps[:at], model.steps[at]._replace(loss="queue"), *model.steps[at + 1 :])
     parts = Recording(model.settings, model.missing, others).first_difference()
@@ -285,7 +285,7 @@ def test_replayed_steps_of_a_download_give_the_same_decisions(tmp_path):
 
 
 def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypatch):
-    """The counters of a new connection start from 0, but this connection stays open."""
+    """The kernel's counters start from 0 only for a new connection, but this connection stays open."""
     monkeypatch.setattr(Connection, "seen", lambda _: Seen(out_of_order=3, mss=1448, since_data_ms=0))
     with FaultyServer(CONTENT, seed=1, fault_rate=0.9, faults=("short_part",)).running() as server:
         fetched = fetch(server.url(), tmp_path / "it", Options(streams=2, record=tmp_path / "steps", **QUICK))
@@ -293,7 +293,7 @@ def test_truncated_responses_count_as_one_hole_per_connection(tmp_path, monkeypa
     steps = Recording.read(tmp_path / "steps").steps
     holes = [step for step in steps if step.step == "observed" and step.loss]
     assert len(holes) in (1, 2), "one on each connection"
-    # The number is random. 17 to 94 were observed.
+    # The number is random. Values from 17 to 94 were observed.
     assert sum(step.step == "failed" for step in steps) > 2 * len(holes)
 
 
@@ -369,7 +369,7 @@ def test_the_proxy_splits_a_download_into_ranges(tmp_path):
 
 @contextmanager
 def answering(answer):
-    """Runs a server that responds to `(head, body)` with `answer`. Yields its address."""
+    """Runs a server that sends the result of `answer(head, body)` in response to a request. Yields its address."""
 
     async def one(reader, writer):
         with suppress(OSError, EOFError):
@@ -417,7 +417,7 @@ def test_the_proxy_forwards_requests_and_responses_of_a_browser():
         got = connection.getresponse()
         assert (got.read(), got.headers["content-encoding"]) == (b"zz", "gzip"), "what is compressed is not divided"
         assert all("accept-encoding: gzip" in head for head, _ in asked[1:]) and len(asked) == 3
-        # Idle connections do not delay anything. Requests above the limit wait.
+        # Idle connections do not delay requests. Requests above the limit wait.
         others = [through(port, address, "PUT", **{"Content-Length": "0"})[0].status for _ in range(3)]
         assert others == [200] * 3
         connection.close()

@@ -11,7 +11,7 @@ from reference.fidelity.chance import Both
 RECORDS = authors.records()
 
 
-def test_every_run_is_recorded_for_the_script_as_it_is():
+def test_every_run_is_recorded_with_the_current_script():
     assert all(RECORDS.get(cell, number) is not None for cell in authors.CELLS for number in cell.numbers)
 
 
@@ -26,7 +26,7 @@ def test_a_deterministic_cell_matches_the_authors_code(scheme: Scheme):
 
 
 def test_marked_acks_with_forward_loss_match_the_authors_code():
-    """The values are medians of ten seeds, because single runs differ by up to 8 %."""
+    """The test compares medians of ten seeds, because single runs differ by up to 8 %."""
     [cell] = [each for each in authors.CELLS if each.case == "B" and each.scheme is ACC_SA_CODE]
     expected = RECORDS.current((cell, number) for number in cell.numbers)
     both = Both(expected, kept.simulate([(cell, one.seed) for one in expected]))

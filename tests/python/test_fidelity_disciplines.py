@@ -1,4 +1,4 @@
-"""Compares managed queues in whole runs, for scenarios without random numbers."""
+"""Compares managed queues with Linux in whole runs, for scenarios without random numbers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Compares the profile `freebsd-7` with FreeBSD's TCP, with a part of the data of docs/fidelity/freebsd.md."""
+"""Compares the profile `freebsd-7` with FreeBSD's TCP, on part of the data of docs/fidelity/freebsd.md."""
 
 from pathlib import Path
 from statistics import median
@@ -20,7 +20,7 @@ def test_a_download_gets_two_acks_for_three_segments() -> None:
 
 @pytest.mark.slow
 def test_performance_matches_freebsd() -> None:
-    """The test uses half of the seeds and buffers. The variant without delayed ACKs was not used to fit the profile."""
+    """The test uses half of the seeds and buffers. The variant without delayed ACKs is new to the profile."""
     wanted = {
         key: values
         for key, values in freebsd.recorded(RECORDED).items()
@@ -33,7 +33,7 @@ def test_performance_matches_freebsd() -> None:
 
 @pytest.mark.slow
 def test_the_upload_retransmits_as_often_as_on_freebsd() -> None:
-    """With buffers of 35 to 50 packets, the result does not depend on a single packet."""
+    """The test uses buffers of 35 to 50 packets, for which the result does not depend on a single packet."""
     wanted = {
         key: values for key, values in freebsd.recorded(RECORDED).items() if key[0] == freebsd.MAIN and key[1] >= 35
     }

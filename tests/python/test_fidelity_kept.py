@@ -1,4 +1,4 @@
-"""Each run on Linux is made once, and no run starts after the time limit."""
+"""Each run on Linux is executed once, and no run starts after the time limit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def wanted(name: str, seed: int = 1) -> kept.Wanted:
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Returns run folders that the simulator made instead of Linux."""
+    """Replaces Linux by the simulator. Returns the names of the run folders."""
     folders: list[str] = []
     keep = aligning.keep
 
@@ -49,7 +49,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_run_is_made_once_per_seed(made, tmp_path):
     asked = [wanted("A, 1 BDP"), wanted("A, 1 BDP", 2)]
     first = {number: run.digest for number, run in kept.runs(asked, kept.Effort(), kept=tmp_path)}
-    # Names include six digits of the kernel world's version.
+    # The folder names contain six digits of the kernel world's version.
     names = sorted(re.sub(r"-[0-9a-f]{6}(?=$|-seed)", "", name) for name in made)
     assert names == ["a-1-bdp-0123456789ab", "a-1-bdp-0123456789ab-seed-2"] and len(set(first.values())) == 2
     again = {number: run.digest for number, run in kept.runs(asked, kept.Effort(), kept=tmp_path)}

@@ -1,4 +1,4 @@
-"""Each mechanism of Linux's TCP has packet scripts, and the simulator's packets equal those of Linux."""
+"""Each mechanism of Linux's TCP has packet scripts, and the simulator's packets equal Linux's packets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from reference.fidelity import mechanisms
 
 ROOT = Path(__file__).resolve().parents[2]
 TO_THE_END = ("pingpong", "RFC 2861", "lost acknowledgements")
-"""Mechanisms whose packets are equal until the end. The command itself checks all mechanisms."""
+"""Mechanisms whose packets are equal until the end of the run. The command `reference.fidelity.mechanisms` checks all
+mechanisms."""
 
 
 def test_every_script_that_is_named_exists():
@@ -34,7 +35,7 @@ def test_the_page_shows_differing_packets_and_mechanisms_that_did_not_act():
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 @pytest.mark.parametrize("name", TO_THE_END)
-def test_linux_sends_the_very_same_packets(name):
+def test_linux_sends_the_same_packets(name):
     [mechanism] = [each for each in mechanisms.MECHANISMS if each.name.startswith(name)]
     try:
         held = mechanisms.hold(mechanism, kernel="timetravel")

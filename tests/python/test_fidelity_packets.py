@@ -26,7 +26,7 @@ def test_results_are_read_back_and_shown_by_group(tmp_path: Path):
     assert "| 42 | 0.500 | ack syn options (download at client) |" in page
 
 
-def test_cells_have_names_of_their_own_and_every_group_has_the_plain_controls():
+def test_cells_have_unique_names_and_every_group_has_the_plain_controls():
     wanted = packets.cells()
     assert len({cell.name for cell in wanted}) == len(wanted)
     assert {(cell.group, cell.control) for cell in wanted} >= {

@@ -1,4 +1,4 @@
-"""Checks the goals that docs/fidelity states, and finds outdated pages."""
+"""Tests the checks on the pages of docs/fidelity, and the search for outdated pages."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ EXACT = [case for case in queues.CASES if not case.draws]
 DRAWN = [case for case in queues.CASES if case.draws]
 
 TIED = {"sfq headdrop": 9, "cake flows": 5, "cake diffserv4": 2}
-"""Number of packets whose order differs from Linux: events within one clock step, or a share that Linux rounds."""
+"""Number of packets whose order differs from Linux. Two events are within one clock step, or Linux rounds a share."""
 MOST_APART = 0.08
 
 
@@ -24,7 +24,7 @@ def test_every_case_is_recorded():
 def test_every_packet_has_the_same_fate_as_on_linux(case: queues.Case):
     seen = RECORDED[case.name]
     found = queues.agreement(seen, queues.simulate(case, seen, line=False))
-    # If several events are within one clock step, the simulator handles arrivals first.
+    # If an arrival and a departure are within one clock step, the simulator processes the arrival first.
     assert found.same >= found.packets - 4 and found.dropped == found.linux_dropped
 
 
@@ -41,7 +41,7 @@ def test_packets_depart_from_the_line_at_the_times_of_linux(case: queues.Case):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", DRAWN, ids=lambda case: case.name)
-def test_random_disciplines_drop_and_mark_as_many_packets(case: queues.Case):
+def test_random_disciplines_drop_and_mark_as_many_packets_as_linux(case: queues.Case):
     for seen in (RECORDED[queues.recorded_name(case, seed)] for seed in queues.LINUX_SEEDS):
         spread = queues.spread(case, seen)
         if case.apart:

@@ -1,4 +1,4 @@
-"""Compares the simulator with an earlier measurement of Linux."""
+"""Compares the simulator with an independent measurement of Linux."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def values() -> Values:
 
 
 def test_the_mean_over_the_cells_matches_linux(values: Values) -> None:
-    """Two flows are chaotic, but errors must average out over ten cells."""
+    """Runs with two flows are chaotic, but the errors must average out over ten cells."""
     for quantity in reference.QUANTITIES:
         errors = [of[quantity].error for of in values.values()]
         assert abs(sum(errors) / len(errors)) < 0.03, (quantity, errors)
@@ -31,9 +31,9 @@ def test_errors_of_single_cells_are_bounded(values: Values, quantity: str) -> No
         assert abs(of[quantity].error) < 0.12, (buffer, of[quantity])
 
 
-def test_the_collapse_is_where_linux_has_it(values: Values) -> None:
-    """With buffers up to 15 packets, the download keeps 90 % of the goodput with 5 packets. With 50 packets, it keeps
-    about half."""
+def test_the_collapse_occurs_at_the_buffer_sizes_of_linux(values: Values) -> None:
+    """With buffers of up to 15 packets, the download gets 90 % of its goodput with a buffer of 5 packets. With 50
+    packets, it gets about half."""
     goodput = {buffer: sum(of["download_goodput_kbps"].sim) / 8 for buffer, of in values.items()}
     assert goodput[15] > 0.9 * goodput[5]
     assert 0.4 < goodput[50] / goodput[5] < 0.6

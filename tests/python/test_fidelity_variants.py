@@ -1,4 +1,4 @@
-"""Tests the page of the congestion controls, and the simulator's errors in the quick cells."""
+"""Tests the page about the congestion controls, and the simulator's errors in the cells that run quickly."""
 
 import math
 from statistics import median
@@ -41,7 +41,7 @@ def test_the_records_belong_to_the_current_scenarios():
         assert RECORDS.get(known[key], key[1]) is not None, f"{key} was measured of another scenario"
 
 
-def test_records_survive_being_written(tmp_path):
+def test_records_are_read_back_as_they_were_written(tmp_path):
     cell = variants.CELLS[0]
     names = (("tested", quantity) for quantity in variants.QUANTITIES)
     numbers = dict(zip(names, (1e6, 20.5, math.nan, 3.0), strict=True))
@@ -69,7 +69,7 @@ def test_the_page_marks_values_beyond_the_bounds():
     assert f"- {cells[0].name}: mean RTT +15.0 %" in text
 
 
-def test_every_control_has_its_window_drawn_over_linux():
+def test_every_control_has_its_window_drawn_over_that_of_linux():
     curves = windows.Windows(DOCS / "windows.csv")
     missing = [control for control in variants.CONTROLS if curves.get(windows.CURVES[control]) is None]
     assert missing == []

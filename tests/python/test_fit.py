@@ -120,7 +120,7 @@ def test_captures_without_a_common_flow_are_refused(capture: Path, tmp_path: Pat
         lop.fit(capture, other)
 
 
-def test_a_file_that_is_no_capture_is_refused_without_a_folder(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture_is_rejected_without_a_folder(tmp_path: Path) -> None:
     bad = tmp_path / "bad.pcap"
     bad.write_bytes(b"no capture at all, but longer than a header")
     given = [sys.executable, "-m", "lopsided", "fit", str(bad), "--out", str(tmp_path / "out")]
@@ -130,7 +130,7 @@ def test_a_file_that_is_no_capture_is_refused_without_a_folder(tmp_path: Path) -
     assert not (tmp_path / "out").exists()
 
 
-def test_a_timeout_is_no_outage_if_acks_pass_the_same_direction(tmp_path: Path) -> None:
+def test_a_timeout_is_not_an_outage_if_acks_pass_in_the_same_direction(tmp_path: Path) -> None:
     scenario = lop.Scenario.load(Path(__file__).parents[2] / "scenarios" / "adsl.toml")
     scenario.run(pcap=tmp_path, pcap_at=["hosts"])
     draft = Fitter(tmp_path / "host-server.pcapng").draft

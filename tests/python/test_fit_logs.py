@@ -14,11 +14,11 @@ from lopsided.studies.fit.logs import is_log, read_log
 from lopsided.studies.fit.study import Fitter
 
 SAMPLES = 60
-"""Number of samples in a Flent series: 5 s without load, 7 s with load."""
+"""Number of samples in a Flent series: 5 s without load and 7 s with load."""
 
 
 def flent(folder: Path, **series: float) -> Path:
-    """Writes a Flent file of version 3. Series of the load have no values before it starts."""
+    """Writes a Flent file of version 3. The series of the load contain no values before the load starts."""
     quiet = SAMPLES * 5 // 12
     results: dict[str, list[float | None]] = {
         name: [None] * quiet + [value] * (SAMPLES - quiet) for name, value in series.items()
@@ -95,7 +95,7 @@ def test_cake_autorate_logs_yield_the_throughput_near_the_shaper_rate(tmp_path: 
         (b'{"results": {"TCP upload": [1, "x", null]}, "x_values": [], "metadata": 3}', "without a loaded direction"),
     ],
 )
-def test_a_file_that_is_no_log_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_not_a_log_is_rejected(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "log"
     path.write_bytes(content)
     with pytest.raises(UsageError, match=said):
@@ -124,7 +124,7 @@ direction = "down"
 
 
 def measured(folder: Path, kind: str, goodput_mbps: float, loaded_ms: float) -> Path:
-    """Writes a Flent log of a download with pings, plain JSON."""
+    """Writes a Flent log of a download with pings, as uncompressed JSON."""
     content = {
         "metadata": {"HOST": "10.0.0.1"},
         "results": {

@@ -1,4 +1,4 @@
-"""`fit` measures rates, framing, buckets and buffers from packets in both directions."""
+"""`fit` derives rates, framing, buckets and buffers from the packets of both directions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SERVER, CLIENT = "10.0.0.1", "10.0.0.2"
 
 
 def two_way(folder: Path, place: str, *, link: str = "", up: str = "", flow: str = "") -> dict[Way, Observed]:
-    """Runs a download and an upload, and returns the queues that a host's capture shows."""
+    """Runs a download and an upload. Returns what a host's capture reveals about the queues."""
     text = f"""\
 [scenario]
 duration = "20 s"
@@ -64,7 +64,7 @@ def test_the_framing_follows_from_packets_of_several_sizes(
     if expected is not None:
         assert found.framing == expected
     else:
-        # Packets of several sizes fill the same number of cells.
+        # Packets of several sizes need the same number of ATM cells.
         assert found.framing is not None
         assert found.framing.cells
         assert [found.framing.on_wire(size) for size in (52, 64, 1500)] == [106, 159, 1749]
@@ -76,9 +76,9 @@ def test_the_bucket_of_a_shaper_is_measured(tmp_path: Path) -> None:
     assert found.buffer_packets == pytest.approx(20, abs=1)
 
 
-def test_a_capture_without_timestamps_shows_nothing(tmp_path: Path) -> None:
+def test_a_capture_without_timestamps_yields_no_queues(tmp_path: Path) -> None:
     assert two_way(tmp_path, "server", flow="timestamps = false") == {}
 
 
-def test_a_capture_in_the_middle_shows_nothing() -> None:
+def test_a_capture_in_the_middle_yields_no_queues() -> None:
     assert observed("not read", {CLIENT}, {SERVER}, "link") == {}

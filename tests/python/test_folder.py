@@ -52,7 +52,7 @@ def test_a_folder_of_other_files_is_never_changed(adsl_run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_a_file_is_no_folder(adsl_run, tmp_path):
+def test_a_file_is_not_accepted_as_a_folder(adsl_run, tmp_path):
     (tmp_path / "run").touch()
     with pytest.raises(lop.FolderError, match="is a file"):
         adsl_run.save(tmp_path / "run")
@@ -164,7 +164,7 @@ def test_temporary_files_of_killed_commands_are_removed_and_reported(adsl_run, t
     with output.alone(held), pytest.warns(LeftoverWarning, match=r"removed .*run-1.*killed") as told:
         adsl_run.save(tmp_path / "run", report=False)
     assert len(told) == 1
-    # Files of other programs stay, and so do folders that another process has just created.
+    # Files of other programs are kept. Folders that another process has just created are kept too.
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mine", new.name, held.name, "run"]
 
 
@@ -228,7 +228,7 @@ def test_a_foreign_file_is_not_replaced(adsl_run, tmp_path):
     output.check_free(target, overwrite=True)
     for name in ("a.png", "a.svg", "a.pdf"):
         style.save(adsl_run.plot("goodput"), tmp_path / name)
-        # A file of lopsided is not replaced either, because it may show another study.
+        # A file that lopsided wrote is not replaced either, because it may belong to another study.
         with pytest.raises(lop.FolderError, match="--overwrite"):
             output.check_free(tmp_path / name)
 

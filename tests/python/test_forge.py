@@ -25,7 +25,7 @@ def test_an_expression_of_licences_is_read():
 
 
 def test_every_crate_has_an_accepted_licence():
-    # On the forge, `cargo deny check` does the same, and also reads advisories from the network.
+    # On the forge, `cargo deny check` performs the same check, and also reads security advisories from the network.
     allowed = set(tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"])
     command = [
         "cargo",
@@ -43,13 +43,13 @@ def test_every_crate_has_an_accepted_licence():
     assert not refused
 
 
-def test_every_file_with_the_version_has_the_same():
+def test_every_file_with_the_version_has_the_same_version():
     version = CARGO["workspace"]["package"]["version"]
     assert json.loads((ROOT / "codemeta.json").read_text())["version"] == version
     assert re.search(r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(), re.M)[1] == version
 
 
-def test_every_file_with_the_address_has_the_same():
+def test_every_file_with_the_address_has_the_same_address():
     package = CARGO["workspace"]["package"]
     meta = json.loads((ROOT / "codemeta.json").read_text())
     citation = (ROOT / "CITATION.cff").read_text()
@@ -57,7 +57,7 @@ def test_every_file_with_the_address_has_the_same():
     assert package["repository"] == meta["codeRepository"] == re.search(r'^repository-code: "(.*)"$', citation, re.M)[1]
 
 
-def test_a_workflow_states_its_permissions_and_a_limit_of_time():
+def test_a_workflow_states_its_permissions_and_a_time_limit():
     workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
     assert {path.stem for path in workflows} == {"ci", "docs", "nightly", "release", "wheels"}
     for path in workflows:

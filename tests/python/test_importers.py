@@ -1,4 +1,4 @@
-"""`make check` checks changed files, and the files that import them."""
+"""`make check` checks changed files and the files that import changed files."""
 
 import runpy
 from pathlib import Path

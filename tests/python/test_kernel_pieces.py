@@ -83,9 +83,9 @@ def test_flows_start_when_the_simulator_starts_them():
 def test_a_full_queue_holds_its_limit_and_the_packet_in_service():
     down, up = job(scenario()).checks
     packet = 1514 * 8e9
-    # A bucket of 1,600 bytes passes one packet immediately. The other 86 bytes shorten the wait.
+    # A bucket of 1,600 bytes passes one packet of 1,514 bytes immediately. The remaining 86 bytes shorten the wait.
     assert down.full_queue_one_way_ns == pytest.approx(10e6 + 50 * packet / 2.4e6 - 86 * 8e9 / 2.4e6, abs=60)
-    # A serializer holds one packet in addition to the 15 waiting packets.
+    # The serializer stores one packet in addition to the 15 packets in the queue.
     assert up.full_queue_one_way_ns == pytest.approx(10e6 + 16 * packet / 196e3, abs=20)
     assert down.base_one_way_ns == 10_000_000
     assert up.base_one_way_ns == pytest.approx(10e6 + 78 * 8e9 / 196e3, abs=2)
@@ -97,7 +97,7 @@ def test_shaper_and_delay_are_never_at_a_host():
     assert hosts == {"server", "client"}
     assert not [one for one in made.qdiscs if one.node in hosts]
     roots = [one.kind for one in made.qdiscs if one.handle == plan.ROOT]
-    # The roots are the shaper, the serializer, and a delay line after each of them.
+    # The roots are the shaper and the serializer, each followed by a delay line.
     assert sorted(roots) == ["htb", "netem", "netem", "tbf"]
 
 
@@ -108,7 +108,7 @@ def test_every_node_has_a_route_to_every_host():
         assert {node.name for node in made.nodes} - {host.name} == {name for name, to in ways if to == host.address}
 
 
-def test_a_job_survives_the_file_it_travels_in(tmp_path: Path):
+def test_a_job_is_read_back_from_its_file(tmp_path: Path):
     made = replace(job(scenario()), programs=[Program("curl", "client", ["curl", "http://{server}/"])])
     made.save(tmp_path / "job.json")
     assert Job.load(tmp_path / "job.json") == made
@@ -162,12 +162,12 @@ def test_the_filter_of_chosen_losses_jumps_only_to_its_end():
     by_number = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0x15]
     by_time = [at + 1 + step[2] for at, step in enumerate(steps) if step[0] == 0xAD]
     assert by_number == [first_of_drop] * 2
-    # Before an outage, the program jumps to the next comparison. Within an outage, it jumps to the end.
+    # Before an outage, the filter jumps to its next comparison. Within an outage, it jumps to its end.
     assert by_time[1::2] == [first_of_drop] * 2
     assert all(steps[at][0] in (0x18, 0xB7) for at in by_time[::2])
 
 
-def test_a_ptm_line_is_slower_by_one_in_65():
+def test_a_ptm_line_is_slower_by_1_in_65():
     made = translate.layout(scenario(**{"link.framing": "bridged-ptm"})).lines[0].down
     assert made.rate_bps == pytest.approx(2_400_000 * 64 / 65, abs=8)
     assert made.overhead == 22
@@ -189,18 +189,18 @@ def test_flows_of_a_host_get_separate_namespaces_if_they_send_together_or_use_di
     assert ways["server/other", address["client/other"]] == address["server"]
     assert ways["server", address["client/other"]] == address["link.near"]
     assert ways["client", address["client/other"]] == address["client/other"]
-    # All packets pass this device.
+    # All packets pass through this device.
     assert [tap.node for tap in made.taps if tap.file.startswith("host-")] == ["server", "client"]
 
 
-def test_options_are_whole_attributes():
+def test_options_are_complete_attributes():
     options = bytes.fromhex(qdisc.token_bucket(2_400_000, 1600, 14))
     length, kind = struct.unpack_from("=HH", options)
     assert (length, kind) == (40, 1)
     assert struct.unpack_from("=I", options, 12) == (300_000,)
     # The kernel adds the overhead to the burst.
     assert struct.unpack_from("=HHI", options, 40) == (8, 6, 1586)
-    # With ATM cells, bursts are given in ticks of 64 ns: 2,000 bytes at 128 kbit/s take 125 ms.
+    # With ATM cells, a burst is expressed in ticks of 64 ns. 2,000 bytes take 125 ms at 128 kbit/s.
     options = bytes.fromhex(qdisc.token_bucket(128_000, 2000, 40, atm=True))
     assert len(options) == 40
     assert struct.unpack_from("=II", options, 28) == (1 << 20, 125_000_000 // 64)
@@ -221,11 +221,11 @@ def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
     made = job(scenario(**{"link.down.queue": f'{{ kind = "red", {keys}, ecn = true }}'}))
     (red,) = [one for one in made.qdiscs if one.kind == "red"]
     (limit, low, high, shift, _, scell, _), table, probability, flags = red_options(red.options)
-    # Floyd and Jacobson's equation 2: a burst of 30 packets leaves an average of 6.3 with a weight of 2^-6, and 11 with
-    # 2^-5.
+    # Floyd and Jacobson's equation 2: after a burst of 30 packets, the average is 6.3 with a weight of 2^-6, and 11
+    # with a weight of 2^-5.
     assert (limit, low, high, shift, flags) == (90_000, 9_000, 27_000, 6, qdisc.RED_ECN)
     assert probability == pytest.approx(0.1)
-    # 1,000 bytes take 3.3 ms at 2.4 Mbit/s. Half of the average is left after 44 packets (147 ms).
+    # 1,000 bytes take 3.3 ms at 2.4 Mbit/s. The average halves after 44 packets (147 ms).
     assert table[round(147e3 / 2**scell)] == 1
     assert table[255] == 31 and list(table) == sorted(table)
 
@@ -237,7 +237,7 @@ def test_red_keeps_its_thresholds_and_a_step_is_a_red_without_an_average():
 
 
 def words(options: str) -> dict[int, int]:
-    """Returns the attributes of one word."""
+    """Returns the netlink attributes that contain one 32-bit word."""
     raw = bytes.fromhex(options)
     return dict(struct.unpack("=2xHI", raw[at : at + 8]) for at in range(0, len(raw), 8))
 
@@ -283,7 +283,7 @@ def test_cake_counts_from_the_ip_packet_and_has_its_modes_by_number():
     made = job(scenario(**{"link.down.queue": f'{{ kind = "cake", bandwidth = "8 Mbit/s", {keys} }}'}))
     (cake,) = [one for one in made.qdiscs if one.kind == "cake"]
     options = bytes.fromhex(cake.options)
-    # The rate is a field of 8 bytes. Its value here is 1,000,000 bytes per second.
+    # The rate is a field of 8 bytes. The test's rate is 1,000,000 bytes per second.
     assert options[:12] == struct.pack("=HHQ", 12, 2, 1_000_000)
     # Both the kernel and the size table subtract the link header, so the overhead is 40 + 14.
     assert words(options[12:].hex()) == {6: 54, 3: 3, 4: 1, 5: 5, 7: 80_000, 8: 4000, 14: 0, 16: 0}
@@ -302,7 +302,7 @@ def test_a_filter_in_a_cake_that_shapes_has_no_other_shaper_around_it():
     assert "cake" in [one.kind for one in made[1].qdiscs]
 
 
-def test_a_round_trip_is_that_of_the_newest_segment_an_ack_covers(tmp_path: Path):
+def test_an_rtt_sample_is_that_of_the_newest_segment_an_ack_covers(tmp_path: Path):
     first = 2**32 - 1500  # The sequence numbers wrap within the data.
     segments = [sent(100, first), sent(200, first + 1000), sent(300, first + 2000)]
     write_pcap(
@@ -318,15 +318,15 @@ def test_an_ack_that_covers_a_retransmission_yields_no_rtt_sample(tmp_path: Path
     assert _native.round_trips(str(tmp_path / "a.pcap"), {5001: 7}) == [(7, 1400, 300)]
 
 
-def test_a_wait_is_the_time_between_the_same_packet_before_and_behind_the_queue(tmp_path: Path):
+def test_a_wait_is_the_time_of_a_packet_between_both_sides_of_the_queue(tmp_path: Path):
     station, other = b"\x02\0\0\0\0\1", b"\x02\0\0\0\0\2"
 
     def seen(at: int, sequence: int, target: bytes, source: bytes, ttl: int) -> tuple[int, bytes]:
         _, data = sent(at, sequence)
         return at, target + source + data[12:22] + bytes([ttl]) + data[23:]
 
-    # The second packet is dropped, and the third overtakes the first. The last records of the captures belong to the
-    # other direction.
+    # The second packet is dropped, and the third packet overtakes the first packet. The last records of the captures
+    # belong to the other direction.
     before = [seen(at, number, station, other, 64) for at, number in ((100, 1), (150, 2), (200, 3))]
     behind = [seen(at, number, other, station, 63) for at, number in ((400, 3), (900, 1))]
     write_pcap(tmp_path / "in.pcap", [*before, seen(300, 9, other, station, 64)])
@@ -364,7 +364,7 @@ def test_the_interface_of_a_host_is_a_delay_line_with_enough_room():
 def test_only_the_kernel_world_is_checked_for_a_kernel():
     assert arms.kernel_in("kernel", ("sim", "kernel"), "uml") == "uml"
     assert arms.kernel_in("sim", ("sim", "kernel"), "uml") is None
-    # If there is only one world, it always gets the option, and raises an error if it does not support the option.
+    # A single world always gets the option, and raises an error if it does not support the option.
     assert arms.kernel_in("sim", ("sim",), "uml") == "uml"
 
 
@@ -388,7 +388,7 @@ def test_a_damaged_kernel_is_detected_and_rejected(tmp_path, monkeypatch, capsys
 
     assert cli.invoke(["kernel", "path"]) == 1
     assert "is damaged" in capsys.readouterr().err
-    # One kernel has no checksum, and another has an invalid manifest.
+    # One kernel has no checksum, and another kernel has an invalid manifest.
     (folder / "kernel.json").write_text(json.dumps({**known, "sha256": None}))
     assert build.find_built().path == program
     (folder / "kernel.json").write_text("[]")
@@ -419,7 +419,7 @@ def test_programs_start_on_time_and_the_run_lasts_until_the_awaited_ones_end(tmp
 
 
 def built(tmp_path: Path, version: str) -> Path:
-    """Puts a fake kernel of this version into the cache."""
+    """Creates a fake kernel of this version in the cache."""
     folder = tmp_path / "lopsided" / "kernels" / version
     folder.mkdir(parents=True)
     program = folder / "linux"

@@ -108,8 +108,8 @@ STEP = '{ kind = "step", limit = "200 packets", mark_threshold = "5 ms" }'
 
 
 @pytest.mark.parametrize(("queue", "cc", "wait_ms"), [(RED, "reno", 8), (STEP, "dctcp", 1)], ids=["red", "step"])
-def test_a_queue_that_marks_does_so_as_often_as_the_simulators(queue: str, cc: str, wait_ms: float):
-    """In 8 s, RED marks only a few packets at random, so the tolerances are wide."""
+def test_a_queue_marks_as_often_as_in_the_simulator(queue: str, cc: str, wait_ms: float):
+    """The tolerances are wide, because RED randomly marks only a few packets in 8 s."""
     require("timetravel")
     scenario = lop.Scenario.from_text(MARKING.replace("QUEUE", queue).replace("CC", cc), "marking.toml")
     linux, simulated = scenario.run(seed=1, world="kernel"), scenario.run(seed=1)
@@ -120,7 +120,7 @@ def test_a_queue_that_marks_does_so_as_often_as_the_simulators(queue: str, cc: s
 
 
 @pytest.mark.parametrize("kind", ["codel", "fq_codel", "pie"])
-def test_a_managed_queue_waits_and_marks_as_the_simulators(kind: str):
+def test_a_managed_queue_delays_and_marks_as_in_the_simulator(kind: str):
     require("timetravel")
     text = MARKING.replace("QUEUE", f'{{ kind = "{kind}", ecn = true }}').replace("CC", "cubic")
     scenario = lop.Scenario.from_text(text, "managed.toml")
@@ -153,7 +153,7 @@ start = "1 s"
 
 
 def test_a_run_in_virtual_time_repeats_bit_by_bit_next_to_another_run(tmp_path: Path):
-    """The captured times of three flows with random losses agree to the nanosecond."""
+    """The captured times of three flows with random losses are equal to the nanosecond."""
     require("timetravel")
     chaos = lop.Scenario.from_text(CHAOS, "chaos.toml")
 
@@ -177,7 +177,7 @@ def test_every_kind_of_flow_does_its_work(linux: lop.Run):
     assert rows["pages"]["delivered_bytes"] == 60_000
     assert rows["voice"]["sent_bytes"] == pytest.approx(64_000 / 8 * 4, abs=200)
     assert rows["download"]["goodput_bps"] > 300e3
-    # The line also carries the ACKs of all other flows.
+    # The line also transmits the ACKs of all other flows.
     assert 30e3 < rows["upload"]["goodput_bps"] < 196e3 * 1448 / 1514
     assert rows["download"]["rtt_max_ms"] > 200
 
@@ -195,8 +195,8 @@ def test_the_report_names_the_kernel_and_confirms_the_path(linux: lop.Run):
     assert "TCPPureAcks" not in page
 
 
-def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
-    """Little's law: packets sent times mean wait = mean backlog times duration.
+def test_waits_of_packets_agree_with_the_sampled_queue(linux: lop.Run):
+    """By Little's law, the number of sent packets times the mean wait equals the mean backlog times the duration.
 
     Packets that are still in the queue at the end count only in the backlog.
     """
@@ -209,7 +209,7 @@ def test_the_packets_waits_add_up_to_the_queue_that_was_sampled(linux: lop.Run):
 
 @pytest.fixture
 def endless(tmp_path: Path):
-    """Starts a process that executes a run of 10 minutes in its own temporary folder."""
+    """Starts a process that executes a run of 10 minutes, with a separate folder for temporary files."""
     require("timetravel")
     (tmp_path / "short.toml").write_text(SHORT.replace('"6 s"', '"600 s"'))
     code = "import lopsided as lop, sys; lop.Scenario.load(sys.argv[1]).run(world='kernel', kernel='timetravel')"
@@ -265,7 +265,7 @@ def processes_that_name(text: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="making network namespaces needs root")
-def test_two_namespaces_meet_only_over_their_wire_and_vanish_with_their_maker():
+def test_two_namespaces_share_only_their_wire_and_end_with_their_process():
     code = """
 import sys
 from lopsided.worlds.kernel.guest.job import Interface, Job, Node, Qdisc, Veth
@@ -302,7 +302,7 @@ direction = "down"
 @pytest.mark.real_time
 @pytest.mark.parametrize(("kind", "rtt"), [("uml", "20 ms"), ("host", "0 ms")])
 def test_a_run_in_real_time_returns_a_valid_result_or_an_error(kind: str, rtt: str):
-    """This kernel may not have netem, so the line has no delay."""
+    """The line has no delay, because the kernel of this machine may lack netem."""
     require(kind)
     try:
         run = lop.Scenario.from_text(REAL.replace("RTT", rtt), "real.toml").run(world="kernel", kernel=kind)
@@ -323,7 +323,7 @@ def test_the_packets_that_a_scenario_chooses_are_lost_in_both_worlds():
     found = packets.compare(chosen, ignored=["window", "psh", "timestamps", "time"], kernel="timetravel")
     lost = [list(side.run.links["lost_packets"]) for side in found.sides]
     assert lost[0] == lost[1] and lost[0][0] >= 3
-    # All packets are equal until the second repair.
+    # All packets before the second loss recovery are equal.
     assert found.parted is None or found.parted.parted.packets > 90
 
 

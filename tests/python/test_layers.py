@@ -1,6 +1,6 @@
-"""A module imports only from its own layer and from lower ones.
+"""A module imports only from its own layer and from lower layers.
 
-Slow libraries are imported inside functions, so that other commands start quickly.
+Slow libraries are imported inside functions, so that commands that do not need these libraries start quickly.
 """
 
 import ast
@@ -22,7 +22,7 @@ LAYERS = (
     {"cli"},
     {"__init__", "__main__"},
 )
-"""The layers, from lowest to highest. `__init__` has the public names."""
+"""The layers, from lowest to highest. `__init__` re-exports the public names."""
 
 SLOW = {
     "anywidget",
@@ -40,12 +40,12 @@ SLOW = {
     "traitlets",
 }
 SLOW |= {"pyroute2", "rich"}
-"""Libraries that load for tens of milliseconds or more."""
+"""Libraries whose import takes 10 ms or more."""
 EVERY_START = {"__init__", "__main__", "interrupts", "cli", "cli.completion", "cli.options"}
-"""Modules that are loaded for every help page and every press of TAB. They import other modules only when needed."""
+"""Modules that are loaded for every help page and every press of TAB. They import other modules inside functions."""
 
 
-def test_every_import_points_to_a_lower_layer():
+def test_every_import_is_from_its_own_or_a_lower_layer():
     up = [
         f"{source} imports {target} (line {line})" for source, target, line in arrows() if rank(target) > rank(source)
     ]
@@ -60,11 +60,11 @@ def test_modules_have_no_import_cycles():
     assert not (ring := a_ring(graph)), " -> ".join(ring)
 
 
-def test_every_folder_has_its_layer():
+def test_every_folder_belongs_to_a_layer():
     assert {name(path).partition(".")[0] for path in modules()} <= set().union(*LAYERS)
 
 
-def test_an_import_in_a_function_spares_a_slow_library():
+def test_an_import_in_a_function_avoids_loading_a_slow_library():
     early = [
         f"{source} imports {brought} in a function (line {line}), though that loads nothing slow: at its head"
         for source, brought, line, slow in late_imports()
@@ -111,7 +111,7 @@ def arrows() -> list[tuple[str, str, int]]:
 
 
 def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
-    """Returns the imports inside functions: module, imported module, line, and slow libraries."""
+    """Yields the imports inside functions: module, imported module, line, and slow libraries."""
     for path in modules():
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -123,7 +123,7 @@ def late_imports() -> Iterator[tuple[str, str, int, set[str]]]:
 
 
 def imports_of(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Returns the imports that this code executes, without imports for types and imports inside functions."""
+    """Yields the imports that this code executes. Skips imports for types and imports inside functions."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Import | ast.ImportFrom):
             yield child
@@ -136,7 +136,7 @@ def for_types(node: ast.AST) -> bool:
 
 
 def single(node: ast.Import | ast.ImportFrom, path: Path) -> Iterator[tuple[ast.Import | ast.ImportFrom, list[str]]]:
-    """Returns the names of an import statement, and the modules of the package that each name refers to."""
+    """Yields an import statement for each imported name, with the modules of the package that the name refers to."""
     for alias in node.names:
         one = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
         yield one, list(targets(one, path))
@@ -150,7 +150,7 @@ def libraries(node: ast.Import | ast.ImportFrom) -> set[str]:
 
 @cache
 def at_head() -> dict[str, tuple[set[str], set[str]]]:
-    """Maps each module to the modules and the slow libraries that are loaded with the module."""
+    """Returns, for each module, the modules and the slow libraries that are loaded with it."""
     found = {}
     for path in modules():
         each = list(imports_of(tree(path)))
@@ -160,7 +160,7 @@ def at_head() -> dict[str, tuple[set[str], set[str]]]:
 
 
 def packages(module: str) -> set[str]:
-    """Returns the packages of a module. They load before the module."""
+    """Returns the packages that contain a module. Python loads these packages before the module."""
     parts = module.split(".")
     return {".".join(parts[:length]) for length in range(1, len(parts))}
 
@@ -195,7 +195,7 @@ def targets(node: ast.AST, path: Path) -> Iterator[str]:
 
 
 def a_ring(graph: dict[str, set[str]]) -> list[str]:
-    """Returns a cycle in the graph, if there is one."""
+    """Returns a cycle in the graph, or an empty list if there is none."""
     done: set[str] = set()
 
     def walk(node: str, trail: list[str]) -> list[str]:

@@ -29,7 +29,7 @@ pytestmark = [
 
 TRIES = 3
 LATEST_MS = 100.0
-"""Longest accepted stall in ms. After a longer stall, a run of 1.5 s is too short to compare data."""
+"""Longest accepted stall in ms. With a longer stall, a run of 1.5 s is too short for a comparison."""
 
 SHORT = """\
 [scenario]
@@ -101,7 +101,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> tuple[lop.Run, Path]:
 def test_each_flow_arrives_with_any_tcp_at_its_ends(captured: tuple[lop.Run, Path], ours: tuple[str, ...]):
     run, simulated = live(ours) if ours else captured[0], scenario().run()
     got, expected = delivered(run), delivered(simulated)
-    # All pages arrive in both worlds. A busy machine needs a wide tolerance for the other flows.
+    # All pages arrive in both worlds. The tolerance for the other flows is wide, because the machine may be busy.
     assert got["pages"] == expected["pages"] == 12_000
     assert got["download"] == pytest.approx(expected["download"], rel=0.4)
     assert got["voice"] == pytest.approx(expected["voice"], rel=0.2)
@@ -149,8 +149,7 @@ def test_a_capture_between_user_space_and_kernel_tcp_is_complete(tmp_path: Path)
 
 
 def test_packets_between_two_user_space_ends_cross_the_kernel(tmp_path: Path):
-    """Packets cross one more hop than in the simulator, which is the kernel. ACC's TCP options still reach the other
-    end."""
+    """Packets cross one more hop than in the simulator: the kernel. ACC's TCP options must pass this hop unchanged."""
     captures = tmp_path / "pcap"
     acc = {"stack.ack_policy": "acc_peerwin", "stack.max_delack": "8", "stack.min_acks_per_window": "5"}
     run = live(("client", "server"), pcap=captures, **acc)
@@ -207,7 +206,7 @@ def test_a_killed_run_leaves_nothing_behind(tmp_path: Path):
 
 
 def test_hosts_stalled_beyond_the_end_report_a_late_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Errors after the devices have disappeared do not count as failures."""
+    """Errors do not count as failures if they occur after the devices were removed."""
     live()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     stopped = threading.Event()
@@ -289,7 +288,7 @@ def _goodput_and_ack_ratio(run: lop.Run) -> tuple[float, float]:
 def test_worlds_are_compared_with_quic_at_both_ends():
     its = lop.Scenario.from_text(QUIC, "quic.toml")
     live(("client", "server"), its=its)
-    # If one loss happens at another time, the mean RTT changes by 10 %.
+    # Do not compare the mean RTT: it changes by 10 % if one loss happens at another time.
     tolerances = {"goodput_bps": 0.05}
     compared = compare(its, ("sim", "live"), repeat=1, ours=("client", "server"), tolerances=tolerances)
     assert not compared.beyond(), compared.table().to_polars()

@@ -17,16 +17,16 @@ def test_shares_sum_to_one() -> None:
 
 
 def test_max_min_on_a_parking_lot() -> None:
-    # One flow crosses three links with rates of 10, 8 and 10. Each link also carries another flow. The middle link
-    # fills first, at 4 per flow. The outer flows get the remaining 6.
+    # One flow crosses three links with rates of 10, 8 and 10. Each link is also used by another flow. The middle link
+    # is full first, with a rate of 4 per flow. The flows on the outer links get the remaining 6.
     rates = metrics.max_min_rates([[0, 1, 2], [0], [1], [2]], [10, 8, 10])
     assert rates.tolist() == pytest.approx([4, 6, 4, 6])
 
 
 def test_max_min_stops_at_a_limit_and_redistributes_the_rest() -> None:
-    # If one flow is limited to 1 of 10, each other flow gets 4.5.
+    # If one of three flows is limited to a rate of 1 on a link with a rate of 10, the other two flows get 4.5 each.
     assert metrics.max_min_rates([[0], [0], [0]], [10], [1, None, None]).tolist() == pytest.approx([1, 4.5, 4.5])
-    # Without a link, only the flow's limit applies.
+    # The rate of a flow without a link is its own limit, or infinite.
     assert metrics.max_min_rates([[], []], [10], [None, 3]).tolist() == [math.inf, 3]
     with pytest.raises(ValueError, match="each flow needs a limit"):
         metrics.max_min_rates([[0]], [10], [1, 2])
@@ -51,17 +51,18 @@ def test_under_max_min_no_flow_can_improve() -> None:
             )
 
 
-def test_jain_of_rates_that_are_entitled_to_unequal_shares() -> None:
-    # If 4 and 6 are fair rates, then 2 and 3 are fair, but 3 and 3 are not: (0.75 + 0.5)^2 / (2 (0.5625 + 0.25)).
+def test_jain_index_of_rates_with_unequal_entitlements() -> None:
+    # If the entitled rates are 4 and 6, rates of 2 and 3 are fair. Rates of 3 and 3 are not fair: their index is
+    # (0.75 + 0.5)^2 / (2 (0.5625 + 0.25)).
     assert metrics.jain_index(metrics.normalised_rates([2, 3], [4, 6])) == pytest.approx(1)
     assert metrics.jain_index(metrics.normalised_rates([3, 3], [4, 6])) == pytest.approx(1.5625 / 1.625)
     with pytest.raises(ValueError, match="fair rate"):
         metrics.normalised_rates([1, 1], [1])
 
 
-def test_harm_is_a_share_of_the_value_without_competition() -> None:
-    # These are the paper's examples. If a rate falls from 10 to 3, the harm is 70 %. If a delay grows from 20 ms to 80
-    # ms, the harm is 75 %.
+def test_harm_is_relative_to_the_value_without_competition() -> None:
+    # The examples are from the paper. The harm is 70 % if a rate falls from 10 to 3, and 75 % if a delay grows from
+    # 20 ms to 80 ms.
     assert metrics.harm_to_rate(10, 3) == pytest.approx(0.7)
     assert metrics.harm_to_cost(20, 80) == pytest.approx(0.75)
     assert metrics.harm_to_rate(10, 12) == 0
@@ -73,7 +74,8 @@ def test_harm_is_a_share_of_the_value_without_competition() -> None:
 
 
 def test_the_exponent_of_rtt_unfairness() -> None:
-    # At 4 times the RTT, half of the rate gives an exponent of 1/2, and 1/16 of the rate gives an exponent of 2.
+    # A flow has 4 times the RTT of another flow. Half of the other flow's rate means an exponent of 1/2, and 1/16 of
+    # the rate means an exponent of 2.
     assert metrics.rtt_unfairness_exponent(2, 1, 20, 80) == pytest.approx(0.5)
     assert metrics.rtt_unfairness_exponent(1, 16, 80, 20) == pytest.approx(2)
     assert metrics.rtt_unfairness_exponent(1, 2, 20, 80) == pytest.approx(-0.5)
@@ -93,7 +95,7 @@ def test_shares_over_time_cover_the_bytes_of_each_window() -> None:
 
 
 def ramp(shares: list[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the shares of two flows. `shares` are those of the second flow at 0, 1, 2, ... s."""
+    """Returns times and the shares of two flows. `shares` are the shares of the second flow at 0, 1, 2, ... s."""
     second = np.array(shares)
     return np.arange(len(second), dtype=float), np.column_stack([1 - second, second])
 
@@ -104,18 +106,18 @@ def test_convergence_begins_with_the_hold_time() -> None:
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=3) == 3
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 1, within=0.2, hold_s=3) == 2
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.1, hold_s=3) == 4
-    # The hold time must end within the data.
+    # There is no convergence if the hold time ends after the data.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=5) is None
 
 
-def test_a_crossing_is_no_convergence() -> None:
+def test_a_crossing_is_not_convergence() -> None:
     time, share = ramp([0.1, 0.5, 0.9, 0.9, 0.9, 0.9])
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, hold_s=2) is None
     assert metrics.convergence_time_s(time, share, [0.1, 0.9], 0, hold_s=2) == 2
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, hold_s=0) == 1
 
 
-def test_gaps_and_invalid_values_in_fairness() -> None:
+def test_fairness_metrics_handle_gaps_and_reject_invalid_values() -> None:
     time, share = ramp([0.5, 0.5, math.nan, 0.5, 0.5, 0.5])
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, hold_s=2) == 3
     with pytest.raises(ValueError, match="column for each target"):

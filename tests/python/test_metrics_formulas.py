@@ -11,9 +11,9 @@ from lopsided import metrics
 
 
 def test_performance_is_the_worse_direction() -> None:
-    # The download has one half of the downlink, and the upload has one quarter of the uplink. The smaller ratio counts.
+    # The download uses 50 % of the downlink, and the upload uses 25 % of the uplink. The smaller fraction is returned.
     assert metrics.min_normalised_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(0.25)
-    # The net goodput hardly shows the starved upload: 1,249 of 2,596 kbit/s.
+    # Net goodput hides the starved upload: it is 1,249 of 2,596 kbit/s.
     assert metrics.normalised_net_goodput(1.2e6, 49e3, 2.4e6, 196e3) == pytest.approx(1249 / 2596)
     assert metrics.asymmetry_ratio(2.4e6, 196e3) == pytest.approx(12.24, abs=0.005)
     with pytest.raises(ValueError, match="uplink rate"):
@@ -26,7 +26,8 @@ def test_performance_bound_fills_exactly_one_direction() -> None:
         uplink = share * up * 1514 / 1448 + share * down / (2 * 1448 * 8) * 66 * 8
         downlink = share * down * 1514 / 1448 + share * up / (2 * 1448 * 8) * 66 * 8
         assert max(uplink / up, downlink / down) == pytest.approx(1.0)
-    # Without ACKs, only headers count. With one ACK per segment, the uplink carries twice as many ACKs.
+    # Without ACKs, only headers reduce the bound. With one ACK per segment, there are twice as many ACKs on the uplink
+    # as with delayed ACKs.
     assert metrics.two_way_performance_bound(2.4e6, 196e3, ack_bytes=0) == pytest.approx(1448 / 1514)
     assert metrics.two_way_performance_bound(2.4e6, 196e3) == pytest.approx(0.755, abs=0.001)
     assert metrics.two_way_performance_bound(2.4e6, 196e3, segments_per_ack=1) == pytest.approx(0.623, abs=0.001)
@@ -42,14 +43,14 @@ def test_jain_index_from_equal_to_all_to_one() -> None:
             metrics.jain_index(bad)
 
 
-def test_ratios() -> None:
+def test_throughput_and_window_ratios() -> None:
     assert metrics.throughput_ratio(1.1e6, 2.2e6) == pytest.approx(0.5)
     assert metrics.cwnd_efficiency_ratio(60_000, 15_000) == pytest.approx(4.0)
     with pytest.raises(ValueError):
         metrics.throughput_ratio(1.0, 0.0)
 
 
-def test_rank_correlation_sees_order_not_shape() -> None:
+def test_rank_correlation_depends_only_on_order() -> None:
     x = np.arange(1.0, 9.0)
     assert metrics.rank_correlation(x, np.exp(x)) == pytest.approx(1)
     assert metrics.rank_correlation(x, -(x**3)) == pytest.approx(-1)
@@ -60,8 +61,8 @@ def test_rank_correlation_sees_order_not_shape() -> None:
         metrics.rank_correlation([1, 2], [1, float("nan")])
 
 
-def test_buffer_rules() -> None:
-    # 2.4 Mbit/s times 200 ms is 60 kB or 40 packets. Four flows need half of that.
+def test_buffer_sizes_by_rules_of_thumb() -> None:
+    # 2.4 Mbit/s times 200 ms is 60 kB or 40 packets. The rule for four flows is half of this buffer.
     assert metrics.bandwidth_delay_product_bytes(2.4e6, 0.2) == pytest.approx(60_000)
     assert metrics.one_bdp_buffer_packets(2.4e6, 0.2) == pytest.approx(40)
     assert metrics.many_flow_buffer_packets(2.4e6, 0.2, 4) == pytest.approx(20)
@@ -71,7 +72,7 @@ def test_buffer_rules() -> None:
 
 @pytest.mark.parametrize(
     ("packets", "uplink_bps", "rtt_s", "difference_bytes"),
-    # Buffer estimates (table 6.2), RTTs (table 6.1), and the implied difference of the windows (MER-M08).
+    # Buffer estimates (table 6.2), RTTs (table 6.1), and the difference of the windows that they imply (MER-M08).
     [(25, 1e6, 0.140, 110_000), (17, 196e3, 0.200, 60_800), (30, 100e3, 0.160, 94_000)],
 )
 def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: float, difference_bytes: float) -> None:
@@ -81,7 +82,8 @@ def test_uplink_bound_and_its_inverse(packets: int, uplink_bps: float, rtt_s: fl
 
 
 def test_uplink_bound_is_where_the_phase_rule_turns() -> None:
-    # By eq 6.5, eq 6.6 is eq 2.5 with the drain time included in the RTT. A slightly smaller buffer is out of phase.
+    # Eq 6.5 shows that eq 6.6 is eq 2.5 with an RTT that includes the drain time. With a slightly smaller buffer, the
+    # windows are out of phase.
     w_down, w_up, rtt_s, uplink_bps = 75_000.0, 20_000.0, 0.18, 256e3
     bound = metrics.uplink_buffer_bound_packets(w_down, w_up, rtt_s, uplink_bps)
     for packets, phase in ((bound - 0.01, "out of phase"), (bound + 0.01, "in phase")):
@@ -99,11 +101,11 @@ def test_diagonal_crossing_is_interpolated() -> None:
     # The curve "estimate = 30 - size / 2" crosses the diagonal at 20.
     crossing = metrics.diagonal_crossing(sizes, 30 - sizes / 2)
     assert crossing.packets == pytest.approx(20) and crossing.side == "crosses"
-    # If the estimate is 18 for every size, it crosses the diagonal between two sizes.
+    # An estimate of 18 for every size crosses the diagonal between two sizes.
     assert metrics.diagonal_crossing(sizes, np.full(10, 18.0)).packets == pytest.approx(18)
 
 
-def test_diagonal_crossing_without_and_with_several() -> None:
+def test_diagonal_crossing_with_no_and_with_several_crossings() -> None:
     sizes = np.array([5.0, 10.0, 15.0, 20.0])
     above = metrics.diagonal_crossing(sizes, sizes + 4)
     below = metrics.diagonal_crossing(sizes, sizes - 4)
@@ -143,7 +145,7 @@ def test_appendix_estimate_rounds_down_twice() -> None:
     assert metrics.estimated_buffer_packets(10_000, 10_000, 100) == -1
 
 
-def test_appendix_rtt_variability_is_of_the_late_rows() -> None:
+def test_appendix_rtt_variability_uses_the_late_rows() -> None:
     spread = metrics.rtt_variability([0, 1, 2, 3], [9e9, 100.0, 300.0, 500.0], 1.0)
     assert spread.variance_us2 == pytest.approx(80_000 / 3)
     assert spread.std_us == pytest.approx(math.sqrt(80_000 / 3))
@@ -175,7 +177,7 @@ def test_the_confidence_interval_uses_students_t():
 
 def test_differences_between_strata_do_not_widen_the_interval():
     found = metrics.stratified_interval([[1, 3, None], [11, 13]])
-    # Both variances are 2. The means use 2 of the 4 degrees of freedom, so t = 4.303.
+    # Both variances are 2. The two means use 2 of the 4 degrees of freedom, so t is 4.303.
     assert (found.mean, found.of) == (7, 4)
     assert found.half_width == pytest.approx(4.303 * math.sqrt(2 * (1 / 2 + 1 / 2) / 4))
     assert metrics.stratified_interval([[1, 2, 3]]) == metrics.mean_interval([1, 2, 3])
@@ -187,7 +189,7 @@ def test_differences_between_strata_do_not_widen_the_interval():
     assert 0.935 <= held / len(draws) <= 0.965
 
 
-def test_the_interval_holds_the_mean_in_nineteen_of_twenty_samples():
+def test_the_interval_contains_the_mean_in_95_percent_of_samples():
     draws = np.random.default_rng(1).normal(10, 3, (2000, 5))
     held = sum(low <= 10 <= high for low, high in ((each.low, each.high) for each in map(metrics.mean_interval, draws)))
     assert 0.935 <= held / len(draws) <= 0.965

@@ -72,7 +72,7 @@ SERVICE_S = SEGMENT * 8 / UPLINK_BPS
 
 
 def bunched(per_bunch: int, bunches: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns ACKs of one segment each, in bunches of `per_bunch`. Within a bunch, they are 1 ms apart."""
+    """Returns ACKs that acknowledge one segment each, in bunches of `per_bunch`. ACKs of a bunch are 1 ms apart."""
     index = np.arange(per_bunch * bunches)
     ready = (index // per_bunch + 1) * per_bunch * SERVICE_S
     return ready + (index % per_bunch) * 0.001, (index + 1) * SEGMENT
@@ -127,7 +127,7 @@ def test_a_noisy_cycle_is_found_with_its_period(period_s: float) -> None:
     noise = np.random.default_rng(3).normal(0, 0.3, time.size)
     found = metrics.periodicity(np.sin(2 * np.pi * time / period_s) + noise, step)
     assert found.periodic
-    # The peak may be at a later cycle, but its lag is a whole number of periods.
+    # The peak may be at a later cycle. Its lag is then a multiple of the period.
     assert found.period_s is not None
     cycles = found.period_s / period_s
     assert abs(cycles - round(cycles)) * period_s < 2 * step
@@ -205,7 +205,7 @@ def test_unrelated_sawtooths_have_no_phase_although_both_mostly_grow(period_a: f
     assert phase(a, b).verdict == "neither"
 
 
-def test_a_slow_common_growth_is_not_phase() -> None:
+def test_a_slow_common_growth_is_not_a_phase() -> None:
     # Both windows double, but their swings are unrelated.
     a = sawtooth(10) + TIME / 60
     b = sawtooth(3.7) + TIME / 60
@@ -223,14 +223,14 @@ def test_simultaneous_growth_in_steps_is_found_without_loss() -> None:
 
 def test_falls_that_coincide_beyond_chance() -> None:
     slow, fast = sawtooth(20), sawtooth(5)
-    # Each of the five falls of the slow window coincides with a fall of the fast window, which falls every 5 s.
-    # Therefore 20 % of all times are within 0.5 s of a fall.
+    # Each of the five falls of the slow window coincides with a fall of the fast window. The fast window falls every
+    # 5 s, so 20 % of the time is within 0.5 s of a fall.
     together = metrics.fall_coincidence(TIME, slow, TIME, fast, 1, 119, within_s=0.5)
     assert (together.falls, together.share) == (5, 1.0)
     assert together.chance == pytest.approx(0.2, abs=0.01) and together.lift == pytest.approx(5, rel=0.05)
     apart = metrics.fall_coincidence(TIME, slow, TIME, sawtooth(5, delay_s=2.5), 1, 119, within_s=0.5)
     assert apart.share == 0 and apart.lift == 0
-    # Overlapping intervals around falls must be counted only once.
+    # Count overlapping intervals around falls only once.
     assert metrics.fall_coincidence(TIME, slow, TIME, sawtooth(1), 1, 119).chance == pytest.approx(1, abs=0.02)
     never = metrics.fall_coincidence(TIME, TIME + 1, TIME, slow, 1, 119)
     assert never.falls == 0 and np.isnan(never.share)

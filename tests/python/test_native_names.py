@@ -11,7 +11,7 @@ from lopsided import _native
 @pytest.mark.skipif(sys.platform != "linux", reason="symbols are looked up as on Linux")
 @pytest.mark.parametrize("name", ["open", "close", "read", "write", "advance"])
 def test_the_module_does_not_override_c_symbols(name):
-    # dlsym also searches other libraries, and must find the function of the C library.
+    # dlsym also searches the libraries that the module depends on, and must find the C library's function.
     own, program = ctypes.CDLL(_native.__file__), ctypes.CDLL(None)
     if not hasattr(program, name):
         assert not hasattr(own, name)

@@ -79,7 +79,7 @@ class Hearing(Reno):
         super().on_idle(restart_window_bytes)
 
 
-# The test uses one profile for each way to count ACKs.
+# The profiles differ in the way they count ACKs.
 @pytest.mark.parametrize("profile", ["linux-6.1", "freebsd-7", "ns2-reno"])
 def test_reno_in_python_equals_the_built_in_reno(profile):
     Hearing.heard = set()
@@ -87,7 +87,7 @@ def test_reno_in_python_equals_the_built_in_reno(profile):
     built_in = own.with_(**{"stack.cc": "reno"}).run()
     assert own.run().digest == built_in.digest
     assert Hearing.heard >= {"loss", "timeout", "idle"}
-    # BSD and ns-2 do not distinguish the first timeout of a segment from later ones.
+    # BSD and ns-2 do not distinguish the first timeout of a segment from later timeouts.
     assert ("timeout again" in Hearing.heard) == (profile == "linux-6.1")
     assert ("undo" in Hearing.heard) == (built_in.flows["undos"].sum() > 0)
 
@@ -108,7 +108,7 @@ def test_parallel_runs_equal_sequential_runs(adsl):
     assert len(set(swept["digest"])) == 1
 
 
-def test_a_function_may_make_the_controller(adsl):
+def test_a_function_may_create_the_controller(adsl):
     class Scaled(RenoAlgorithm):
         def __init__(self, setup, share):
             self.share = share
@@ -116,7 +116,7 @@ def test_a_function_may_make_the_controller(adsl):
         def ssthresh(self, signal, path, window):
             return self.share * window.segments
 
-    # Both round half of an odd window down.
+    # Both congestion controls round down half of an odd window.
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.5)).run().digest == adsl.run().digest
     assert adsl_with(adsl, lambda setup: Scaled(setup, 0.9)).run().digest != adsl.run().digest
 
@@ -140,7 +140,7 @@ def test_a_rate_paces_segments(adsl):
 
     run = adsl_with(adsl, Paced).run()
     [download, _] = run.flows["goodput_bps"]
-    # The first ten segments are not paced.
+    # The first 10 segments are not paced.
     assert 0.95 * 500_000 < download < 1.02 * 500_000
 
 
@@ -177,8 +177,8 @@ def test_losses_are_reported_one_by_one(adsl):
     adsl = adsl.with_(**{"flow.upload.direction": "down"})
     run = adsl_with(adsl, Counting).run()
     octets = sum(end - start for start, end in Counting.lost.items())
-    # Fewer bytes are lost than retransmitted. A segment that is lost twice counts once, and a segment that a timeout
-    # retransmitted may have arrived.
+    # The number of lost bytes is at most the number of retransmitted bytes. A segment that is lost twice counts once,
+    # and a segment that is retransmitted after a timeout may have arrived.
     assert 0 < octets <= 1448 * run.flows["retransmits"][0]
 
 
@@ -238,7 +238,7 @@ def test_an_unexpected_return_value_is_rejected(adsl):
         ),
     ],
 )
-def test_an_unusable_value_is_rejected_as_the_run_begins(adsl, make, words):
+def test_an_unusable_value_is_rejected_when_the_run_begins(adsl, make, words):
     with pytest.raises(lop.ControllerError, match=words):
         adsl_with(adsl, make).run()
 
@@ -292,7 +292,7 @@ def test_a_single_flow_halves_its_window_at_each_signal():
         ({"mine": "reno"}, "cannot be 'reno': give a class"),
     ],
 )
-def test_a_class_that_is_no_controller_is_rejected_at_once(adsl, controllers, words):
+def test_a_class_that_is_not_a_controller_is_rejected_at_once(adsl, controllers, words):
     with pytest.raises(lop.UsageError, match=words):
         adsl.with_controllers(controllers)
 
@@ -367,7 +367,7 @@ def test_explain_names_the_option_for_the_users_code(adsl, tmp_path, capsys):
     "name", ["Controller", "WindowAlgorithm", "Window", "Setup", "Acked", "RateSample", "PathState", "Lost", "Signal"]
 )
 def test_the_stubs_name_every_member(name):
-    """The stubs for editors are written by hand, so members may be missing."""
+    """The stubs for editors are written by hand, so the test checks that no member is missing."""
     stubs = (ROOT / "python" / "lopsided" / "_native.pyi").read_text()
     [body] = re.findall(rf"^class {name}:\n(.*?)(?=^\S|\Z)", stubs, re.DOTALL | re.MULTILINE)
     described = set(re.findall(r"^    (?:def )?([a-z_]+)(?:\(|:)", body, re.MULTILINE))
@@ -382,7 +382,7 @@ def test_the_guide_shows_the_code_of_its_crate():
 
 
 def test_the_python_classes_of_the_guide_equal_its_crate():
-    # A test of the crate compares this table with the output of its program.
+    # A test of the crate compares this table with the output of the crate's program.
     [printed] = re.findall(r"```\n( +Mbit/s .*?)```", GUIDE, re.DOTALL)
     classes = {"lop": lop}
     exec("\n".join(re.findall(r"^class \w+\(lop.*?(?=^\S)", GUIDE, re.DOTALL | re.MULTILINE)), classes)

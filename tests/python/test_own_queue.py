@@ -80,7 +80,7 @@ def test_a_user_queue_works_behind_a_token_bucket_and_in_a_band():
 
 
 def test_a_user_queue_that_delays_packets_sets_the_pace():
-    # Every 10 ms, 1,448 bytes of payload are sent.
+    # The queue releases one packet, with 1,448 bytes of payload, every 10 ms.
     assert 0.95 * 1.158e6 < run("python-slow").flows["goodput_bps"][0] < 1.16e6
 
 
@@ -156,7 +156,7 @@ def test_the_command_line_accepts_a_user_queue_and_its_run_folder_needs_no_code(
     own = ["--discipline", f"{tmp_path}/mine.py:Mine"]
     out = tmp_path / "out"
     assert cli.invoke(["run", str(file), *own, "--set", "link.down.queue.kind=Mine", "--out", str(out)]) == 0
-    # The other process does not have the class.
+    # The class does not exist in the other process.
     program = (
         f"import lopsided as lop; run = lop.Run.load({str(out)!r}); print(run.scenario.to_toml()); run.scenario.run()"
     )

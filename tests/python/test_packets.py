@@ -34,7 +34,7 @@ def test_an_extra_ack_is_found_where_it_was_sent(adsl):
     eager = adsl.with_(**{"flow.download.receiver_stack.delayed_ack": "off"})
     found = packets.compare_arms([Arm("delayed", adsl, "sim"), Arm("eager", eager, "sim")])
     first = found.first.first
-    # The difference first appears at the end that sends the ACKs.
+    # The first difference is at the host that sends the ACKs.
     assert (first.host, first.flow, first.sender) == ("client", "download", False)
     assert "ack" in first.fields
     at_sender = next(one for one in found.found if one.host == "server" and one.flow == "download")
@@ -51,7 +51,7 @@ def test_ignored_fields_do_not_differ_and_unknown_fields_are_rejected(adsl):
     arms = [Arm("one", short, "sim"), Arm("other", named, "sim")]
     first = packets.compare_arms(arms).first.first
     assert "window" in first.fields
-    # A larger window gives another window scale, and later other ACKs.
+    # A larger window causes another window scale, and later different ACKs.
     later = packets.compare_arms(arms, ignored=["window", "syn_options"]).first.first
     assert later.time_s > first.time_s and not {"window", "syn_options"} & set(later.fields)
     with pytest.raises(UsageError, match="no field 'colour'"):
@@ -79,7 +79,7 @@ def test_kept_linux_runs_are_compared_with_new_simulations(adsl, capsys):
     for name, scenario in (("one", short), ("two", eager)):
         packets.keep(scenario, Path("kept") / name, seed=2, world="sim")
     assert packets.against(Run.load("kept/one")).first is None
-    # The scenario has been changed since the captures were made.
+    # Change the scenario, so that it differs from the scenario of the captures.
     text = Path("kept/two/scenario.toml").read_text()
     Path("kept/two/scenario.toml").write_text(Path("kept/one/scenario.toml").read_text())
     assert packets.against(Run.load("kept/two")).parted is not None
@@ -162,7 +162,7 @@ def apart(one: Scenario, other: Scenario, seeds: tuple[int, int], folder: Path) 
     return packets.of_folders(*kept)
 
 
-def test_a_drawn_loss_is_chance_and_a_full_queue_is_not(adsl, tmp_path):
+def test_a_random_loss_is_chance_and_a_full_queue_is_not(adsl, tmp_path):
     plain = adsl.only(["download"]).with_(**{"scenario.duration": "2 s"})
     lossy = plain.with_(**{"link.down.loss": "1 %"})
     found = apart(lossy, lossy, (1, 2), tmp_path / "lossy")

@@ -1,4 +1,4 @@
-"""Tests the page of the laboratory, also in a real browser."""
+"""Tests the page of the laboratory. One test uses a real browser."""
 
 import http.client
 import json
@@ -124,7 +124,7 @@ def test_runs_are_served_only_to_the_local_machine(tmp_path):
         assert get("/", method="POST")[0] == 501
 
 
-def test_a_port_that_is_taken_is_an_error(tmp_path, monkeypatch):
+def test_a_port_that_is_in_use_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(served, "page", lambda **_: "")
     with served.serving(tmp_path) as server:
         port = int(server.address.rsplit(":", 1)[1].strip("/"))

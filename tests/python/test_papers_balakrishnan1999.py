@@ -1,5 +1,5 @@
-"""balakrishnan1999: the scenarios match the paper, and metrics of two schemes match the authors' code. Tests use one
-seed."""
+"""balakrishnan1999: the scenarios match the paper, and the metrics of two schemes match the authors' code. The tests
+use one seed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def test_one_way_cells_match_the_authors_code(m: Measurements, line: str, scheme
     authors = tables.authors("A", line, scheme)
     assert authors is not None
     measured = m.row("one-way", line=line, scheme=scheme.key)
-    # The tolerance is 5 %, or the spread of the authors' runs if larger. The window varies as much as the throughput.
+    # The tolerance is the relative spread of the authors' runs, but at least 5 %. The window varies as much as the
+    # throughput.
     spread = max(0.05, authors["throughput_std_mbps"] / authors["throughput_mbps"])
     assert measured["throughput_bps"] / 1e6 == pytest.approx(authors["throughput_mbps"], rel=spread)
     assert measured["cwnd_packets"] == pytest.approx(authors["cwnd_packets"], rel=spread)
@@ -66,14 +67,14 @@ def test_forward_losses_have_the_effect_of_the_authors_code(m: Measurements, sch
     assert lossy(m, scheme, "acks_delivered").median == pytest.approx(authors["acks_delivered"], rel=0.1)
 
 
-def test_the_arithmetic_of_section_4_is_printed_to_the_digit(m: Measurements) -> None:
+def test_the_arithmetic_of_section_4_equals_the_printed_digits(m: Measurements) -> None:
     for row in tables.table_k(m).comparisons:
         if "BAL-A15" not in row.remark:
             assert row.measured == pytest.approx(row.published.number, rel=0.02), row.published
 
 
 def test_the_part_on_real_packets_can_be_measured_and_drawn(paper: Paper) -> None:
-    """The test runs in the simulator, which is faster, with the simulator's TCP at both ends."""
+    """The test runs the experiments in the simulator, which is faster than real packets."""
     assert paper.live is not None
     measured = run_experiments(paper.live, paper.live.experiments, 1, run_jobs)
     made = {figure.name: figure.make(measured) for figure in paper.live.figures}

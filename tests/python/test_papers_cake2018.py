@@ -1,4 +1,4 @@
-"""cake2018: the scenarios have the settings of their sources, and claims fail with contrary settings."""
+"""cake2018: the scenarios have the settings of their sources, and claims fail with opposite settings."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def test_the_scenarios_have_the_settings_of_their_sources(paper: Paper) -> None:
 
 
 def test_the_limit_of_acks_is_an_ack_of_66_octets_for_two_segments() -> None:
-    # Half of the uplink carries 1,000 ACKs per second.
+    # Half of the uplink's rate is enough for 1,000 ACKs per second.
     assert ack_limit_bps(2 * 0.528e6) == pytest.approx(1000 * 2 * 1448 * 8)
 
 
-def test_isolation_of_hosts_fails_where_cake_is_fair_to_flows(paper: Paper) -> None:
+def test_isolation_of_hosts_fails_if_cake_is_fair_to_flows(paper: Paper) -> None:
     claim = next(each for each in paper.claims if each.key == "isolation-triple-isolate")
     assert claim.check(one_seed(paper, "hosts", {}, mode="triple-isolate")).holds
     flows = {"topology.link.line.down.queue.isolation": "flows"}
@@ -68,7 +68,7 @@ def test_every_printed_result_is_compared_or_judged(
 ) -> None:
     results, left_out = printed_results(paper, m, artifacts)
     assert len(results) == 78
-    # `coverage.toml` has a rule for these metrics.
+    # The metrics for which `coverage.toml` contains a rule.
     covered = {metric for rule in paper.coverage for metric in rule.metrics}
     assert {row.metric for row in left_out} <= covered
 

@@ -166,7 +166,7 @@ def test_medians_are_over_seeds_that_all_settings_share(paper: Paper) -> None:
 
 def test_another_first_seed_moves_every_case(paper: Paper) -> None:
     lab = run_experiments(paper, paper.experiments, 2, run_jobs, seed=101)
-    # Seed 1 stands for the scenario's own seed, which is 7.
+    # Seed 1 means the scenario's own seed, which is 7.
     assert set(lab.runs("queues")["seed"].to_list()) == {107, 108}
     with pytest.raises(UsageError, match="exceed 2"):
         run_experiments(paper, paper.experiments, 2, run_jobs, seed=2**64 - 7)
@@ -227,7 +227,7 @@ def test_a_random_claim_has_more_seeds_and_states_in_how_many_it_holds(paper: Pa
     # The summary also counts statements that hold only with some seeds.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
-    # The number of repetitions that the caller requests overrides the default.
+    # The caller's number of repetitions overrides the default.
     assert run(repetitions=2).claims[0].repetitions == 2
 
 
@@ -241,8 +241,8 @@ def test_a_variant_shows_changed_values_and_changed_verdicts(paper: Paper) -> No
     assert not text.leaves_spread((base.low + base.high) / 2, base)
 
 
-def test_a_pair_of_variants_changes_each_experiment_by_its_own(paper: Paper) -> None:
-    # The key refers to a flow that the first experiment does not have.
+def test_variants_of_a_pair_change_their_own_experiments(paper: Paper) -> None:
+    # The key refers to a flow that does not exist in the first experiment.
     (paper.folder / "scenarios" / "other.toml").write_text(SCENARIO.replace('"download"', '"other"'))
     of_other = Statements(("other",))
 
@@ -282,7 +282,7 @@ def test_the_report_is_self_contained_and_its_data_are_next_to_it(paper: Paper, 
     report = page.write(drawn(reproduction, paper.figures), tmp_path / "out").read_text()
     targets = re.findall(r"""(?:href|src)=["']([^"']*)|url\(([^)]*)""", report)
     found = {address or inner for address, inner in targets}
-    # The page of published values is in this folder too.
+    # The folder also contains the page of published values.
     assert found and all(each.startswith("#") for each in found - {"coverage.html"})
     assert "<script" not in report and "@import" not in report
     for words in ("does not hold", "It carries 1.", "about 1.50 Mbit/s", "read off by eye", "downlink rate"):
@@ -313,10 +313,10 @@ def test_the_exit_code_reports_unexpected_verdicts(
 ) -> None:
     code, printed = reproduce(paper, monkeypatch, tmp_path / "a", claims_only=True)
     assert code == 1 and "1 of the paper's 2 statements hold" in printed and "not as recorded" in printed
-    # With other seeds, a verdict may differ by chance, so nothing is reported.
+    # With another number of seeds, a verdict may differ by chance. Unexpected verdicts are then not reported.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "b", claims_only=True, repeat=1)
     assert code == 0 and "not as recorded" not in printed
-    # Verdicts at other seeds are not compared either. The report names the first seed.
+    # Verdicts with another first seed are not compared with the record either. The report names the first seed.
     code, printed = reproduce(paper, monkeypatch, tmp_path / "d", claims_only=True, seed=5)
     assert code == 0 and "not as recorded" not in printed and ", from 5; digests" in printed
     page = (tmp_path / "d" / "claims" / "report.html").read_text(encoding="utf-8")
@@ -355,7 +355,7 @@ def test_a_run_of_one_figure_keeps_the_full_report(
     assert before == {path: path.read_bytes() for path in before}
     assert (out / "figure-1" / "report.html").is_file()
     assert (out / "figure-1" / "figures" / "figure-1.pdf").read_bytes().startswith(b"%PDF")
-    # Partial reports stay.
+    # A new full report keeps partial reports.
     reproduce(paper, monkeypatch, out, repeat=1)
     assert (out / "figure-1" / "report.html").is_file()
     assert (out / "report.html").read_bytes() != before[out / "report.html"]
@@ -404,7 +404,7 @@ def test_values_are_spreads_and_settings_are_named(paper: Paper) -> None:
     assert Spread(1, 0, 2).map(lambda one: -one) == Spread(-1, -2, 0)
 
 
-def test_plots_are_made_from_plots(paper: Paper) -> None:
+def test_plots_are_derived_from_plots(paper: Paper) -> None:
     m = run_experiments(paper, paper.experiments, 2, run_jobs)
     plot = paper.figures[0].make
     assert isinstance(plot, Plot)
@@ -474,14 +474,14 @@ def test_the_search_for_numbers_ignores_misleading_text() -> None:
     def said(reason: str, *values: float) -> list[str]:
         return unexplained(Verdict(False, "above 0.25", tuple(number("it", value) for value in values), reason))
 
-    # The sign of the number differs.
+    # The measured value is 0.31, so -0.31 has the wrong sign.
     assert said("the score is -0.31", 0.31) == ["-0.31"] and said("the score is +0.31", 0.31) == []
     assert said("costs -8 points", 8.0) == ["-8"] and said("loses 8 points", -8.0) == []
     assert said("5-20 packets", 5.0, 20.0) == []
-    # A number after a reference is a quantity. Only plural nouns start a list.
+    # A number after a reference is a quantity. Only a plural noun starts a list of references.
     assert said("in phase 2, 30 packets wait and in phase 3 and 45 ms later", 1.0) == ["30", "45"]
     assert said("sections 5.1.3 and 5.1.4, tables 3-1 to 3-2") == []
-    # Words that express a quantity are checked, but numbers of links are not.
+    # Words that express a quantity are checked, but the number of links is not checked.
     assert said("longer than two minutes, twice as often, on three links", 1.0) == ["two", "twice"]
     assert said("longer than two minutes", 2.0) == []
 
@@ -571,7 +571,7 @@ def test_all_studies_are_summarised_on_one_page(paper: Paper, monkeypatch: pytes
     assert "nothing to &lt;draw&gt;" in page and not (out / "toy2025").exists()
     for link in re.findall(r'(?:href|src)="([^"#]+)"', page):
         assert (out / link).is_file(), link
-    # The folder can be written again, unless it contains other files.
+    # The folder can be written again, because it contains only files of an earlier report.
     assert papers.reproduce_all(out, 1, console) == 1
     (out / "toy2024" / "notes.txt").write_text("mine")
     with pytest.raises(FolderError, match=r"notes\.txt"):
@@ -579,7 +579,7 @@ def test_all_studies_are_summarised_on_one_page(paper: Paper, monkeypatch: pytes
 
 
 def test_a_single_repetition_reads_another_experiment_in_its_place(paper: Paper) -> None:
-    """If a claim is judged on one seed, it reads the same seed of another experiment."""
+    """A claim that is judged on one seed reads the same seed of the other experiment."""
     lab = run_experiments(paper, paper.experiments, 3, run_jobs)
     last = lab.repetition(2).instead("queues", "queues").repetition(2)
     assert last.runs("queues")["repetition"].unique().to_list() == [2]
@@ -619,10 +619,10 @@ def test_results_of_linux_are_recorded_case_by_case(paper: Paper, monkeypatch: p
     assert (second["queue_packets"], second["kernel"]) == (40, "6.1.192") and second["goodput_bps"] > 1e5
 
 
-# --- Honesty rules
+# --- Rules that keep statements and verdicts consistent
 
 
-def test_statements_that_settings_were_fitted_to_do_not_count_as_the_papers() -> None:
+def test_fitted_statements_do_not_count_as_statements_of_the_paper() -> None:
     for key in papers.available():
         paper = papers.load(key)
         origins = {claim.key: claim.origin for claim in paper.claims}
@@ -753,12 +753,12 @@ def test_every_printed_value_has_a_counterpart_or_a_reason(paper: Paper, tmp_pat
         assert words in listed
     assert pl.read_csv(out / "coverage.csv").height == 7
     assert '(<a href="coverage.html">coverage.html</a>)' in (out / "report.html").read_text(encoding="utf-8")
-    # Partial reports list no published values.
+    # A partial report does not list the published values.
     part = drawn(run_paper(whole, run_jobs, figures=whole.figures, claims=False, sensitivity=False, repetitions=1), ())
     assert part.coverage == ()
 
 
-def test_an_experiment_beyond_the_paper_waits_for_full(paper: Paper, tmp_path: Path) -> None:
+def test_an_experiment_beyond_the_paper_runs_only_with_full(paper: Paper, tmp_path: Path) -> None:
     of_paper = paper.experiments[0]
     beyond = replace(of_paper, key="beyond", summary="our own", only_in_full=True)
     shown = replace(paper.figures[0], number="2", needs=("queues", "beyond"))
@@ -776,7 +776,7 @@ def test_an_experiment_beyond_the_paper_waits_for_full(paper: Paper, tmp_path: P
     found = run_paper(usual, run_jobs, figures=usual.figures, claims=True, sensitivity=True, repetitions=1)
     assert set(found.digests) == {"queues"} and [each.claim.key for each in found.claims] == ["moves", "miracle"]
     assert [each.varied[0][0].experiments for each in found.sensitivities] == [("queues",)]
-    # This statement is counted separately.
+    # The statement that needs `--full` is counted separately.
     assert found.counts() == ["1 of the paper's 2 statements hold", "1 more statement is judged with --full"]
     page.write(drawn(found, usual.figures), tmp_path / "out")
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
@@ -787,13 +787,13 @@ def test_an_experiment_beyond_the_paper_waits_for_full(paper: Paper, tmp_path: P
     assert len(found.claims) == 3 and not any("--full" in count for count in found.counts())
 
 
-def test_no_statement_of_a_paper_waits_for_full() -> None:
+def test_every_statement_of_a_paper_is_judged_without_full() -> None:
     for key in papers.available():
         usual = papers.load(key).by_default
         assert {each.origin for each in usual.left_to_full} <= {"ours"}, key
         run = {each.key for each in usual.experiments}
         assert run.issuperset((*usual.answer_needs, *usual.varied)), key
-        # A coverage rule must not need an experiment that a run without `--full` omits.
+        # A coverage rule must not need an experiment that is skipped without `--full`.
         needed = {name for rule in usual.coverage for name in rule.needs}
         assert run.issuperset(needed), key
         assert {rule.by for rule in usual.coverage if rule.by} <= {each.key for each in usual.claims}, key

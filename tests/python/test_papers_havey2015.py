@@ -1,4 +1,4 @@
-"""havey2015: its chapters, its metrics, and all of chapter 4."""
+"""havey2015: the chapters, the metrics, and the complete chapter 4."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_short_run_is_measured(name, direction):
 
 
 @pytest.mark.slow
-def test_chapter_4_can_run_by_itself(tmp_path, capsys):
+def test_chapter_4_can_run_alone(tmp_path, capsys):
     assert invoke(["reproduce", "havey2015", "--chapter", "4", "--repeat", "1", "--out", str(tmp_path)]) == 0
     assert "3 of the paper's 3 statements hold" in capsys.readouterr().out
     assert (tmp_path / "chapter-4" / "figures" / "figure-4.1.svg").exists()
@@ -80,12 +80,12 @@ LENGTHS = {
     "fwp-repair": "2 s",
     "alone": "130 s",
 }
-"""Durations in which every flow runs. Other experiments run for `SHORT`."""
+"""Durations in which every flow runs, by experiment. All other experiments run for `SHORT`."""
 
 
 @pytest.mark.slow
 def test_reasons_state_what_was_measured():
-    """Every number in a reason must come from the measurements, which are random here."""
+    """Every number in a reason must be a measured number. The measurements of this test are random."""
     paper = load("havey2015")
     short = {each.key: {"scenario.duration": LENGTHS.get(each.key, "32 s")} for each in EXPERIMENTS}
     m = of_one_case_each(paper, EXPERIMENTS, short)

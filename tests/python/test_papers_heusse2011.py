@@ -1,4 +1,4 @@
-"""heusse2011: the expression's known results, claims that fail with contrary settings, and reasons."""
+"""heusse2011: known results of the expression, claims that fail with opposite settings, and reasons."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAPER = "heusse2011"
 def test_equal_buffers_give_equal_throughputs_and_unequal_ones_their_ratio() -> None:
     for unit in setup.UNITS:
         assert model.windows(unit, 50, 50).ratio == pytest.approx(1)
-    # ACKs take 26 of 1,500 bytes, so the ratio of the windows is slightly larger.
+    # ACKs need 26 bytes per segment of 1,500 bytes, so the ratio of the windows is slightly above 2.
     assert model.windows("bytes", 50, 25).ratio == pytest.approx(2, rel=0.03)
     # The ACKs of 50 segments fill 25 packets.
     assert model.windows("packets", 50, 35).ratio == pytest.approx((50 - 17.5) / (35 - 25))
@@ -31,13 +31,13 @@ def test_equal_buffers_give_equal_throughputs_and_unequal_ones_their_ratio() -> 
 def test_a_line_whose_buffer_drains_more_slowly_is_full() -> None:
     windows = model.windows("bytes", 50, 50)
     down, up = windows.shares(3e6, 1e6)
-    # Data and ACKs fill the uplink, and both flows have the same rate.
+    # Data and ACKs fill the uplink, and the rates of both flows are equal.
     assert up * (1 + model.ack_room("bytes") * windows.ratio) == pytest.approx(1)
     assert down == pytest.approx(up / 3)
 
 
 def _byte_buffers(paper: Paper, overrides: Overrides) -> Measurements:
-    """Runs equal and matched byte buffers with one seed."""
+    """Runs byte buffers of equal size and byte buffers of equal drain time, with one seed."""
     sizes = {(line.name, size) for line in setup.LINES for size in (line.matched, setup.DOWNLINK_BUFFER)}
     sweep = paper.experiment("sweep")
     cases = tuple(
@@ -56,7 +56,7 @@ def test_windows_that_never_fill_a_buffer_do_not_oscillate(paper: Paper) -> None
 
 
 @pytest.mark.slow
-def test_equal_buffers_are_shared_equally_whatever_the_rates(m: Measurements) -> None:
+def test_equal_buffers_are_shared_equally_at_all_rates(m: Measurements) -> None:
     for line in setup.LINES:
         assert value(m, line, "ratio", setup.DOWNLINK_BUFFER).median == pytest.approx(1, rel=0.4), line.name
 

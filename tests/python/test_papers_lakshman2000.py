@@ -1,4 +1,4 @@
-"""lakshman2000: the expressions' known results, and claims that fail with contrary settings."""
+"""lakshman2000: known results of the expressions, and claims that fail with opposite settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_the_reverse_rate_gives_the_asymmetry() -> None:
         assert found == pytest.approx(k)
 
 
-def test_a_sawtooth_without_a_buffer_uses_three_quarters_and_with_a_pipe_of_buffer_all() -> None:
+def test_a_sawtooth_uses_75_percent_without_a_buffer_and_all_with_one_bdp() -> None:
     assert model.without_loss(1, 0.0, 10, 50) == 1.0  # A burst of one packet always passes.
     assert model.without_loss(0.5, 1e-9 + 0.5, 10, 50) == pytest.approx(0.75, abs=0.01)
     assert model.without_loss(1, 50, 10, 50) == 1
@@ -34,7 +34,7 @@ def test_the_expressions_under_loss_meet_where_the_reverse_link_starts_to_limit(
         edge = 1.5 * (k / 50) ** 2
         free, limited = (model.with_loss(edge * factor, k, 0, 50) for factor in (1.0001, 0.9999))
         assert free == pytest.approx(1 / k, rel=1e-3) and limited == pytest.approx(free, rel=1e-3)
-    # While the reverse link limits ACKs, 8 times as many losses halve the throughput.
+    # If the reverse link limits ACKs, 8 times the loss rate halves the throughput.
     one, eight = (model.with_loss(loss, 8, 0, 50) for loss in (1e-4, 8e-4))
     assert one / eight == pytest.approx(2)
 

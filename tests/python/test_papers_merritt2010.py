@@ -1,5 +1,5 @@
-"""merritt2010: the scenarios agree with the thesis, and the claims that hold for every seed hold. Tests use one
-seed."""
+"""merritt2010: the scenarios agree with the thesis, and the claims that are expected to hold for every seed hold. The
+tests use one seed."""
 
 from __future__ import annotations
 
@@ -94,7 +94,8 @@ def test_the_measures_agree_with_the_run_s_own_tables(m: Measurements) -> None:
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line.name)
 def test_goodput_stays_below_the_payload_share_of_the_line(m: Measurements, line: AccessLine) -> None:
     for name in ("down_share", "up_share"):
-        # 1,448 of 1,514 bytes are payload. Up to one full queue of earlier data may arrive in the period.
+        # 1,448 of 1,514 bytes are payload. The tolerance covers earlier data that is in the queue when the period
+        # starts.
         assert curve(m, line, name).median.max() < 1448 / 1514 + 0.02
     alone = curve(m, line, "goodput_down_alone_bps").median / line.down_bps
     assert 0.9 < alone.min() <= alone.max() < 1448 / 1514 + 0.005
@@ -105,8 +106,8 @@ def test_the_scripts_formula_is_window_over_rtt(m: Measurements, line: AccessLin
     for packets in BUFFERS:
         shares = [at(m, line, packets, name).median for name in ("logged_down", "logged_up")]
         assert at(m, line, packets, "logged_performance").median == min(shares)
-    # If losses are rare, window divided by RTT equals goodput, except for headers and slow start. The slowest uplink
-    # retransmits more.
+    # If losses are rare, the window divided by the RTT equals the goodput, except for headers and slow start. There are
+    # more retransmissions on the slowest uplink.
     near = 0.25 if line.name == "3000/100" else 0.1
     assert abs(at(m, line, 20, "logged_down").median - at(m, line, 20, "down_share").median) < near
 
@@ -209,15 +210,16 @@ def test_the_field_procedure_depends_on_where_it_starts(m: Measurements) -> None
     def of_field(name: str) -> list[float]:
         return main(m, name, "field").median.tolist()
 
-    # Up to 30 s, the downloads are identical, because the first slow start determines the largest window.
+    # The first slow start determines the largest window, so the first 30 s yield the same value as the whole run.
     assert of_field("max_cwnd_down_bytes") == main(m, "max_cwnd_down_bytes").median.tolist()
-    # The buffer limits the upload's largest window, and therefore the estimate.
+    # The uplink buffer limits the upload's largest window, and therefore also the estimate.
     assert of_field("max_cwnd_up_bytes")[-1] > 3 * of_field("max_cwnd_up_bytes")[0]
     assert of_field("estimate_packets")[-1] < of_field("estimate_packets")[0] - 10
 
 
 def test_the_second_procedure_needs_no_measurement() -> None:
-    # The download's RTT is 110 ms plus 50 packets in R1 (250 ms), the upload's 110 ms plus 17 packets (1.04 s).
+    # The download's RTT is 110 ms plus the drain time of 50 packets in R1 (250 ms). The upload's RTT is 110 ms plus the
+    # drain time of 17 packets (1.04 s).
     down, up = 2.4e6 / 8 * 0.36, 196e3 / 8 * (0.11 + 17 * 12000 / 196e3)
     expected = ((down - up) / 2 - 0.36 * 196e3 / 8) / 1500
     assert second_way_packets(MAIN, 17, 0.11) == pytest.approx(expected)
@@ -228,7 +230,7 @@ def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper, m: Meas
 
 
 def test_the_verdicts_at_the_seeds_of_the_study_equal_the_record(paper: Paper) -> None:
-    """Runs the last 200 runs of `make demo`."""
+    """Repeats the last 200 runs of `make demo`."""
     found = reproduction.run(paper, run_jobs, figures=(), claims=True, sensitivity=False, repetitions=paper.repeat)
     assert all(each.recorded for each in found.claims)
     assert {each.claim.key: each.verdict.reason for each in found.claims if each.surprising} == {}

@@ -1,4 +1,5 @@
-"""orosz2010: the scenario agrees with the letter, and the claims that hold for every seed hold. Tests use one seed."""
+"""orosz2010: the scenario agrees with the letter, and the claims that are expected to hold for every seed hold. The
+tests use one seed."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from of_papers import outside_panels, printed_results, reasons_beyond_the_data
 pytestmark = pytest.mark.slow
 PAPER = "orosz2010"
 
-# With PPPoE and LLC/SNAP in AAL5, 1,492 bytes fill 32 cells of 53 bytes.
+# With PPPoE and LLC/SNAP in AAL5, 1,492 bytes need 32 cells of 53 bytes.
 WIRE_SHARE = 1492 / (32 * 53)
 
 
@@ -73,16 +74,16 @@ def test_the_phases_add_up_to_the_run(paper: Paper, m: Measurements) -> None:
     assert row["uploads_1_bps"] == 0 and row["share_1"] == 1
 
 
-def test_every_variant_by_itself_fills_the_line(m: Measurements) -> None:
+def test_every_variant_alone_fills_the_line(m: Measurements) -> None:
     for each in FLAVOURS:
         throughput = value(m, each, "throughput_1_bps").median
         assert throughput == pytest.approx(512e3 * WIRE_SHARE, rel=0.01), each.title
-        # A packet carries 1,440 bytes of payload.
+        # A packet of 1,492 bytes contains 1,440 bytes of payload.
         assert value(m, each, "goodput_1_bps").median <= 1440 / 1492 * throughput * 1.001
 
 
 def test_bounded_uploads_queue_at_most_their_windows(m: Measurements) -> None:
-    """At most one window per upload waits in the queue, so almost nothing is dropped."""
+    """At most one window per upload waits in the queue, so the queue drops almost no packet."""
     for each in OTHERS:
         for window in WINDOWS:
             segments = window * 1024 / 1440

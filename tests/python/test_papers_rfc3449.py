@@ -1,5 +1,5 @@
-"""RFC 3449 as a study: paths and mechanisms are those of the RFC, and each row of its tables has a verdict or a reason.
-Tests use one seed."""
+"""RFC 3449 as a study: paths and mechanisms agree with the RFC, and each row of the RFC's tables has a verdict or a
+reason. The tests use one seed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_mechanism_changes_its_scenario(paper: Paper) -> None:
                 assert (with_ != without) == (path.key in each.paths), (path.key, each.key)
 
 
-def test_a_mechanism_holds_only_with_gain_and_without_harm() -> None:
+def test_a_mechanism_is_good_only_with_gain_and_without_harm() -> None:
     path = OF_RFC[0]
 
     def found(down: float, up: float) -> list[Ratio]:
@@ -58,7 +58,7 @@ def test_a_mechanism_holds_only_with_gain_and_without_harm() -> None:
 
     assert is_good(found(1.2, 0.9)) and is_good(found(0.9, 1.2))
     assert not helps(found(1.05, 1.0))
-    # A gain in one direction does not outweigh a starved flow in the other.
+    # A gain in one direction does not compensate a starved flow in the other direction.
     assert not is_good(found(6.0, 0.4)) and not is_good(found(0.7, 2.0))
 
 
@@ -69,16 +69,16 @@ def test_receivers_send_the_configured_number_of_acks(m: Measurements) -> None:
 
 
 def test_the_sweep_follows_the_arithmetic(m: Measurements) -> None:
-    """A deep buffer drops no ACK. The download then fills d / k of its line (section 3.1)."""
+    """A deep buffer drops no ACK, so the download uses the fraction d / k of its line (section 3.1)."""
     for d in (1, 2):
         labels = {"d": d, "compression": "none", "uplink_buffer_packets": setup.DEEP}
         curve = m.curve("ratio", "down_bps", "k", **labels)
         for k, rate in zip(curve.x, curve.median / curve.first, strict=True):
-            # The first window does not wait for ACKs.
+            # The tolerance covers the first window, which is sent without waiting for ACKs.
             assert rate == pytest.approx(min(1, d / k), abs=0.02), (d, k)
 
 
-def test_tcp_s_remedies_do_not_touch_quic(m: Measurements) -> None:
+def test_remedies_for_tcp_do_not_affect_quic(m: Measurements) -> None:
     for path in OF_TODAY:
         of_path = m.runs("quic").filter((m.runs("quic")["path"] == path.key) & (m.runs("quic")["load"] == "both"))
         goodput = {(row["mechanism"], row["arm"]): row["down_bps"] for row in of_path.to_dicts()}

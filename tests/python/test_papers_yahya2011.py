@@ -1,8 +1,8 @@
-"""yahya2011: the scenarios agree with the report, the metrics are those of tcptrace, and the claims that hold for every
-seed hold.
+"""yahya2011: the scenarios agree with the report, the metrics agree with tcptrace, and the claims that are expected to
+hold for every seed hold.
 
-The tests run one seed of the baselines and of some combinations. The whole study takes 1 minute and is run for the
-report.
+The tests run one seed of the baselines and of a few combinations. The whole study takes 1 minute, and is run only for
+the report.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow
 PAPER = "yahya2011"
 
 RUN = {"without-sack": (19,), "combos": (9, 11), "observed": (13, 16), "in-network": (5, 8), "kernel": (8,)}
-"""The numbers of the tests that run here in addition to the baselines, by experiment."""
+"""Numbers of the report's tests that are run in addition to the baselines, by experiment."""
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_the_testbed_equals_that_of_the_report(paper: Paper) -> None:
         names = (f"{sender}-alcatel1", "bottleneck", "egress", f"alcatel2-{receiver}")
         path = [link for link in resolved["links"] if link["name"] in names]
         delays = sum(link[way]["delay_s"] for link in path for way in ("down", "up")) * 1e3
-        # A ping's 84 bytes take 10 us on each of eight links.
+        # The 84 bytes of a ping take 10 us on each of eight links.
         assert delays + 8 * (84 + 38) * 8 / rate / 1e3 == pytest.approx(ping, abs=0.02)
 
 
@@ -118,7 +118,7 @@ def test_the_average_of_tcptrace_excludes_netem(m: Measurements) -> None:
     for test in BASELINES[4:]:
         behind, beyond = (value(m, test, name).median for name in ("rtt_ms", "end_to_end_rtt_ms"))
         assert behind < 10 and beyond - behind > 100
-        # Data is sent once, and there is at least one ACK per two segments.
+        # Data is sent only once, and there is at least one ACK per two segments.
         assert 100_000 < value(m, test, "total_packets").median < 160_000
     assert value(m, BASELINES[4], "rtt_ms", experiment="in-network").median > 100
 
@@ -133,7 +133,7 @@ def test_a_full_netem_queue_separates_the_variants_without_a_loss(m: Measurement
     assert on_wire[1] > 0.9 * on_wire[0]
 
 
-def test_printed_values_are_met_where_their_windows_are_certain(m: Measurements) -> None:
+def test_printed_values_are_reproduced_if_their_windows_are_certain(m: Measurements) -> None:
     for test, bound in ((BASELINES[4], 0.1), (BASELINES[5], 0.1), (BASELINES[6], 0.1)):
         assert mbit(m, test) == pytest.approx(printed_number(m, test, "S1", THROUGHPUT), rel=bound), test.name
 
@@ -186,7 +186,7 @@ def test_captures_are_named_as_in_the_report() -> None:
     assert "-Drop100ms-S2" in COMBOS[12].file_name("S2")
 
 
-def test_the_slower_path_logs_in_later() -> None:
+def test_the_login_takes_longer_on_the_slower_path() -> None:
     assert transfer_start_s(COMBOS[0], "S1") == pytest.approx(10 + 7 * 0.02035)
     assert transfer_start_s(COMBOS[0], "S2") == pytest.approx(10 + 7 * 0.10035)
 
@@ -195,7 +195,7 @@ def test_the_slower_path_logs_in_later() -> None:
 
 
 def test_every_number_in_a_reason_is_in_its_verdict_s_data(paper: Paper) -> None:
-    """A run with 5 % of the size is sufficient, because reasons do not depend on the size."""
+    """Transfers of 5 % of the size are sufficient, because the texts of reasons do not depend on the size."""
     small = {f"flow.{flow}.app": "5242880 B" for flow in ("S1", "S2")}
     others = ("preflight", "course", "dialogue", "kernel", "kernel-pair")
     experiments = [each for each in paper.experiments if each.key not in others]

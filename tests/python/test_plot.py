@@ -1,4 +1,4 @@
-"""Tests the texts and panels of figures. No test checks their appearance."""
+"""Tests the texts and panels of figures. The appearance of figures is not tested."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_an_impossible_figure_is_rejected(adsl_run):
         adsl_run.plot("rtt", window_s=1)
 
 
-def test_many_flows_become_a_cloud_with_its_mean(adsl):
+def test_many_flows_are_drawn_as_a_cloud_with_their_mean(adsl):
     settings = {
         "flow.download.count": 12,
         "flow.download.start_jitter": "1 s",
@@ -94,7 +94,7 @@ def test_small_panels_and_heat_maps_fit_a_journal_column():
     assert first.x0 == second.x0 and first.y0 > second.y1
 
 
-def test_a_text_next_to_a_line_crosses_no_other_line():
+def test_a_label_of_a_line_crosses_no_other_line():
     sheet = style.sheet("", "", (3.2,), "")
     marks = [
         buffer_sizes.Mark(100, style.INK, "recommended: 100 packets, 121 ms when full", 0.05),

@@ -37,7 +37,8 @@ def port():
 
 
 def run_until_all_send(*arguments: object, **options: object) -> list[probe.Log]:
-    """Repeats the run until all flows send. Flows end at fixed times, and this machine may stall."""
+    """Repeats the run until all flows send data. A flow may send no data if this machine stalls, because flows end at
+    fixed times."""
     for _ in range(5):
         logs = probe.run(*arguments, **options)  # type: ignore[arg-type]
         if all(log.received and len(log.samples) > 2 for log in logs):
@@ -170,7 +171,7 @@ def test_the_sink_survives_invalid_input(port: int):
             connection.settimeout(10)
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
-    # The sink still works, even if this machine is slow.
+    # The sink still works. The limit of 20 s is long, because this machine may be slow.
     (log,) = probe.run("127.0.0.1", probe.plan(down=1, up=0, duration_s=20.0, size=100_000, cc=None), port=port)
     assert log.received == 100_000
 
@@ -226,7 +227,7 @@ stop.set()
 
 @pytest.mark.slow
 def test_either_end_can_use_the_user_space_tcp():
-    """Firewall rules need root, which a namespace provides."""
+    """Firewall rules require root, so the test runs in a user namespace."""
     room = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--net"]
     with contextlib.suppress(FileNotFoundError):
         if subprocess.run([*room, "true"], check=False).returncode == 0:
@@ -265,7 +266,7 @@ def test_a_terminated_sink_removes_its_rules():
     assert done.stdout.splitlines()[-1] == "143 0", done
 
 
-def test_settings_that_the_tcp_lacks_are_rejected():
+def test_settings_that_the_user_space_tcp_lacks_are_rejected():
     with pytest.raises(UsageError, match=r"linux-6\.1"):
         probe.Stack("linux-7")
     with pytest.raises(UsageError, match="vegas"):

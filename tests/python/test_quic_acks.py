@@ -1,4 +1,4 @@
-"""The ACKs of QUIC in captures have the sizes of RFC 9000, and their number agrees with the configured ratio."""
+"""QUIC's ACKs in captures have the sizes that RFC 9000 defines, and their number agrees with the configured ratio."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def varint_size(value: int) -> int:
 
 
 def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
-    """Returns the ranges of a pure ACK, and its IPv4 size by RFC 9000."""
+    """Returns the ranges of a pure ACK, and the size of its IPv4 packet according to RFC 9000."""
     first = udp[UDP]
     if first & 0x80:
         return None
@@ -67,8 +67,8 @@ def ack(udp: bytes) -> tuple[list[tuple[int, int]], int] | None:
         marks.append(mark)
     if at != len(frames):
         return None
-    # Section 17.3.1 defines the header. Section 19.3 defines type, largest, delay, count, ranges and gaps, and ECN
-    # counts.
+    # RFC 9000, section 17.3.1, defines the header. Section 19.3 defines type, largest acknowledged, delay, range count,
+    # ranges and gaps, and ECN counts.
     lengths = [end - start for start, end in ranges]
     numbers = [largest, delay, count, *lengths, *gaps, *marks]
     frame = 1 + sum(map(varint_size, numbers))
@@ -102,7 +102,8 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
     if loss == "0 %":
         assert news[len(news) // 2] == packets
         assert acks == pytest.approx(packets, rel=0.15)
-        # Header 1 + 8 + 1, frame 1 + 2 (largest) + 2 (delay) + 1 + 1, and tag 16 bytes. ECN counts add 2 + 1 + 1.
+        # The header has 1 + 8 + 1 bytes, the frame 1 + 2 (largest) + 2 (delay) + 1 + 1 bytes, and the tag 16 bytes. ECN
+        # counts add 2 + 1 + 1 bytes.
         assert sizes.most_common(1)[0][0] == (65 if ecn else 61)
     else:
         assert max(sizes) > min(sizes), "holes need ranges"
@@ -113,19 +114,19 @@ def test_acks_of_a_capture_have_the_size_and_the_ratio_of_the_arithmetic(
     [
         # These stacks acknowledge every second packet.
         *((name, 1.8, 2.2) for name in ("quinn", "ngtcp2", "msquic", "quic-go", "neqo")),
-        # Chrome acknowledges every 10th packet, and at the latest 25 % of an RTT after the first packet.
+        # Chrome acknowledges every 10th packet, but waits at most 25 % of an RTT after the first packet.
         ("chrome", 8, 10.5),
         ("mvfst", 8, 10.5),
-        # picoquic acknowledges after 25 % of a window of up to 117 packets, or after 10 ms, at 833 packets/s.
+        # picoquic acknowledges after 25 % of the window (up to 117 packets), or after 10 ms. The rate is 833 packets/s.
         ("picoquic", 7, 11),
-        # quicly acknowledges after 12.5 % of the window, once the first 1,000 packets have passed.
+        # After the first 1,000 packets, quicly acknowledges after 12.5 % of the window.
         ("quicly", 8, 25),
     ],
 )
-def test_a_preset_acknowledges_as_its_stack(acks: str, least: float, most: float):
+def test_a_preset_acknowledges_like_its_stack(acks: str, least: float, most: float):
     changed = {"flow.it.transport.acks": acks, "scenario.duration": "6 s", "record.interval": "1 s"}
     run = Scenario.from_text(LINE, acks).with_(**changed).run()
-    # The presets start differently, so only the last 3 s are used. Counters count from the start.
+    # Use only the last 3 s, because the presets differ at the start. The counters are cumulative.
     sent = {(row["direction"], round(row["time_s"])): row["sent_packets"] for row in run.queues.rows()}
     ratio = (sent["down", 6] - sent["down", 3]) / (sent["up", 6] - sent["up", 3])
     assert least <= ratio <= most, ratio

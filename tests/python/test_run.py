@@ -98,12 +98,12 @@ def test_the_captures_of_all_hosts_are_merged_in_order_of_time(adsl, adsl_run, t
     adsl.run(pcap=tmp_path, pcap_at=["merged"])
     assert not list(tmp_path.glob("link-*"))
     octets = {path.name: path.stat().st_size for path in tmp_path.glob("*.pcapng")}
-    # The merged file has one section header less than the two files.
+    # The merged file contains one section header fewer than the two files.
     assert 0 < octets["host-client.pcapng"] + octets["host-server.pcapng"] - octets["merged.pcapng"] < 200
     for flow, delivered in zip(captures.read_index(tmp_path), adsl_run.flows["delivered_bytes"], strict=True):
         times, arrived = captures.arrivals(tmp_path, flow)
         assert list(times) == sorted(times)
-        # Data that is retransmitted unnecessarily arrives twice. Data after a gap is not delivered.
+        # Data that is retransmitted unnecessarily arrives twice. Data behind a gap arrives, but is not delivered.
         assert delivered <= arrived.sum() < 1.05 * delivered
 
 
@@ -113,7 +113,7 @@ def test_an_unwritable_capture_is_reported(adsl, tmp_path):
         adsl.run(pcap=tmp_path / "file")
 
 
-def test_progress_goes_from_0_to_1(adsl):
+def test_progress_increases_from_0_to_1(adsl):
     shares: list[float] = []
     adsl.run(progress=shares.append)
     assert shares == sorted(shares)
@@ -121,10 +121,10 @@ def test_progress_goes_from_0_to_1(adsl):
 
 
 def test_an_interrupt_stops_a_long_run(adsl):
-    # The run would last 10 hours at 1 Gbit/s, so it must be stopped.
+    # The run simulates 10 hours at 1 Gbit/s, so it does not end before the interrupt.
     settings = {"scenario.duration": "36000 s", "link.down.rate": "1 Gbit/s", "record.interval": "0 s"}
     endless = adsl.with_(**settings)
-    # A shell starts background jobs with SIGINT ignored.
+    # Install the default handler, because a shell starts background jobs with SIGINT ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -166,7 +166,7 @@ def test_a_run_describes_itself(adsl_run):
     assert adsl_run.digest in page
 
 
-def test_a_run_in_steps_is_the_whole_run(adsl, adsl_run):
+def test_a_run_in_steps_equals_the_whole_run(adsl, adsl_run):
     running = adsl.start()
     seen = []
     while not running.advance(running.now_s + 7.3):
@@ -209,7 +209,7 @@ def test_a_run_in_steps_stays_in_its_thread(adsl):
     assert running.now_s == 0
 
 
-def test_an_error_of_own_code_ends_a_run_in_steps(adsl):
+def test_an_error_of_user_code_ends_a_run_in_steps(adsl):
     class Faulty(lop.WindowAlgorithm):
         def cong_avoid(self, ack, path, window):
             raise ValueError("no reason")

@@ -52,7 +52,7 @@ def test_the_rate_of_a_path_is_that_of_its_slowest_link(adsl):
     assert adsl.link_rate_bps("") is None
 
 
-def test_an_error_points_at_its_line():
+def test_an_error_names_its_line():
     with pytest.raises(lop.ScenarioError) as caught:
         lop.Scenario.from_text(ADSL.replace("196 kbit/s", "196 kbits"), "bad.toml")
     error = caught.value

@@ -80,12 +80,12 @@ RESOLVED = module.Resolved
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_every_scenario_is_as_typed(path):
+def test_every_scenario_has_the_declared_types(path):
     assert not list(faults(lop.Scenario.load(path).resolved, RESOLVED, ""))
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_every_part_is_as_typed(text):
+def test_every_part_has_the_declared_types(text):
     assert not list(faults(lop.Scenario.from_text(text, "x.toml").resolved, RESOLVED, ""))
 
 

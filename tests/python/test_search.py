@@ -44,7 +44,7 @@ def test_a_range_of_an_integer_key_has_whole_numbers(short):
     assert buffer.of_finite() == [f"{size} packets" for size in range(5, 31, 5)]
 
 
-def test_a_value_is_written_so_that_it_is_read_again(short):
+def test_a_written_value_can_be_read_again(short):
     rate = space({"link.up.rate": "0.1..3:log Mbit/s"}, short).keys[0]
     for value in (0.1, 0.123456789, 1.0000001, 2.9999999, 3):
         assert float(rate.parameter(rate.of(value))) == pytest.approx(value, rel=1e-3)
@@ -114,7 +114,7 @@ def test_a_bound_has_the_unit_of_its_metric(short, text, unit, bound):
 # --- results ------------------------------------------------------------------------------------------------------
 
 
-def test_without_optuna_the_error_names_the_package(short, monkeypatch):
+def test_the_error_without_optuna_names_the_package(short, monkeypatch):
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(lop.UsageError, match=r"pip install 'lopsided\[search\]'"):
         lop.search(short, LIMITS, maximise="goodput")
@@ -132,14 +132,14 @@ def test_a_small_space_is_tried_as_a_whole(short):
 
 
 def test_a_known_optimum_is_found_with_fewer_trials_than_there_are_values(short):
-    """A higher rate is better, so the best trial is within 5 % of the end of the range."""
+    """A higher rate is better, so the best trial must be within 5 % of the end of the range."""
     pytest.importorskip("optuna")
     alone = short.with_(**{"flow.upload.start": "7.9 s"})
     found = lop.search(alone, {"link.down.rate": "0.5..3 Mbit/s"}, maximise="goodput.download", trials=24)
     assert float(found.best.labels["link.down.rate"].split()[0]) > 2.85
 
 
-def test_the_front_is_that_of_all_trials_and_keeps_the_limits(short):
+def test_the_front_covers_all_trials_and_respects_the_constraints(short):
     pytest.importorskip("optuna")
     arguments = {"maximise": "goodput.upload", "minimise": "rtt.download", "subject_to": "loss.upload < 25 %"}
     found = lop.search(short, QUEUES, **arguments, trials=20, repeat=2)
@@ -151,7 +151,7 @@ def test_the_front_is_that_of_all_trials_and_keeps_the_limits(short):
     for trial in found.tried:
         assert ("link.up.queue.target" in trial.labels) == (trial.labels["link.up.queue.kind"] == "codel")
         assert found.keeps(trial) == (trial.mean(2) < 0.25)
-    # The best trial has checks, and its file reproduces its run.
+    # The best trial contains checks, and its scenario file reproduces its run.
     first = found.front[0]
     assert len(first.checks) == 3 and {run.digest for run in first.checks}.isdisjoint(run.digest for run in first.runs)
     assert found.scenario_of(first).run().digest == first.runs[0].digest
@@ -160,7 +160,7 @@ def test_the_front_is_that_of_all_trials_and_keeps_the_limits(short):
 
 
 @pytest.mark.slow
-def test_the_same_seed_is_the_same_search_on_any_number_of_workers(short):
+def test_the_same_seed_yields_the_same_search_for_any_number_of_workers(short):
     pytest.importorskip("optuna")
     arguments = {"maximise": "goodput.download", "minimise": "rtt.upload", "trials": 20}
     one = lop.search(short, QUEUES, **arguments, workers=1)

@@ -14,7 +14,7 @@ from lopsided.studies.probe import THESIS_COLUMNS
 
 
 def log(path: Path, rows: list[tuple[float, int, int]], header: bool = True) -> Path:
-    """Writes a log. A row has the time in s, the RTT in microseconds, and the window in bytes."""
+    """Writes a log. Each row contains the time in s, the RTT in microseconds, and the window in bytes."""
     lines = ["\t".join(THESIS_COLUMNS)] if header else []
     lines += [f"{time:f}\t{rtt}\t50\t0\t{cwnd}\t65535\t65535\t0\t1000.000000" for time, rtt, cwnd in rows]
     path.write_text("\n".join(lines) + "\n")
@@ -72,7 +72,7 @@ def test_appendix_d_is_written(logs: tuple[Path, Path], tmp_path: Path, capsys: 
         ("1 2 3 4 5 6 7 8 nine\n", ":1: a row needs 9"),
     ],
 )
-def test_a_file_that_is_no_log_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_not_a_log_is_named(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "log"
     path.write_text(text)
     with pytest.raises(UsageError, match=message):

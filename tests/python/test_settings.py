@@ -1,4 +1,4 @@
-"""Each setting changes the scenario, is rejected, or causes a note."""
+"""Each setting changes the scenario, is rejected, or causes a note that it has no effect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FREE = ("title", "name", "source", "label")
 
 
 def leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
-    """Yields every key with its value. The entries of lists are numbered from 1."""
+    """Yields every key with its value. Entries of lists are numbered from 1."""
     if isinstance(value, dict):
         for key, inner in value.items():
             quoted = key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else f'"{key}"'
@@ -57,7 +57,7 @@ def other(path: str, value: object) -> str | None:
         return word
     if found := re.fullmatch(r"([0-9.]+) (.+)", value):
         if key == "stop":
-            # A stop time may be after the end of the run.
+            # Use a smaller number, because a larger stop time may be after the end of the run.
             return f"{float(found[1]) * 0.9:g} {found[2]}"
         return f"{float(found[1]) * 2 + 3:.9g} {found[2]}" if "." in found[1] else f"{int(found[1]) * 2 + 3} {found[2]}"
     return None
@@ -65,12 +65,12 @@ def other(path: str, value: object) -> str | None:
 
 @pytest.mark.parametrize("name", examples.names())
 def test_every_setting_changes_the_scenario_or_is_refused(name: str):
-    # The text has all defaults, so that every key is in the file.
+    # Write all defaults, so that the file contains every key.
     whole = lop.Scenario.from_text(examples.text(name), f"{name}.toml").to_toml()
     scenario = lop.Scenario.from_text(whole, name)
     assert scenario.to_toml() == whole
     tried = refused = 0
-    # The twenty links of a dumbbell are equal, so only one is tested.
+    # Test only one of the twenty links of a dumbbell, because they are equal.
     different = {
         (re.sub(r"\.\d+\.", ".N.", path), repr(value)): (path, value) for path, value in leaves(tomllib.loads(whole))
     }
@@ -102,7 +102,7 @@ def test_a_setting_without_effect_causes_a_note(tmp_path, capsys):
     assert "--set stack.cc=reno changes nothing" in told and "link.rtt" not in told
 
 
-def test_a_key_that_is_set_twice_is_refused(tmp_path, capsys):
+def test_a_key_that_is_set_twice_is_rejected(tmp_path, capsys):
     assert cli.invoke(["run", written(tmp_path), "--set", "link.rtt=30ms", "--set", "link.rtt=40ms"]) == 2
     assert "link.rtt is given twice" in capsys.readouterr().err
 

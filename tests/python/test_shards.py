@@ -1,4 +1,4 @@
-"""Shards produce the same table as a single machine, even after losses and repetitions."""
+"""Shards produce the same table as a single machine, even if shards are lost or run twice."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _shard(file, folder, number, count=COUNT, *more):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory, adsl):
-    """Returns 64 shards of a sweep with 32 settings and 2 seeds, and the table of a single machine."""
+    """Returns 64 shards of a sweep with 32 settings and 2 seeds, and the table that a single machine produces."""
     place = tmp_path_factory.mktemp("shards")
     file = place / "adsl.toml"
     file.write_text(adsl.to_toml())
@@ -35,14 +35,14 @@ def made(tmp_path_factory, adsl):
     return file, place / "parts", (place / "one.csv").read_bytes()
 
 
-def test_64_shards_are_one_table(made, tmp_path):
+def test_64_shards_yield_one_table(made, tmp_path):
     _, parts, table = made
     assert cli.invoke(["merge", str(parts), "--out", str(tmp_path / "all.csv"), "--quiet"]) == 0
     assert (tmp_path / "all.csv").read_bytes() == table
     assert table.count(b"\n") > COUNT
 
 
-def test_a_lost_and_a_cut_shard_are_named_and_made_again(made, tmp_path, capsys):
+def test_a_lost_and_a_truncated_shard_are_named_and_run_again(made, tmp_path, capsys):
     file, parts, table = made
     lost, cut = shards.Shard(3, COUNT).file(parts), shards.Shard(5, COUNT).file(parts)
     lost.unlink()
@@ -142,7 +142,7 @@ def _result(arguments, capsys):
     return {name: value for name, value in json.loads(capsys.readouterr().out).items() if name != "folder"}
 
 
-def test_shards_of_a_search_wait_for_each_batch_and_are_one_search(adsl_file, tmp_path, capsys):
+def test_shards_of_a_search_wait_for_each_batch_and_yield_one_search(adsl_file, tmp_path, capsys):
     pytest.importorskip("optuna")
     parts, count = tmp_path / "parts", 3
     one = _result(["search", str(adsl_file), *TRIALS, "--no-report", "--out", str(tmp_path / "one")], capsys)
@@ -163,7 +163,7 @@ def test_shards_of_a_search_wait_for_each_batch_and_are_one_search(adsl_file, tm
     assert names
     for name in names:
         assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
-    # Shards that run in parallel wait for each other.
+    # Shards that run concurrently wait for each other.
     together = tmp_path / "together"
     program = [sys.executable, "-m", "lopsided", "search", str(adsl_file), *TRIALS, "--quiet", "--out", str(together)]
     running = [subprocess.Popen([*program, "--shard", f"{number}/2"]) for number in (1, 2)]
@@ -191,7 +191,7 @@ why = "Something passes."
 """
 
 
-def test_64_shards_of_a_suite_are_one_suite(adsl, tmp_path, capsys):
+def test_64_shards_of_a_suite_yield_one_suite(adsl, tmp_path, capsys):
     folder, parts = tmp_path / "lines", tmp_path / "parts"
     folder.mkdir()
     (folder / "suite.toml").write_text(SUITE)

@@ -1,4 +1,4 @@
-"""The site has every page, and `tools/release` updates every file that contains the version."""
+"""The site contains every page, and `tools/release` updates every file that contains the version."""
 
 import re
 import subprocess
@@ -18,7 +18,7 @@ def test_the_navigation_lists_every_page_once():
     assert sorted(listed) == sorted(pages)
 
 
-def test_links_hold_on_the_site():
+def test_links_on_the_site_are_valid():
     text = "[a](../README.md#start) [b](queues.md) [c](../examples/own-queue/src/main.rs) [d](https://example.org/x)"
     assert docs.relinked(text, Path("docs/live.md"), Path("live.md")) == (
         "[a](index.md#start) [b](queues.md) "
@@ -67,19 +67,19 @@ def test_a_dry_run_shows_the_changes_and_writes_nothing():
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2
 
 
-def test_the_files_are_of_the_version_that_they_state():
+def test_a_wrong_version_is_reported_for_every_file():
     command = [sys.executable, ROOT / "tools" / "release", "99.0.0", "--check"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert {line.split()[0] for line in done.stderr.splitlines()} == {*release.HOLDERS, "CHANGELOG.md"}
 
 
-def test_the_public_rust_api_is_the_recorded_one():
+def test_the_public_rust_api_equals_the_recorded_api():
     done = subprocess.run([sys.executable, ROOT / "tools" / "api"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_public_items_are_found_and_private_ones_are_not():
+def test_public_items_are_found_and_private_items_are_not():
     source = """
     /// pub fn in_a_comment() {}
     pub struct Shown { pub field: Vec<u8>, hidden: u8 }

@@ -1,4 +1,4 @@
-"""Tests buffer sizing on a slow line, and its formulas."""
+"""Tests buffer sizing on a slow line, and the formulas for buffer sizes."""
 
 import itertools
 
@@ -20,7 +20,7 @@ def sized() -> sizing.Sizing:
     return lop.size("2.4M", "196k", "20ms", sizes=[5, 15, 25, 40, 60], repeat=2, queues=())
 
 
-def test_the_curve_has_one_row_per_size_and_the_runs_two(sized):
+def test_the_curve_has_one_row_per_size_and_the_runs_have_two(sized):
     assert sized.curve["buffer_packets"].to_list() == [5, 15, 25, 40, 60]
     assert len(sized.runs) == 5 * 2 * 2
 
@@ -38,12 +38,12 @@ def test_the_measured_size_is_the_largest_that_still_performs(sized):
     assert measured.best_performance == curve["performance"].max()
     assert measured.knee_performance >= floor
     assert (larger["performance"] < floor).all()
-    # As in the thesis and on Linux, a large uplink buffer starves the download.
+    # A large uplink buffer starves the download, as in the thesis and on Linux.
     assert measured.falls
     assert measured.worst_performance < 0.8 * measured.best_performance
 
 
-def test_the_model_is_inequality_6_6_fed_by_the_field_procedure(sized):
+def test_the_model_is_inequality_6_6_with_inputs_of_the_field_procedure(sized):
     for row in sized.runs.to_polars().filter(part="field").iter_rows(named=True):
         windows = row["window_down_bytes"], row["window_up_bytes"]
         expected = ((windows[0] - windows[1]) / 2 - row["rtt_alone_ms"] / 1e3 * 196e3 / 8) / 1500
@@ -53,7 +53,7 @@ def test_the_model_is_inequality_6_6_fed_by_the_field_procedure(sized):
         assert 100 < row["rtt_alone_ms"] < 270
 
 
-def test_the_models_limit_lies_on_the_diagonal(sized):
+def test_the_limit_of_the_model_is_on_the_diagonal(sized):
     curve = sized.curve
     crossing = metrics.diagonal_crossing(curve["buffer_packets"].to_numpy(), curve["estimate_packets"].to_numpy())
     assert sized.model.packets == int(crossing.packets)
@@ -129,8 +129,8 @@ def test_a_discipline_is_recommended_with_its_settings_in_both_directions():
     rows = {row["queue"]: row for row in found.advice.candidates.rows()}
     assert rows["fq_codel"]["rpm"] > 2 * rows["unmanaged"]["rpm"]
     assert found.advice.recommended in ("fq_codel", "cake")
-    # A full frame takes 24 ms on the uplink and 1.5 ms on the downlink, so a target of 5 ms is suitable only for the
-    # downlink.
+    # A full frame takes 24 ms on the uplink and 1.5 ms on the downlink. A target of 5 ms is therefore suitable only for
+    # the downlink.
     down, up = found.advice.settings["fq_codel"]
     assert (down["target"], down["interval"]) == ("5 ms", "100 ms")
     assert (up["target"], up["interval"]) == ("35.48 ms", "130.5 ms")
@@ -141,7 +141,7 @@ def test_a_discipline_is_recommended_with_its_settings_in_both_directions():
 
 
 @pytest.mark.parametrize("queues", [["unmanaged", "fq_codel"], ["fq_codel"]])
-def test_the_first_sentence_is_about_calls(queues):
+def test_the_first_sentence_states_the_effect_on_calls(queues):
     found = sizing.size("8M", "512k", "40ms", sizes=[10], repeat=1, queues=queues)
     first = found.conclusions()[0]
     assert first.startswith("While the line is busy, a call's packets wait ")
@@ -174,7 +174,7 @@ def test_a_fast_line_is_planned_within_the_budget(down, up, rtt):
     packets_per_second = (line.down_bps + line.up_bps) / 12000
     plan = size_plan.plan_for(packets_per_second, line.rtt_s, 14, 5, 6, 3)
     assert not plan.whole and plan.both_s > 20 * line.rtt_s
-    # At 10 Gbit/s, a shorter run would not fill the line.
+    # At 10 Gbit/s, the run exceeds the budget, because a shorter run would not fill the line.
     assert plan.packets <= (4 if down == "10G" else 1.01) * size_plan.BUDGET_PACKETS
 
 
@@ -203,11 +203,11 @@ def test_a_target_delay_bounds_the_buffer_with_framing_accounted_for():
     found = lop.size("8M", "512k", "40ms", sizes=[4, 8, 40], repeat=1, queues=(), target_delay="100ms")
     assert found.target_packets == 4 and found.packets == min(4, found.measured.knee_packets)
     assert found.drain_s(found.target_packets) <= 0.1 < found.drain_s(found.target_packets + 1)
-    # 1,500 bytes and the 40 bytes of PPPoE, LLC and AAL5 fill 33 cells.
+    # 1,500 bytes and the 40 bytes of PPPoE, LLC and AAL5 need 33 ATM cells.
     line = sizing.line_of("8M", "512k", "40ms", SizeOptions(framing="pppoe-llcsnap"))
     assert line.wire_s == pytest.approx(33 * 53 * 8 / 512e3)
     assert line.packets_within(0.1) == 3 and line.packets_within(0.001) == 1
-    # For full packets, the shaper's rate is 5 % below that of the line.
+    # For full packets, the shaper's rate is 5 % below the line's rate.
     down, up = found.shaped_bps
     assert (down, up) == (int(0.95 * 8e6 * 1514 / 1500), int(0.95 * 512e3 * 1514 / 1500))
     assert str(up) in found.configs[0].lines and "95 %" in found.assumed and "no framing" in found.assumed

@@ -1,4 +1,4 @@
-"""Options of studies, and modules loaded before the result is printed."""
+"""Tests the options of studies, and the modules that are loaded before the result is printed."""
 
 import dataclasses
 import inspect

@@ -95,9 +95,9 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         # RFC 9743, section 5.1.2: "Reno and CUBIC ... completely fill" a FIFO; section 5.1.3: BBRv1 "failed".
         ("rfc9743", {"cc": "cubic"}, "5.1.2", {"cc": "bbr3"}),
         ("rfc9743", {"cc": "bbr"}, "5.1.3", {"cc": "cubic"}),
-        # In a shared queue that marks by RFC 3168, a scalable congestion control takes the whole line.
+        # In a shared queue that marks as in RFC 3168, a scalable congestion control takes the whole line.
         ("rfc9743", {"cc": "prague"}, "6.2", {"cc": "cubic"}),
-        # CUBIC has no STARTUP.
+        # CUBIC has no STARTUP state.
         ("bbr-draft", {"cc": "cubic"}, "10", {"cc": "bbr3"}),
         # Scenario 6 of the L4S tests: without a classic fallback, a scalable congestion control takes the whole line.
         ("l4s-tests", {"cc": "prague"}, "6-pie", {"cc": "reno"}),
@@ -106,8 +106,8 @@ def test_a_suite_names_its_source_and_each_threshold_its_origin(name: str):
         ("tcpeval", {"cc": "bbr"}, "impact", {"cc": "cubic"}),
         # Delay-based congestion controls mistake jitter for queueing.
         ("picoquic", {"cc": "vegas"}, "wifi-fade", {"cc": "cubic"}),
-        # Linux's HyStart ends slow start after an ACK train of half a round trip. ns-3's HyStart ends it after a whole
-        # round trip.
+        # Linux's HyStart ends slow start after an ACK train of half a round trip. ns-3's HyStart requires an ACK train
+        # of a whole round trip.
         ("ns3-validation", {"cc": "cubic"}, "cubic-50ms-ecn", {"cc": "cubic-ns3"}),
         # Drop-tail does not control the delay.
         ("rfc7928", {"queue": "fifo"}, "5.1.1", {"queue": "fq_codel"}),
@@ -179,7 +179,7 @@ def test_the_table_has_one_digest_per_run(own: Path):
 def test_a_verdict_that_depends_on_the_seed_names_the_number_of_passing_seeds(own: Path):
     (own / "line.toml").write_text(LINE.replace("down = {", "down = { loss = 0.01,"))
     (row,) = suite(own, repeat=3).checks.rows()
-    # With the median as lower bound, the median seed and the one above it pass.
+    # If the lower bound is the median, the seed with the median and the seed with the higher value pass.
     spec = (own / "suite.toml").read_text()
     (own / "suite.toml").write_text(spec.replace("at_least = 0.8", f"at_least = {row['value']!r}"))
     found = suite(own, repeat=3)
@@ -225,7 +225,7 @@ def test_return_paths_are_narrow_loaded_and_filtered(own: Path):
         assert (reverse.LOAD in scenario.flow_names) == line.loaded
         assert (up["queue"]["kind"] == "ack_filter") == (line.remedy == "filter")
         assert bool(up["stages"]) == (line.remedy == "thinned")
-    # ACKs that wait behind the data of an upload slow the download down.
+    # ACKs that wait behind an upload's data slow down the download.
     assert ("1", "50:1 loaded") in found.failed
     assert ("1", "10:1 idle") not in found.failed
 

@@ -94,7 +94,7 @@ def test_repetitions_use_the_seeds_that_follow(adsl, adsl_run):
     assert len({run.digest for run in runs}) == 3
 
 
-def test_a_sweep_is_summed_up_by_arm_and_flow(swept):
+def test_a_sweep_is_summarised_by_arm_and_flow(swept):
     short = sweeps.summary(swept).to_polars()
     assert short.height == 4
     arm = swept.to_polars().filter((pl.col("link.up.queue.limit_packets") == 10) & (pl.col("name") == "upload"))
@@ -143,5 +143,5 @@ def test_a_sweep_is_drawn_by_the_metric_of_choice(swept):
         ("stack.delayed_ack", "stack.delayed_ack"),
     ],
 )
-def test_an_axis_has_its_unit_and_no_word_of_a_key(column, label):
+def test_an_axis_label_has_a_unit_and_no_part_of_a_key(column, label):
     assert sweeps.axis_label(column) == label

@@ -1,4 +1,5 @@
-"""The measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal the output of their tools."""
+"""The measured tables in docs/rfc3449.md, docs/reverse-path.md and docs/ecn.md equal the output of the tools that write
+them."""
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_the_table_of_buffers_has_a_column_for_each_variant():
 
 
 @pytest.mark.slow
-def test_the_verdicts_are_measured():
+def test_the_verdict_table_is_measured():
     chosen = [mechanism(key) for key in ("reconstruct", "per-flow", "acks-first")]
     m = rfc3449.measured(chosen)
     for each in chosen:
@@ -55,7 +56,7 @@ def test_the_verdicts_are_measured():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "cc"), [("6.1-bdp", "vegas"), ("7.1-fq_codel", "bbr3"), ("5.1.4", "cubic")])
-def test_the_reverse_path_is_measured(case: str, cc: str):
+def test_the_reverse_path_table_is_measured(case: str, cc: str):
     _, made, _ = documents.parts(documents.DOCS / "reverse-path.md", "reverse-path-table")
     table = made.partition(reverse_path.head(case))[2].partition("\n\n")[0].splitlines()[1:]
     table = [row for row in table if row.startswith("|")]

@@ -43,12 +43,12 @@ def test_a_capture_at_the_sender_is_taken_behind_its_interface(run: tuple[lop.Ru
     assert 0 < of_run["outstanding_mean_bytes"] < of_run["outstanding_max_bytes"] < flow["delivered_bytes"]
 
 
-def test_traces_come_back_with_the_folder(run: tuple[lop.Run, lop.Table], tmp_path: Path) -> None:
+def test_traces_are_loaded_with_the_folder(run: tuple[lop.Run, lop.Table], tmp_path: Path) -> None:
     folder = run[0].save(tmp_path / "run", report=False)
     assert lop.Run.load(folder).traces.to_polars().equals(run[0].traces.to_polars())
 
 
-def test_a_file_that_is_no_capture_is_rejected(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_capture_is_rejected(tmp_path: Path) -> None:
     text = tmp_path / "capture.txt"
     text.write_text("no capture at all")
     for path in (text, tmp_path / "missing.pcap"):

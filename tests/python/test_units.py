@@ -18,7 +18,7 @@ from lopsided.views.sparkline import sparkline
         ("1.5 Mbit", 1_500_000),
     ],
 )
-def test_rates(text, bits):
+def test_rates_are_parsed(text, bits):
     assert units.parse_rate(text) == bits
 
 
@@ -29,7 +29,7 @@ def test_invalid_rates_are_rejected(text):
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("200ms", 0.2), ("1.5 s", 1.5), ("2min", 120), ("20us", 20e-6)])
-def test_times(text, seconds):
+def test_times_are_parsed(text, seconds):
     assert units.parse_time(text) == pytest.approx(seconds)
 
 
@@ -48,7 +48,7 @@ def test_a_time_needs_its_unit():
         ("64KiB", "65536 B"),
     ],
 )
-def test_limits(text, limit):
+def test_limits_are_parsed(text, limit):
     assert str(units.parse_limit(text)) == limit
 
 
@@ -86,11 +86,11 @@ def test_invalid_limits_are_rejected(text):
         (catalogue.run_tables()["samples"]["time_s"].text(13.7076), "13.7076 s"),
     ],
 )
-def test_quantities_for_people(shown, expected):
+def test_quantities_are_formatted_for_people(shown, expected):
     assert shown == expected
 
 
-def test_a_sparkline_shows_silence_as_blank_and_the_top_as_full():
+def test_a_sparkline_shows_zero_as_blank_and_the_maximum_as_full():
     assert sparkline([0, 1, 4.5, 8, None]) == " ▂▅█ "
     assert sparkline([1, 2], top=8) == "▂▃"
     assert sparkline([0, 0]) == "  "

@@ -27,7 +27,7 @@ def table(spec, rows):
 
 
 def queues(slow, rates, rpm=(), lost=()):
-    """Returns a comparison of disciplines that has these values on the downlink."""
+    """Returns a comparison of disciplines with these values on the downlink."""
     names = list(slow)
     cells = [
         {"queue": name, "world": "sim", "direction": "down", "rtt_p95_ms": slow[name], "goodput_bps": rates[name]}
@@ -44,7 +44,7 @@ def queues(slow, rates, rpm=(), lost=()):
     )
 
 
-def test_the_queue_with_short_round_trips_is_named_with_its_price():
+def test_the_queue_with_short_round_trips_is_named_with_its_cost():
     said = aqm.verdict(
         queues(
             {"fifo": 300.0, "codel": 100.0, "cake": 50.0},
@@ -61,7 +61,7 @@ def test_the_queue_with_short_round_trips_is_named_with_its_price():
     ]
 
 
-def test_the_verdict_states_that_queues_are_alike():
+def test_the_verdict_states_that_queues_are_equal():
     (said,) = aqm.verdict(queues({"fifo": 100.0, "pie": 101.0}, {"fifo": 1e6, "pie": 1e6}))
     assert said.startswith("Round trips are similar with all disciplines: 100 ms to 101 ms")
     assert "alone" in aqm.verdict(queues({"fifo": 1.0}, {"fifo": 1.0}))[0]
@@ -92,7 +92,7 @@ def test_the_verdict_names_the_best_remedy_and_the_harmful_ones():
 
 
 def pair(one, other, share, rtts=(20.0, 20.0), least=None):
-    """Returns both cells of a pair. The first congestion control has the given share."""
+    """Returns both cells of a pair. The first congestion control gets the given share."""
     cells = []
     for (cc, rtt), (against, its), part in (
         ((one, rtts[0]), (other, rtts[1]), share),

@@ -46,7 +46,7 @@ MEANINGS = {
     "--server": "a shell command at the far end of a line",
     "--limit": "the time after which a run ends",
 }
-"""The meanings of options that several commands share. `ALIKE` has more options."""
+"""The meanings of options that several commands share. `ALIKE` lists further shared options."""
 ALIKE = {
     "--direction", "--link", "--queues", "--preset", "--duration", "--stack", "--streams", "--rule", "--bind", "--port",
     "--stall", "--interface", "--dry-run", "--systemd", "--undo", "--cc", "--ecn", "--workload", "--loss-down",
@@ -54,7 +54,7 @@ ALIKE = {
     "--flow", "--record", "--trials", "--remedies", "--quiet", "--detection", "--source", "--flows", "--capture",
     "--sender", "--ours",
 }  # fmt: skip
-"""Shared options whose names explain them."""
+"""Shared options whose names explain their meaning."""
 
 
 @cache
@@ -80,14 +80,14 @@ def test_the_table_names_only_existing_options():
     assert not [name for name in MEANINGS if name not in there]
 
 
-def test_no_command_has_an_option_of_an_old_name():
+def test_no_command_has_an_option_with_an_old_name():
     there = options()
     for command, old in RENAMED:
         assert command not in there.get(old, {}), f"{command} {old}"
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS if command.name not in SERVICES])
-def test_every_command_with_a_result_gives_it_as_json(command: str):
+def test_every_command_with_a_result_prints_it_as_json(command: str):
     assert command in options()["--json"]
 
 
@@ -130,7 +130,7 @@ UNUSED = [
     (["new", "x.toml", "--example", "adsl", "--down", "5M"], "an example has its own line"),
     (["ackpath", "FILE", "--preset", "lte-50-15"], "name a scenario file, or an access line"),
 ]
-"""Options that have no effect next to another argument, with a part of the error message."""
+"""Options that would have no effect in combination with another argument, and part of the expected error message."""
 
 
 @pytest.mark.parametrize(("wrong", "said"), UNUSED, ids=[" ".join(wrong) for wrong, _ in UNUSED])
@@ -146,7 +146,7 @@ def test_a_usage_line_names_the_arguments(command, capsys):
     assert "ARGS" not in capsys.readouterr().out.splitlines()[0]
 
 
-def test_help_is_a_command_too(capsys):
+def test_help_is_also_a_command(capsys):
     assert cli.invoke(["help"]) == 0
     assert "Usage: lopsided COMMAND" in capsys.readouterr().out
     assert cli.invoke(["help", "run"]) == 0

@@ -1,4 +1,4 @@
-"""On a terminal of 80 columns, nothing is truncated, and no line is too long."""
+"""On a terminal of 80 columns, no text is truncated and no line is too long."""
 
 import importlib
 import io
@@ -78,7 +78,7 @@ def test_output_fits_80_columns(command: str, adsl_file: Path, tmp_path: Path):
         scenario = Scenario.load(adsl_file, **{"record.tcp_events": True, "scenario.duration": "12 s"})
         scenario.run().save(tmp_path / "events", report=False)
     lines = on_a_terminal(COMMANDS[command], tmp_path)
-    # Users copy configurations and paths, so these lines must never wrap.
+    # Users copy configurations and paths, so lines with these beginnings must never wrap.
     for_copying = ("    ", "tc ", "ip ", "report", "folder", "table", "plot", "curve", "front")
     shown = [line for line in lines if not line.startswith(for_copying)]
     assert shown
@@ -124,7 +124,7 @@ def test_output_is_complete_without_colour_unicode_and_terminal(adsl_file: Path,
     assert set(numbers[0]) == set(numbers[1]) == set(numbers[2])
 
 
-def test_a_table_in_a_pipe_is_as_wide_as_columns_says(adsl_file: Path, tmp_path: Path):
+def test_a_table_in_a_pipe_has_the_width_of_columns(adsl_file: Path, tmp_path: Path):
     command = ["sweep", "adsl.toml", "--set", "link.up.queue.limit=10,40 packets", "--set", "stack.cc=reno,cubic"]
     wide = piped([*command, "--out", "a.csv"], tmp_path, COLUMNS="").decode().splitlines()
     narrow = piped([*command, "--out", "b.csv"], tmp_path, COLUMNS=str(WIDTH)).decode().splitlines()
@@ -139,7 +139,7 @@ def piped(arguments: list[str], folder: Path, **variables: str) -> bytes:
 
 
 def on_a_terminal(arguments: list[str], folder: Path, **variables: str) -> list[str]:
-    """Returns the command's output on a terminal, without progress bar."""
+    """Returns the lines that the command prints on a terminal. The progress bar is removed."""
     controller, terminal = pty.openpty()
     ioctl(terminal, TIOCSWINSZ, struct.pack("HHHH", 24, WIDTH, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
