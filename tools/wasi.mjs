@@ -1,4 +1,4 @@
-// A runner for cargo: runs a WebAssembly program under Node with its arguments and access to this machine's files.
+// A runner for cargo. Runs a WebAssembly program under Node, with its arguments and with access to this machine's files.
 //
 //     CARGO_TARGET_WASM32_WASIP1_RUNNER="node --no-warnings tools/wasi.mjs" cargo test --target wasm32-wasip1 ...
 import { readFile } from "node:fs/promises";
