@@ -1,8 +1,8 @@
-# The benchmark's workloads in ns-2 (2.35):   ns ns2.tcl KIND RATE FLOWS STOP
-#   m         two hosts, two routers, 2.4 Mbit/s down, 196 kbit/s up, drop-tail of 50 packets; an upload joins after 120 s
-#   d         FLOWS downloads over one bottleneck of RATE bit/s, drop-tail of one bandwidth-delay product
-# TCP with SACK, delayed ACKs and timestamps, base round trip 40 ms. Prints the data packets that the receivers have in order.
-# For the best speed ns-2 uses only the required packet headers and its splay-tree scheduler.
+# Runs the benchmark's workloads in ns-2 (2.35):   ns ns2.tcl KIND RATE FLOWS STOP
+#   m         two hosts and two routers, 2.4 Mbit/s down, 196 kbit/s up, drop-tail queues of 50 packets; an upload starts after 120 s
+#   d         FLOWS downloads over one bottleneck of RATE bit/s with a drop-tail queue of one bandwidth-delay product
+# TCP uses SACK, delayed ACKs and timestamps. The base RTT is 40 ms. Prints the number of data packets that were delivered in order.
+# For the best speed, ns-2 uses only the required packet headers, and its splay-tree scheduler.
 
 lassign $argv kind rate flows stop
 set mss 1448

@@ -1,7 +1,7 @@
-// The benchmark's workloads in ns-3 (3.37 and later):   ns3 --kind=m|d --rate=BPS --flows=N --stop=S
-//   m         two hosts, two routers, 2.4 Mbit/s down, 196 kbit/s up, drop-tail of 50 packets; an upload joins after 120 s
-//   d         FLOWS downloads over one bottleneck of RATE bit/s, drop-tail of one bandwidth-delay product
-// TCP with SACK, delayed ACKs and timestamps, base round trip 40 ms. Prints the data packets that the receivers have in order.
+// Runs the benchmark's workloads in ns-3 (3.37 and later):   ns3 --kind=m|d --rate=BPS --flows=N --stop=S
+//   m         two hosts and two routers, 2.4 Mbit/s down, 196 kbit/s up, drop-tail queues of 50 packets; an upload starts after 120 s
+//   d         FLOWS downloads over one bottleneck of RATE bit/s with a drop-tail queue of one bandwidth-delay product
+// TCP uses SACK, delayed ACKs and timestamps. The base RTT is 40 ms. Prints the number of data packets that were delivered in order.
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
@@ -54,7 +54,7 @@ int main(int argc, char** argv)
 
     bool isM = kind == "m";
     uint32_t pairs = isM ? 1 : flows;
-    // d: twice the sum of bandwidth-delay product and buffer, so the window never limits.
+    // d: twice the sum of bandwidth-delay product and buffer, so the socket buffers never limit the window.
     SetTcp(isM ? 4u << 20 : uint32_t(4 * rate * 0.040 / 8));
 
     NodeContainer routers, servers, clients;

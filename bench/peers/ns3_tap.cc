@@ -1,10 +1,10 @@
-// ns-3 (3.37 and later) in real time between two TAP devices in network namespaces:   ns3_tap ROOM_A ROOM_B RATE_BPS
+// Runs ns-3 (3.37 and later) in real time between two TAP devices in network namespaces:   ns3_tap ROOM_A ROOM_B RATE_BPS
 //
 //   g++ -O2 -std=c++17 ns3_tap.cc -o ns3_tap -lns3-fd-net-device -lns3-csma -lns3-bridge -lns3-network -lns3-core -Wl,--allow-shlib-undefined
 //
-// A bridge at either end, and between them a CSMA channel of that rate with a drop-tail queue of 1,000 packets. This does the work of
-// ns-3's TapBridge without its helper program, which Debian's package lacks: the devices are opened here and passed to FdNetDevice.
-// The devices are named ns3tap, have no address, and disappear when the program ends. It prints "up" when it starts.
+// The path consists of two bridges, and a CSMA channel between them with this rate and a drop-tail queue of 1,000 packets. The program
+// opens the devices itself and passes them to FdNetDevice. It does not use ns-3's TapBridge, because Debian's package lacks the helper
+// program of TapBridge. The devices are named ns3tap, have no address, and disappear when the program ends. Prints "up" at the start.
 #include "ns3/bridge-helper.h"
 #include "ns3/core-module.h"
 #include "ns3/csma-helper.h"

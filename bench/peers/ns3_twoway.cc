@@ -1,5 +1,5 @@
-// ns-3 on the two-way cells of docs/fidelity.md: a download, an upload that joins later, drop-tail FIFOs counted in packets.
-// Prints the goodputs while both are active and the mean RTT of the download, for comparison with real Linux.
+// Runs the two-way cells of docs/fidelity.md in ns-3: a download, an upload that starts later, and drop-tail FIFOs with limits in
+// packets. Prints the goodputs while both flows are active, and the download's mean RTT, for comparison with Linux.
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"

@@ -1,4 +1,4 @@
-//! Parses packetdrill scripts: the part of the language that the suite's TCP scripts use.
+//! Parses packetdrill scripts. Supports the part of the language that the suite's TCP scripts use.
 
 /// The time of an event, in microseconds of script time.
 #[derive(Clone, Copy, Debug, PartialEq)]

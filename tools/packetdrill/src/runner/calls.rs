@@ -1,4 +1,4 @@
-//! System calls of the application.
+//! Executes the application's system calls.
 
 use super::{Blocked, Divergence, Pending, Runner, Step, instant, micros};
 use crate::script::{Call, Event};
@@ -377,13 +377,13 @@ impl Runner {
     }
 }
 
-/// Returns the name that Linux has for an error.
+/// Returns Linux's name of an error.
 fn errno(error: ConnError) -> &'static str {
     match error {
         ConnError::Refused => "ECONNREFUSED",
         ConnError::Reset => "ECONNRESET",
         ConnError::TimedOut => "ETIMEDOUT",
-        // Any other name makes the script fail with a visible difference.
+        // If the name is wrong, the script fails and shows the difference.
         _ => "EIO",
     }
 }

@@ -1,4 +1,4 @@
-//! The fields of `tcp_info`, for the Python blocks of a script.
+//! Returns the fields of `tcp_info` for the Python blocks of a script.
 
 use super::Runner;
 use lopsided_core::Duration;

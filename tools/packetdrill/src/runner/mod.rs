@@ -42,11 +42,12 @@ pub struct Divergence {
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub divergence: Option<Divergence>,
-    /// Number of FINs without data that differ from the script only in PSH.
+    /// Number of FINs without data that differ from the script only in the PSH flag.
     pub psh_on_bare_fin: u32,
-    /// Number of packets that differ from the script only in PSH, and for which the connection sent several segments.
+    /// Number of packets that differ from the script only in the PSH flag, and for which the connection sent several
+    /// segments.
     pub psh_on_merged: u32,
-    /// Number of other packets that differ from the script only in PSH.
+    /// Number of other packets that differ from the script only in the PSH flag.
     pub psh_elsewhere: u32,
     /// Number of packets that are more than 4 ms early or late, but within packetdrill's tolerance of 12.5 %.
     pub loose_times: u32,
@@ -112,8 +113,8 @@ struct Runner {
     nodelay: bool,
     corked: bool,
     user_timeout: Option<Duration>,
-    /// True while MSG_MORE holds data back, until the next ACK or the next write without MSG_MORE. The connection has
-    /// no such flag, so it is corked meanwhile.
+    /// True while MSG_MORE delays data: until the next ACK, or the next write without MSG_MORE. The connection does not
+    /// support MSG_MORE, so it is corked during this time.
     more: bool,
     /// Time at which the connection was first seen established. Linux's `tcpi_last_*_recv` count from this time.
     established: Option<Time>,
@@ -132,7 +133,7 @@ struct Runner {
     out: Outcome,
 }
 
-/// `Err` has the expected and the actual behaviour.
+/// `Err` contains the expected and the actual behaviour.
 type Step = Result<(), (String, String)>;
 
 /// Runs a script up to its first difference.

@@ -1,4 +1,4 @@
-//! Packets of a script: injects those that arrive, and compares those that the connection sends.
+//! Injects the arriving packets of a script, and compares the packets that the connection sends with the script.
 
 use super::{Emitted, IRS, ISS, LOCAL, REMOTE, Runner, Step, TS_OFFSET, instant, micros};
 use crate::script::{ACK, Event, FIN, Options, PSH, Packet, RST, SYN, When};
@@ -70,7 +70,7 @@ impl Runner {
         self.collect();
     }
 
-    /// Sends the reset with which a host without a matching socket answers a packet.
+    /// Sends the reset that a host without a matching socket sends in response to a packet.
     pub(super) fn refuse(&mut self, to: &TcpHeader, len: u32) {
         let Some(segment) = lopsided_tcp::refuse(to, len) else { return };
         self.queue.push_back(Emitted { at: self.now, header: segment.header, len: 0, ecn: segment.ecn });

@@ -82,7 +82,7 @@ impl Runner {
                         "0" => EcnRule::Off,
                         "1" => EcnRule::On,
                         "3" => EcnRule::Accurate,
-                        // Requests ECN as 1 does. The scripts with this value open the connection.
+                        // Like 1, this value requests ECN if the host opens the connection. In the scripts, it does.
                         "4" => EcnRule::On,
                         "5" => EcnRule::AcceptAccurate,
                         _ => EcnRule::Accept,
