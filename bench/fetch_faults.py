@@ -27,7 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--fetches", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--at-once", type=int, default=8, help="they wait more than they work")
+    parser.add_argument("--at-once", type=int, default=8, help="number of concurrent downloads; downloads mostly wait")
     given = parser.parse_args()
     began = time.monotonic()
 
@@ -45,9 +45,9 @@ def show(outcomes: list[Outcome], seconds: float) -> int:
     whole = sum(not outcome.error for outcome in outcomes)
     resumed = sum(outcome.resumed for outcome in outcomes)
     print(f"{len(outcomes)} downloads in {seconds:.0f} s")
-    print(f"{whole:6} ended with the octets of the object")
+    print(f"{whole:6} ended with the correct object")
     sentences = collections.Counter(kind(outcome.error) for outcome in outcomes if outcome.error)
-    print(f"{sentences.total():6} ended with a sentence and no file; {resumed} of them left a part to go on from")
+    print(f"{sentences.total():6} ended with an error message and no file; {resumed} of them left data to resume from")
     for sentence, count in sentences.most_common():
         print(f"{count:12}  {sentence}")
     wrong = [outcome for outcome in outcomes if outcome.wrong]

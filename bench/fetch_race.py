@@ -232,14 +232,14 @@ def joins_after_s(seed: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--virtual", action="store_true", help="in virtual time: `lopsided kernel build` before")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds at most")
-    parser.add_argument("--minutes", type=float, default=8.0, help="no round begins that would not end by then")
+    parser.add_argument("--virtual", action="store_true", help="run in virtual time; needs `lopsided kernel build`")
+    parser.add_argument("--repeat", type=int, default=3, help="maximum number of rounds")
+    parser.add_argument("--minutes", type=float, default=8.0, help="start no round that would end after this time")
     parser.add_argument("--size", type=int, default=6_000_000)
     parser.add_argument("--loss", type=float, default=0.01)
     parser.add_argument("--share-seconds", type=float, default=60.0)
     parser.add_argument("--only", type=lambda text: text.split(","), default=[], help=f"of {', '.join(TOOLS)}")
-    parser.add_argument("--record", type=Path, help="a folder for what the controllers were told")
+    parser.add_argument("--record", type=Path, help="folder for recordings of the controllers' inputs")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     world = VirtualTime(given) if given.virtual else RealTime(given)
@@ -363,8 +363,8 @@ def explain(real: list[Recording], model: list[Recording]) -> None:
     """Replays the recorded steps, and compares the controller's inputs on the real and the simulated path."""
     steps = sum(len(recording.steps) for recording in (*real, *model))
     parted = [found for recording in (*real, *model) if (found := recording.first_difference())]
-    print(f"\n{steps:,} steps of {len(real)} real and {len(model)} simulated controllers done again: ", end="")
-    print(f"{len(parted)} came to something else" if parted else "all came to the same")
+    print(f"\n{steps:,} steps of {len(real)} real and {len(model)} simulated controllers replayed: ", end="")
+    print(f"{len(parted)} have another result" if parted else "all have the same result")
     sides = [[asdict(recording.summary()) for recording in recordings] for recordings in (real, model)]
     middles = [{name: middle([each[name] for each in side]) for name in side[0]} for side in sides]
     print(f"{'':22}{'real':>12}{'simulated':>12}")

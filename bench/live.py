@@ -288,15 +288,15 @@ def rooms() -> Iterator[None]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--live", type=Path, default=Path("target/release/lopsided-live"), help="the binary")
-    parser.add_argument("--mm-link", type=Path, help="Mahimahi's mm-link, setuid root")
-    parser.add_argument("--ns3", type=Path, help="bench/peers/ns3_tap.cc, built")
+    parser.add_argument("--live", type=Path, default=Path("target/release/lopsided-live"), help="path of the binary")
+    parser.add_argument("--mm-link", type=Path, help="path of Mahimahi's mm-link (setuid root)")
+    parser.add_argument("--ns3", type=Path, help="path of the program built from bench/peers/ns3_tap.cc")
     parser.add_argument("--rates", default="1M,10M,100M,1G")
-    parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement in seconds")
     arguments = parser.parse_args()
     arguments.live = arguments.live.resolve()
     if not arguments.live.exists():
-        parser.error(f"{arguments.live} is not there: cargo build --release -p lopsided-live")
+        parser.error(f"{arguments.live} does not exist: run cargo build --release -p lopsided-live")
     columns = ("rate_mbps", "p50_us", "p99_us", "max_us", "rtt_us", "cpu_us_packet", "load")
     with tempfile.TemporaryDirectory() as folder, rooms():
         Path(folder).chmod(0o755)

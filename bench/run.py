@@ -406,9 +406,13 @@ class Report:
 def main() -> None:
     """Measures everything, prints the tables, and writes the tables as JSON and Markdown."""
     arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--quick", action="store_true", help="only the comparison, not what varies our own")
     arguments.add_argument(
-        "--flat", action="store_true", help="only cost and memory from 2 to 100,000 flows, and beside"
+        "--quick", action="store_true", help="only compare simulators, without varying lopsided's workloads"
+    )
+    arguments.add_argument(
+        "--flat",
+        action="store_true",
+        help="only measure cost and memory with 2 to 100,000 flows, and the cost of features",
     )
     arguments = arguments.parse_args()
     built = target_folder()

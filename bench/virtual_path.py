@@ -74,7 +74,7 @@ def run(scenario: lop.Scenario, programs: Sequence[Program], seed: int) -> Itera
         machine.run(job, folder, 1800)
         result = json.loads((folder / "result.json").read_text())
         if result["failed_checks"]:
-            raise SystemExit(f"the path is not what the scenario says: {result['failed_checks']}")
+            raise SystemExit(f"the path differs from the scenario: {result['failed_checks']}")
         ended = {each["name"]: _ended(each) for each in result["programs"]}
         yield Outcome(folder, ended, result["origin_realtime_ns"])
 

@@ -249,7 +249,7 @@ def _measure(recorded: Records, program: str | None, jobs: int) -> None:
     if program is None:
         return print_line("ns-2 is not installed here: apt install ns2")
     repaired = is_repaired(program)
-    print_line(f"{program} is " + ("repaired" if repaired else "as Debian has it: ACC/SA and AF/SA stay as recorded"))
+    print_line(f"{program} is " + ("repaired" if repaired else "not repaired: the recorded ACC/SA and AF/SA are kept"))
     missing = [
         (cell, number)
         for cell in CELLS

@@ -135,7 +135,7 @@ def on_linux(what: str) -> Generator[Progress | None]:
         with progress(what) as report:
             yield report
     except KernelUnavailable as error:
-        print(f"drawing from the records alone: {error}", file=sys.stderr)
+        print(f"using only the records: {error}", file=sys.stderr)
 
 
 def measure(

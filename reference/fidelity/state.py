@@ -201,7 +201,7 @@ def broken(data: Path = DOCS) -> Iterator[tuple[str, str]]:
 def main() -> int:
     """Prints the three lists. With `--renew`, repeats a sample first."""
     parser = argparse.ArgumentParser(prog="python -m reference.fidelity.state", description=__doc__)
-    parser.add_argument("--renew", action="store_true", help="make a sample of the outdated runs again")
+    parser.add_argument("--renew", action="store_true", help="repeat a sample of the outdated runs")
     parser.add_argument("--sample", type=int, default=12, help="the number of runs in the sample")
     parser.add_argument("--group", metavar="PART", default="", help="sample only groups with this in their names")
     parser.add_argument("--minutes", type=float, default=60, help="start no run on Linux after this number of minutes")
@@ -211,10 +211,10 @@ def main() -> int:
             print_line(line)
         return 0
     for name in stale():
-        print_line(f"{name} is of an older simulator: python -m {PAGES[name].command}")
+        print_line(f"{name} was written with an older simulator: run python -m {PAGES[name].command}")
     for name, count, runs in old():
         command = RECORDED[name].command
-        print_line(f"{name}: {count} of {runs} runs are of an older kernel world: python -m {command}")
+        print_line(f"{name}: {count} of {runs} runs were made with an older kernel world: run python -m {command}")
     told = [each for path in pages() for each in promises.read(path)]
     print_line(f"{sum(kept for _, kept in told)} of {len(told)} promises are kept; not:")
     for page, statement in broken():

@@ -313,7 +313,7 @@ def main() -> int:
         return 0
     disks = asked.disks if disks_possible() else 0
     if disks < asked.disks:
-        print("full disks are left out: this kernel lets no user make a file system")
+        print("full disks are not tested: this kernel does not let users create a file system")
     found: dict[str, Counter[str]] = {}
     broken: list[str] = []
     try:
@@ -331,7 +331,7 @@ def main() -> int:
         print("interrupted; so far:")
     for kind, outcomes in found.items():
         print(f"{kind}: {sum(outcomes.values())}: " + ", ".join(f"{count} {what}" for what, count in outcomes.items()))
-    print("\n".join(broken) or "nothing was lost, nothing was left, every next run worked")
+    print("\n".join(broken) or "no file was lost, no hidden file was left, and every next run worked")
     return int(bool(broken))
 
 

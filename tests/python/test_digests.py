@@ -36,7 +36,7 @@ def test_differing_digests_are_named(house):
     done = digests(house)
     assert done.returncode == 1
     assert f"{SCENARIO}: recorded 0123456789abcdef, now " in done.stdout
-    assert "scenarios/gone.toml: recorded, and there no more" in done.stdout
+    assert "scenarios/gone.toml: recorded, but the file no longer exists" in done.stdout
 
 
 def test_a_new_digest_is_written_with_its_reason_and_never_without(house):

@@ -1,31 +1,32 @@
-# One cell of balakrishnan1999's Hybrid network with its authors' classes, as in Debian's ns-2.35:
+# Runs one cell of balakrishnan1999's Hybrid network with the authors' classes, as in Debian's ns-2.35:
 #   ns ns2.tcl -scheme reno|acc_sa|af_sa|af_ar|af -rate BPS -ack BYTES -delay MS -window PACKETS -edge N -down N
 #              -upload S -stop S -burst PACKETS -seed N -trace FILE
-# Server, two routers, client; 10 Mbit/s and 5 ms forward, the rate and delay back, ACKs of this size in bytes. Queues hold one
-# packet less than their limit. The script runs for 50 s and prints one line of key=value pairs.
-#
-# Debian's ns-2.35 marks no ACK (only packets capable of ECN) and never starts the timer of bursts, so that acc_sa and
-# af_sa do not run as their authors intended. With -trace FILE the script writes the packets that the server sends and
+# The network consists of a server, two routers and a client. The forward direction has 10 Mbit/s and 5 ms. The options set the
+# rate and the delay of the return direction, and the size of ACKs. Queues store one packet less than their limit. The script
+# runs for 50 s and prints one line of key=value pairs. With -trace FILE, it writes the packets that the server sends and
 # receives.
+#
+# Debian's ns-2.35 does not mark ACKs (only packets with ECN capability), and never starts the burst timer. Therefore, acc_sa
+# and af_sa do not run as the authors intended.
 
 array set o {scheme reno rate 28800 ack 6 delay 50 window 100 edge 20 down 20 back 10 upload 0 stop 50 burst 4 seed 1
     trace {}}
 foreach {key value} $argv { set o([string range $key 1 end]) $value }
 
-# TCP as of 1998: no SYN, an initial window of one packet, ticks of 100 ms.
+# TCP of 1998: no SYN, an initial window of one packet, ticks of 100 ms.
 foreach {name value} [list syn_ false delay_growth_ false windowInit_ 1 windowInitOption_ 1 singledup_ 0 \
         useHeaders_ false tcpTick_ 0.1 minrto_ 0 rfc2988_ false packetSize_ 1000 window_ $o(window) maxcwnd_ $o(window) \
         ecn_ 0] {
     Agent/TCP set $name $value
 }
 Agent/TCPSink set packetSize_ $o(ack)
-# Variables that ns-2 binds without a default.
+# Set the variables that ns-2 binds without a default.
 foreach {name value} {delack_ 2 deltaAckThresh_ 2 alpha_ 0.25 ackInterArr_ 0.01 ackSpacing_ 0.01 adaptive_ 1 size_ 1000
         lastTime_ 0 lastAck_ 0 lastRealTime_ 0 lastRealAck_ 0} {
     Agent/AckReconsClass set $name $value
 }
 Agent/TCPSink/Asym set maxdelack_ 25
-# use_mark_p_ was added in 2005: above the upper threshold the arriving packet is dropped instead of a random one.
+# use_mark_p_ was added in 2005. Without it, RED drops the arriving packet above the upper threshold, and not a random packet.
 foreach {name value} {setbit_ true drop_tail_ false thresh_ 1.5 maxthresh_ 6 q_weight_ 0.01 wait_ false linterm_ 10
         gentle_ false bytes_ false queue_in_bytes_ false use_mark_p_ false} {
     Queue/RED set $name $value
@@ -61,7 +62,7 @@ if {$o(scheme) eq "af_ar"} {
     $packets ackrecons $rebuilder
 }
 
-# Agents whose window grows by acknowledged data and which limit bursts; a sink that receives marks.
+# Use agents that limit bursts and whose windows grow by acknowledged data, and a sink that receives marks.
 set adapted [string match *_sa $o(scheme)]
 foreach {name from to} [list down $server $client up $client $server] {
     set tcp($name) [new [expr {$adapted ? "Agent/TCP/Reno/Asym" : "Agent/TCP/Reno"}]]
@@ -86,7 +87,8 @@ if {$o(trace) ne ""} {
     $ns trace-queue $left $server $written
 }
 
-# The sink that receives marks counts no bytes, so the sender's acknowledged bytes are used; they are nearly complete.
+# Returns the delivered bytes. The sink that receives marks counts no bytes, so use the bytes that are acknowledged at the
+# sender, which are almost all delivered bytes.
 proc came {name} {
     global marks tcp sink
     expr {$marks ? ([$tcp($name) set ack_] + 1) * 1000 : [$sink($name) set bytes_]}
