@@ -163,7 +163,7 @@ class VirtualTime:
     FIRST_OCTETS_S = 0.15
     """Seconds from the start of a download to its first byte: a handshake and a request."""
     APART_S = 200.0
-    """Seconds between the starts of tools on one path."""
+    """Seconds between the starts of two tools on the same path."""
     PORTS = (8001, 8002)
 
     def __init__(self, given: argparse.Namespace) -> None:
@@ -378,7 +378,7 @@ def explain(real: list[Recording], model: list[Recording]) -> None:
 
 
 def verdicts(real: Found, model: Found) -> list[tuple[str, float, bool]]:
-    """Returns each measured target: text, value, and true if it is met."""
+    """Returns the measured targets: text, value, and true if the target is met."""
     found: list[tuple[str, float, bool]] = []
     if {"curl", "fetch"} <= real.rates.keys():
         ratio = middle(real.rates["fetch"]) / middle(real.rates["curl"])

@@ -34,7 +34,7 @@ TARGET_ASIDE = 2.0
 
 @dataclass(frozen=True)
 class CountCost:
-    """The cost per packet for one number of flows."""
+    """The cost per packet with a given number of flows."""
 
     flows: int
     simulated_s: int
@@ -115,7 +115,7 @@ def rows(costs: list[CountCost]) -> list[tuple[str, ...]]:
 
 
 def aside_rows(costs: list[AsideCost]) -> list[tuple[str, ...]]:
-    """Returns one row per feature, marked if it misses its target."""
+    """Returns one row per feature. A row is marked if the feature misses its target."""
     return [
         (
             cost.what,
@@ -160,7 +160,7 @@ def _least(command: list[str], rounds: int) -> _Told:
 
 
 def _run(command: list[str]) -> _Told:
-    """Runs the benchmark program. The CPU time that it prints does not include building the network."""
+    """Runs the benchmark program. The CPU time that the program prints excludes the time for building the network."""
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     told = dict(re.findall(r"(\w+)=(\S+)", printed))
     return _Told(int(told["sent"]), float(told["cpu_s"]), float(told["peak_rss_mb"]))

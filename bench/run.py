@@ -141,7 +141,7 @@ PEERS = (
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a workload in one simulator."""
+    """The cost of a workload with one simulator."""
 
     simulator: str
     workload: str
@@ -203,7 +203,7 @@ def measure(simulator: Simulator, command: Command, work: Workload) -> Cost:
 
 
 def compare(built: Path, console: Console) -> list[Cost]:
-    """Measures all simulators on the workloads that all of them can run."""
+    """Measures all simulators with the workloads that all simulators can run."""
     costs = []
     for simulator in (LOPSIDED, *PEERS):
         command = simulator.prepare(built)
@@ -311,7 +311,7 @@ def varied_rows(costs: list[Cost]) -> list[tuple[str, ...]]:
 
 
 def control_rows(costs: list[ControlCost]) -> list[tuple[str, ...]]:
-    """Returns one row per congestion control, marked if it misses the target."""
+    """Returns one row per congestion control. A row is marked if the congestion control misses the target."""
     cells: dict[str, list[str]] = {}
     for cost in costs:
         mark = " !" if cost.of_reno > TARGET_RATIO else ""
@@ -396,7 +396,7 @@ class Report:
         self.console.print(f"Written: {self.folder}/results.json and results.md")
 
     def write(self) -> None:
-        """Writes everything that has been measured so far."""
+        """Writes all measurements so far."""
         self.folder.mkdir(parents=True, exist_ok=True)
         written = {**self.measured, "said": self.said}
         (self.folder / "results.json").write_text(json.dumps(written, indent=2) + "\n")

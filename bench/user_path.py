@@ -66,7 +66,7 @@ def measure() -> list[Step]:
 
 
 def rows(steps: list[Step]) -> list[tuple[str, ...]]:
-    """Returns one row per step, marked if it misses its target."""
+    """Returns one row per step. A row is marked if the step misses its target."""
     return [
         (
             step.what,
@@ -78,7 +78,7 @@ def rows(steps: list[Step]) -> list[tuple[str, ...]]:
 
 
 def _sweep(runs: int, folder: Path) -> float:
-    """Measures the CPU time of a sweep on one thread, with two settings."""
+    """Measures the CPU time of a sweep over two settings, on one thread."""
     settings = (*TWO_MINUTES, "--set", "record.interval=0 s", "--set", "link.up.queue.limit=20,50 packets")
     table = str(folder / f"{runs}.csv")
     return _least(

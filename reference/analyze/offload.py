@@ -121,7 +121,7 @@ def _records(content: bytes, link: int) -> Iterator[_Record]:
 
 
 def _sender(content: bytes, link: int) -> bytes:
-    """Returns the address of the capturing host. Its packets have the larger TTL."""
+    """Returns the address of the capturing host. The packets of this host have a larger TTL than received packets."""
     ttl: dict[bytes, int] = {}
     for record in _records(content, link):
         ttl[record.ends[:4]] = max(ttl.get(record.ends[:4], 0), record.data[link + 8])

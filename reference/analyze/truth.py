@@ -34,7 +34,7 @@ ROOM = 2 * SEGMENT
 window are free."""
 
 SILENT = 3
-"""Number of consecutive samples without progress after which the sender counts as waiting for a timer."""
+"""Number of consecutive samples without sent or delivered data after which the sender counts as waiting for a timer."""
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ CASES = tuple(
 
 @dataclass(frozen=True)
 class Seen:
-    """A captured packet: arrival time, headers, and departure time (`None` if it did not leave)."""
+    """A captured packet: arrival time, headers, and departure time (`None` if the packet did not leave)."""
 
     at_ns: int
     octets: bytes
@@ -160,7 +160,7 @@ class Seen:
 
     @property
     def is_ack(self) -> bool:
-        """Returns true if the packet has no payload."""
+        """True if the packet has no payload."""
         return len(self.octets) == struct.unpack_from("!H", self.octets, 2)[0]
 
 

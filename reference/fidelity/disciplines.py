@@ -71,7 +71,8 @@ SIM_SEEDS = tuple(range(1, 13))
 DRAWN = ("pie", "fq_pie", "red", "choke")
 """Disciplines that use random numbers."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
-"""Largest relative deviation of the simulator's median. `signals` counts drops, and marks with ECN."""
+"""Largest accepted relative error of the simulator's median. `signals` is the number of drops plus, with ECN, the number
+of marks."""
 
 
 def line(rtt: int, duration: int) -> Tables:
@@ -114,7 +115,7 @@ class Cell:
         return lop.Scenario.build(self.line, f"{self.rtt}-ms").with_(**{"link.down.queue": queue}, **ecn)
 
     def fingerprint(self) -> str:
-        """Returns a hash of the scenario. If a recorded run has another hash, it is outdated."""
+        """Returns a hash of the scenario. A recorded run with another hash is outdated."""
         return hash_of(f"{scenario_text(self.line)}{QUEUES[self.queue]}{self.ecn}")
 
 
@@ -166,7 +167,7 @@ def probes() -> list[Probe]:
 
 
 def simulated(run: tuple[Cell, int]) -> tuple[tuple[str, int], Values]:
-    """Returns the values of one simulated run. A pool of processes calls this function."""
+    """Returns the values of one simulated run. This function is called in a pool of processes."""
     one = measured("sim", *run)
     return (one.cell, one.seed), one.values
 

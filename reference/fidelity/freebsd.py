@@ -82,7 +82,7 @@ Values = dict[str, list[float]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One variant with one uplink buffer in packets, and the values of all its runs."""
+    """One variant with one uplink buffer in packets, and the values of all runs of this cell."""
 
     variant: str
     buffer: int

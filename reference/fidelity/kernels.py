@@ -227,7 +227,7 @@ class Change:
 
     @property
     def is_off(self) -> bool:
-        """Returns true if `apart` exceeds both the bound and 3 standard errors."""
+        """True if `apart` exceeds both the bound and 3 standard errors."""
         return abs(self.apart) > max(BOUND, STANDARD_ERRORS * self.chance)
 
     def cells(self) -> list[str]:

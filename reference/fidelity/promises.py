@@ -34,17 +34,17 @@ class Promise:
 
 
 def none(statement: str, what: str, count: int) -> Promise:
-    """Returns the statement that a count is zero."""
+    """Returns a statement, which is kept if a count is 0."""
     return Promise(statement, claims.at_most(0, [claims.number(what, count)]))
 
 
 def all_of(total: int, statement: str, what: str, count: int) -> Promise:
-    """Returns the statement that a count equals the total."""
+    """Returns a statement, which is kept if a count equals the total."""
     return Promise(statement, claims.at_least(total, [claims.number(what, count)]))
 
 
 def _told(one: Measured) -> str:
-    """Formats a number for a page: a count with all digits, any other number with three significant digits."""
+    """Formats a number for a page: a count with all digits, and any other number with three significant digits."""
     whole = not one.unit and one.value.is_integer()
     return f"{one.name} {units.count(round(one.value)) if whole else text.value(one)}"
 

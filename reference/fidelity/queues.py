@@ -312,7 +312,7 @@ class Number:
 
     @property
     def holds(self) -> bool:
-        """Returns true if Linux's count differs from the simulator's mean by at most three standard deviations plus one
+        """True if Linux's count differs from the simulator's mean by at most three standard deviations plus one
         packet."""
         return abs(self.linux - self.ours) <= 3 * self.deviation * (1 + 1 / len(SEEDS)) ** 0.5 + 1
 
@@ -358,7 +358,7 @@ def render(recorded: dict[str, list[Seen]]) -> str:
 
 
 def promised(apart: int, far: int) -> list[Promise]:
-    """Returns the checks: equal fates, or equal counts for disciplines that use random numbers."""
+    """Returns the checks of the page: equal fates, and for disciplines that use random numbers, equal counts."""
     return [
         promises.none(
             "With the arrivals of Linux, every packet has the same fate as on Linux.",

@@ -122,7 +122,7 @@ def _predictions(scores: Scores, fitter: Fitter, found: Fit, asked: Path, place:
 def _measured(path: Path, receivers: list[tuple[str, int]]) -> list[Row]:
     """Returns the goodput and the 95th percentile of the whole path's RTT, for flows to these addresses and ports.
 
-    Both directions can have the same port, so flows are also distinguished by their addresses.
+    Flows are identified by address and port, because both directions can use the same port.
     """
     capture = lop.analyze(path)
     found: list[Row] = []

@@ -172,7 +172,7 @@ _QUEUES = {
 
 
 def shares() -> list[str]:
-    """Returns a table of QUIC's share next to one TCP flow, with ECN off and on."""
+    """Returns a table of QUIC's share of the goodput next to one TCP flow, without and with ECN."""
     pairs = [("reno", "reno"), ("cubic", "cubic"), ("bbr", "cubic"), ("bbr", "reno")]
     arms = [(tcp, quic, queue, ecn) for tcp, quic in pairs for ecn in (False, True) for queue in _QUEUES]
 
@@ -230,8 +230,8 @@ _ALONE = {
 
 
 def controls() -> list[str]:
-    """Returns a table of each congestion control alone, over TCP and over QUIC: goodput, RTTs, and overlap of the
-    envelopes."""
+    """Returns a table of each congestion control without other traffic, over TCP and over QUIC: goodput, RTTs, and the
+    overlap of the envelopes."""
     rows: list[list[str]] = []
     base = Scenario.build(_ALONE, "alone")
     quic = {"flow.it.transport": "quic", "flow.it.transport.ecn": False}

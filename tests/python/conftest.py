@@ -1,4 +1,4 @@
-"""Defines fixtures: a short scenario and its run; a paper, and one seed of its experiments."""
+"""Defines fixtures: a short scenario and its run, and a paper with one seed of its experiments."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def paper(request: pytest.FixtureRequest) -> Paper:
 
 @pytest.fixture(scope="module")
 def m(paper: Paper) -> Measurements:
-    """Returns one seed of every experiment."""
+    """Returns the measurements of every experiment for one seed."""
     from lopsided.papers.framework.experiments import run_experiments
     from lopsided.studies.jobs import run_jobs
 

@@ -360,7 +360,7 @@ def test_the_proxy_splits_a_download_into_ranges(tmp_path):
         server.fault_rate = first[0]
         whole = []
         for _ in range(5):
-            # After too many failures, the download ends early.
+            # The download ends early after too many failures.
             with suppress(http.client.IncompleteRead):
                 answer, body = through(port, server.url("/b"))
                 whole += [body] * (answer.status == 200)

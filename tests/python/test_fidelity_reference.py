@@ -32,8 +32,8 @@ def test_errors_of_single_cells_are_bounded(values: Values, quantity: str) -> No
 
 
 def test_the_collapse_occurs_at_the_buffer_sizes_of_linux(values: Values) -> None:
-    """With buffers of up to 15 packets, the download gets 90 % of its goodput with a buffer of 5 packets. With 50
-    packets, it gets about half."""
+    """With buffers of up to 15 packets, the download's goodput is at least 90 % of its goodput with a buffer of 5
+    packets. With a buffer of 50 packets, it is about 50 %."""
     goodput = {buffer: sum(of["download_goodput_kbps"].sim) / 8 for buffer, of in values.items()}
     assert goodput[15] > 0.9 * goodput[5]
     assert 0.4 < goodput[50] / goodput[5] < 0.6

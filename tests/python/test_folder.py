@@ -234,7 +234,7 @@ def test_a_foreign_file_is_not_replaced(adsl_run, tmp_path):
 
 
 def test_default_folder_names_are_unused_and_private(tmp_path: Path, monkeypatch):
-    """Several commands may start in one second."""
+    """Names must differ even if several commands start in the same second."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(free_names, "datetime", SimpleNamespace(now=lambda: datetime(2026, 1, 2, 3, 4, 5)))
     (tmp_path / "runs" / "adsl-20260102-030405").mkdir(parents=True)

@@ -102,7 +102,7 @@ def ramp(shares: list[float]) -> tuple[np.ndarray, np.ndarray]:
 
 def test_convergence_begins_with_the_hold_time() -> None:
     time, share = ramp([0.1, 0.2, 0.3, 0.41, 0.45, 0.5, 0.52, 0.5])
-    # From 3 s on, the share is within 20 % of one half.
+    # From 3 s on, the share is within 20 % of the target 0.5.
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.2, hold_s=3) == 3
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 1, within=0.2, hold_s=3) == 2
     assert metrics.convergence_time_s(time, share, [0.5, 0.5], 0, within=0.1, hold_s=3) == 4

@@ -181,7 +181,7 @@ def test_differences_between_strata_do_not_widen_the_interval():
     assert (found.mean, found.of) == (7, 4)
     assert found.half_width == pytest.approx(4.303 * math.sqrt(2 * (1 / 2 + 1 / 2) / 4))
     assert metrics.stratified_interval([[1, 2, 3]]) == metrics.mean_interval([1, 2, 3])
-    # Each stratum has the same weight.
+    # All strata have equal weight.
     assert metrics.stratified_interval([[1], [11, 13]]).mean == pytest.approx(6.5)
     assert math.isnan(metrics.stratified_interval([[1], [2]]).half_width)
     draws = np.random.default_rng(2).normal(0, 3, (2000, 2, 4)) + np.array([[[5], [15]]])

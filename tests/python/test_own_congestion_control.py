@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 CRATE = ROOT / "examples" / "own-congestion-control"
 GUIDE = (ROOT / "docs" / "own-congestion-control.md").read_text()
 
-# The scenario has random and burst losses, successive and spurious timeouts, idle periods, and new connections.
+# The scenario contains random and burst losses, successive and spurious timeouts, idle periods, and new connections.
 HARD = """
 [scenario]
 duration = "30 s"

@@ -224,7 +224,7 @@ def test_a_random_claim_has_more_seeds_and_states_in_how_many_it_holds(paper: Pa
     found = run(repetitions=3)
     assert (found.claims[0].held_in, found.claims[0].repetitions, found.claims[0].is_toss) == (2, 4, True)
     assert found.counts()[-1] == "1 of these is a coin toss; seeds in which it holds: more 2 of 4"
-    # The summary also counts statements that hold only with some seeds.
+    # The summary also counts the statements that hold only for part of the seeds.
     lucky = replace(found.claims[0], verdict=replace(found.claims[0].verdict, holds=True))
     assert replace(found, claims=(lucky,)).counts()[0].endswith("hold, 1 of them by a coin toss between seeds")
     # The caller's number of repetitions overrides the default.
@@ -638,7 +638,7 @@ def test_bounds_wider_than_the_statement_are_found(paper: Paper) -> None:
     claim = Statements(("queues",))("Between 14 to 15.5 Mbit/s.", "section 1")(lambda m: between(14, 16, []))
     assert wider_than_said(claim, between(14, 16, [Measured("rate", 15.7)])) == ["from 14 to 16 for 14 to 15.5"]
     assert wider_than_said(claim, between(14, 15.5, [Measured("rate", 15.7)])) == []
-    # The range belongs to another quantity, so it is ignored.
+    # The range of the criterion is ignored, because it belongs to another quantity.
     assert wider_than_said(claim, between(0, 30, [Measured("time", 15.7)])) == []
 
 

@@ -159,7 +159,7 @@ def test_a_deeper_modem_buffer_costs_the_download_more(m: Measurements) -> None:
     }
     assert shares[5] > 0.95 and shares[20] > 0.9
     assert shares[200] < shares[100] < shares[50] < shares[30]
-    # Vegas reduces its window for one upload, except with the smallest buffer.
+    # Vegas reduces its window if there is one upload, except with the smallest buffer.
     for packets in BUFFERS[1:]:
         assert value(m, VEGAS, "share_2", "buffers", uplink_buffer_packets=packets).median < 0.3
 

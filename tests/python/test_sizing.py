@@ -49,7 +49,8 @@ def test_the_model_is_inequality_6_6_with_inputs_of_the_field_procedure(sized):
         expected = ((windows[0] - windows[1]) / 2 - row["rtt_alone_ms"] / 1e3 * 196e3 / 8) / 1500
         assert row["estimate_packets"] == pytest.approx(expected)
         assert row["window_down_both_bytes"] <= row["window_down_bytes"]
-        # A download alone fills and drains 50 packets, so its RTT varies from 20 ms to 20 + 250 ms.
+        # Without an upload, the download fills and drains a buffer of 50 packets, so its RTT varies from 20 ms to
+        # 20 + 250 ms.
         assert 100 < row["rtt_alone_ms"] < 270
 
 

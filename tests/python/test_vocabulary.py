@@ -1,4 +1,4 @@
-"""An option has one meaning in all commands, and each meaning has one option."""
+"""Each option has the same meaning in all commands, and each meaning has only one option."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _line(down_bps: int | None, up_bps: int | None, rtt_s: float | None) -> dict
     rtt_s = units.parse_time(_RTT) if rtt_s is None else rtt_s
     ask(direction_doubt(down_bps, up_bps))
     down, up = _rate(down_bps), _rate(up_bps)
-    # The queue holds one bandwidth-delay product, as in `lopsided size` for a downlink.
+    # The queue's limit is one bandwidth-delay product, as in `lopsided size` for a downlink.
     queue = max(50, math.ceil(down_bps * rtt_s / (8 * 1500)))
     line = (_FOLDER / "starter_line.txt").read_text(encoding="utf-8")
     line = line.format(down=down, up=up, rtt=_time(rtt_s), queue=queue)

@@ -74,7 +74,8 @@ class Answer:
             yield
 
     def folder(self, name: str) -> Path:
-        """Returns the folder that the user named, or else a new one with `name` and the time in its name."""
+        """Returns the folder that the user named. If none was named, returns a new folder, named by `name` and the
+        time."""
         from lopsided.data.free_names import dated
 
         return self.out or dated(name)
@@ -157,7 +158,7 @@ def load(file: Path, settings: Sequence[str] = (), own: OwnCode = NOTHING) -> Sc
 
 @contextmanager
 def on(dask: str | None, workers: int | None = None) -> Generator[None]:
-    """Lets a Dask cluster execute the runs of the block, if `dask` names one."""
+    """Executes the runs of the block on a Dask cluster if `dask` names a cluster."""
     if dask is None:
         yield
         return

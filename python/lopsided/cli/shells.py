@@ -28,8 +28,8 @@ def script(shell: str) -> str:
 def answer(app: App, arguments: Sequence[str]) -> None:
     """Prints the candidates, one per line. For zsh and fish, a tab and a description follow each candidate.
 
-    The first argument is the shell. For bash, the next arguments are readline's word breaks and the line up to the
-    cursor. For other shells, they are the words of the line, and the last word is the one with the cursor.
+    The first argument is the shell. For bash, the next arguments are readline's word breaks, and the line up to the
+    cursor. For other shells, the next arguments are the words of the line, up to the word that contains the cursor.
     """
     shell, *line = arguments
     if shell == "bash":

@@ -1,6 +1,6 @@
-"""Writes the file of an incomplete download, `NAME.part`. `NAME.part.json` lists the byte ranges that it contains.
+"""Writes the file of an incomplete download, `NAME.part`, and lists the byte ranges of this file in `NAME.part.json`.
 
-An interrupted download continues if the object has not changed. The complete file is renamed in one step. A `NAME.part`
+An interrupted download continues if the object has not changed. The complete file is renamed atomically. A `NAME.part`
 without a valid `NAME.part.json` is not changed.
 """
 

@@ -34,7 +34,7 @@ _HOP_BY_HOP = {
     "connection", "expect", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te",
     "trailer", "transfer-encoding", "upgrade",
 }  # fmt: skip
-"""Header fields that apply to one connection only (RFC 9110, section 7.6.1), and `expect`, which the proxy handles
+"""Header fields that apply only to one connection (RFC 9110, section 7.6.1), and `expect`, which the proxy handles
 itself."""
 _PARTIAL = {"range", "if-range", "if-none-match", "if-modified-since", "if-match", "if-unmodified-since"}
 """Header fields that a client uses to request a part of an object."""
@@ -78,7 +78,7 @@ class Proxy:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def serve(self) -> None:
-        """Serves clients until it is cancelled."""
+        """Serves clients until this task is cancelled."""
         assert self._server is not None
         async with self._server:
             await self._server.serve_forever()
@@ -249,7 +249,7 @@ class _Client:
                 self._http.receive_data(await self._reader.read(_PIECE))
 
     async def body(self) -> AsyncGenerator[bytes]:
-        """Yields pieces of the request's body. If the client waits for `100 Continue`, sends that first."""
+        """Yields pieces of the request's body. First sends `100 Continue` if the client waits for this response."""
         if self._http.they_are_waiting_for_100_continue:
             await self._send(h11.InformationalResponse(status_code=100, headers=[]))
         while True:

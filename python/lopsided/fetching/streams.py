@@ -196,7 +196,7 @@ def _late_ns(seen: Seen | None) -> int:
 
 
 def wait_of(head: Head) -> float:
-    """Returns the seconds that a Retry-After field requires. A date counts as 0."""
+    """Returns the number of seconds in a Retry-After field; 0 if the field contains a date or is missing."""
     return float(head.number("retry-after") or 0)
 
 

@@ -1,4 +1,4 @@
-"""Parses the URLs of objects, and derives file names from them."""
+"""Parses the URLs of objects, and derives file names from URLs."""
 
 from __future__ import annotations
 

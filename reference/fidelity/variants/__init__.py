@@ -26,7 +26,7 @@ FOLDER = Path(__file__).parent
 CONTROLS = ("reno", "cubic", "bic", "highspeed", "htcp", "westwood", "vegas", "bbr")
 """Congestion controls that are measured on all lines."""
 OTHERS = ("scalable", "illinois", "hybla", "veno", "yeah")
-"""Other common congestion controls, on one line only."""
+"""Other common congestion controls, which are measured only on one line."""
 
 BUFFERS = (0.3, 1.0, 4.0)
 """Sizes of the downlink's buffer, in BDP."""

@@ -43,7 +43,7 @@ class Windows:
                     self._rows[row["control"]] = (row["scenario_sha256"], row["interval_s"], row["segments"])
 
     def get(self, cell: Cell) -> tuple[Floats, Floats] | None:
-        """Returns the times and windows of a cell, if they were recorded for the present scenario."""
+        """Returns the times and windows of a cell; `None` if the present scenario has not been recorded."""
         sha256, interval_s, segments = self._rows.get(cell.control, ("", "0", ""))
         if sha256 != cell.fingerprint():
             return None

@@ -184,7 +184,7 @@ TWO_WAY_SCHEMES: tuple[Scheme, ...] = (
     AF_AR_FIRST,
     DATA_MARKED,
 )
-"""Schemes of table 3, and the case of section 7.1.3."""
+"""The schemes of table 3, and the scheme of section 7.1.3."""
 
 RETURN_DELAYS_MS = (49.6, 49.8, 50.0, 50.2, 50.4)
 """Delays of the return line in ms, one run each. Case B uses no random numbers, so repetitions with one delay would be

@@ -190,8 +190,8 @@ def kilobytes(name: str, value: Spread | float, published: PublishedValue | None
 def near(numbers: Iterable[Measured], printed: float = 1.0) -> Verdict:
     """Holds if each number is near its published value. Numbers without a published value are ignored.
 
-    A percentage is near within `POINTS` and a factor of 2, other quantities within the fraction `SHARE`. `printed`
-    converts from the published to the measured unit.
+    The module's docstring defines "near". `printed` is the factor that converts the published unit to the measured
+    unit.
     """
     numbers = tuple(numbers)
     shares = next((each.unit == "percent" for each in numbers if each.published is not None), False)

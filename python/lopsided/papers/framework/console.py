@@ -44,7 +44,7 @@ def show(reproduction: Reproduction, console: Console, report: Path, *, in_full:
 
 
 def show_all(entries: Sequence[Entry], console: Console, page: Path) -> None:
-    """Prints one line per study, and the path of the common page."""
+    """Prints one line per study, and the path of the page about all studies."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("study", no_wrap=True)
     for heading in ("hold", "not as recorded", "figures", "time"):

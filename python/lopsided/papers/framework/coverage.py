@@ -89,7 +89,7 @@ def load(module: str, *readers: Callable[..., Spread | float | None], **numbers:
     readers
         The functions that `read` in a rule can name.
     numbers
-        The numbers that `value` in a rule can name. The settings alone determine these numbers.
+        The numbers that `value` in a rule can name. These numbers follow from the settings, without a run.
     """
     known = {each.__name__: each for each in readers}
     rules = tomllib.loads((Path(module).parent / "coverage.toml").read_text(encoding="utf-8"))["rules"]

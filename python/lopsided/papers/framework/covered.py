@@ -1,4 +1,4 @@
-"""Finds the counterpart of every published value, and counts them by kind."""
+"""Finds the counterpart of every published value, and counts the counterparts by kind."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _CAPTION_IN = 0.17
 
 Dashes: TypeAlias = str | tuple[float, tuple[float, ...]]
-"""A dash pattern, as matplotlib writes it: "-", ":", `(0, (4, 3))`."""
+"""A dash pattern in matplotlib's notation: "-", ":", `(0, (4, 3))`."""
 
 Text: TypeAlias = str | Callable[[Measurements], str]
 

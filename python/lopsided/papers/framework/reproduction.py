@@ -112,7 +112,7 @@ class Reproduction:
         return held_in_short([each for each in self.claims if each.claim.origin == "paper"])
 
     def counts(self) -> list[str]:
-        """Returns sentences that count the statements that hold, and the statements that need another kind of run."""
+        """Returns sentences with the number of statements that hold, and the number that need another kind of run."""
         if not self.claims:
             return []
         left = left_to_live(self.paper)

@@ -263,7 +263,8 @@ def clock_half(m: Measurements) -> Verdict:
 
 @listed
 def clock_full(m: Measurements) -> Verdict:
-    """RTTs exceed 1 s "often" if 5 % of the samples do. The queue was chosen so that RTTs can exceed 1 s (HAV-A03)."""
+    """At least 5 % of the RTT samples exceed 1 s ("often"). The queue was chosen so that RTTs can exceed 1 s
+    (HAV-A03)."""
     return at_least(1000, [number("round trip, 95 %", m.value("clock", "rtt_p95_ms", load="full"), "ms")])
 
 

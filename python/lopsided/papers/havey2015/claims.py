@@ -374,7 +374,7 @@ def others_lose_half_at_500(m: Measurements) -> Verdict:
 
 @listed
 def bdp_is_best_at_500(m: Measurements) -> Verdict:
-    """BDP's mean throughput is higher than that of every other discipline."""
+    """BDP has the highest mean throughput of all disciplines."""
     return all_of(
         *(
             ratio(f"BDP to {NAMES[aqm]} at 500 ms", _throughput(m, "bdp", 500), _throughput(m, aqm, 500), above=1.0)
@@ -444,7 +444,7 @@ def _alone(m: Measurements, aqm: str, rtt: int, published: PublishedValue | None
     return said(m, "alone", "throughput_p50_bps", aqm, rtt, "Mbit/s", 1e-6, ", alone (50 %)", published)
 
 
-# The continuous transfer runs alone. Neither discipline affects a single flow.
+# The continuous transfer is the only flow. Neither discipline affects a single flow.
 LIMIT_IS_OF_ONE_FLOW = listed.near_print(
     "limit-is-of-one-flow",
     lambda m: [

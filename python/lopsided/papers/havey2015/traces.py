@@ -133,7 +133,7 @@ def control(run: Run, _case: Case) -> Mapping[str, float]:
         # Equation 2.3 with beta = 0.2 and C = 0.4: the time after which the cubic curve reaches the window before
         # the event again.
         k = (before * 0.2 / 0.4) ** (1 / 3)
-        # The window is constant for one RTT after an event, like the window of a sender in recovery.
+        # Skip the first RTT after an event, in which the window is constant, as in loss recovery.
         later = since > APART_S
         off += [float(each) for each in np.abs(windows[later] / (0.4 * (since[later] - k) ** 3 + before) - 1)]
     row = next(iter(run.flows.rows()))

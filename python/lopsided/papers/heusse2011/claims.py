@@ -1,8 +1,8 @@
 """The statements of the abstract and the functions that judge them.
 
-The abstract has no numbers. All thresholds are our own and were fixed before the first run:
+The abstract contains no numbers. All thresholds are our own and were fixed before the first run:
 
-- "almost never" means at most 5 % of the time, and "alternately" at least 10 % of the time on each side;
+- "almost never" means at most 5 % of the time, and "alternately" means at least 10 % of the time on each side;
 - "little impact" means less than 20 % of the throughput;
 - an expression is confirmed if the measurements are within 25 % in 75 % of the settings, and within a factor of 2 in
   all settings.
@@ -172,7 +172,7 @@ def bytes_follow_the_expression(m: Measurements) -> Verdict:
 
 @listed
 def packets_follow_the_expression(m: Measurements) -> Verdict:
-    """The expression is confirmed on three lines, for the buffer sizes at which it predicts a window for both flows."""
+    """The expression is confirmed on three lines, for all buffer sizes at which both predicted windows exist."""
     return _compared(m, "packets", LINES, BUFFERS)
 
 

@@ -71,8 +71,8 @@ def windows(unit: str, down_room: float, up_room: float) -> Windows:
 
 
 def room(buffer_packets: float, rate_bps: float, rtt_s: float) -> float:
-    """Returns a buffer's size plus the packets in flight behind it, in full packets.
+    """Returns the size of a buffer plus the number of packets in flight behind the buffer, in full packets.
 
-    Each direction takes half of the base RTT.
+    The delay of each direction is half of the base RTT.
     """
     return buffer_packets + rate_bps * rtt_s / (8 * PACKET_BYTES)

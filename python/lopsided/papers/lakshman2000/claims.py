@@ -1,6 +1,6 @@
 """The statements of the abstracts and the functions that judge them.
 
-The abstracts have no numbers. All thresholds are our own and were fixed before the first run:
+The abstracts contain no numbers. All thresholds are our own and were fixed before the first run:
 
 - a burst fits if k is at most half of the forward buffer, and does not fit if k is at least twice the buffer;
 - the forward link counts as used at a utilisation of at least 80 %, and as not used at less than 50 %;
@@ -104,8 +104,8 @@ def modes_depend_on_both(m: Measurements) -> Verdict:
 
 @listed
 def modes_follow_the_expressions(m: Measurements) -> Verdict:
-    """If bursts fit, the utilisation is within 10 percentage points of the expression. Otherwise it exceeds the bound
-    by at most 10 percentage points."""
+    """If bursts fit into the forward buffer, the utilisation is within 10 percentage points of the expression. If they
+    do not fit, the utilisation exceeds the bound by at most 10 percentage points."""
     off: list[Measured] = []
     for forward in FORWARD_BUFFERS:
         for k in ASYMMETRIES:

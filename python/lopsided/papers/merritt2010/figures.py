@@ -433,7 +433,8 @@ INTERFERENCE = AGAINST_BUFFER.but(
 
 
 def table_m12(m: Measurements) -> Artifact:
-    """Compares a shaper, which delays packets above the rate, with a policer, which drops them (MER-M12)."""
+    """Returns a table that compares a shaper with a policer (MER-M12). A shaper delays packets that exceed the rate,
+    and a policer drops them."""
 
     def of(column: str, experiment: str, scale: float = 1.0) -> Callable[[int], float]:
         return lambda packets: main(m, column, experiment).at(packets).median * scale

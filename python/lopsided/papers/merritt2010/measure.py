@@ -230,8 +230,10 @@ def cycle(buffers: Buffers, both: TwoWay) -> dict[str, float]:
     """Finds the steps of the feedback cycle in figure 3.2 (MER-M25). The time of a step is its first occurrence after
     the previous step.
 
-    1. Before the upload, R1 contains data and R2 is empty. 2. The upload fills R2. 3. R1 becomes empty, because the
-    download's ACKs are late. 4. R2 sends part of its backlog, and the ACKs in this part fill R1 in a burst.
+    1. Before the upload, R1 contains data and R2 is empty.
+    2. The upload fills R2.
+    3. R1 becomes empty, because the download's ACKs are late.
+    4. R2 sends part of its backlog, and the ACKs in this part fill R1 in a burst.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Draws figures of each variant over time, and the download's share in the three phases.
 
-Figures over time show the first repetition. Two of the letter's figures have the number 2 (ORO-A02). H-TCP and Reno
-have no figure (ORO-A03).
+Figures over time show the first repetition. The letter contains two figures with the number 2 (ORO-A02), and no figures
+of H-TCP and Reno (ORO-A03).
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ FIGURE_A = Plot(
 
 
 def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable[Line]:
-    """Returns one curve per variant: its throughput relative to phase 1."""
+    """Returns one curve per variant: the throughput relative to phase 1."""
     for each in FLAVOURS:
         found = m.curve(experiment, f"share_{phase}", over, variant=each.key)
         if over == "uplink_kbps":

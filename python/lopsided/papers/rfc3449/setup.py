@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 FOLDER = File(__file__).parent
 LOADS = ("alone", "both")
-"""Loads: the download alone, or with an upload that fills the uplink first."""
+"""Loads: only the download, or the download after an upload has filled the uplink."""
 ACK_BYTES = 40
 WAITING = 2
 """Maximum number of upload data packets that wait in the queue under backpressure."""

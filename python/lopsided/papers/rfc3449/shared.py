@@ -27,7 +27,7 @@ HARMS_UP = 0.5
 Section 5.4.2 warns of the "starvation" of data.
 """
 LEAST = 0.01
-"""Lowest goodput that counts, as a fraction of the rate. It prevents infinite ratios."""
+"""Minimum goodput as a fraction of the rate. Lower goodputs are raised to this value, so that no ratio is infinite."""
 
 WAYS = {"down": ("download", HARMS_DOWN), "up": ("upload", HARMS_UP)}
 

@@ -178,7 +178,7 @@ SHORT_DELAY_WINS_BY_WINDOWS = listed.claim("short-delay-wins-by-windows", partia
 
 @listed
 def long_delay_loses(m: Measurements) -> Verdict:
-    """In Combos 7 to 12, S2's throughput is higher than S1's."""
+    """In Combos 7 to 12, S2's throughput is higher than S1's throughput."""
     return _s2_over_s1(m, PAIRED, above=1)
 
 
@@ -250,7 +250,8 @@ SACK_WINS_BY_WINDOWS = listed.claim("sack-wins-by-windows", partial(sack_wins, e
 
 @listed
 def sack_keeps_more(m: Measurements) -> Verdict:
-    """In Combos 19 to 24, S2's throughput is higher than S1's. The published table has one exception (YAH-A10)."""
+    """In Combos 19 to 24, S2's throughput is higher than S1's throughput. The published table contains one exception
+    (YAH-A10)."""
     return _s2_over_s1(m, WITH_LOSS[6:], above=1)
 
 
@@ -285,7 +286,7 @@ def sack_suffers_without_sack(m: Measurements) -> Verdict:
 
 @listed
 def one_always_leads(m: Measurements) -> Verdict:
-    """In each combination, the throughput of one flow is at least 10 % higher than that of the other flow."""
+    """In each combination, one flow's throughput is at least 10 % higher than the other flow's throughput."""
     ratios = {test: mbit(m, test, "S2") / mbit(m, test) for test in COMBOS}
     even = [test for test, found in ratios.items() if 1 / MORE < found < MORE]
     leads = number("combinations in which one leads", len(COMBOS) - len(even))

@@ -1,4 +1,4 @@
-"""Draws figures of results that the report gives in tables: throughput shares, RTTs, and the window behind netem."""
+"""Draws figures of results that the report shows in tables: throughput shares, RTTs, and the window behind netem."""
 
 # matplotlib's stubs do not declare the types of keyword arguments.
 # pyright: reportUnknownMemberType=false

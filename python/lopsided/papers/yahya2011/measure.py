@@ -39,12 +39,13 @@ RTT.
 
 
 def measure(run: Run, case: Case) -> Mapping[str, float]:
-    """Returns one row per test, with a column `<flow>_<metric>` per flow; NaN for an unused flow."""
+    """Returns the row of a test. For each flow and metric, there is a column `<flow>_<metric>`; NaN for an unused
+    flow."""
     flows = {row["name"]: row for row in run.flows.rows()}
     traces = {row["flow"]: row for row in run.traces.rows()}
     found: dict[str, float] = {}
     for name in FLOWS:
-        # A test with one flow still has a second flow, which sends one byte.
+        # Skip the second flow of a test with one flow, which sends only one byte.
         sized = name in traces and traces[name]["acked_bytes"] > _SHORT_BYTES
         for measure, read in _MEASURES.items():
             found[f"{name}_{measure}"] = float(read(flows[name], traces[name])) if sized else float("nan")

@@ -63,7 +63,8 @@ def alone_it_is_linear(m: Measurements) -> Verdict:
 
 @listed
 def third_at_5_percent(m: Measurements) -> Verdict:
-    """A-MPDU's throughput relative to FWP's is near the published third, which contradicts figure 3.8 (HAV-A09)."""
+    """A-MPDU's throughput divided by FWP's throughput is near the published 1/3, which contradicts figure 3.8
+    (HAV-A09)."""
     return _share(m, 0.05).but(
         why="a third would be a speedup of three, more than in figure 3.8: the text probably means a loss of one third"
     )
@@ -71,7 +72,7 @@ def third_at_5_percent(m: Measurements) -> Verdict:
 
 @listed
 def half_at_20_percent(m: Measurements) -> Verdict:
-    """A-MPDU's throughput relative to FWP's is near the published half."""
+    """A-MPDU's throughput divided by FWP's throughput is near the published 1/2."""
     return _share(m, 0.2).but(why="the verdict depends on the seed: single seeds are on either side of the bound")
 
 
@@ -132,7 +133,7 @@ def speedup_is_flat(m: Measurements) -> Verdict:
 
 @listed
 def equal_alone(m: Measurements) -> Verdict:
-    """Without a competitor, the ratio of FWP's throughput to A-MPDU's is within 15 % of the published 1."""
+    """Without a competitor, FWP's throughput divided by A-MPDU's throughput is within 15 % of the published 1."""
     return _alike_alone(m)
 
 
@@ -212,7 +213,7 @@ def path_overhead(m: Measurements) -> Verdict:
 
 @listed
 def wireless_overhead(m: Measurements) -> Verdict:
-    """The requests' bytes, in percent of the object's, are near the published value."""
+    """The size of all requests, in percent of the object's size, is near the published value."""
     printed = m.published.find("Section 3.4.4 / Figure 3.11", "overhead", item="wireless hop at FER 0.50")
     found = m.value("fwp-repair", "request_overhead_percent", error=0.5)
     named = number("requests at FER 0.5", found, "percent", published=printed)
@@ -238,7 +239,7 @@ def _today_speedup(m: Measurements, standard: str) -> Measured:
 
 @listed
 def gains_today(m: Measurements) -> Verdict:
-    """At an FER of 0.1 with 4 other stations, FWP's throughput is at least 1.1 times A-MPDU's."""
+    """At an FER of 0.1 with 4 other stations, FWP's throughput is at least 1.1 times A-MPDU's throughput."""
     return at_least(1.1, [_today_speedup(m, standard) for standard in STANDARDS])
 
 

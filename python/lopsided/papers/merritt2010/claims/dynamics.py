@@ -218,8 +218,8 @@ def feedback_cycle(m: Measurements) -> Verdict:
 
 @listed
 def bdp_outgrows_cwnd(m: Measurements) -> Verdict:
-    """With the smallest buffer, the ratio of the download's mean BDP to its mean window is about 1. With the largest
-    buffer, it is at least 1.5."""
+    """The download's mean BDP divided by its mean window is about 1 with the smallest buffer, and at least 1.5 with the
+    largest buffer."""
     found = main(m, "bdp_over_cwnd")
     return all_of(
         between(0.75, 1.25, [number("BDP over cwnd with 5 packets", found.first)]),

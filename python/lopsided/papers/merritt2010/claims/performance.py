@@ -41,7 +41,7 @@ listed = Listed.beside(__file__)
 def by_both(check: Callable[[Measurements, Reading], Verdict], key: str = "") -> tuple[Claim, ...]:
     """Returns one claim per definition of performance.
 
-    `fails` of the statement lists the definitions under which the claim is recorded as failing.
+    The statement's `fails` lists the definitions under which the claim is recorded as failing.
     """
     name = key or key_of(check)
     failing = listed.entries[name].get("fails", ())
@@ -69,7 +69,7 @@ def performance(
 
 
 def _with_limits(m: Measurements, reading: Reading, verdict: Verdict, line: AccessLine, packets: float) -> Verdict:
-    """Adds the direction that limits the performance to a verdict."""
+    """Returns the verdict with a longer reason, which names the direction that limits the performance."""
     where = f"{line.name} at {packets:g} packets"
     down, up = (
         percent(f"{line.name}: {name} at {packets:g} packets", at(m, line, packets, column))
@@ -159,7 +159,7 @@ def ack_bounds() -> tuple[str, tuple[Measured, ...]]:
 
 @by_both
 def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
-    """The best performance up to the published estimate is near the published 93 %."""
+    """The best performance with buffers up to the published estimate is near the published 93 %."""
     printed = m.published.find("Section 6.3", "performance", item="buffers below the estimate, best case")
     line, packets = max(
         ((line, packets) for line in LINES for packets in BUFFERS if packets <= printed_size(m, line).number),
@@ -172,7 +172,7 @@ def high_at_small_buffers(m: Measurements, reading: Reading) -> Verdict:
 
 @by_both
 def performance_at_estimate(m: Measurements, reading: Reading) -> Verdict:
-    """The performance at the published buffer sizes, interpolated, is near the published values."""
+    """The interpolated performance at the published buffer sizes is near the published performance."""
     verdicts: list[Verdict] = []
     for line in LINES:
         printed = m.published.find("Table 6.2", "performance_at_estimate", link=line.name)
