@@ -71,8 +71,8 @@ SIM_SEEDS = tuple(range(1, 13))
 DRAWN = ("pie", "fq_pie", "red", "choke")
 """Disciplines that use random numbers."""
 BOUNDS = {"goodput_bps": 0.03, "sojourn_mean_ms": 0.10, "sojourn_p95_ms": 0.10, "signals": 0.15}
-"""Largest accepted relative error of the simulator's median. `signals` is the number of drops plus, with ECN, the number
-of marks."""
+"""Largest accepted relative error of the simulator's median. `signals` is the number of drops plus, with ECN, the
+number of marks."""
 
 
 def line(rtt: int, duration: int) -> Tables:

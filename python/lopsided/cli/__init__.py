@@ -179,8 +179,8 @@ def invoke(arguments: Sequence[str]) -> int:
         print_error(_not_text(error))
         return 2
     except OSError as error:
-        # Commands handle errors of their own files, so this is an error of standard output. Standard error may be
-        # closed too.
+        # Commands handle errors of their own files, so this is usually an error of standard output. Standard error may
+        # be closed too.
         with contextlib.suppress(OSError):
             # An error of standard output has no file name.
             what = "cannot print" if error.filename is None else str(error.filename)
