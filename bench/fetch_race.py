@@ -333,7 +333,7 @@ def simulated(given: argparse.Namespace) -> Found:
 
 
 def settled_share(run: Run, until_s: float) -> float:
-    """Returns the share of the first flow after the first 10 s."""
+    """Returns the first flow's fraction of all bytes. The first 10 s are excluded."""
     from lopsided import metrics
 
     rates = [

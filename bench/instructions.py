@@ -60,7 +60,7 @@ MEASURES = {"instructions a packet": per_packet, "octets a flow": memory_per_flo
 
 
 def measure() -> list[tuple[str, float, int, str]]:
-    """Yields each workload with its value, its bound and its unit."""
+    """Returns each workload with its value, its bound and its unit."""
     program = build_bench(target_folder())
     bounds = tomllib.loads(BOUNDS.read_text())
     return [

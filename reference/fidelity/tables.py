@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 WIDTH = 140
-"""Characters in a line of a paragraph."""
+"""Maximum number of characters in a line of a paragraph."""
 
 
 def table(heads: str, rows: Iterable[Sequence[object]]) -> list[str]:

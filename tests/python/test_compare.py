@@ -1,4 +1,4 @@
-"""Compares worlds, and the simulator with recorded values of Linux."""
+"""Tests comparisons of worlds, and compares the simulator with recorded values of Linux."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares fairness with known results."""
+"""Compares fairness metrics with known results."""
 
 from __future__ import annotations
 

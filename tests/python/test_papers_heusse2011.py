@@ -23,7 +23,7 @@ def test_equal_buffers_give_equal_throughputs_and_unequal_ones_their_ratio() -> 
         assert model.windows(unit, 50, 50).ratio == pytest.approx(1)
     # ACKs need 26 bytes per segment of 1,500 bytes, so the ratio of the windows is slightly above 2.
     assert model.windows("bytes", 50, 25).ratio == pytest.approx(2, rel=0.03)
-    # The ACKs of 50 segments fill 25 packets.
+    # The ACKs of 50 segments need the space of 25 packets.
     assert model.windows("packets", 50, 35).ratio == pytest.approx((50 - 17.5) / (35 - 25))
     assert math.isnan(model.windows("packets", 50, 25).ratio)
 

@@ -1,4 +1,4 @@
-"""A sample of the trials of `robustness.py`."""
+"""Runs a sample of the trials of `robustness.py`."""
 
 import random
 import signal

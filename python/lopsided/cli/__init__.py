@@ -139,7 +139,7 @@ def _note_low_limits() -> None:
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Runs the command and returns its exit code. Expected failures print no traceback."""
+    """Runs the command and returns its exit code. Prints expected failures without a traceback."""
     from lopsided.errors import ControllerError, LopsidedError, QueueError, ScenarioError, UsageError
 
     # `kill` (SIGTERM) needs the same cleanup as Ctrl-C.

@@ -51,10 +51,10 @@ class Head:
     status: int
     fields: dict[str, str] = field(default_factory=dict[str, str])
     as_sent: tuple[tuple[bytes, bytes], ...] = ()
-    """Each header field separately, because repeated `set-cookie` fields must not be joined (RFC 6265, section 3)."""
+    """The header fields as they were sent. Repeated `set-cookie` fields must not be joined (RFC 6265, section 3)."""
 
     def number(self, name: str) -> int | None:
-        """Returns the value of a field that consists of digits only; otherwise `None`."""
+        """Returns the value of a header field, or `None` if the value does not consist of digits."""
         text = self.fields.get(name, "")
         return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 

@@ -42,9 +42,9 @@ _YEAR = 2026
 """Release year of this version of lopsided, for its BibTeX entry."""
 
 _SIDE_BY_SIDE = 2
-"""Number of studies that `reproduce_all` runs concurrently."""
+"""Number of studies that `reproduce_all` runs in parallel."""
 _DRAWING = threading.Lock()
-"""Lock that a study acquires while it draws, because matplotlib's settings are global to the process."""
+"""Only one study draws at a time, because matplotlib's settings belong to the whole process."""
 
 
 def available() -> list[str]:
@@ -221,7 +221,7 @@ def reproduce_all(
 
         return _entry(known, _Asked(known.figures, True, sensitivity, repeat, seed, full), out / known.key, within)
 
-    # The runs of one study keep the processors busy while the other study is being planned, judged or drawn.
+    # The runs of one study keep the processors busy while the other study is planned, judged or drawn.
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         # The copied context carries the caller's `--column` setting into the worker threads.
         found = [pool.submit(copy_context().run, reproduced, each) for each in papers]

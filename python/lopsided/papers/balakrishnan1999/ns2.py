@@ -43,7 +43,7 @@ class Cell:
 
 
 def table_n(m: Measurements) -> Artifact:
-    """Returns the table of all experiments, with this simulator's results and those of the installed ns-2."""
+    """Returns the table of all experiments, with the results of this simulator and of the installed ns-2."""
     cells = [*_one_way(m), *_lossy(m), _two_way(m)]
     program = shutil.which("ns")
     theirs: list[Row] = [{} for _ in cells]

@@ -116,7 +116,7 @@ def _entry(
         elif rule.by in judgements:
             verdict = "holds" if judgements[rule.by].holds else "does not hold"
             return Entry(row, "judged", None, rule.by, f"the statement {verdict}")
-        # A later rule may still measure the row.
+        # Continue the search, because a later rule may still measure the row.
         reason = reason or rule.reason
     if in_claim is not None:
         value, source, remark = in_claim

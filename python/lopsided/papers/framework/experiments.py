@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class RunJobs(Protocol):
-    """Runs all jobs and returns `reduce(index, run)` of each, in order (`lopsided.studies.jobs.run_jobs`)."""
+    """Runs all jobs. Returns the results of `reduce(index, run)` in job order (`lopsided.studies.jobs.run_jobs`)."""
 
     def __call__(
         self, jobs: Sequence[Job], reduce: Callable[[int, Run], T], *, progress: Callable[[float], object] | None = None

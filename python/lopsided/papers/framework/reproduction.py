@@ -124,8 +124,8 @@ class Reproduction:
     def opening(self) -> list[str]:
         """Returns the result in at most five sentences.
 
-        They are the paper's answer, the number of statements that hold, the causes of failures, and the number of
-        compared results.
+        The sentences contain the paper's answer, the number of statements that hold, the causes of failures, and the
+        number of compared results.
         """
         return [*([self.answer] if self.answer else []), *_opening(self)]
 
@@ -156,7 +156,7 @@ UNKNOWN_CAUSE = "the reason is not recorded"
 
 @dataclass(frozen=True)
 class Entry:
-    """One study on the common page: its outcome, or its error message."""
+    """One study on the page about all studies: its outcome, or its error message."""
 
     paper: Paper
     seconds: float

@@ -192,7 +192,7 @@ def evening_is_variable(m: Measurements) -> Verdict:
 
 @listed
 def asqm_gives_more(m: Measurements) -> Verdict:
-    """At each RTT, ASQM's mean throughput is higher than CoDel's and PIE's."""
+    """At each RTT, ASQM's mean throughput is higher than the mean throughputs of CoDel and PIE."""
     return all_of(
         *(
             ratio(
@@ -209,7 +209,7 @@ def asqm_gives_more(m: Measurements) -> Verdict:
 
 @listed
 def sensing_is_cheap(m: Measurements) -> Verdict:
-    """Sensing packets are at most the published percentage of the limiters' bytes."""
+    """The bytes of sensing packets are at most the published percentage of all bytes that the limiters send."""
     printed = m.published.find("Section 5.2", "overhead")
     return at_most(
         printed.number,
@@ -285,7 +285,7 @@ def cable_uploads(m: Measurements) -> Verdict:
 
 @listed
 def cable_sensing(m: Measurements) -> Verdict:
-    """Sensing packets are at most the published percentage of the limiters' bytes."""
+    """The bytes of sensing packets are at most the published percentage of all bytes that the limiters send."""
     printed = m.published.find("Section 5.2", "overhead")
     down = [(each, rtt) for each in ("cable-night", "cable-peak") for rtt in EVENING_RTTS]
     places = [*down, ("cable-up-night", 100), ("cable-up-peak", 100)]
@@ -456,7 +456,7 @@ LIMIT_IS_OF_ONE_FLOW = listed.near_print(
 
 @listed
 def one_flow_under_codel(m: Measurements) -> Verdict:
-    """CoDel's median throughput is 20 to 60 % of BDP's."""
+    """CoDel's median throughput is 20 to 60 % of BDP's median throughput."""
     return all_of(
         *(
             ratio(f"CoDel to BDP at {rtt} ms", _alone(m, "codel", rtt), _alone(m, "bdp", rtt), above=0.2, below=0.6)

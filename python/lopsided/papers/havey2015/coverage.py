@@ -22,7 +22,7 @@ KEPT = 0.95
 def of_row(
     m: Measurements, row: PublishedValue, experiment: str, column: str, above_base: bool = False
 ) -> Spread | None:
-    """Returns a column at the published row's discipline and RTT."""
+    """Returns a measured column for the discipline and the RTT of a published row."""
     aqm, rtt = AQMS.get(row.conditions.get("aqm", "")), row.conditions.get("base_rtt_ms", "")
     if aqm is None or not rtt.isdigit():
         return None

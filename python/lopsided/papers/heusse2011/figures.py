@@ -136,7 +136,7 @@ FIGURE_PENDULUM = Plot(
 
 
 def _mechanisms(m: Measurements) -> Artifact:
-    """Draws the remedies, with equal buffers of 75 kB."""
+    """Returns the figure of the remedies, with equal buffers of 75 kB."""
     rows = [(line, kind) for line in LINES for kind in MECHANISMS]
 
     def read(row: tuple[AccessLine, str], column: str) -> float:

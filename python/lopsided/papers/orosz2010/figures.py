@@ -123,7 +123,7 @@ def _shares(m: Measurements, phase: int, experiment: str, over: str) -> Iterable
 def _sweep(
     title: str, subtitle: str, x: str, experiment: str, over: str, axis: Sequence[float], note: str = ""
 ) -> Plot:
-    """Plots the download shares of phases 2 and 3 over the varied setting."""
+    """Returns a plot of the download shares in phases 2 and 3 as functions of the varied setting."""
     panels = tuple(
         Panel(
             "% of phase 1",
@@ -232,7 +232,7 @@ def _table_e02(m: Measurements) -> Artifact:
 
 
 def _table_l(m: Measurements) -> Artifact:
-    """Compares the simulator's two TCP profiles with Linux 6.1's own TCP, one run per variant."""
+    """Returns a table that compares the simulator's two TCP profiles with Linux 6.1's own TCP, one run per variant."""
     record = recorded.read(Path(__file__).parent, "modern")
     linux = {row["variant"]: row for row in record.rows(named=True)}
     columns: Columns[Flavour] = {"variant": lambda each: each.title}

@@ -239,7 +239,7 @@ def loss_order_at_20(m: Measurements) -> Verdict:
 
 
 def sack_wins(m: Measurements, experiment: str = "combos") -> Verdict:
-    """Judges whether S2's throughput exceeds S1's by at least 10 % in Combos 16 to 18."""
+    """Judges whether S2's throughput exceeds S1's throughput by at least 10 % in Combos 16 to 18."""
     return _s2_over_s1(m, WITH_LOSS[3:6], above=MORE, experiment=experiment)
 
 
@@ -256,7 +256,7 @@ def sack_keeps_more(m: Measurements) -> Verdict:
 
 
 def sack_suffers(m: Measurements, experiment: str = "combos") -> Verdict:
-    """Judges S2's throughput in Combos 19 to 23."""
+    """Judges whether S2's throughput in Combos 19 to 23 is near the published throughput."""
     again = [
         number(
             f"{test.name} S2, retransmitted",

@@ -1,4 +1,4 @@
-"""Measures each run: the metrics of tcptrace, and some metrics that tcptrace cannot measure at the sender."""
+"""Measures each run: the metrics of tcptrace, and metrics that tcptrace cannot measure at the sender."""
 
 from __future__ import annotations
 

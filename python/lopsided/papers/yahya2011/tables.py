@@ -211,7 +211,8 @@ def _printed_spans(m: Measurements) -> Iterable[tuple[float, float, str]]:
 
 
 def position(m: Measurements) -> Artifact:
-    """Compares netem on the sender with a delay on the wire. Netem's limit of 1,000 packets affects TCP."""
+    """Returns a table that compares netem on the sender with a delay on the wire. Netem's limit of 1,000 packets
+    affects TCP."""
     columns: Columns[Place] = dict(_FLOW)
     for metric, column, unit, scale in _QUANTITIES[1:]:
         if metric != RETRANSMITTED:
@@ -222,7 +223,7 @@ def position(m: Measurements) -> Artifact:
 
 
 def kernel(m: Measurements) -> Artifact:
-    """Compares simulated tests with recorded runs of Linux 6.1 in virtual time."""
+    """Returns a table that compares simulated tests with recorded runs of Linux 6.1 in virtual time."""
 
     def simulated(place: Place, column: str = "completion_s") -> float:
         return value(m, place[0], column, place[1], "kernel" if place[0].alone else "kernel-pair").median
@@ -293,7 +294,8 @@ def window_base(delay_ms: int, rate_mbit: int) -> int:
 
 
 def products(m: Measurements) -> Artifact:
-    """Recomputes the products of sections 2.2.1 and 2.2.3. All products match the report (YAH-M02, YAH-E06)."""
+    """Returns a table with the products of sections 2.2.1 and 2.2.3. All products match the report (YAH-M02,
+    YAH-E06)."""
 
     def printed_window(group: str, metric: str) -> PublishedValue:
         return m.published.find("Section 2.2.3", metric, group=group, setting="RWIN/BDP")

@@ -7,7 +7,7 @@ from lopsided.papers.havey2015.chapter3.setup import PARTS
 
 
 def speedup(m: Measurements, experiment: str, error: float, rivals: int) -> float:
-    """Returns FWP's throughput divided by A-MPDU's."""
+    """Returns FWP's throughput divided by A-MPDU's throughput."""
     fwp, ampdu = (m.value(experiment, "tested_bps", mode=mode, error=error, rivals=rivals).median for mode in PARTS)
     return fwp / ampdu
 
