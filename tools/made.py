@@ -1,4 +1,4 @@
-"""Writes the text that a script makes into a document of `docs/`, between the marks of the script."""
+"""Inserts the text that a script generates into a document in `docs/`, between the script's marks."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def write(document: str, made: str, end: str = "end") -> None:
-    """Replaces the text between the marks of the running script; prints it instead if `--print` is given."""
+    """Replaces the text between the marks of the running script. With `--print`, only prints the new text."""
     if "--print" in sys.argv[1:]:
         return print(made)
     path = DOCS / document
@@ -17,7 +17,7 @@ def write(document: str, made: str, end: str = "end") -> None:
 
 
 def parts(path: Path, script: str, end: str = "end") -> tuple[str, str, str]:
-    """Returns the text of a document before, between and behind the marks of a script."""
+    """Returns the text of a document before, between and after the marks of a script."""
     marks = rf"(.*<!-- made by tools/{script} -->\n)(.*?)(\n<!-- {end} -->.*)"
     found = re.fullmatch(marks, path.read_text(encoding="utf-8"), re.DOTALL)
     if found is None:

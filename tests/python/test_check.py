@@ -60,7 +60,7 @@ def commands(tmp_path: Path) -> list[str]:
         text=True,
     )
     if "before it opened a port" not in tried.stderr:
-        pytest.skip(f"no lines can be emulated here: {tried.stderr}")
+        pytest.skip(f"this machine cannot emulate lines: {tried.stderr}")
     run = f"{sys.executable} {tmp_path}"
     return ["--server", f"{run}/server.py {{}}", "--client", f"{run}/client.py"]
 

@@ -23,7 +23,7 @@ def emulate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def folder(tmp_path: Path) -> Path:
     tried = emulate(tmp_path, *LINE, "--quiet", "--", "true")
     if tried.returncode:
-        pytest.skip(f"no lines can be emulated here: {tried.stderr}")
+        pytest.skip(f"this machine cannot emulate lines: {tried.stderr}")
     return tmp_path
 
 
@@ -89,7 +89,7 @@ def test_wrong_options_are_rejected(tmp_path: Path, arguments: list[str], told: 
 def test_a_unit_starts_the_program_that_wrote_it(tmp_path: Path, command: list[str]) -> None:
     program = Path(sys.executable).parent / "lopsided"
     if not program.exists():
-        pytest.skip("lopsided is not installed beside this Python")
+        pytest.skip("the command lopsided is not installed next to this Python")
     words = [os.path.relpath(program, tmp_path), *command, "--systemd"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     start = next(line for line in done.stdout.splitlines() if line.startswith("ExecStart="))

@@ -264,7 +264,7 @@ def processes_that_name(text: str) -> list[tuple[int, str]]:
     return found
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="making network namespaces needs root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="creating network namespaces requires root")
 def test_two_namespaces_share_only_their_wire_and_end_with_their_process():
     code = """
 import sys

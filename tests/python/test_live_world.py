@@ -72,7 +72,7 @@ def live(
         try:
             run = (its or scenario(**settings)).run(world="live", ours=ours, pcap=pcap)
         except LiveError as error:
-            pytest.skip(f"no run on real packets here: {error}")
+            pytest.skip(f"this machine cannot run real packets: {error}")
         except Overloaded as error:
             why = str(error)
         else:

@@ -8,7 +8,7 @@ import pytest
 from lopsided import _native
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="symbols are looked up as on Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's symbol lookup")
 @pytest.mark.parametrize("name", ["open", "close", "read", "write", "advance"])
 def test_the_module_does_not_override_c_symbols(name):
     # dlsym also searches the libraries that the module depends on, and must find the C library's function.

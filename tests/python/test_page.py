@@ -170,8 +170,8 @@ def test_the_module_reproduces_recorded_digests_without_imports():
 
 @built
 @has_node
-@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: `tools/setup test` brings it")
-@pytest.mark.skipif(NODE < 20, reason=f"Playwright needs Node 20 or later; here is {NODE}")
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is missing: run `tools/setup test`")
+@pytest.mark.skipif(NODE < 20, reason=f"Playwright needs Node 20 or later, not {NODE}")
 def test_the_page_in_a_browser(tmp_path):
     out, report = tmp_path / "page.html", tmp_path / "report.html"
     out.write_text(page.page(lop.Scenario.load(SCENARIO)))

@@ -43,7 +43,7 @@ def run_until_all_send(*arguments: object, **options: object) -> list[probe.Log]
         logs = probe.run(*arguments, **options)  # type: ignore[arg-type]
         if all(log.received and len(log.samples) > 2 for log in logs):
             return logs
-    pytest.skip("a busy machine: it stood still for as long as a flow lasts, five times")
+    pytest.skip("a busy machine: it stalled for the duration of a flow, five times")
 
 
 @pytest.mark.slow
@@ -235,7 +235,7 @@ def test_either_end_can_use_the_user_space_tcp():
             if done.returncode != 77:
                 assert done.returncode == 0, done.stderr
                 return
-    pytest.skip("no network namespace with NFQUEUE can be made here")
+    pytest.skip("this machine cannot create a network namespace with NFQUEUE")
 
 
 TERMINATED = """
@@ -257,12 +257,12 @@ echo "$? $(rules)"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="our TCP takes rules of root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="the user-space TCP needs firewall rules, which require root")
 def test_a_terminated_sink_removes_its_rules():
     command = ["unshare", "--net", "bash", "-c", TERMINATED, "bash", sys.executable]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode == 77:
-        pytest.skip("no NFQUEUE here")
+        pytest.skip("this machine has no NFQUEUE")
     assert done.stdout.splitlines()[-1] == "143 0", done
 
 
