@@ -98,7 +98,8 @@ def _of_flow(
     held = (flight + ROOM > window) & (window <= cwnd + ROOM)
     by_window = np.where(late, 6, np.where(cwnd < threshold, 2, 3))
     if case.control == "bbr":
-        # BBR has no slow-start threshold. If cwnd is not full, pacing is the limit.
+        # BBR has no slow-start threshold. If cwnd is not full, the limit is pacing while data is sent or delivered, and
+        # otherwise the application.
         by_window = np.where(late, 6, 3)
         idle = np.where(_quiet(moved), 0, 5)
     else:

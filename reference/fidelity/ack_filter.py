@@ -221,7 +221,8 @@ def agreement(seen: Sequence[Seen], fates: Sequence[Fate]) -> Agreement:
 
 
 def save(path: Path, recorded: Mapping[str, Sequence[Seen]]) -> None:
-    """Writes all captures into one compressed file. Times are stored as differences, and headers column by column."""
+    """Writes all captures into one compressed file. Times are stored as differences. The header bytes of all packets
+    are sorted by their position in the header."""
     parts: list[bytes] = []
     for name, seen in recorded.items():
         before = [0, *(packet.at_ns for packet in seen)]

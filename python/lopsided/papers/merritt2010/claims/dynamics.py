@@ -76,8 +76,8 @@ def losses_synchronise(m: Measurements) -> Verdict:
 
 @listed
 def out_of_phase_is_better(m: Measurements) -> Verdict:
-    """On 2400/196, the rank correlation between phase score and download goodput over the uplink buffers is
-    negative."""
+    """On 2400/196, the rank correlation between phase score and download goodput over the uplink buffers is below
+    -0.6."""
     correlation = number(
         "rank correlation of phase score and download goodput",
         rank_correlation(main(m, "phase_score").median, main(m, "goodput_down_bps").median),
