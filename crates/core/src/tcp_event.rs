@@ -116,13 +116,13 @@ named! {
         /// The retransmission timer expired.
         Timeout = "retransmission timeout",
         /// All data that was outstanding at the start of the recovery was acknowledged.
-        Completed = "all that was out is acknowledged",
+        Completed = "the recovery point is acknowledged",
         /// The reduction was undone, because it was not needed.
         Undone = "undo",
         /// No segment is missing.
-        NothingMissing = "nothing is missing",
+        NothingMissing = "no segment is missing",
         /// A router reported that a segment was too large for the next link.
-        PathMtu = "the path takes smaller segments",
+        PathMtu = "the path MTU decreased",
     }
 }
 
@@ -151,7 +151,7 @@ named! {
         /// The receiver discarded data that it had SACKed.
         Reneged = "SACK reneging",
         /// The segment was too large for a router's next link.
-        TooLong = "too long for the path",
+        TooLong = "larger than the path MTU",
     }
 }
 
@@ -392,20 +392,20 @@ impl std::fmt::Display for TcpEvent {
             TcpEvent::StateChanged { from, to } => write!(f, "state {} -> {}", from.name(), to.name()),
             TcpEvent::CaState { from, to, why } => write!(f, "{} -> {}: {}", from.name(), to.name(), why.name()),
             TcpEvent::Lost { start, segments, rule } => {
-                write!(f, "{segments} lost from offset {start}, by {}", rule.name())
+                write!(f, "lost segments: {segments}, from offset {start}, detected by {}", rule.name())
             }
             TcpEvent::CwndReduced { signal, from, to } => {
                 write!(f, "window {} -> {} B: {}", from.get(), to.get(), signal.name())
             }
-            TcpEvent::Undone { by, cwnd } => write!(f, "window back to {} B: {}", cwnd.get(), by.name()),
-            TcpEvent::Timer { kind } => write!(f, "{} timer", kind.name()),
+            TcpEvent::Undone { by, cwnd } => write!(f, "window restored to {} B: {}", cwnd.get(), by.name()),
+            TcpEvent::Timer { kind } => write!(f, "{} timer expired", kind.name()),
             TcpEvent::AckSent { ack, why } => write!(f, "ACK {}: {}", ack.get(), why.name()),
             TcpEvent::Limited { by } => write!(f, "limited by {}", by.name()),
             TcpEvent::Retransmitted { start, len, probe } => {
-                write!(f, "sends {len} B at offset {start} again{}", if *probe { " as a probe" } else { "" })
+                write!(f, "retransmits {len} B at offset {start}{}", if *probe { " as a probe" } else { "" })
             }
             // The first phase has no predecessor.
-            TcpEvent::CcPhase { from: "", to } => write!(f, "congestion control begins with {to}"),
+            TcpEvent::CcPhase { from: "", to } => write!(f, "congestion control starts in {to}"),
             TcpEvent::CcPhase { from, to } => write!(f, "congestion control {from} -> {to}"),
         }
     }

@@ -154,7 +154,7 @@ fn it_holds_the_rate_and_fails_open() {
 fn what_is_asked_wrongly_is_told_and_what_would_be_done_is_shown() {
     let cases: [(&[&str], i32, &str); 9] = [
         (&["lo"], 2, "--up"),
-        (&["--up", "3M"], 2, "which interface"),
+        (&["--up", "3M"], 2, "the interface is missing"),
         (&["lo", "--up", "fast"], 2, "fast"),
         (&["lo", "--up", "3M", "--queue", "fq-codel"], 2, "fq_codel"),
         (&["lo", "--up", "3M", "--queue", "{ kind = \"asqm\" }"], 2, "reflector"),

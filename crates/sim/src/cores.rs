@@ -26,12 +26,14 @@ impl CoresUsed {
         let share = events as f64 / network.events().max(1) as f64;
         let why = match network.lookahead() {
             Some(ahead) if events > 0 => {
-                format!("hosts run ahead of each other by {} ms and more", ahead.as_millis_f64())
+                format!("hosts run ahead of each other by at least {} ms", ahead.as_millis_f64())
             }
-            Some(_) => "too little happens at once to pay for several".to_owned(),
-            None if scenario.record.on_change => "samples at every change need one order of all events".to_owned(),
+            Some(_) => "too few events happen at the same time to run on several threads".to_owned(),
+            None if scenario.record.on_change => {
+                "samples at every change require one global order of events".to_owned()
+            }
             None if network.accounting().mask() != EventMask::NONE => {
-                "captures and recorded events need one order of all events".to_owned()
+                "captures and recorded events require one global order of events".to_owned()
             }
             None => "not every link has a drop-tail queue and a delay, or hosts share code of your own".to_owned(),
         };

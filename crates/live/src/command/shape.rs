@@ -64,7 +64,7 @@ fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, lexo
         return Ok(found);
     }
     if found.shaping.interface.is_empty() {
-        return Err("which interface? `shape eth0 --up 10M`".into());
+        return Err("the interface is missing, such as `shape eth0 --up 10M`".into());
     }
     check_interface(&found.shaping.interface)?;
     if found.shaping.up.is_empty() && !found.wishes.undo {

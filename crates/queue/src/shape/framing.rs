@@ -94,7 +94,10 @@ impl Part for Framing {
         let most = MOST_OVERHEAD + Bytes::new(100);
         for (key, size) in [("overhead", self.overhead), ("minimum", self.minimum)] {
             if size > most {
-                return Err(Fault::new(key, format!("{} B with each packet is more than any line adds", size.get())));
+                return Err(Fault::new(
+                    key,
+                    format!("{} B per packet is more than the maximum of {} B", size.get(), most.get()),
+                ));
             }
         }
         Ok(())

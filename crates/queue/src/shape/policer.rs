@@ -44,7 +44,7 @@ impl Part for PolicerConfig {
 
     fn check(&self) -> Result<(), Fault> {
         if self.burst < Bytes::new(1500) {
-            let message = format!("a bucket of {} octets lets no full packet pass", self.burst.get());
+            let message = format!("a bucket of {} octets is too small for a packet of 1500 octets", self.burst.get());
             return Err(Fault::new("burst", message));
         }
         Ok(())

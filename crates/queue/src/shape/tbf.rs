@@ -64,14 +64,17 @@ impl Part for TbfConfig {
         if self.burst < Bytes::new(1500) {
             return Err(Fault::new(
                 "burst",
-                format!("a bucket of {} octets lets no full packet pass", self.burst.get()),
+                format!("a bucket of {} octets is too small for a packet of 1500 octets", self.burst.get()),
             ));
         }
         if self.peakrate.is_some_and(|peak| peak < self.rate) {
             return Err(Fault::new("peakrate", "`peakrate` is below `rate`"));
         }
         if self.peakrate.is_some() && self.mtu < Bytes::new(1500) {
-            return Err(Fault::new("mtu", format!("a bucket of {} octets lets no full packet pass", self.mtu.get())));
+            return Err(Fault::new(
+                "mtu",
+                format!("a bucket of {} octets is too small for a packet of 1500 octets", self.mtu.get()),
+            ));
         }
         Ok(())
     }

@@ -161,7 +161,7 @@ fn impossible_values_are_refused() {
         (
             "link.down.queue",
             "{ kind = \"red\", min = \"10 packets\", max = \"12 packets\", burst = 5 }",
-            "a burst of 5 packets does not even reach `min`",
+            "a burst of 5 packets is smaller than `min`",
         ),
         ("link.down.queue", "{ kind = \"red\", harddrop = true }", "`harddrop` needs `ecn = true`"),
         (
@@ -220,7 +220,7 @@ fn impossible_values_are_refused() {
         ("stack", "{ rack = true, fack = true }", "`rack` and `fack` exclude each other"),
         ("stack", "{ abc = 2, abc_half = true }", "`abc` and `abc_half` exclude each other"),
         ("stack", "{ prr = true, rate_halving = true }", "`prr` and `rate_halving` exclude each other"),
-        ("stack.initial_window", "0 segments", "a window of nothing lets nothing be sent"),
+        ("stack.initial_window", "0 segments", "a window of 0 would never allow a segment to be sent"),
         (
             "stack.delayed_ack",
             "{ mode = \"off\", segments = 2 }",

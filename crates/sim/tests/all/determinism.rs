@@ -183,7 +183,7 @@ fn any_number_of_cores_gives_the_same() {
     let (_, used) = on(2, "on_change = true");
     assert_eq!(
         used.map(|used| (used.cores, used.why)).unwrap().1,
-        "samples at every change need one order of all events"
+        "samples at every change require one global order of events"
     );
 }
 

@@ -291,13 +291,13 @@ impl StackConfig {
     pub fn check(key: &'static str, value: &Value) -> Result<(), Fault> {
         match (key, value) {
             (_, Value::Amount(Amount::Segments(0) | Amount::Bytes(Bytes::ZERO))) => {
-                Err(Fault::new(key, "a window of nothing lets nothing be sent"))
+                Err(Fault::new(key, "a window of 0 would never allow a segment to be sent"))
             }
             ("dscp", Value::Integer(dscp)) if *dscp > MOST_DSCP => {
                 Err(Fault::new(key, format!("a DSCP is from 0 to {MOST_DSCP}, and this is {dscp}")))
             }
             ("placeholders", Value::Number(loss)) if *loss >= 1.0 => {
-                Err(Fault::new(key, "a channel that loses everything delivers nothing"))
+                Err(Fault::new(key, "this must be less than 100 %: a channel with 100 % loss delivers no data"))
             }
             ("dup_threshold" | "reassembly_limit" | "hz", Value::Integer(0)) => {
                 Err(Fault::new(key, "this must be at least 1"))

@@ -257,7 +257,7 @@ impl RedConfig {
         let (min, max) = (self.min.count() as f64 / unit, self.max.count() as f64 / unit);
         let burst = self.burst.map_or((2.0 * min + max) / 3.0, f64::from);
         weight_for_burst(burst, min).ok_or_else(|| {
-            let fault = Fault::new("burst", format!("a burst of {burst} packets does not even reach `min`"));
+            let fault = Fault::new("burst", format!("a burst of {burst} packets is smaller than `min`"));
             fault.help(format!("set a burst of more than {} packets, or set `weight`", min.ceil()))
         })
     }

@@ -20,7 +20,7 @@ fn active_open_offers_the_options_of_the_profile() {
 fn the_story_of_a_connection_counts_from_the_syn_and_says_where_the_congestion_control_begins() {
     let t = Script::established(linux(), PEER);
     assert!(t.story().contains(" ACK 1: "), "{}", t.story());
-    assert!(t.story().contains(" congestion control begins with slow start"), "{}", t.story());
+    assert!(t.story().contains(" congestion control starts in slow start"), "{}", t.story());
 }
 
 #[test]
