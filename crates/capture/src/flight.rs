@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_times_the_newest_segment_that_it_covers_unless_one_passed_twice() {
+    fn an_ack_samples_the_rtt_of_the_newest_covered_segment_unless_one_was_retransmitted() {
         // Let the sequence numbers wrap at 32 bits in the middle of the segments.
         let first = Seq::new(u32::MAX - 50);
         let mut flight = Flight::new(first);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sack_block_shows_the_queue_at_a_loss_only_if_its_segment_followed_the_lost_one_soon() {
+    fn a_sack_block_samples_the_queue_at_a_loss_only_if_its_segment_was_sent_soon_after_the_lost_segment() {
         let seq = |number: u32| Seq::new(100 * number);
         let after_loss = |pause: u64| {
             let mut flight = Flight::new(seq(0));

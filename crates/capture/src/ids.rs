@@ -54,7 +54,7 @@ mod tests {
     use super::Ids;
 
     #[test]
-    fn gaps_are_missing_packets_and_jumps_are_another_counter() {
+    fn gaps_count_as_missing_packets_and_random_ids_are_ignored() {
         let (mut thinned, mut random) = (Ids::default(), Ids::default());
         for number in 0..100_u16 {
             thinned.add(1 + 2 * number, None);

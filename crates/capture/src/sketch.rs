@@ -113,7 +113,7 @@ mod tests {
     use super::{PER_DOUBLING, bucket};
 
     #[test]
-    fn the_table_gives_the_rounded_logarithm() {
+    fn the_table_returns_the_rounded_logarithm() {
         for step in -4_000..4_000 {
             let value = libm::exp2(f64::from(step) / 37.3);
             assert_eq!(bucket(value), (libm::log2(value) * PER_DOUBLING).round() as i16, "{value}");

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_window_of_bbr_is_full_from_twice_the_minimum_rtt() {
+    fn the_window_of_bbr_limits_once_the_rtt_is_twice_the_minimum() {
         let settled = |rtt_ms: f64| {
             let mut bin = Bin::default();
             bin.limits[Limit::Avoidance as usize] = 100;

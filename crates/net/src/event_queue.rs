@@ -131,7 +131,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_looking_at_all(
+        fn the_first_event_equals_that_of_a_linear_search(
             slots in 1usize..40,
             changes in prop::collection::vec((any::<u16>(), prop::option::of(0u64..50)), 0..200),
         ) {
@@ -152,7 +152,7 @@ mod tests {
         }
 
         #[test]
-        fn growing_keeps_what_was_set(times in prop::collection::vec(prop::option::of(0u64..50), 1..20)) {
+        fn growing_keeps_the_times_that_were_set(times in prop::collection::vec(prop::option::of(0u64..50), 1..20)) {
             let mut queue = EventQueue::new(1);
             for (slot, time) in times.iter().enumerate() {
                 queue.reserve(slot + 1);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_past_the_horizon_is_never() {
+    fn a_time_after_the_horizon_counts_as_never() {
         let mut queue = EventQueue::new(4);
         let horizon = queue.horizon();
         queue.set(3, Some(horizon));

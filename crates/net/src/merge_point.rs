@@ -319,7 +319,7 @@ mod tests {
 
     /// Entries must stay small, because the merge point of a busy link can hold 500,000 packets.
     #[test]
-    fn what_enters_takes_little_and_knows_its_size() {
+    fn an_entry_has_24_octets_and_stores_the_packets_size() {
         assert_eq!(size_of::<Entering>(), 24);
         for octets in [0, 65_507, 65_508, 100_000] {
             let ip = IpHeader::v4(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST);
@@ -335,7 +335,7 @@ mod tests {
         /// Each step adds early and late packets, and takes a batch. The batch must contain exactly the packets whose
         /// entry time is reached.
         #[test]
-        fn what_entered_comes_in_order_of_time_then_link_then_arrival(
+        fn batches_are_ordered_by_time_then_link_then_arrival(
             steps in prop::collection::vec(
                 (prop::collection::vec((prop_oneof![0u64..30, 0u64..9_000_000], 0u32..3), 0..40), 0u64..3_000_000),
                 1..20,

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_over_two_routers_is_known_at_the_first() {
+    fn the_first_router_finds_the_next_hop_after_both_routers() {
         let [first, second] = two_routers();
         let mut packet = packet(3);
         let Some(Follower::OfSeveral(7, way)) = first.follower(NodeId(0), &mut packet) else { panic!("it goes on") };
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_the_second_router_loses_passes_the_first() {
+    fn a_packet_whose_ttl_expires_at_the_second_router_passes_the_first() {
         let [first, second] = two_routers();
         let mut packet = packet(2);
         let followed = first.follower(NodeId(0), &mut packet);

@@ -144,7 +144,7 @@ mod tests {
     use std::net::Ipv6Addr;
 
     #[test]
-    fn near_far_and_default_routes() {
+    fn dense_sparse_and_default_routes_are_found() {
         let near = |host: u32| IpAddr::from(Ipv4Addr::from_bits(0x0a00_0001 + host));
         let far: IpAddr = Ipv6Addr::LOCALHOST.into();
         let mut routes = Routes::beginning_at(Ipv4Addr::new(10, 0, 0, 1));

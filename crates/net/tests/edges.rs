@@ -64,7 +64,7 @@ fn datagram(dst: Ipv4Addr) -> Vec<u8> {
 }
 
 #[test]
-fn packets_of_others_come_out_at_the_time_of_the_line_and_only_one_hop_older() {
+fn a_foreign_packet_leaves_when_the_line_delivers_it_and_only_its_ttl_changes() {
     let mut network = line();
     let at = |us: u64| Time::from_nanos(us * 1000);
     let sent = datagram(FAR);
@@ -92,7 +92,7 @@ fn packets_of_others_come_out_at_the_time_of_the_line_and_only_one_hop_older() {
 }
 
 #[test]
-fn what_has_no_route_is_dropped_and_what_is_in_flight_is_held() {
+fn packets_without_a_route_are_dropped_and_packets_in_flight_are_counted_as_held() {
     let mut network = line();
     for dst in [Ipv4Addr::new(192, 0, 2, 1), FAR] {
         network.inject(Time::ZERO, IN, wire::read_foreign(FlowId(0), &datagram(dst)).expect("a whole packet"));
@@ -104,7 +104,7 @@ fn what_has_no_route_is_dropped_and_what_is_in_flight_is_held() {
 
 #[test]
 #[should_panic(expected = "is not the present")]
-fn a_packet_cannot_enter_the_past() {
+fn a_packet_cannot_be_injected_at_an_earlier_time() {
     let mut network = line();
     network.advance(Time::from_nanos(5));
     network.inject(Time::ZERO, IN, wire::read_foreign(FlowId(0), &datagram(FAR)).expect("a whole packet"));

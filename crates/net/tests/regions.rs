@@ -13,7 +13,7 @@ use tree::{END, Tree, look, tree};
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(160))]
     #[test]
-    fn in_rows_and_regions_and_on_threads_all_is_as_in_the_model(
+    fn every_combination_of_rows_regions_and_threads_matches_the_model(
         tree in tree(),
         step_us in 500u64..50_000,
         budget in prop_oneof![1u64..20, Just(u64::MAX)],
@@ -89,7 +89,7 @@ fn network(period: Duration) -> Network<Restless> {
 }
 
 #[test]
-fn events_at_one_instant_are_counted_over_pauses() {
+fn events_at_one_instant_are_counted_across_pauses() {
     let mut network = network(Duration::ZERO);
     for pause in 1..=5 {
         assert_eq!(network.run(END, 100), Progress::Paused);
@@ -98,7 +98,7 @@ fn events_at_one_instant_are_counted_over_pauses() {
 }
 
 #[test]
-fn an_interrupted_run_counts_no_events_of_earlier_instants() {
+fn the_count_of_events_restarts_at_each_new_instant() {
     let period = Duration::from_micros(1);
     let mut network = network(period).in_one_order();
     for pause in 0..5 {
@@ -130,7 +130,7 @@ fn regions_of_a_window_run_on_several_threads() {
 }
 
 #[test]
-fn a_row_is_one_event() {
+fn a_row_of_links_is_traversed_in_one_event() {
     let lines = (0..5).map(|_| [plain(1), plain(1)]).collect();
     let tree = Tree { routers: 3, beside: 0, lines, sends: (0..10).map(|at| (10_000 * at, 0, 1, 1000)).collect() };
     let mut network = tree.network(true, 1);
@@ -143,7 +143,7 @@ fn a_row_is_one_event() {
 }
 
 #[test]
-fn what_several_links_bring_goes_on_many_at_a_time() {
+fn packets_from_several_links_enter_the_shared_link_in_batches() {
     let lines = (0..5).map(|_| [plain(1), plain(1)]).collect();
     let sends = (0..10).flat_map(|at| [(10_000 * at, 0, 1, 1000), (10_000 * at, 2, 1, 1000)]).collect();
     let tree = Tree { routers: 3, beside: 0, lines, sends };

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_is_that_of_its_place() {
+    fn the_content_at_an_offset_does_not_depend_on_the_range() {
         let whole = content(0, 3 * PERIOD as u64);
         assert_eq!(whole[..4], [0x00, 0x9e, 0x3c, 0xda], "the highest octets of multiples");
         for (from, len) in [(0, 0), (5, 1), (PERIOD - 1, 2), (7, PERIOD), (PERIOD - 3, 2 * PERIOD)] {

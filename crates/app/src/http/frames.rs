@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_reads_back() {
+    fn an_encoded_frame_decodes_to_the_same_frame() {
         for kind in [Kind::Headers, Kind::Data { ends: false }, Kind::Data { ends: true }] {
             let frame = Frame { kind, stream: 0x0102_0304, len: 0x0a_0b0c };
             assert_eq!(Frame::decode(&frame.encode()), Ok(Some(frame)));

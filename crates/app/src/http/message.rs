@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_has_the_size_that_is_wanted_and_reads_back() {
+    fn a_request_has_the_configured_size_and_parses_to_the_same_request() {
         let whole = Request { size: 10_000, range: None };
         let part = Request { size: 10_000, range: Some(500..1000) };
         for request in [whole, part] {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_says_how_much_follows() {
+    fn a_response_states_the_size_of_its_body() {
         let head = response_text(&Request { size: 10, range: Some(3..7) });
         assert_eq!(parse_response(&head), Ok(Some(Head { body: 4, range: Some(3..7), len: head.len() })));
         assert_eq!(parse_response(&head[..10]), Ok(None));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn malformed_messages_are_rejected() {
         for text in [
             &b"\0\x01\x02\r\n\r\n"[..],
             b"GET /abc HTTP/1.1\r\n\r\n",

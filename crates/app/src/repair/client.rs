@@ -372,7 +372,7 @@ mod tests {
         /// Any part of the responses may be missing. Each requested byte either arrives or is reported as missing,
         /// exactly once.
         #[test]
-        fn each_octet_comes_or_is_missing_and_never_both(
+        fn each_octet_arrives_or_is_reported_missing_exactly_once(
             lengths in prop::collection::vec(1..6_000u64, 1..12),
             holes in prop::collection::vec((0..50_000u64, 1..4_000u64), 0..8),
             cuts in prop::collection::vec(1..5_000usize, 1..40),

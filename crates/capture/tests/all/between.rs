@@ -39,7 +39,7 @@ fn both() -> (Vec<Timed>, Vec<Timed>) {
 }
 
 #[test]
-fn clocks_are_aligned_and_delays_and_losses_are_those_of_the_path() {
+fn clock_offset_delays_and_losses_match_the_path() {
     let (server, client) = both();
     let found = Between::read(&pcap(&server)[..], &pcap(&client)[..]).expect("two captures");
     assert!((found.offset - OFFSET as f64).abs() < 0.1 * MS as f64, "offset {}", found.offset);
@@ -53,14 +53,14 @@ fn clocks_are_aligned_and_delays_and_losses_are_those_of_the_path() {
 }
 
 #[test]
-fn captures_without_a_common_packet_are_refused() {
+fn captures_without_a_common_packet_are_rejected() {
     let (server, _) = both();
     let other = handshake(1_000);
     assert!(Between::read(&pcap(&server)[..], &pcap(&other)[..]).is_err());
 }
 
 #[test]
-fn a_merged_record_is_found_as_its_packets() {
+fn a_merged_record_matches_the_packets_that_it_was_split_into() {
     // The MSS of the handshake, without timestamps.
     const MSS: u32 = 1460;
     let mut client = Vec::new();

@@ -39,7 +39,7 @@ fn sawtooth(least: u32, most: u32, growth: u32) -> Vec<Step> {
 }
 
 #[test]
-fn one_segment_per_round_trip_and_half_after_a_loss_is_reno() {
+fn growth_by_one_segment_per_rtt_and_halving_after_a_loss_is_reno() {
     let (found, fits) = guess(&sawtooth(20, 40, 1), MSS, 10, 0.0);
     assert_eq!(found.name, "reno", "{fits:?}");
     assert!((0.5..0.6).contains(&found.factor), "{}", found.factor);
@@ -74,7 +74,7 @@ fn growth_once_per_ack_is_reno_after_a_small_initial_window_and_highspeed_after_
 }
 
 #[test]
-fn seven_eighths_after_a_loss_is_scalable() {
+fn a_reduction_to_seven_eighths_after_a_loss_is_scalable() {
     let (found, fits) = guess(&sawtooth(70, 80, 1), MSS, 10, 0.0);
     // On a path without a queue, YeAH has the same window.
     let names = [fits[0].name, fits[1].name];
@@ -83,13 +83,13 @@ fn seven_eighths_after_a_loss_is_scalable() {
 }
 
 #[test]
-fn a_window_that_no_control_has_is_unknown() {
+fn a_window_that_fits_no_congestion_control_is_unknown() {
     let (found, fits) = guess(&sawtooth(40, 76, 4), MSS, 10, 0.0);
     assert_eq!(found.name, "unknown", "{fits:?}");
 }
 
 #[test]
-fn a_flight_that_falls_without_losses_is_bbr() {
+fn a_flight_that_shrinks_without_losses_is_bbr() {
     let mut steps = Vec::new();
     for _ in 0..10 {
         for segments in [40, 50, 40, 40, 40, 40, 40, 40] {
@@ -111,7 +111,7 @@ fn probes(top: u32) -> Vec<Step> {
 }
 
 #[test]
-fn a_level_flight_that_jumps_by_a_quarter_is_bbr() {
+fn a_constant_flight_with_probes_of_a_quarter_is_bbr() {
     let (found, fits) = guess(&probes(50), MSS, 10, 0.0);
     assert_eq!(found.name, "bbr", "{fits:?}");
     let (smaller, fits) = guess(&probes(46), MSS, 10, 0.0);
@@ -119,7 +119,7 @@ fn a_level_flight_that_jumps_by_a_quarter_is_bbr() {
 }
 
 #[test]
-fn a_congestion_control_is_named_only_if_it_is_as_probable_as_all_others_together() {
+fn a_congestion_control_is_named_only_if_its_probability_is_at_least_half() {
     let mut doubtful = 0;
     for least in [56, 60, 62, 64, 66, 68, 70, 72] {
         let (found, fits) = guess(&sawtooth(least, 80, 1), MSS, 10, 0.0);

@@ -19,7 +19,7 @@ fn read(file: &[u8]) -> Analysis {
 }
 
 #[test]
-fn every_link_type_shows_the_same_connection() {
+fn every_link_type_yields_the_same_connection() {
     let vlan = [&[0; 12][..], &[0x81, 0, 0, 7, 0x08, 0]].concat();
     let ethernet = [&[0; 12][..], &[0x08, 0]].concat();
     let cooked = [&[0; 14][..], &[0x08, 0]].concat();
@@ -34,7 +34,7 @@ fn every_link_type_shows_the_same_connection() {
 }
 
 #[test]
-fn micro_and_nanoseconds_differ_by_less_than_a_microsecond() {
+fn timestamps_in_microseconds_and_nanoseconds_yield_the_same_rtts() {
     for nanoseconds in [false, true] {
         let found = read(&framed(&story(), 101, &[], nanoseconds));
         assert_eq!(found.connections[0].handshake_rtts(), [Some(10_000), Some(19_990_000)]);
@@ -42,7 +42,7 @@ fn micro_and_nanoseconds_differ_by_less_than_a_microsecond() {
 }
 
 #[test]
-fn compressed_files_are_read_as_plain_ones() {
+fn compressed_files_are_read_like_plain_files() {
     let plain = pcap(&story());
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(&plain).expect("memory");
@@ -53,7 +53,7 @@ fn compressed_files_are_read_as_plain_ones() {
 }
 
 #[test]
-fn a_cut_file_is_read_up_to_the_cut() {
+fn a_truncated_file_is_read_up_to_its_last_whole_record() {
     let file = pcap(&story());
     let mut seen = 0;
     let done = frames(&file[..file.len() - 10], |_| {
@@ -65,7 +65,7 @@ fn a_cut_file_is_read_up_to_the_cut() {
 }
 
 #[test]
-fn segments_that_a_card_will_cut_are_as_long_as_their_record() {
+fn the_size_of_a_big_tcp_segment_is_that_of_its_record() {
     let mut packets = handshake(64_000);
     let (at, mut octets) = data(21_000_000, 0, 50_000, false);
     // BIG TCP: the length field of the IP header is 0.

@@ -28,7 +28,7 @@ fn survives(file: &[u8]) {
 }
 
 #[test]
-fn what_is_no_capture_is_an_error_with_a_reason() {
+fn a_file_that_is_not_a_capture_is_an_error_with_a_reason() {
     for (file, reason) in [
         (&b""[..], "the file is empty"),
         (&b"\x1b[31mhello, this is a text\n"[..], "neither as pcap nor as pcapng"),
@@ -44,17 +44,17 @@ fn what_is_no_capture_is_an_error_with_a_reason() {
 
 proptest! {
     #[test]
-    fn any_octets_are_survived(octets in prop::collection::vec(any::<u8>(), 0..2_000)) {
+    fn arbitrary_octets_do_not_panic(octets in prop::collection::vec(any::<u8>(), 0..2_000)) {
         survives(&octets);
     }
 
     #[test]
-    fn any_octets_behind_a_header_are_survived(octets in prop::collection::vec(any::<u8>(), 0..2_000)) {
+    fn arbitrary_octets_after_a_file_header_do_not_panic(octets in prop::collection::vec(any::<u8>(), 0..2_000)) {
         survives(&[&capture()[..24], &octets[..]].concat());
     }
 
     #[test]
-    fn a_capture_with_damage_is_survived(
+    fn a_damaged_capture_does_not_panic(
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..60),
         length in any::<prop::sample::Index>(),
     ) {

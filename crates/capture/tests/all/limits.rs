@@ -16,7 +16,7 @@ fn share(report: &Report, limit: Limit) -> f64 {
 }
 
 #[test]
-fn a_full_receive_window_holds_the_sender_back() {
+fn a_full_receive_window_limits_the_sender() {
     let window = (10 * MSS) as u16;
     let mut packets = handshake(window);
     for round in 0..100_u32 {
@@ -31,7 +31,7 @@ fn a_full_receive_window_holds_the_sender_back() {
 }
 
 #[test]
-fn an_application_that_writes_now_and_then_holds_the_sender_back() {
+fn an_application_that_writes_every_200_ms_limits_the_sender() {
     let mut packets = handshake(60_000);
     for number in 0..50_u32 {
         let at = 21 * MS + u64::from(number) * 200 * MS;
@@ -44,7 +44,7 @@ fn an_application_that_writes_now_and_then_holds_the_sender_back() {
 }
 
 #[test]
-fn a_silence_before_a_retransmission_is_the_timers() {
+fn a_pause_before_a_retransmission_counts_as_rto_idle_time() {
     let mut packets = handshake(60_000);
     for number in 0..20_u32 {
         let at = 21 * MS + u64::from(number) * 20 * MS;
@@ -63,7 +63,7 @@ fn a_silence_before_a_retransmission_is_the_timers() {
 }
 
 #[test]
-fn a_closed_window_is_a_stall_of_the_receiver() {
+fn a_closed_window_counts_as_a_receiver_stall() {
     let mut packets = handshake(60_000);
     let mut at = 21 * MS;
     for number in 0..20_u32 {
@@ -78,7 +78,7 @@ fn a_closed_window_is_a_stall_of_the_receiver() {
 }
 
 #[test]
-fn flights_that_double_are_slow_start_until_the_data_ends() {
+fn flights_that_double_count_as_slow_start() {
     let mut packets = handshake(60_000);
     let (mut offset, mut at) = (0, 21 * MS);
     for flight in [2_u32, 4, 8, 16, 32] {

@@ -189,7 +189,7 @@ fn edit(octets: &[u8], change: impl FnOnce(&mut PacketEditor<'_>)) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn passes_octet_by_octet(made in any_made(), padding in 0..8usize) {
+    fn a_foreign_packet_is_forwarded_unchanged(made in any_made(), padding in 0..8usize) {
         let mut accounting = Accounting::new(1);
         let received = [&made.octets[..], &vec![0; padding]].concat();
         let packet = enter(&received, &mut accounting);
@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn a_checksum_that_was_wrong_stays_wrong(made in any_made(), bit in any::<prop::sample::Index>(), class in any::<u8>()) {
+    fn an_edit_does_not_repair_a_wrong_checksum(made in any_made(), bit in any::<prop::sample::Index>(), class in any::<u8>()) {
         let mut octets = made.octets.clone();
         let bit = bit.index((octets.len() - made.transport_at) * 8);
         // Do not change length fields, because the packet could then not be parsed.
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn fields_of_ip_are_patched(made in any_made(), class in any::<u8>(), ttl in any::<u8>(), addresses in any::<[u8; 32]>()) {
+    fn changed_ip_fields_are_patched_in_the_octets(made in any_made(), class in any::<u8>(), ttl in any::<u8>(), addresses in any::<[u8; 32]>()) {
         let edited = edit(&made.octets, |packet| {
             packet.set_dscp(class >> 2);
             packet.set_ecn(Ecn::from_bits(class));
@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn fields_of_tcp_are_patched(made in made_of(&[Kind::Tcp]), ack in any::<u32>(), window in any::<u16>(), flags in 0..0x400u16) {
+    fn changed_tcp_fields_are_patched_in_the_octets(made in made_of(&[Kind::Tcp]), ack in any::<u32>(), window in any::<u16>(), flags in 0..0x400u16) {
         let edited = edit(&made.octets, |packet| {
             assert!(packet.tcp(|header| {
                 header.ack = Seq::new(ack);
@@ -262,7 +262,7 @@ proptest! {
 
     /// Options of known kinds are removed, changed and added. Options of unknown kinds keep their order.
     #[test]
-    fn options_of_tcp_are_rewritten(made in made_of(&[Kind::Tcp]), stamps in prop::option::of(any::<(u32, u32)>()), drop_sack in any::<bool>()) {
+    fn tcp_options_are_rewritten_in_the_octets(made in made_of(&[Kind::Tcp]), stamps in prop::option::of(any::<(u32, u32)>()), drop_sack in any::<bool>()) {
         let mut accounting = Accounting::new(1);
         let mut packet = enter(&made.octets, &mut accounting);
         let before = packet.tcp().expect("it is TCP").options.clone();
@@ -298,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn a_payload_is_replaced(made in made_of(&[Kind::Tcp, Kind::Udp, Kind::UdpUnchecked]), payload in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn a_new_payload_replaces_the_octets_of_the_old_payload(made in made_of(&[Kind::Tcp, Kind::Udp, Kind::UdpUnchecked]), payload in prop::collection::vec(any::<u8>(), 0..300)) {
         let edited = edit(&made.octets, |packet| assert!(packet.set_payload(Payload::real(payload.clone()))));
         let header = match made.kind {
             Kind::Tcp => usize::from(made.octets[made.transport_at + 12] >> 4) * 4,
@@ -322,7 +322,7 @@ proptest! {
     }
 
     #[test]
-    fn hostile_octets_are_refused_or_pass(octets in prop::collection::vec(any::<u8>(), 0..120), version in prop::sample::select(vec![0x45u8, 0x60])) {
+    fn hostile_octets_are_rejected_or_forwarded_unchanged(octets in prop::collection::vec(any::<u8>(), 0..120), version in prop::sample::select(vec![0x45u8, 0x60])) {
         let mut octets = octets;
         if let [first, ..] = &mut octets[..] {
             *first = version;
@@ -379,13 +379,13 @@ fn new_packet(payload: u32) -> NewPacket {
 }
 
 #[test]
-fn a_packet_is_a_handle_of_eight_octets() {
+fn a_packet_handle_has_8_octets() {
     assert_eq!(size_of::<Packet>(), 8);
     assert_eq!(size_of::<Option<Packet>>(), 8);
 }
 
 #[test]
-fn a_foreign_packet_is_marked_in_its_octets() {
+fn a_ce_mark_is_written_to_the_octets_of_a_foreign_packet() {
     let mut accounting = Accounting::new(1);
     let octets = wire::encode(&Packet::unbooked(1, Time::ZERO, new_packet(100)));
     let mut packet = enter(&octets, &mut accounting);
@@ -397,7 +397,7 @@ fn a_foreign_packet_is_marked_in_its_octets() {
 }
 
 #[test]
-fn two_packets_become_one_and_everything_is_accounted_for() {
+fn accounting_balances_after_two_packets_are_merged() {
     let mut accounting = Accounting::new(1);
     let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut accounting);
     let (mut first, second) = (cx.originate(new_packet(100)), cx.originate(new_packet(200)));
@@ -415,14 +415,14 @@ fn two_packets_become_one_and_everything_is_accounted_for() {
 #[test]
 #[cfg(debug_assertions)]
 #[should_panic(expected = "was forgotten")]
-fn a_packet_that_is_forgotten_is_found() {
+fn a_packet_that_leaks_is_detected() {
     let mut accounting = Accounting::new(1);
     let packet = Cx::new(Time::ZERO, NodeId(0), &mut accounting).originate(new_packet(100));
     std::mem::drop(packet);
 }
 
 #[test]
-fn what_outlives_its_accounting_is_no_loss() {
+fn a_packet_that_outlives_its_accounting_is_not_a_leak() {
     let mut accounting = Accounting::new(1);
     let packet = Cx::new(Time::ZERO, NodeId(0), &mut accounting).originate(new_packet(100));
     std::mem::drop(accounting);
@@ -432,7 +432,7 @@ fn what_outlives_its_accounting_is_no_loss() {
 /// With 10,000 flows of 40 packets each, every byte costs 400 kB. The allocator rounds 88 bytes up to 96, and 97 up to
 /// 112.
 #[test]
-fn a_packet_takes_88_octets() {
+fn the_fields_of_a_packet_have_88_octets() {
     let watched = size_of::<Booking>();
     assert_eq!(size_of::<Fields>() - watched, 88);
     assert_eq!(size_of::<Transport>(), 40, "the kind must be stored in unused space of the TCP header");

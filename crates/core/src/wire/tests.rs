@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// RFC 1071, section 3: these eight bytes add up to ddf2.
 #[test]
-fn sums_the_example_of_rfc_1071() {
+fn the_checksum_matches_the_example_of_rfc_1071_section_3() {
     let mut sum = Checksum::default();
     sum.add(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
     assert_eq!(sum.value(), !0xddf2);
@@ -21,7 +21,7 @@ fn sums_the_example_of_rfc_1071() {
 proptest! {
     /// The checksum of a long piece equals the checksum of its separate words.
     #[test]
-    fn sums_words_of_any_number(octets in prop::collection::vec(any::<u8>(), 0..3000)) {
+    fn the_checksum_of_a_slice_equals_that_of_its_words(octets in prop::collection::vec(any::<u8>(), 0..3000)) {
         let (mut whole, mut words) = (Checksum::default(), Checksum::default());
         whole.add(&octets);
         octets.chunks(2).for_each(|word| words.add(word));
@@ -32,7 +32,7 @@ proptest! {
 
 /// Every option of the handshake, with checksums computed by other programs.
 #[test]
-fn writes_the_syn_of_a_linux_host_octet_for_octet() {
+fn a_syn_of_linux_is_parsed_and_encoded_to_the_same_octets() {
     let packet = parse(&LINUX_SYN).expect("a packet that Linux accepted");
     let Some(header) = packet.tcp() else { panic!("{packet:?}") };
     assert_eq!(header.flags, Flags::SYN);
@@ -43,7 +43,7 @@ fn writes_the_syn_of_a_linux_host_octet_for_octet() {
 }
 
 #[test]
-fn every_combination_of_options_takes_the_octets_it_says() {
+fn every_combination_of_options_has_the_computed_length() {
     for bits in 0..64u32 {
         for blocks in 0..=4 {
             let options = options_of(bits, blocks);
@@ -60,14 +60,14 @@ fn every_combination_of_options_takes_the_octets_it_says() {
 }
 
 #[test]
-fn three_sack_blocks_fit_beside_timestamps_and_four_alone() {
+fn three_sack_blocks_fit_with_timestamps_and_four_without() {
     assert_eq!(options_of(0b1000, 4).sack_on_wire().len(), 3);
     assert_eq!(options_of(0b0000, 4).sack_on_wire().len(), 4);
 }
 
 /// RFC 9768 figure 4: kind 172 begins with ECT(0), kind 174 with ECT(1). CE is the second counter of both kinds.
 #[test]
-fn accurate_ecn_octet_for_octet() {
+fn accurate_ecn_options_are_encoded_as_in_rfc_9768_figure_4() {
     for (order, kind) in [(AccEcnOrder::Ect0First, 172), (AccEcnOrder::Ect1First, 174)] {
         let option = AccEcnOption::new(order, &[0x01_0203, 0x04_0506, 0x07_0809]);
         let options = TcpOptions::default().with_accurate_ecn(Some(option));
@@ -80,7 +80,7 @@ fn accurate_ecn_octet_for_octet() {
 }
 
 #[test]
-fn an_option_with_an_impossible_length_ends_the_reading_but_not_the_packet() {
+fn an_option_with_an_invalid_length_ends_the_options_but_the_packet_stays_valid() {
     for bad_length in [0, 1, 200] {
         let options = TcpOptions::default().with_mss(Some(1460)).with_window_scale(Some(7));
         let mut octets = encode(&tcp_packet(TcpHeader { options, ..header() }, Payload::EMPTY));
@@ -94,7 +94,7 @@ fn an_option_with_an_impossible_length_ends_the_reading_but_not_the_packet() {
 }
 
 #[test]
-fn refuses_what_is_not_a_whole_ipv4_packet() {
+fn damaged_and_truncated_ipv4_packets_are_rejected() {
     let good = encode(&tcp_packet(header(), Payload::virtual_len(100)));
     let with = |at: usize, octet: u8| {
         let mut octets = good.clone();
@@ -112,7 +112,7 @@ fn refuses_what_is_not_a_whole_ipv4_packet() {
 }
 
 #[test]
-fn headers_alone_are_the_beginning_of_the_packet_and_tell_its_length() {
+fn encoded_headers_equal_the_start_of_the_packet_and_contain_its_length() {
     let packet = tcp_packet(header(), Payload::virtual_len(1448));
     let headers = encode_headers(&packet);
     assert_eq!(headers, encode(&packet)[..40]);
@@ -121,7 +121,7 @@ fn headers_alone_are_the_beginning_of_the_packet_and_tell_its_length() {
 }
 
 #[test]
-fn a_udp_checksum_may_be_left_out_and_is_otherwise_verified() {
+fn a_udp_checksum_of_zero_is_accepted_and_any_other_is_verified() {
     let header = UdpHeader { src_port: 5000, dst_port: 53 };
     let packet = packet(Transport::Udp(header), Payload::real(b"a query".to_vec()));
     let mut octets = encode(&packet);
@@ -135,7 +135,7 @@ fn a_udp_checksum_may_be_left_out_and_is_otherwise_verified() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_back(packet in any_packet()) {
+    fn an_encoded_packet_parses_to_the_same_packet(packet in any_packet()) {
         let octets = encode(&packet);
         prop_assert_eq!(octets.len() as u64, packet.size().get());
         let parsed = parse(&octets).expect("our own packet");
@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_bit_is_found(packet in any_packet(), bit in any::<prop::sample::Index>()) {
+    fn the_checksums_detect_a_changed_bit(packet in any_packet(), bit in any::<prop::sample::Index>()) {
         // IPv6 has no header checksum.
         prop_assume!(!matches!(packet.transport(), Transport::Other { .. }) && packet.src().is_ipv4());
         let mut octets = encode(&packet);
@@ -174,7 +174,7 @@ proptest! {
 
     /// Random bytes after the start of an IPv4 header test all parsers with inconsistent lengths.
     #[test]
-    fn hostile_headers_never_panic_and_what_they_yield_can_be_written(
+    fn hostile_headers_never_panic_and_parsed_packets_can_be_encoded(
         mut octets in prop::collection::vec(any::<u8>(), 20..140),
         ip_words in 5..7u8,
         tcp in any::<bool>(),
@@ -314,7 +314,7 @@ fn any_options() -> impl Strategy<Value = TcpOptions> {
 }
 
 #[test]
-fn a_message_of_a_packet_too_big_says_which_and_how_large_it_may_be() {
+fn a_packet_too_big_message_contains_the_packets_identity_and_the_mtu() {
     let router = (Ipv4Addr::new(10, 255, 0, 0), Ipv6Addr::LOCALHOST);
     let v6 = Addresses::V6 { src: Ipv6Addr::from_bits(1), dst: Ipv6Addr::from_bits(2) };
     for (ip, largest) in
