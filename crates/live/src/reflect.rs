@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sensing_packet_goes_back_once_and_whole() {
+    fn a_sensing_packet_is_returned_once_with_its_payload() {
         let mut turner = Turner::new(&reflection(10, &[]));
         let Turned::Back(back) = turner.turn(&packet(77, 253)) else { panic!("it senses") };
         assert_eq!((&back[12..16], &back[16..20], back[8]), (&[198, 51, 100, 7][..], &[192, 0, 2, 1][..], DEFAULT_TTL));
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_than_asked_for_and_for_nobody_else() {
+    fn the_reflector_obeys_its_rate_limit_and_its_prefixes() {
         let mut turner = Turner::new(&reflection(2, &["192.0.2.0/30", "2001:db8::/32"]));
         let turned = |turner: &mut Turner| turner.turn(&packet(1, 253)) != Turned::Refused;
         assert_eq!([(); 4].map(|()| turned(&mut turner)), [true, true, false, false]);
@@ -280,7 +280,7 @@ mod tests {
     proptest! {
         /// A returned packet is at most as large as the received packet, and is never returned again.
         #[test]
-        fn hostile_packets_are_only_passed(mut octets in proptest::collection::vec(any::<u8>(), 0..80), version in 0u8..8) {
+        fn hostile_packets_are_returned_at_most_once_and_never_enlarged(mut octets in proptest::collection::vec(any::<u8>(), 0..80), version in 0u8..8) {
             if let Some(first) = octets.first_mut() {
                 *first = [0x45, 0x46, 0x60, *first][usize::from(version % 4)];
             }

@@ -59,21 +59,21 @@ fn scenarios() -> Vec<PathBuf> {
 const SHORTENED: Duration = Duration::from_secs(12);
 
 #[test]
-fn the_pump_gives_the_digest_of_every_scenario() {
+fn the_pump_reproduces_the_digest_of_every_scenario() {
     let (files, next) = (scenarios(), AtomicUsize::new(0));
     let cores = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         for _ in 0..cores {
             scope.spawn(|| {
                 while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    the_pump_gives_the_digest_of(file);
+                    the_pump_reproduces_the_digest_of(file);
                 }
             });
         }
     });
 }
 
-fn the_pump_gives_the_digest_of(file: &Path) {
+fn the_pump_reproduces_the_digest_of(file: &Path) {
     let text = std::fs::read_to_string(file).expect("a readable file");
     let name = file.display().to_string();
     let mut scenario = Scenario::parse(&text, &name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -130,16 +130,16 @@ impl Io for Carrier {
 
 /// ACC's TCP option, SACK blocks and ECN marks survive the conversion to bytes and back.
 #[test]
-fn what_is_carried_between_a_host_and_its_link_is_what_went_without() {
+fn encoding_packets_between_a_host_and_its_link_changes_no_result() {
     let red =
         r#"{ kind = "red", limit = "30 packets", min = "5 packets", max = "15 packets", ecn = true, marks = "all" }"#;
-    carried_as_without("\"30 packets\"", "");
-    carried_as_without("\"30 packets\"", "ack_policy = \"acc_peerwin\"");
-    carried_as_without(red, "ack_policy = \"acc\"");
-    carried_as_without(red, "ecn = \"on\"");
+    encoding_changes_nothing("\"30 packets\"", "");
+    encoding_changes_nothing("\"30 packets\"", "ack_policy = \"acc_peerwin\"");
+    encoding_changes_nothing(red, "ack_policy = \"acc\"");
+    encoding_changes_nothing(red, "ecn = \"on\"");
 }
 
-fn carried_as_without(queue: &str, stack: &str) {
+fn encoding_changes_nothing(queue: &str, stack: &str) {
     let text = r#"
         [scenario]
         duration = "20 s"

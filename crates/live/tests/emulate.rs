@@ -51,7 +51,7 @@ fn text(octets: &[u8]) -> String {
 }
 
 #[test]
-fn the_exit_code_is_the_commands() {
+fn the_exit_code_is_that_of_the_command() {
     if !can_be() {
         return;
     }
@@ -70,7 +70,7 @@ fn the_exit_code_is_the_commands() {
 }
 
 #[test]
-fn a_connection_crosses_the_line_and_reaches_this_machine() {
+fn a_connection_through_the_line_reaches_this_machine() {
     if !can_be() {
         return;
     }
@@ -97,7 +97,7 @@ fn a_connection_crosses_the_line_and_reaches_this_machine() {
 }
 
 #[test]
-fn what_the_world_refuses_is_refused_at_once() {
+fn a_connection_that_the_host_refuses_fails_at_once() {
     if !can_be() {
         return;
     }
@@ -109,7 +109,7 @@ fn what_the_world_refuses_is_refused_at_once() {
 }
 
 #[test]
-fn datagrams_go_out_and_answers_come_back() {
+fn datagrams_and_their_answers_cross_the_line() {
     if !can_be() {
         return;
     }
@@ -165,7 +165,7 @@ fn a_scenarios_quic_flow_runs_next_to_the_command() {
 }
 
 #[test]
-fn many_datagram_flows_leave_descriptors_to_connections() {
+fn many_datagram_flows_do_not_use_up_the_file_descriptors() {
     if !can_be() {
         return;
     }
@@ -190,7 +190,7 @@ fn many_datagram_flows_leave_descriptors_to_connections() {
 }
 
 #[test]
-fn what_the_command_starts_ends_with_it_and_signals_reach_it() {
+fn child_processes_end_with_the_command_and_signals_are_forwarded() {
     if !can_be() {
         return;
     }
@@ -212,7 +212,7 @@ fn what_the_command_starts_ends_with_it_and_signals_reach_it() {
 }
 
 #[test]
-fn killed_at_any_time_it_leaves_nothing() {
+fn a_kill_at_any_time_leaves_no_process_and_no_device() {
     if !can_be() {
         return;
     }
@@ -234,7 +234,7 @@ fn killed_at_any_time_it_leaves_nothing() {
 }
 
 #[test]
-fn a_server_without_a_port_and_a_command_beyond_its_limit_end_and_leave_nothing() {
+fn a_server_without_a_port_and_a_command_over_its_time_limit_end_without_leftovers() {
     if !can_be() {
         return;
     }
@@ -256,7 +256,7 @@ fn a_server_without_a_port_and_a_command_beyond_its_limit_end_and_leave_nothing(
 }
 
 #[test]
-fn privileges_are_dropped_once_it_is_set_up() {
+fn privileges_are_dropped_after_the_setup() {
     if !can_be() {
         return;
     }
@@ -286,7 +286,7 @@ fn privileges_are_dropped_once_it_is_set_up() {
 }
 
 #[test]
-fn a_device_that_vanishes_ends_the_line_with_an_error() {
+fn a_removed_device_ends_the_line_with_an_error() {
     if !can_be() {
         return;
     }
@@ -327,7 +327,7 @@ fn running(word: &str) -> bool {
 }
 
 #[test]
-fn what_is_asked_wrongly_is_told() {
+fn invalid_arguments_are_reported() {
     let cases: [(&[&str], &str); 9] = [
         (&["emulate"], "--down, --up and --rtt"),
         (&["emulate", "--down", "fast", "--up", "1M", "--rtt", "1ms"], "fast"),

@@ -52,7 +52,7 @@ fn server(count: usize) -> u16 {
 }
 
 #[test]
-fn where_the_disk_is_full_the_line_goes_on_and_the_end_says_so() {
+fn a_full_disk_does_not_stop_the_line_and_is_reported_at_the_end() {
     let script = r#"
         mount -t tmpfs -o size=64k none $FOLDER || exit 77
         $LIVE emulate -q --no-meter --down 50M --up 50M --rtt 2ms --pcap $FOLDER/line.pcapng -- \
@@ -78,7 +78,7 @@ fn where_the_disk_is_full_the_line_goes_on_and_the_end_says_so() {
 }
 
 #[test]
-fn a_capture_that_is_there_is_replaced_only_where_that_is_asked_for() {
+fn an_existing_capture_is_replaced_only_with_overwrite() {
     let script = r#"
         echo mine > $FOLDER/line.pcapng
         line="emulate -q --no-meter --down 50M --up 50M --rtt 2ms --pcap $FOLDER/line.pcapng"
@@ -92,7 +92,7 @@ fn a_capture_that_is_there_is_replaced_only_where_that_is_asked_for() {
 }
 
 #[test]
-fn another_mtu_in_the_middle_of_a_transfer_changes_no_octet() {
+fn a_change_of_the_mtu_during_a_transfer_changes_no_octet() {
     let script = r#"
         exec 3<>/dev/tcp/100.64.0.1/PORT
         { for mtu in 1280 9000 600 1500; do sleep 0.05; ip link set line0 mtu $mtu; done; } >&2 &
@@ -105,7 +105,7 @@ fn another_mtu_in_the_middle_of_a_transfer_changes_no_octet() {
 }
 
 #[test]
-fn an_interface_that_goes_away_ends_its_queue_with_an_error() {
+fn a_removed_interface_ends_the_shaper_with_an_error() {
     let script = r#"
         rules() { { nft list ruleset; iptables -t mangle -S; iptables-legacy -t mangle -S; } 2>/dev/null | grep -c 'queue'; }
         ip link add gone0 type veth peer name gone1 && ip link set gone0 up || exit 77
@@ -127,7 +127,7 @@ fn an_interface_that_goes_away_ends_its_queue_with_an_error() {
 }
 
 #[test]
-fn a_clock_that_counts_from_elsewhere_changes_nothing() {
+fn a_clock_with_another_origin_changes_nothing() {
     let script = r#"
         began=$(date +%s%N)
         $LIVE emulate -q --no-meter --down 8M --up 8M --rtt 2ms -- bash -c "exec 3<>/dev/tcp/100.64.0.1/PORT; wc -c <&3"
@@ -171,7 +171,7 @@ const JUMPING: &str = r#"
 "#;
 
 #[test]
-fn a_date_that_jumps_changes_nothing_and_nobody_asks_for_it() {
+fn the_date_is_never_read_and_its_jumps_change_nothing() {
     let script = r#"
         cd $FOLDER
         trap 'rm -f date.so asked' EXIT

@@ -74,7 +74,7 @@ fn carry(scenario: &Scenario, coming: Vec<(Time, NodeId, Vec<u8>)>) -> (Vec<(Tim
 }
 
 #[test]
-fn a_scenarios_flows_and_packets_from_outside_share_a_line() {
+fn flows_of_a_scenario_share_a_line_with_foreign_packets() {
     let text = "[scenario]\nduration = \"2 s\"\n[link]\nrtt = \"20 ms\"\ndown.rate = \"10 Mbit/s\"\nup.rate = \"2 Mbit/s\"\n\
         [[flow]]\ndirection = \"down\"\ntransport = \"quic\"";
     let scenario = Scenario::parse(text, "line.toml", &[]).expect("a line with a flow");
@@ -168,7 +168,7 @@ fn packets() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
-fn whatever_it_is_it_comes_out_as_it_went_in() {
+fn foreign_packets_of_every_kind_are_delivered_unchanged() {
     let line = line("down = { rate = \"100 Mbit/s\", queue = \"1 MB\" }\nup = { rate = \"1 Mbit/s\" }");
     for (what, packet) in packets() {
         let (came_out, pumped) = carry(&line, vec![(Time::from_nanos(5_000), SERVER, packet.clone())]);
@@ -183,7 +183,7 @@ fn whatever_it_is_it_comes_out_as_it_went_in() {
 }
 
 #[test]
-fn routers_lower_the_time_to_live_and_nothing_else() {
+fn routers_decrement_the_ttl_and_change_nothing_else() {
     let line = line(
         "down.rate = \"100 Mbit/s\"\nup.rate = \"1 Mbit/s\"\ndown.queue = \"1 MB\"\n[lan]\nrate = \"1 Gbit/s\"\nqueue = \"1 MB\"",
     );
@@ -205,7 +205,7 @@ fn routers_lower_the_time_to_live_and_nothing_else() {
 }
 
 #[test]
-fn a_line_holds_others_packets_to_its_rate_and_its_queue() {
+fn foreign_packets_are_subject_to_the_rate_and_the_queue_limit() {
     let line = line("down = { rate = \"12 Mbit/s\", queue = \"10 packets\" }\nup.rate = \"1 Mbit/s\"");
     let burst = |_| (Time::ZERO, SERVER, v4(17, 0, &[], &octets(1480)));
     let (came_out, _) = carry(&line, (0..40).map(burst).collect());
@@ -225,7 +225,7 @@ fn ack(number: u32, more: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn acks_of_others_are_filtered_and_thinned_unless_they_say_more_than_is_read() {
+fn foreign_acks_are_filtered_and_thinned_unless_they_carry_unknown_options() {
     let slow = |keys: &str| line(&format!("down.rate = \"10 Mbit/s\"\nup = {{ rate = \"10 kbit/s\", {keys} }}"));
     let filtered = slow("queue = { kind = \"ack_filter\", queue = \"50 packets\" }");
     let thinned = slow("queue = \"50 packets\", stages = [{ kind = \"ack_thinning\", keep = 4 }]");
@@ -243,7 +243,7 @@ fn acks_of_others_are_filtered_and_thinned_unless_they_say_more_than_is_read() {
 }
 
 #[test]
-fn a_run_may_end_early() {
+fn a_run_can_be_stopped_early() {
     struct Impatient(Others);
     impl Io for Impatient {
         fn now(&mut self) -> Time {
@@ -276,7 +276,7 @@ proptest! {
 
     /// Random and damaged packets are carried unchanged or counted as malformed.
     #[test]
-    fn nothing_that_comes_in_brings_it_down(
+    fn random_and_damaged_packets_do_not_panic(
         seeds in prop::collection::vec((any::<usize>(), any::<u16>(), any::<u8>(), any::<u16>(), any::<bool>()), 1..40),
         noise in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..120), 0..20),
         lan in any::<bool>(),
@@ -311,7 +311,7 @@ proptest! {
 }
 
 #[test]
-fn a_pump_that_nobody_stops_goes_on() {
+fn a_pump_runs_until_the_end_unless_it_is_stopped() {
     let line = line("down.rate = \"12 Mbit/s\"\nup.rate = \"1 Mbit/s\"");
     let mut others = Others { now: Time::ZERO, coming: VecDeque::new(), came_out: Vec::new() };
     let run = Run::new(&line, 1, RunOptions::default()).expect("a line");

@@ -25,7 +25,7 @@ const MTU: u32 = 1500;
 const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
 
 /// Runs the same test in a second process with its own network namespace. Returns true inside that process.
-fn in_a_room(test: &str) -> bool {
+fn in_namespace(test: &str) -> bool {
     if std::env::var_os("LOPSIDED_IN_A_ROOM").is_some() {
         return true;
     }
@@ -285,8 +285,8 @@ fn with_ecn(profile: &str, cc: &str) -> SocketSettings {
 }
 
 #[test]
-fn octets_arrive_as_they_were_sent_whatever_the_way_does() {
-    if !in_a_room("octets_arrive_as_they_were_sent_whatever_the_way_does") {
+fn streams_arrive_unchanged_over_a_lossy_reordering_path() {
+    if !in_namespace("streams_arrive_unchanged_over_a_lossy_reordering_path") {
         return;
     }
     let megabytes: u64 = std::env::var("LOPSIDED_INTEROP_MB").ok().and_then(|size| size.parse().ok()).unwrap_or(2);
@@ -331,7 +331,7 @@ fn refused_later(end: &dyn End) -> Option<ErrorKind> {
 /// Both streams end properly, whichever end closes first. Data sent to a closed end is answered with a reset.
 #[test]
 fn connections_end_in_every_order() {
-    if !in_a_room("connections_end_in_every_order") {
+    if !in_namespace("connections_end_in_every_order") {
         return;
     }
     let rooms = [("ours0", KERNEL, OURS), ("ours1", KERNEL_V6, OURS_V6)];
@@ -429,8 +429,8 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
 }
 
 #[test]
-fn who_listens_at_no_port_refuses_both_ways() {
-    if !in_a_room("who_listens_at_no_port_refuses_both_ways") {
+fn connections_to_closed_ports_are_refused_in_both_directions() {
+    if !in_namespace("connections_to_closed_ports_are_refused_in_both_directions") {
         return;
     }
     let tun = tun_between("ours0", KERNEL, OURS, MTU).expect("a device");
@@ -444,8 +444,8 @@ fn who_listens_at_no_port_refuses_both_ways() {
 
 /// Lopsided's TCP on the machine's own address, connected to the machine's own kernel.
 #[test]
-fn ports_of_the_own_address_are_ours_for_a_while() {
-    if !in_a_room("ports_of_the_own_address_are_ours_for_a_while") {
+fn ports_of_the_hosts_own_address_can_be_reserved() {
+    if !in_namespace("ports_of_the_hosts_own_address_can_be_reserved") {
         return;
     }
     let _tun = tun_between("out0", KERNEL, OURS, MTU).expect("a device");
@@ -485,7 +485,7 @@ fn queue_rules() -> usize {
 
 /// Reserves ports until the process is killed. Does nothing unless the test below sets the variable `LOPSIDED_HOLDS`.
 #[test]
-fn holds_ports_when_asked() {
+fn reserve_ports_for_the_test_of_a_killed_process() {
     if std::env::var_os("LOPSIDED_HOLDS").is_none() {
         return;
     }
@@ -505,13 +505,13 @@ fn holds_ports_when_asked() {
 }
 
 #[test]
-fn a_killed_process_leaves_no_rule_for_its_ports() {
-    if !in_a_room("a_killed_process_leaves_no_rule_for_its_ports") {
+fn a_killed_process_leaves_no_firewall_rules() {
+    if !in_namespace("a_killed_process_leaves_no_firewall_rules") {
         return;
     }
     let _tun = tun_between("out0", KERNEL, OURS, MTU).expect("a device");
     let mut holder = Command::new(std::env::current_exe().expect("its own path"))
-        .args(["holds_ports_when_asked", "--exact", "--nocapture"])
+        .args(["reserve_ports_for_the_test_of_a_killed_process", "--exact", "--nocapture"])
         .env("LOPSIDED_HOLDS", "1")
         .stdout(Stdio::piped())
         .spawn()

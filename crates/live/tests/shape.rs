@@ -85,7 +85,7 @@ echo "removed $(rules)"
 "#;
 
 #[test]
-fn it_holds_the_rate_and_fails_open() {
+fn the_shaper_enforces_the_rate_and_fails_open() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     // The server confirms an upload after it has read all of it.
@@ -151,7 +151,7 @@ fn it_holds_the_rate_and_fails_open() {
 }
 
 #[test]
-fn what_is_asked_wrongly_is_told_and_what_would_be_done_is_shown() {
+fn invalid_arguments_are_reported_and_a_dry_run_prints_the_rules() {
     let cases: [(&[&str], i32, &str); 9] = [
         (&["lo"], 2, "--up"),
         (&["--up", "3M"], 2, "the interface is missing"),
@@ -194,7 +194,7 @@ on() { room=$1; shift; exec ip netns exec $room "$@"; }
 (on router sh -c 'echo 1 > /proc/sys/net/ipv4/ip_forward')
 # The queue builds up behind the interface, where a queue discipline on the interface cannot see it.
 ip netns exec router tc qdisc add dev r0 root tbf rate 8mbit burst 5k latency 2s || exit 77
-(on far env LOPSIDED_SERVE=10.2.0.2:5001 $THIS --exact serves_when_asked) >&2 & server=$!
+(on far env LOPSIDED_SERVE=10.2.0.2:5001 $THIS --exact serve_uploads_for_the_script) >&2 & server=$!
 upload() {
     (on client bash -c 'for _ in $(seq 600); do
         { exec 3<>/dev/tcp/10.2.0.2/5001; } 2>/dev/null && break; sleep 0.05; done
@@ -245,7 +245,7 @@ kill $server
 
 /// The upload server of the script above. Does nothing unless the script sets the variable `LOPSIDED_SERVE`.
 #[test]
-fn serves_when_asked() {
+fn serve_uploads_for_the_script() {
     let Ok(address) = std::env::var("LOPSIDED_SERVE") else { return };
     for stream in TcpListener::bind(address).expect("a port").incoming().flatten() {
         let (mut stream, mut upload) = (stream, vec![0; 1_500_000]);
@@ -256,7 +256,7 @@ fn serves_when_asked() {
 }
 
 #[test]
-fn a_sensed_line_is_kept_short_by_what_its_far_end_returns() {
+fn returned_sensing_packets_keep_the_queue_short() {
     let out = std::env::temp_dir().join(format!("lopsided-sensed-{}", std::process::id()));
     std::fs::create_dir(&out).expect("a folder");
     let this = std::env::current_exe().expect("its own path");

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_would_need_gigabytes_is_refused_with_its_need() {
+    fn a_run_that_needs_gigabytes_is_rejected_with_its_memory_demand() {
         assert_eq!(checked(DOCSIS, Duration::from_millis(10)), Ok(()));
         let refused = checked(DOCSIS, Duration::from_micros(1)).expect_err("ten million samples do not fit");
         assert!(refused.messages()[0].contains("may need 5"), "{refused:?}");

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_of_every_column_stay_and_points_are_bounded() {
+    fn a_reduced_curve_keeps_the_extremes_of_every_column() {
         let whole = curve(10_000);
         let reduced = whole.reduced(0.0, 9_999.0, 100);
         assert!(reduced.time_s.len() <= 204, "{}", reduced.time_s.len());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn few_points_stay_as_they_are_and_gaps_stay_gaps() {
+    fn short_curves_and_gaps_are_not_reduced() {
         assert_eq!(curve(50).reduced(0.0, 49.0, 100), curve(50));
         let mut gap = Curve::default();
         (0..1000).for_each(|at| gap.push(f64::from(at), if at < 500 { f64::NAN } else { 1.0 }));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_a_rate_over_the_window_before() {
+    fn growth_is_the_rate_over_the_preceding_window() {
         let mut total = Curve::default();
         (1..=10).for_each(|at| total.push(f64::from(at) * 0.5, f64::from(at) * 500.0));
         let rates = total.growth(1.0, 8.0);

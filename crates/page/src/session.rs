@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn watching_only_near_the_window_finds_the_same_packets() {
+    fn recording_only_near_the_view_yields_the_same_packets() {
         let text = include_str!("../../../scenarios/adsl.toml");
         let scenario = Scenario::parse(text, "adsl.toml", &[]).expect("a scenario");
         for (packets_from_s, packets_to_s) in [(90.0, 95.0), (0.0, 3.0), (170.0, 180.0)] {

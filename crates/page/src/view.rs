@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_dense_enough_and_few_enough() {
+    fn the_sample_interval_fits_the_width_of_the_view() {
         assert_eq!(interval_ms("100 ms", |whole| whole), (100.0, 1), "as the scenario has it");
         assert_eq!(interval_ms("100 ms", |whole| View { columns: 150, ..whole }), (600.0, 1), "coarser while moving");
         assert_eq!(interval_ms("100 us", |whole| whole), (160.7, 1), "no more than a screen shows");

@@ -53,7 +53,7 @@ fn calls(work: impl FnOnce()) -> (u32, u32) {
 }
 
 #[test]
-fn a_transfer_reads_no_clock_and_draws_no_random_bytes_of_the_machine() {
+fn a_transfer_reads_no_system_clock_and_no_system_random_bytes() {
     // Read the clock's base first, which happens once per process.
     let clock = Clock::default();
     for ecn in [true, false] {
@@ -71,7 +71,7 @@ fn a_transfer_reads_no_clock_and_draws_no_random_bytes_of_the_machine() {
 
 /// The replacement functions count their calls.
 #[test]
-fn a_clock_and_an_unseeded_generator_would_be_seen() {
+fn a_system_clock_and_an_unseeded_generator_are_detected() {
     #[expect(clippy::disallowed_methods, reason = "this test must read a clock")]
     let (of_time, _) = calls(|| {
         std::hint::black_box(std::time::Instant::now());

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_without_a_queue_is_the_channels() {
+    fn a_loss_without_a_standing_queue_is_attributed_to_the_channel() {
         let now = Time::ZERO + ms(5000);
         let short = [100, 103, 101, 330, 104, 102, 105, 104, 103];
         assert_eq!(after(&short, Detection::Queued).judge(now, 0), Loss::Channel);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_of_two_round_trips_is_a_repair() {
+    fn a_pause_of_two_round_trips_counts_as_a_repair() {
         let last = Time::ZERO + ms(1000);
         assert!(!Detector::new(Detection::Queued, 8).is_repair(0, last, ms(5000)), "nothing to compare with");
         let mut detector = after(&[100, 120, 110], Detection::Queued);
@@ -247,7 +247,7 @@ mod tests {
 
     /// From a table of the Poisson distribution: P(X >= 3) = 0.0803 for a mean of 1.
     #[test]
-    fn chance_is_poissons() {
+    fn the_probability_is_that_of_a_poisson_distribution() {
         assert!((at_least(3, 1.0) - 0.0803).abs() < 1e-4);
         assert!((at_least(0, 2.0) - 1.0).abs() < 1e-12);
         assert!(at_least(1, 0.0).abs() < 1e-12);
@@ -256,7 +256,7 @@ mod tests {
     /// Three holes within a round trip count as an overflow if holes are rare, and as chance if every second round trip
     /// has a hole. Six holes always count as an overflow.
     #[test]
-    fn holes_that_meet_by_chance_are_the_channels() {
+    fn losses_that_coincide_by_chance_are_attributed_to_the_channel() {
         let mut detector = after(&[100; 8], Detection::Queued);
         let mut now = Time::ZERO + ms(1000);
         for round in 0..64 {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_of_several_streams_at_once_are_an_overflow() {
+    fn losses_on_several_streams_at_once_count_as_an_overflow() {
         let mut detector = after(&[100; 8], Detection::Queued);
         let start = Time::ZERO + ms(1000);
         assert_eq!(detector.judge(start, 0), Loss::Channel);

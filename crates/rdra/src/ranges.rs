@@ -94,7 +94,7 @@ mod tests {
     proptest! {
         /// The set behaves like a set of individual offsets.
         #[test]
-        fn ranges_are_sets(steps in prop::collection::vec((any::<bool>(), 0u64..40, 0u64..12), 0..40)) {
+        fn ranges_behave_like_a_set_of_offsets(steps in prop::collection::vec((any::<bool>(), 0u64..40, 0u64..12), 0..40)) {
             let (mut ranges, mut plain) = (Ranges::default(), [false; 64]);
             for (inserts, start, len) in steps {
                 let range = start..start + len;

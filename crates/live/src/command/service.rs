@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_argument_becomes_a_line_of_the_unit() {
+    fn an_argument_cannot_add_a_line_to_the_systemd_unit() {
         assert_eq!(escaped("9500k"), "9500k");
         assert_eq!(escaped("a\nExecStartPre=/bin/id"), "\"a\\x0aExecStartPre=/bin/id\"");
         assert_eq!(escaped("50 \"%\" \u{9b}"), "\"50 \\\"%%\\\" \\xc2\\x9b\"");

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn octets_written_are_the_octets_read() {
+    fn the_server_reads_the_octets_that_the_client_wrote() {
         let (here, there) = (endpoint(1, 40_000), endpoint(2, 80));
         let (mut client, mut server) = (Table::new(here.addr), Table::new(there.addr));
         assert!(server.listen(80, Listener::new(4, move |peer| config(there, peer))));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_nobody_is_refused_and_what_is_spoiled_is_counted() {
+    fn a_connection_to_a_closed_port_is_refused_and_damaged_packets_are_counted() {
         let (here, there) = (endpoint(1, 40_000), endpoint(2, 81));
         let (mut client, mut server) = (Table::new(here.addr), Table::new(there.addr));
         assert!(client.connect(config(here, there)));
@@ -426,7 +426,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn spoiled_packets_and_noise_only_cost_time(attacks in attacks()) {
+        fn damaged_packets_and_noise_only_delay_a_transfer(attacks in attacks()) {
             let (sent, got, client, server) = attacked(&attacks, false);
             prop_assert!(client.counts.malformed + server.counts.malformed > 0);
             prop_assert!(got == sent, "{} of {} octets", got.len(), sent.len());
@@ -434,7 +434,7 @@ mod tests {
 
         /// Forged packets may end the connection or inject data, but never cause a panic or open a connection.
         #[test]
-        fn forged_packets_never_panic_and_open_nothing(attacks in attacks()) {
+        fn forged_packets_never_panic_or_open_a_connection(attacks in attacks()) {
             let (sent, got, client, server) = attacked(&attacks, true);
             prop_assert!(got.len() <= sent.len() + 90);
             prop_assert_eq!(client.connections.len(), 1);

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_is_read_with_its_number_and_its_hook() {
+    fn a_packet_is_parsed_with_its_number_and_its_hook() {
         let header = |hook| attribute(PACKET_HEADER, &[0, 0, 1, 2, 8, 0, hook]);
         let mut packet = vec![9; 9];
         let whole = [header(PREROUTING), attribute(PAYLOAD, b"octets")].concat();
@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_message_brings_it_down(octets in proptest::collection::vec(any::<u8>(), 0..100), as_packet in any::<bool>()) {
+        fn arbitrary_messages_do_not_panic(octets in proptest::collection::vec(any::<u8>(), 0..100), as_packet in any::<bool>()) {
             let told = if as_packet { message(&octets) } else { octets };
             let mut packet = Vec::new();
             read(&told, &mut packet);

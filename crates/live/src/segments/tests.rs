@@ -124,7 +124,7 @@ proptest! {
 
     /// A receiver gets the same packets with and without bundles.
     #[test]
-    fn what_was_put_together_comes_apart_octet_by_octet(
+    fn bundled_packets_are_split_into_the_original_octets(
         first in any_first(),
         steps in prop::collection::vec((0u8..12, any::<u16>(), any::<u8>(), any::<bool>()), 1..70),
     ) {
@@ -159,7 +159,7 @@ proptest! {
 
     /// The parser must not panic on damaged data, although the kernel never passes such data.
     #[test]
-    fn no_octets_bring_it_down(
+    fn damaged_bundles_do_not_panic(
         front in any::<[u8; OFFLOAD]>(),
         kind in prop::sample::select(vec![KIND_NONE, KIND_TCP_V4, KIND_TCP_V6, KIND_UDP, KIND_TCP_V4 | WITH_CWR]),
         first in any_first(),
@@ -185,7 +185,7 @@ proptest! {
 
 /// Consecutive segments must end up in one bundle.
 #[test]
-fn consecutive_segments_are_one_piece() {
+fn consecutive_segments_are_merged_into_one_bundle() {
     for (v6, udp) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut made = Made {
             v6,
@@ -217,7 +217,7 @@ fn consecutive_segments_are_one_piece() {
 
 /// Completing an incomplete checksum must produce the checksum that a host without offload would compute (RFC 1624).
 #[test]
-fn a_checksum_that_is_left_to_us_is_completed() {
+fn an_incomplete_checksum_is_completed() {
     let made = Made {
         v6: false,
         udp: false,
@@ -239,7 +239,7 @@ fn a_checksum_that_is_left_to_us_is_completed() {
 
 /// The kernel forwards packets from a device with bundles to a device without offloads, so it segments the packets.
 #[test]
-fn it_is_cut_as_linux_cuts() {
+fn bundles_are_split_as_on_linux() {
     // `unshare` moves only the current thread to another namespace.
     if unshare(CloneFlags::CLONE_NEWNET).is_err() {
         return;

@@ -21,7 +21,7 @@ fn transfer(config: &QuicConfig, loss_every: u64) -> Pair {
 /// An ACK packet (RFC 9000, sections 17.3.1 and 19.3) consists of the first byte, connection ID and packet number; the
 /// frame's type, largest number, delay, number of ranges, ranges and three ECN counts; and the tag.
 #[test]
-fn acks_have_the_size_of_the_arithmetic() {
+fn acks_have_the_size_computed_from_rfc_9000() {
     for (loss_every, ecn) in [(0, true), (0, false), (17, true)] {
         let config = QuicConfig { ecn, ..QuicConfig::default() };
         let pair = transfer(&config, loss_every);
@@ -55,7 +55,7 @@ fn acks_have_the_size_of_the_arithmetic() {
 
 /// The receiver sends one ACK per configured number of packets, whichever end configures it.
 #[test]
-fn the_ack_ratio_is_the_one_that_was_set() {
+fn the_receiver_sends_acks_at_the_configured_ratio() {
     for (packets_per_ack, asks) in [(2u32, false), (2, true), (10, false), (10, true), (1, false)] {
         let config =
             QuicConfig { ack_packets: packets_per_ack, ack_frequency: asks, gso_packets: 1, ..QuicConfig::default() };

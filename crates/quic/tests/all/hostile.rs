@@ -12,7 +12,7 @@ proptest! {
 
     /// The parser must not panic for any input.
     #[test]
-    fn any_octets_can_be_read(octets in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn parsing_arbitrary_octets_does_not_panic(octets in prop::collection::vec(any::<u8>(), 0..200)) {
         for packet in packets(&octets) {
             let _ = packet.frames().count();
         }
@@ -20,7 +20,7 @@ proptest! {
 
     /// Modified and forged packets during a transfer do not change the data that arrives.
     #[test]
-    fn changed_packets_are_discarded(seed in any::<u64>(), garbage in prop::collection::vec(any::<u8>(), 0..1500)) {
+    fn modified_and_forged_packets_are_discarded(seed in any::<u64>(), garbage in prop::collection::vec(any::<u8>(), 0..1500)) {
         let content = pattern(60_000);
         let mut rng = Rng::for_role(seed, "line");
         let fate = Box::new(move |_: &Seen| if rng.chance(0.05) { vec![] } else { vec![10_000_000] });

@@ -12,7 +12,7 @@ proptest! {
 
     /// The path loses, delays, reorders and repeats packets.
     #[test]
-    fn a_stream_arrives_whole(
+    fn a_stream_arrives_complete_over_a_lossy_path(
         seed in any::<u64>(),
         loss in 0.0..0.25,
         repeats in 0.0..0.2,
@@ -42,7 +42,7 @@ proptest! {
 
 /// A link without losses delivers the data at the first attempt, after a handshake of one RTT.
 #[test]
-fn a_clean_line_takes_two_round_trips_and_the_data() {
+fn a_lossless_transfer_takes_two_round_trips_plus_transmission() {
     let content = pattern(1000);
     let fate = Box::new(|_: &_| vec![20 * MS]);
     let mut pair = Pair::new(&QuicConfig::default(), 1, Clock::default(), content.clone(), fate);

@@ -15,7 +15,7 @@ fn packets(clock: Clock, seed: u64) -> Vec<(Time, bool, Vec<u8>)> {
 }
 
 #[test]
-fn runs_repeat_on_two_bases_of_time() {
+fn runs_do_not_depend_on_the_origin_of_the_clock() {
     let first = packets(Clock::default(), 1);
     assert!(first == packets(Clock::default(), 1), "twice in one process");
     let shifted = Clock::default().shifted(Duration::from_nanos(1_234_567_987_654_321));

@@ -16,7 +16,7 @@ fn transfer(mode: Mode, size: u64) -> Transfer {
 /// Each of the 8 streams requests 1/8 of the rest of the window. With a window of 10 segments, the first request is
 /// 1,810 bytes and the second 1,583 bytes.
 #[test]
-fn the_first_chunks_are_those_of_equation_2_4() {
+fn the_first_chunks_match_equation_2_4() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
     let mut expected_requested = 0;
     for stream in 0..8 {
@@ -30,7 +30,7 @@ fn the_first_chunks_are_those_of_equation_2_4() {
 }
 
 #[test]
-fn a_hole_with_a_queue_takes_a_part_of_the_window_once_a_round_trip() {
+fn a_loss_with_a_standing_queue_reduces_the_window_once_per_round_trip() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
     let mut now = 0;
     for round in 0..12 {
@@ -63,7 +63,7 @@ fn a_hole_with_a_queue_takes_a_part_of_the_window_once_a_round_trip() {
 
 /// A client reads bytes 300 ms after their arrival. This delay is neither a long round trip nor a pause.
 #[test]
-fn a_late_reader_is_no_congestion() {
+fn a_late_reader_does_not_count_as_congestion() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
     for round in 0..20 {
         for stream in 0..8 {
@@ -79,7 +79,7 @@ fn a_late_reader_is_no_congestion() {
 }
 
 #[test]
-fn a_stalled_stream_owes_its_rest_to_the_next() {
+fn the_rest_of_a_stalled_request_is_requested_next() {
     let mut greedy = transfer(Mode::Greedy, 1 << 20);
     let (first, second) = (greedy.request(ms(0), 0).unwrap(), greedy.request(ms(0), 1).unwrap());
     assert_eq!(greedy.received(ms(10), 0, 100), Ok(0..100));
@@ -93,7 +93,7 @@ fn a_stalled_stream_owes_its_rest_to_the_next() {
 
 /// The kernel counts out-of-order segments per connection, so a new connection starts from zero.
 #[test]
-fn a_new_connection_counts_from_zero() {
+fn the_out_of_order_count_of_a_new_connection_starts_at_zero() {
     let mut fair = transfer(Mode::Fair, 1 << 30);
     fair.record();
     for (at, out_of_order) in [(0, 5), (200, 5), (400, 1), (600, 1)] {
@@ -109,7 +109,7 @@ fn a_new_connection_counts_from_zero() {
 }
 
 #[test]
-fn one_stream_asks_once() {
+fn a_single_stream_sends_one_request() {
     let mut single = transfer(Mode::Single, 12_345);
     assert_eq!(single.streams(), 1);
     assert_eq!(single.request(ms(0), 0), Some(0..12_345));
@@ -157,7 +157,7 @@ fn again(settings: Settings, size: u64, steps: &[Step]) -> Vec<Step> {
 proptest! {
     /// In any sequence of calls, every byte is received exactly once, and a replay returns the same steps.
     #[test]
-    fn every_octet_arrives_once(
+    fn every_octet_is_received_once(
         calls in calls(),
         mode in prop::sample::select(Mode::WORDS),
         rule in prop::sample::select(WindowRule::WORDS),
@@ -202,7 +202,7 @@ proptest! {
 
 /// Section 2.5: the window of Vegas stops growing when a queue builds up; the window of CUBIC grows until a loss.
 #[test]
-fn a_delay_based_window_stops_where_a_queue_grows() {
+fn a_delay_based_window_stops_growing_when_a_queue_builds_up() {
     let window_after = |rule: &str| {
         let window = WindowRule::WORDS.iter().find(|(name, _)| *name == rule).expect("a rule").1;
         let mut transfer = Transfer::new(Settings { window, ..Settings::default() }, Ranges::whole(1 << 40));
