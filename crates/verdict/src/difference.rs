@@ -106,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_buffer_is_described_by_what_it_changes() {
+    fn the_effect_of_a_shorter_buffer_is_described() {
         let said = difference(&account("50 packets"), &account("15 packets")).join(" ");
         assert!(said.contains("download gets ") && said.contains(" instead of 1.38 Mbit/s"), "{said}");
         assert!(said.contains("instead of 329 ms in the queue of link up."), "{said}");
     }
 
     #[test]
-    fn equal_runs_differ_in_nothing() {
+    fn equal_runs_have_no_differences() {
         let one = account("50 packets");
         assert_eq!(difference(&one, &one), ["No goodput, round trip or wait differs by more than 5.0 %."]);
     }

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_significant_digits_and_a_unit() {
+    fn values_have_three_significant_digits_and_a_unit() {
         assert_eq!(
             [rate(2_071_234.0), rate(132_000.0), rate(0.5), rate(7.0)],
             ["2.07 Mbit/s", "132 kbit/s", "0.50 bit/s", "7 bit/s"]

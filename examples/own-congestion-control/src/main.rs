@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_has_the_table_that_the_program_prints() {
+    fn the_guide_contains_the_table_that_the_program_prints() {
         let guide = include_str!("../../../docs/own-congestion-control.md");
         let table = table().unwrap();
         assert!(
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn both_fill_a_line_alone() {
+    fn each_control_fills_a_line_alone() {
         for name in ["gentle", "shallow"] {
             let share = settled(name).run(Duration::from_secs(20));
             assert!(share > 0.9, "{name} uses {share} of the line");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn gentle_keeps_three_quarters_after_a_loss() {
+    fn gentle_reduces_the_window_to_three_quarters_after_a_loss() {
         let Path { mut controller, now, .. } = settled("gentle");
         let before = controller.cwnd().get() / MSS;
         controller.on_congestion(now, Signal::Loss, &path_state());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn shallow_loses_nothing_once_it_has_settled() {
+    fn shallow_loses_no_packets_in_the_steady_state() {
         let mut path = settled("shallow");
         let losses = path.losses;
         path.run(Duration::from_secs(20));

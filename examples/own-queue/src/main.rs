@@ -44,7 +44,7 @@ mod tests {
     use super::run;
 
     #[test]
-    fn a_scenario_names_it_and_gets_its_marks() {
+    fn a_scenario_can_use_the_discipline_and_gets_its_marks() {
         let result = run().unwrap();
         assert!(result.links.marked_packets[0] > 0);
         assert!(result.conservation.holds());

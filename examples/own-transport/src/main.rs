@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_ends_whole_under_loss() {
+    fn a_transfer_is_complete_despite_losses() {
         let lossy = SCENARIO
             .replace("up.rate = \"1 Mbit/s\"", "up.rate = \"1 Mbit/s\"\ndown.loss = \"2 %\"")
             .replace("name = \"foreign\"", "name = \"foreign\"\napp = \"300 kB\"");

@@ -4,7 +4,7 @@ use super::{BASE, good, messages, parse, with};
 use lopsided_scenario::Scenario;
 
 #[test]
-fn all_errors_of_a_file_come_together_each_with_its_line() {
+fn all_errors_of_a_file_are_reported_together_with_their_lines() {
     let text = r#"[scenario]
 duration = "4 min"
 
@@ -66,7 +66,7 @@ error: unknown direction `dwn`
 }
 
 #[test]
-fn an_override_is_pointed_at_in_its_own_text() {
+fn an_error_in_an_override_points_into_the_overrides_text() {
     let errors =
         with(&[("link.up.qeue.limit", "15 packets"), ("link.up.queue.limit", "15k")]).expect_err("two mistakes");
     let expected = r#"error: unknown key `qeue` in [link.up]
@@ -98,7 +98,7 @@ fn toml_mistakes_are_explained() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_an_example() {
+fn missing_tables_and_keys_are_reported_with_an_example() {
     let errors = parse("").expect_err("nothing there").to_string();
     for part in [
         "[scenario] is missing",
@@ -119,7 +119,7 @@ fn what_is_missing_is_said_with_an_example() {
 
 /// Each line sets a key to an invalid value, which must cause exactly this error message.
 #[test]
-fn impossible_values_are_refused() {
+fn invalid_values_are_rejected() {
     let cases = [
         ("link.down.rate", "0 Mbit/s", "`0 Mbit/s` is not a valid rate: no packet could ever be sent"),
         ("link.down.loss", "1.5", "a probability cannot exceed 1: `1.5`"),
@@ -250,7 +250,7 @@ fn impossible_values_are_refused() {
 }
 
 #[test]
-fn a_flow_that_stops_before_it_starts_is_refused() {
+fn a_flow_that_stops_before_it_starts_is_rejected() {
     let text = format!("{BASE}start = \"5 s\"\nstop = \"4 s\"\n");
     assert_eq!(messages(&text), ["the flow stops at 4 s, but starts at 5 s"]);
     let text = format!("{BASE}count = 10\nstart_spacing = \"10 s\"\n");
@@ -285,13 +285,13 @@ fn hosts_must_exist_and_be_reachable() {
 }
 
 #[test]
-fn a_key_in_the_wrong_table_is_told_its_home() {
+fn an_error_for_a_key_in_the_wrong_table_names_the_right_table() {
     let errors = parse(&format!("{BASE}[record]\nduration = \"5 s\"\n")).expect_err("a key out of place");
     assert_eq!(errors.problems[0].help.as_deref(), Some("`duration` belongs in [scenario]"));
 }
 
 #[test]
-fn a_key_of_before_is_told_its_new_name() {
+fn an_error_for_a_renamed_key_names_the_new_key() {
     let help =
         |line: &str| parse(&format!("{BASE}{line}\n")).expect_err(line).problems[0].help.clone().unwrap_or_default();
     assert_eq!(help("transfer = \"10 MB\""), "did you mean `app`?");
@@ -319,7 +319,7 @@ fn long_lines_and_control_characters_are_shown_safely() {
 }
 
 #[test]
-fn hostile_files_are_refused_quickly() {
+fn hostile_files_are_rejected_quickly() {
     // Deep nesting must not overflow the stack.
     let brackets = "[".repeat(10_000_000);
     assert!(parse(&brackets).is_err());
@@ -336,7 +336,7 @@ fn hostile_files_are_refused_quickly() {
 }
 
 #[test]
-fn windows_line_ends_do_not_matter() {
+fn windows_line_endings_are_accepted() {
     assert_eq!(good(BASE), good(&BASE.replace('\n', "\r\n")));
     let errors = parse(&BASE.replace('\n', "\r\n").replace("rtt", "rrt")).expect_err("a typing error");
     assert_eq!((errors.problems[0].line, errors.problems[0].excerpt.as_str()), (4, "rrt = \"20 ms\""));

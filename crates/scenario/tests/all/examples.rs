@@ -15,7 +15,7 @@ pub fn files() -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn every_point_of_every_example_is_valid_and_reads_back() {
+fn every_point_of_every_example_is_valid_and_parses_again() {
     let files = files();
     assert!(files.len() >= 6);
     for (path, text) in files {

@@ -5,7 +5,7 @@ use lopsided_scenario::Scenario;
 
 /// `cc` can be set in a flow, at either of its ends, for one host, and for all hosts.
 #[test]
-fn names_given_beside_the_file_are_congestion_controls_wherever_one_may_stand() {
+fn supplied_congestion_controls_are_accepted_wherever_cc_can_be_set() {
     let text = format!(
         "{BASE}cc = \"mine\"\n[stack]\ncc = \"other\"\n[host.server.stack]\ncc = \"other\"\n\
          [[flow]]\ndirection = \"up\"\nsender_stack.cc = \"mine\"\nreceiver_stack.cc = \"cubic\"\n"
@@ -18,7 +18,7 @@ fn names_given_beside_the_file_are_congestion_controls_wherever_one_may_stand() 
 }
 
 #[test]
-fn a_name_that_was_not_given_says_how_to_give_it() {
+fn an_error_for_an_unknown_controller_explains_how_to_supply_it() {
     let text = format!("{BASE}cc = \"mine\"\n");
     let errors = Scenario::parse_with(&text, "test.toml", &[], &["other"]).unwrap_err();
     let problem = &errors.problems[0];
@@ -28,7 +28,7 @@ fn a_name_that_was_not_given_says_how_to_give_it() {
 }
 
 #[test]
-fn a_slip_in_a_name_that_was_given_is_recognised() {
+fn a_typo_in_a_supplied_name_is_recognised() {
     let text = format!("{BASE}cc = \"mien\"\n");
     let errors = Scenario::parse_with(&text, "test.toml", &[], &["mine"]).unwrap_err();
     assert!(errors.problems[0].help.as_deref().unwrap().starts_with("did you mean `mine`?"), "{errors}");

@@ -13,7 +13,7 @@ fn changed(key: &str, value: &str) -> Scenario {
 }
 
 #[test]
-fn keys_that_the_file_has_and_keys_that_it_has_not() {
+fn overrides_set_existing_and_new_keys() {
     assert_eq!(changed("link.up.rate", "1 Mbit/s").graph.links[0].up.rate, Some(BitRate::from_bps(1_000_000)));
     assert_eq!(changed("link.up.queue.limit", "15 packets").graph.links[0].up.queue.limit(), Some(Limit::Packets(15)));
     // A queue limit without a unit is a number of packets, but only in an override.
@@ -31,7 +31,7 @@ fn keys_that_the_file_has_and_keys_that_it_has_not() {
 }
 
 #[test]
-fn flows_and_hosts_are_named_or_counted() {
+fn overrides_address_flows_and_hosts_by_name_or_number() {
     let size = TransferConfig { size: Bytes::new(10_000_000), repeat: Some(1), pause: Duration::ZERO };
     for key in ["flow.flow1.app", "flow.1.app", "flow.*.app", "flow.1.app.size", "flow.\"flow1\".app"] {
         assert_eq!(changed(key, "10 MB").flows[0].app, AppConfig::new(size), "{key}");
@@ -42,7 +42,7 @@ fn flows_and_hosts_are_named_or_counted() {
 }
 
 #[test]
-fn a_shorthand_is_opened_and_keeps_its_value() {
+fn an_override_expands_a_short_form_and_keeps_its_value() {
     let text = BASE.replace("up.rate", "up.queue = \"15 packets\"\nup.rate");
     let overrides = [("link.up.queue.drop".to_owned(), "front".to_owned())];
     let scenario = Scenario::parse(&text, "test.toml", &overrides).expect("it is valid");
@@ -70,13 +70,13 @@ fn the_value_default_removes_a_key() {
 }
 
 #[test]
-fn later_overrides_win() {
+fn later_overrides_take_precedence() {
     let scenario = with(&[("scenario.seed", "2"), ("scenario.seed", "3")]).expect("it is valid");
     assert_eq!(scenario.seed, 3);
 }
 
 #[test]
-fn a_resolved_file_takes_the_overrides_of_its_shorthand() {
+fn a_resolved_file_accepts_overrides_of_the_short_form() {
     let resolved = good(BASE).to_toml();
     let overrides = [("link.up.queue.limit".to_owned(), "15".to_owned())];
     let scenario = Scenario::parse(&resolved, "resolved.toml", &overrides).expect("it is valid");
@@ -84,7 +84,7 @@ fn a_resolved_file_takes_the_overrides_of_its_shorthand() {
 }
 
 #[test]
-fn keys_that_lead_nowhere_are_refused() {
+fn overrides_of_nonexistent_keys_are_rejected() {
     let cases = [
         ("", "the key `` has an empty part"),
         ("link..up", "the key `link..up` has an empty part"),
@@ -106,13 +106,13 @@ fn keys_that_lead_nowhere_are_refused() {
 }
 
 #[test]
-fn a_value_cannot_bring_in_further_keys() {
+fn a_value_cannot_inject_further_keys() {
     let errors = with(&[("scenario.seed", "1\nlink.rtt = \"5 ms\"")]).expect_err("no number");
     assert_eq!(errors.problems.len(), 1, "{errors}");
 }
 
 #[test]
-fn no_text_brings_control_characters_to_a_terminal() {
+fn control_characters_in_texts_are_rejected() {
     for title in ["\u{1b}[2J", "two\nlines", "\u{7}"] {
         let errors = with(&[("scenario.title", title)]).expect_err("a control character");
         assert_eq!(errors.problems.len(), 1, "{errors}");

@@ -17,7 +17,7 @@ fn fifo(packets: u32, drop: DropFrom) -> QueueConfig {
 }
 
 #[test]
-fn the_least_file_has_every_default_filled() {
+fn the_smallest_file_gets_every_default() {
     let scenario = good(BASE);
     assert_eq!((scenario.name.as_str(), scenario.seed), ("test", 1));
     assert_eq!(scenario.record.interval, Some(Duration::from_millis(100)));
@@ -36,7 +36,7 @@ fn the_least_file_has_every_default_filled() {
 }
 
 #[test]
-fn the_name_comes_from_the_file() {
+fn the_default_name_is_derived_from_the_file_name() {
     // The name is the file's stem, with forbidden characters replaced. If the stem has no valid character, the name is
     // `scenario`.
     for (file, name) in [("a/b/adsl.toml", "adsl"), ("C:\\runs\\x y.toml", "x-y"), ("", "scenario"), ("-", "scenario")]
@@ -46,7 +46,7 @@ fn the_name_comes_from_the_file() {
 }
 
 #[test]
-fn an_odd_rtt_is_split_without_loss() {
+fn an_odd_rtt_is_split_without_rounding_error() {
     // The RTT is odd: the direction `up` gets the extra nanosecond.
     let scenario = with(&[("link.rtt", "3 ns")]).expect("it is valid");
     let link = &scenario.graph.links[0];
@@ -54,7 +54,7 @@ fn an_odd_rtt_is_split_without_loss() {
 }
 
 #[test]
-fn a_direction_wins_over_its_link_key_by_key() {
+fn a_direction_overrides_single_keys_of_its_link() {
     let text = BASE
         .replace(
             "rtt = \"20 ms\"",
@@ -112,7 +112,7 @@ fn red_has_the_defaults_of_tc() {
 }
 
 #[test]
-fn a_step_in_time_is_how_long_a_packet_may_wait() {
+fn a_threshold_in_time_applies_to_the_queueing_delay() {
     let step = |value: &str| {
         let scenario = with(&[("link.down.queue", value)]).expect(value);
         let step = scenario.graph.links[0].down.queue.get::<ThresholdConfig>().expect("a step");
@@ -126,7 +126,7 @@ fn a_step_in_time_is_how_long_a_packet_may_wait() {
 }
 
 #[test]
-fn a_discipline_holds_disciplines() {
+fn disciplines_can_be_nested() {
     let bands =
         "[{ kind = \"fq_codel\", flows = 8 }, \"7 packets\", { kind = \"prio\", bands = [\"5 ms\"], classify = [] }]";
     let rules = "[{ class = 0, dscp = 46 }, { class = 1, packet = \"ack\" }]";
@@ -149,7 +149,7 @@ fn a_discipline_holds_disciplines() {
 }
 
 #[test]
-fn each_discipline_has_classes_of_its_own_under_the_same_key() {
+fn the_key_classes_has_its_own_type_for_each_discipline() {
     let up = |kind: &str, classes: &str| {
         let queue = format!("{{ kind = \"{kind}\", classes = {classes} }}");
         let scenario = with(&[("link.up.queue", &queue)]).expect("a queue with classes");
@@ -169,7 +169,7 @@ fn each_discipline_has_classes_of_its_own_under_the_same_key() {
 }
 
 #[test]
-fn what_is_wrong_deep_in_a_queue_is_pointed_at() {
+fn errors_in_nested_queues_name_the_full_key() {
     let queue = "{ kind = \"prio\", bands = [{ kind = \"red\", min = \"9 packets\", max = \"5 packets\" }, { limt = \"5 packets\" }] }";
     let errors = with(&[("link.down.queue", queue)]).expect_err("two mistakes");
     let found: Vec<(&str, &str)> = errors.problems.iter().map(|one| (one.key.as_str(), one.message.as_str())).collect();
@@ -184,14 +184,14 @@ fn what_is_wrong_deep_in_a_queue_is_pointed_at() {
 }
 
 #[test]
-fn a_kind_with_a_limit_of_its_own_keeps_it() {
+fn a_discipline_with_its_own_default_limit_keeps_it() {
     let limit = |kind: &str| with(&[("link.down.queue.kind", kind)]).expect(kind).graph.links[0].down.queue.limit();
     // Linux's default limit of PIE is 1,000 packets.
     assert_eq!((limit("fifo"), limit("pie")), (Some(Limit::Packets(50)), Some(Limit::Packets(1000))));
 }
 
 #[test]
-fn a_direction_may_have_another_discipline_than_its_link() {
+fn a_direction_can_use_a_different_discipline_than_its_link() {
     let link = "rtt = \"20 ms\"\nqueue = { kind = \"red\", limit = \"80 packets\", ecn = true }";
     let text = BASE.replace("rtt = \"20 ms\"", link).replace("up.rate", "up.queue.kind = \"fifo\"\nup.rate");
     let link = &good(&text).graph.links[0];
@@ -201,7 +201,7 @@ fn a_direction_may_have_another_discipline_than_its_link() {
 }
 
 #[test]
-fn ecn_is_a_switch_or_a_word() {
+fn ecn_accepts_booleans_and_words() {
     for (value, expected) in
         [("true", "on"), ("false", "off"), ("on", "on"), ("accept", "accept"), ("accurate", "accurate")]
     {
@@ -211,7 +211,7 @@ fn ecn_is_a_switch_or_a_word() {
 }
 
 #[test]
-fn a_shapers_lump_follows_from_the_rate() {
+fn the_default_burst_of_a_shaper_is_computed_from_the_rate() {
     let shaper = |value: &str| with(&[("link.up.shaper", value)]).expect("it is valid").graph.links[0].up.shaper;
     // merritt2010: 4 ms at 196 kbit/s are 98 bytes.
     let expected = ShaperConfig { burst: Bytes::new(98), interval: Some(Duration::from_millis(4)), line_rate: None };
@@ -224,7 +224,7 @@ fn a_shapers_lump_follows_from_the_rate() {
 }
 
 #[test]
-fn limits_in_time_and_bdp_use_the_direction_and_the_whole_base_rtt() {
+fn limits_in_bdp_use_the_directions_rate_and_the_base_rtt_of_the_whole_path() {
     let text = format!(
         "{}[lan]\nrate = \"100 Mbit/s\"\ndelay = \"5 ms\"\n",
         BASE.replace("[[flow]]", "queue = \"1 BDP\"\n[[flow]]")
@@ -239,7 +239,7 @@ fn limits_in_time_and_bdp_use_the_direction_and_the_whole_base_rtt() {
 }
 
 #[test]
-fn a_lan_puts_routers_between() {
+fn a_lan_adds_routers_between_the_hosts_and_the_line() {
     let scenario = good(&format!("{BASE}[lan]\nrate = \"100 Mbit/s\"\n"));
     assert_eq!(scenario.graph.routers, ["r1", "r2"]);
     let names: Vec<&str> = scenario.graph.links.iter().map(|link| link.name.as_str()).collect();
@@ -253,7 +253,7 @@ fn a_lan_puts_routers_between() {
 }
 
 #[test]
-fn loss_of_every_kind_together() {
+fn all_kinds_of_loss_can_be_combined() {
     let loss = "{ random = \"1 %\", gilbert = { to_bad = 0.002, to_good = \"33 %\" }, packets = [9, 5], outages = [[\"3 s\", \"4 s\"], [\"1 s\", \"2 s\"]] }";
     let loss = with(&[("link.down.loss", loss)]).expect("it is valid").graph.links[0].down.loss.clone();
     let at = |seconds: u64| Time::from_nanos(seconds * 1_000_000_000);
@@ -292,7 +292,7 @@ fn stacks_are_layered_from_all_hosts_to_one_end_of_a_flow() {
 }
 
 #[test]
-fn delayed_acks_in_each_way_of_writing() {
+fn delayed_acks_accept_switches_and_tables() {
     let of = |scenario: Scenario| match scenario.flows[0].to_stack.get("delayed_ack") {
         Some(Value::Part(part)) => *part.downcast::<DelayedAck>().expect("delayed ACKs"),
         other => panic!("{other:?}"),
@@ -310,7 +310,7 @@ fn delayed_acks_in_each_way_of_writing() {
 }
 
 #[test]
-fn applications_of_each_kind() {
+fn every_kind_of_application_is_parsed() {
     let app = |value: &str| with(&[("flow.1.app", value)]).expect(value).flows[0].app.clone();
     let size = Bytes::new(100_000);
     assert_eq!(app("bulk"), BulkConfig::default().into());
@@ -331,7 +331,7 @@ fn applications_of_each_kind() {
 }
 
 #[test]
-fn copies_are_named_and_spaced() {
+fn copies_of_a_flow_are_numbered_and_start_at_the_given_spacing() {
     let text = format!(
         "{BASE}name = \"get\"\ncount = 3\nstart = \"1 s\"\nstart_spacing = \"50 ms\"\nstart_jitter = \"2 s\"\nstop = \"1 h\"\n"
     );
@@ -347,7 +347,7 @@ const DUMBBELL: &str = "[scenario]\nduration = \"9 s\"\n[topology.dumbbell]\npai
     right.delay = \"2 ms\"\nbottleneck = { rate = \"100 Mbit/s\", delay = \"17 ms\", queue = \"1 BDP\" }\n";
 
 #[test]
-fn flows_of_a_dumbbell_take_pair_after_pair() {
+fn each_flow_of_a_dumbbell_uses_the_next_pair() {
     let text = format!(
         "{DUMBBELL}[[flow]]\nname = \"a\"\ndirection = \"down\"\ncount = 2\n[[flow]]\nname = \"b\"\ndirection = \"down\"\ncount = 2\n[[flow]]\ndirection = \"up\"\n"
     );
@@ -366,7 +366,7 @@ fn flows_of_a_dumbbell_take_pair_after_pair() {
 }
 
 #[test]
-fn a_dumbbell_of_two_thousand_pairs_is_no_work() {
+fn a_dumbbell_of_2000_pairs_is_resolved() {
     let text = DUMBBELL.replace("pairs = 3", "pairs = 2000") + "[[flow]]\ndirection = \"down\"\ncount = 2000\n";
     let scenario = good(&text);
     assert_eq!((scenario.flows.len(), scenario.graph.links.len()), (2000, 4001));
@@ -374,7 +374,7 @@ fn a_dumbbell_of_two_thousand_pairs_is_no_work() {
 }
 
 #[test]
-fn paths_are_of_fewest_links_and_the_first_of_equals() {
+fn paths_have_the_fewest_links_and_ties_go_to_the_first() {
     let text = "[scenario]\nduration = \"1 s\"\n[topology]\nhosts = [\"a\", \"b\"]\nrouters = [\"r1\", \"r2\", \"r3\", \"r4\"]\n\
         link = [\n\
         { between = [\"a\", \"r1\"], rate = \"1 Mbit/s\" },\n\
@@ -396,7 +396,7 @@ fn paths_are_of_fewest_links_and_the_first_of_equals() {
 }
 
 #[test]
-fn no_route_leads_back_over_a_link_of_one_way() {
+fn no_route_uses_a_one_way_link_backwards() {
     // Data takes the one-way cable, and ACKs return over the longer path. The routes must be correct whether the cable
     // ends at the host or at a router.
     for cable in ["[\"head\", \"b\"]", "[\"head\", \"near\"]"] {
@@ -427,7 +427,7 @@ fn preset(name: &str, more: &str) -> Scenario {
 }
 
 #[test]
-fn every_preset_is_a_line_and_its_name_says_how_fast() {
+fn every_preset_is_valid_and_its_name_contains_its_rates() {
     for each in PRESETS {
         let link = &preset(each.name, "").graph.links[0];
         let rates = each.name.rsplit('-').take(2).map(|rate| rate.parse::<u64>().unwrap());
@@ -444,7 +444,7 @@ fn every_preset_is_a_line_and_its_name_says_how_fast() {
 }
 
 #[test]
-fn what_is_said_beside_a_preset_wins_key_by_key() {
+fn keys_next_to_a_preset_override_single_keys() {
     let link = &preset("docsis31-1000-35", "rtt = \"50 ms\"\nup.rate = \"50 Mbit/s\"").graph.links[0];
     assert_eq!((link.down.delay, link.down.rate), (Duration::from_millis(25), Some(BitRate::from_bps(1_000_000_000))));
     assert_eq!(link.up.rate, Some(BitRate::from_bps(50_000_000)));
@@ -452,7 +452,7 @@ fn what_is_said_beside_a_preset_wins_key_by_key() {
 }
 
 #[test]
-fn a_preset_given_as_an_override_wins_over_the_files_keys() {
+fn a_preset_set_by_an_override_replaces_the_files_keys() {
     let text = "[scenario]\nduration = \"9 s\"\n[link]\nrtt = \"123 ms\"\nqueue = \"3 packets\"\n\
                 [link.down]\nrate = \"1 kbit/s\"\nqueue = { kind = \"codel\" }\n\
                 [link.up]\nrate = \"2 kbit/s\"\n[[flow]]\ndirection = \"down\"";

@@ -366,14 +366,14 @@ fn odd_file() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_resolved_scenario_reads_back_equal(scenario in scenario()) {
+    fn a_resolved_scenario_parses_to_an_equal_scenario(scenario in scenario()) {
         let text = scenario.to_toml();
         let again = parse(&text).map_err(|errors| TestCaseError::fail(format!("{errors}\nin\n{text}")))?;
         prop_assert_eq!(&scenario, &again);
     }
 
     #[test]
-    fn its_json_is_json_with_exact_numbers(scenario in scenario()) {
+    fn the_json_of_a_scenario_is_valid_with_exact_numbers(scenario in scenario()) {
         let json = Json::parse(&scenario.to_json());
         let Some(Json::Object(_)) = json.get("record") else { return Err(TestCaseError::fail("no record")) };
         let Some(Json::List(flows)) = json.get("flows") else { return Err(TestCaseError::fail("no flows")) };
@@ -390,7 +390,7 @@ proptest! {
     }
 
     #[test]
-    fn no_change_of_a_good_file_panics(at in 0..BASE.len(), insert: String, remove in 0usize..10) {
+    fn no_change_to_a_valid_file_panics(at in 0..BASE.len(), insert: String, remove in 0usize..10) {
         let text: String = BASE.chars().take(at).chain(insert.chars()).chain(BASE.chars().skip(at + remove)).collect();
         let _ = parse(&text).map_err(|errors| errors.to_string());
     }

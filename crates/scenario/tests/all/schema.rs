@@ -7,7 +7,7 @@ use regex_lite::Regex;
 use toml::de::{DeTable, DeValue};
 
 #[test]
-fn examples_and_resolved_files_fit_the_schema() {
+fn examples_and_resolved_files_match_the_schema() {
     let schema = Json::parse(&schema_json());
     for (path, text) in files() {
         assert_eq!(misfits(&schema, &text), Vec::<String>::new(), "{}", path.display());
@@ -18,7 +18,7 @@ fn examples_and_resolved_files_fit_the_schema() {
 }
 
 #[test]
-fn typing_errors_do_not_fit() {
+fn typos_do_not_match_the_schema() {
     let schema = Json::parse(&schema_json());
     let base = super::BASE;
     assert_eq!(misfits(&schema, base), Vec::<String>::new());
@@ -38,7 +38,7 @@ fn typing_errors_do_not_fit() {
 }
 
 #[test]
-fn what_is_made_of_the_keys_is_of_these_keys() {
+fn files_generated_from_the_keys_are_up_to_date() {
     for (file, made) in [
         ("docs/scenario.md", lopsided_scenario::reference_page()),
         ("python/lopsided/data/scenario_types.pyi", lopsided_scenario::python_types()),
@@ -49,7 +49,7 @@ fn what_is_made_of_the_keys_is_of_these_keys() {
 }
 
 #[test]
-fn every_key_is_described() {
+fn every_key_has_a_description() {
     fn walk(json: &Json, path: &str) {
         if let Json::Object(fields) = json {
             if let Some(Json::Object(properties)) = json.get("properties") {

@@ -8,7 +8,7 @@ fn values(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn ranges_lists_and_units() {
+fn axes_accept_ranges_lists_and_units() {
     assert_eq!(values("k=5..20:5"), ["5", "10", "15", "20"]);
     assert_eq!(values("k=5..22:5 packets"), ["5 packets", "10 packets", "15 packets", "20 packets"]);
     assert_eq!(values("k=1..3"), ["1", "2", "3"]);
@@ -23,7 +23,7 @@ fn ranges_lists_and_units() {
 }
 
 #[test]
-fn wrong_ranges_are_refused() {
+fn invalid_ranges_are_rejected() {
     for (text, part) in [
         ("k", "has no `=`"),
         ("=5", "has no key before `=`"),
@@ -43,7 +43,7 @@ fn wrong_ranges_are_refused() {
 }
 
 #[test]
-fn points_go_the_last_axis_first_and_repetitions_before_all() {
+fn repetitions_vary_fastest_then_the_last_axis() {
     let text = format!(
         "{BASE}[sweep]\nline = [{{ label = \"A\", link.up.rate = \"1 Mbit/s\", \"link.down.rate\" = \"3 Mbit/s\" }}, {{ link.up.rate = \"2 Mbit/s\" }}]\nlink.up.queue.limit = \"5..10:5 packets\"\nrepeat = 2\n"
     );
@@ -75,7 +75,7 @@ fn points_go_the_last_axis_first_and_repetitions_before_all() {
 }
 
 #[test]
-fn a_file_without_a_sweep_has_one_point_and_a_command_line_replaces_an_axis() {
+fn a_file_without_a_sweep_has_one_point_and_a_new_axis_replaces_an_old_one() {
     let mut axes = Axes::parse(BASE, "test.toml").expect("it is valid");
     assert_eq!(axes.count(), 1);
     axes.set(Axis::parse("scenario.seed=1,2,3").expect("an axis"));
@@ -84,7 +84,7 @@ fn a_file_without_a_sweep_has_one_point_and_a_command_line_replaces_an_axis() {
 }
 
 #[test]
-fn axes_of_keys_that_do_not_exist_are_refused_where_they_stand() {
+fn invalid_axes_are_rejected_with_the_files_name() {
     for (sweep, message) in [
         ("\"link.up.qeue\" = [1, 2]", "unknown key `qeue` in [link.up]"),
         ("link.up.queue.limit = []", "this axis has no values"),

@@ -12,7 +12,7 @@ const RULES: Rules = Rules { tolerance: 100_000, compared: Fields::ALL };
 const FOREVER: Lasted = Lasted { one: u64::MAX, other: u64::MAX };
 
 #[test]
-fn other_ports_numbers_and_clocks_are_no_difference() {
+fn different_ports_sequence_numbers_and_clocks_do_not_count_as_differences() {
     let mut other = download_seen_by_the_server();
     for (at, outbound, packet) in &mut other {
         *at += Duration::from_millis(700);
@@ -36,7 +36,7 @@ fn other_ports_numbers_and_clocks_are_no_difference() {
 }
 
 #[test]
-fn a_flag_is_found_and_what_follows_is_still_compared() {
+fn a_different_flag_is_found_and_later_packets_are_still_compared() {
     let mut other = download_seen_by_the_server();
     let (third_data, ack_of_it) = (5, 9);
     other[third_data].2 = changed(&other[third_data].2, |header| header.flags = header.flags.with(Flags::PSH));
@@ -54,7 +54,7 @@ fn a_flag_is_found_and_what_follows_is_still_compared() {
 }
 
 #[test]
-fn a_missing_acknowledgement_parts_its_direction_alone() {
+fn a_missing_ack_ends_the_comparison_of_its_direction_only() {
     let mut other = download_seen_by_the_server();
     let _lost = other.remove(7);
     let (one, other) = (conversation(&download_seen_by_the_server()), conversation(&other));
@@ -70,7 +70,7 @@ fn a_missing_acknowledgement_parts_its_direction_alone() {
 }
 
 #[test]
-fn what_one_capture_was_too_short_for_is_no_difference() {
+fn packets_after_the_end_of_a_capture_do_not_count_as_missing() {
     let (whole, mut short) = (download_seen_by_the_server(), download_seen_by_the_server());
     short.truncate(9);
     let (one, other) = (conversation(&whole), conversation(&short));
@@ -82,7 +82,7 @@ fn what_one_capture_was_too_short_for_is_no_difference() {
 }
 
 #[test]
-fn a_late_packet_differs_in_time_beyond_the_tolerance_and_drifts() {
+fn a_packet_that_is_late_by_more_than_the_tolerance_differs_and_shows_as_drift() {
     let late = |by: u64| {
         let mut other = download_seen_by_the_server();
         for (at, ..) in &mut other[8..] {
@@ -103,7 +103,7 @@ fn a_late_packet_differs_in_time_beyond_the_tolerance_and_drifts() {
 }
 
 #[test]
-fn an_end_has_sent_and_had_acknowledged_what_was_seen_before() {
+fn the_standing_of_an_end_counts_sent_and_acknowledged_octets() {
     let one = conversation(&download_seen_by_the_server());
     let place = one.place_of(End::Opener, 3);
     assert_eq!(place, 7);
@@ -113,7 +113,7 @@ fn an_end_has_sent_and_had_acknowledged_what_was_seen_before() {
 }
 
 #[test]
-fn a_new_connection_on_the_same_ports_is_another_one() {
+fn a_new_connection_on_the_same_ports_is_a_new_conversation() {
     let mut capture = Conversations::default();
     let again = Duration::from_millis(1_000);
     for (at, _, packet) in download_seen_by_the_server() {
@@ -131,7 +131,7 @@ fn a_new_connection_on_the_same_ports_is_another_one() {
 proptest! {
     /// Sequence numbers continue beyond 32 bits, and old numbers are distinguished from new ones.
     #[test]
-    fn numbers_go_on_beyond_32_bits(steps in prop::collection::vec((1_u32..1 << 30, 0_u32..1 << 20), 1..40)) {
+    fn sequence_numbers_continue_beyond_32_bits(steps in prop::collection::vec((1_u32..1 << 30, 0_u32..1 << 20), 1..40)) {
         let mut capture = Conversations::default();
         capture.observe(Time::ZERO, &packet(0, CLIENT, Time::ZERO, Flags::SYN, (0, 0), 0));
         let mut sent = 0_u64;

@@ -9,7 +9,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 #[test]
-fn a_host_capture_reads_back_packet_for_packet() {
+fn a_host_capture_is_read_back_packet_by_packet() {
     let story = download_seen_by_the_server();
     let file = capture_of(&story);
     let mut seen = Vec::new();
@@ -20,7 +20,7 @@ fn a_host_capture_reads_back_packet_for_packet() {
 }
 
 #[test]
-fn the_flow_table_tells_the_story_of_the_download() {
+fn the_flow_table_summarises_the_download() {
     let mut table = FlowTable::default();
     read(&capture_of(&download_seen_by_the_server())[..], |at, packet| table.observe(at, packet))
         .expect("our own file");
@@ -47,7 +47,7 @@ fn the_flow_table_tells_the_story_of_the_download() {
 }
 
 #[test]
-fn late_reports_of_a_link_are_put_in_order() {
+fn late_reports_of_a_link_are_sorted_by_time() {
     let (down, up) = (NodeId(4), NodeId(5));
     let file = SharedFile::default();
     let taps = vec![Tap::link("r1-r2.down", down, None), Tap::link("r1-r2.up", up, None)];
@@ -64,7 +64,7 @@ fn late_reports_of_a_link_are_put_in_order() {
 }
 
 #[test]
-fn losses_of_a_link_carry_their_reason_once() {
+fn each_loss_of_a_link_is_recorded_once_with_its_reason() {
     let node = NodeId(4);
     let file = SharedFile::default();
     let mut capture = Capture::new(file.clone(), vec![Tap::link("line", node, None).with_drops()], Duration::ZERO);
@@ -81,7 +81,7 @@ fn losses_of_a_link_carry_their_reason_once() {
 }
 
 #[test]
-fn what_is_not_tapped_is_not_written() {
+fn events_without_a_tap_are_not_recorded() {
     let mut capture = Capture::new(SharedFile::default(), vec![Tap::host("server", SERVER)], Duration::ZERO);
     let stray = packet(1, CLIENT, Time::ZERO, Flags::SYN, (0, 0), 0);
     capture.record(Time::ZERO, CLIENT, &Event::Sent(&stray));
@@ -106,7 +106,7 @@ fn a_full_disk_is_reported_at_the_end() {
 }
 
 #[test]
-fn reads_ethernet_frames_of_the_older_format_and_passes_over_other_protocols() {
+fn pcap_ethernet_frames_are_read_and_other_protocols_are_skipped() {
     let ip = wire::encode(&packet(9, SERVER, Time::ZERO, Flags::ACK, (1, 1), 10));
     let [plain, tagged, arp] = [&[0x08, 0x00][..], &[0x81, 0x00, 0, 5, 0x08, 0x00], &[0x08, 0x06]];
     let mut file = Vec::new();
@@ -127,7 +127,7 @@ fn reads_ethernet_frames_of_the_older_format_and_passes_over_other_protocols() {
 }
 
 #[test]
-fn a_file_that_ends_in_the_middle_is_read_up_to_there() {
+fn a_truncated_file_is_read_up_to_the_damage() {
     let story = download_seen_by_the_server();
     let file = capture_of(&story);
     let whole = story.len() as u64;
@@ -142,7 +142,7 @@ fn a_file_that_ends_in_the_middle_is_read_up_to_there() {
 /// tshark finds no malformed packet, agrees on directions and times, and flags only the duplicate ACK and the
 /// retransmission.
 #[test]
-fn tshark_reads_a_capture_without_complaint() {
+fn tshark_finds_no_malformed_packet_in_a_capture() {
     if Command::new("tshark").arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: no tshark here");
         return;
@@ -231,7 +231,7 @@ fn segment(payload: usize) -> Vec<u8> {
 }
 
 #[test]
-fn records_of_offloading_hosts_are_read_whole() {
+fn large_records_of_offloading_hosts_are_read_completely() {
     let sizes = [1448, 65_000, 70_000, 180_000, 500_000, 100];
     let file = pcap(&sizes.map(segment));
     let sources: [Box<dyn Read + Send>; 3] =
@@ -255,7 +255,7 @@ impl Read for Pipe<'_> {
 }
 
 #[test]
-fn a_record_that_cannot_be_is_refused() {
+fn a_record_with_an_impossible_length_is_rejected() {
     let mut file = pcap(&[segment(100)]);
     let at = file.len() - 140 - 8;
     file[at..at + 8].fill(0x7f);

@@ -31,7 +31,7 @@ const SCENARIO: &str = r#"
 "#;
 
 #[test]
-fn a_capture_at_the_sender_tells_what_the_tables_tell() {
+fn a_capture_at_the_sender_matches_the_result_tables() {
     let scenario = scenario();
     let taps = node_labels(&scenario)
         .into_iter()
@@ -55,7 +55,7 @@ fn a_capture_at_the_sender_tells_what_the_tables_tell() {
 }
 
 #[test]
-fn who_watches_a_host_sees_what_a_capture_there_says() {
+fn an_observer_of_a_host_computes_the_same_summaries_as_its_capture() {
     let scenario = scenario();
     let hosts = node_labels(&scenario).into_iter().filter(|label| label.kind == NodeKind::Host);
     let (hosts, taps): (Vec<_>, Vec<_>) =
@@ -75,7 +75,7 @@ fn who_watches_a_host_sees_what_a_capture_there_says() {
 
 /// The events inferred from packets equal the events that the host's TCP reports.
 #[test]
-fn a_capture_lets_one_infer_what_tcp_tells_of_itself() {
+fn events_inferred_from_a_capture_match_those_that_tcp_reports() {
     infers_all(scenario(), &["disorder", "recovery", "open"]);
     let silent = ("link.down.loss.outages", "[['11 s', '13 s'], ['20 s', '20.3 s']]");
     infers_all(changed(&[silent]), &["disorder", "recovery", "loss", "open"]);
@@ -158,7 +158,7 @@ fn conversation(file: &[u8], flow: usize) -> Conversation {
 
 /// In builds with debug assertions, the capture itself panics if a packet is reported too late.
 #[test]
-fn a_link_tells_its_departures_at_most_a_delay_late() {
+fn a_link_reports_departures_at_most_one_delay_late() {
     let scenario = scenario();
     let labels: Vec<_> =
         node_labels(&scenario).into_iter().filter(|label| matches!(label.kind, NodeKind::Link(_))).collect();
