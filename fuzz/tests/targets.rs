@@ -11,7 +11,7 @@ fn octets() -> impl Strategy<Value = Vec<u8>> {
 }
 
 #[test]
-fn acks_cross_every_stage_and_every_pair_of_them() {
+fn acks_pass_every_stage_and_every_pair_of_stages() {
     assert!(ack_way::cross_every_pair() > 100);
 }
 

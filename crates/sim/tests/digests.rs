@@ -70,7 +70,7 @@ fn every_scenario_has_a_recorded_digest_with_a_reason() {
 }
 
 #[test]
-fn digests_are_the_recorded_ones() {
+fn digests_match_the_recorded_digests() {
     let (ledger, next) = (Vec::from_iter(ledger()), AtomicUsize::new(0));
     let changed = Mutex::new(String::new());
     let compare = || {

@@ -121,7 +121,7 @@ fn digest(text: &str) -> u64 {
 }
 
 #[test]
-fn they_do_what_the_built_in_ones_do() {
+fn custom_parts_give_the_digests_of_the_built_in_parts() {
     for (text, built_in, own) in [
         (LINE, "ack_thinning", "own_stage"),
         (LINE, "immediate", "own_policy"),
@@ -138,7 +138,7 @@ fn they_do_what_the_built_in_ones_do() {
 }
 
 #[test]
-fn a_built_in_name_is_not_to_be_had() {
+fn a_built_in_name_cannot_be_registered() {
     let taken = lopsided_tcp::register_ack_policy("linux", |_| Box::new(EverySegment)).unwrap_err();
     assert_eq!(taken.to_string(), "\"linux\" is built in: choose another name");
 }

@@ -99,7 +99,7 @@ mod tests {
 
     /// The project's own scripts pass. Each tests one rule of Linux.
     #[test]
-    fn own_scripts_pass() {
+    fn the_projects_own_scripts_pass() {
         let setup = runner::Setup { hz: 250, verbose: false, profile: "linux-6.1".to_owned() };
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
         let mut count = 0;
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_packet_is_found_and_a_damaged_script_is_refused() {
+    fn a_wrong_packet_is_detected_and_a_damaged_script_is_rejected() {
         let setup = runner::Setup { hz: 250, verbose: false, profile: "linux-6.1".to_owned() };
         let folder = env::temp_dir().join(format!("lopsided-packetdrill-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");

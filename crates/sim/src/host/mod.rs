@@ -681,7 +681,7 @@ mod tests {
     /// With 10,000 flows, each additional byte in one of these objects costs 20 kB. If you raise a limit, state the
     /// reason in the commit.
     #[test]
-    fn what_each_end_of_a_flow_takes() {
+    fn the_objects_at_each_end_of_a_flow_stay_small() {
         assert!(size_of::<Conn>() <= 2800, "a connection takes {}", size_of::<Conn>());
         assert!(size_of::<AppSlot>() <= 504, "an application's place takes {}", size_of::<AppSlot>());
         assert!(size_of::<Host>() <= 368, "a host takes {}", size_of::<Host>());

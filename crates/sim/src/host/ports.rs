@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_rests_until_all_others_were_used() {
+    fn a_released_port_is_reused_after_all_other_ports() {
         let mut ports = Ports::default();
         let first = ports.go_out(1).unwrap();
         ports.release(first);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_and_connections_are_told_apart() {
+    fn ports_of_datagrams_and_connections_have_different_owners() {
         let mut ports = Ports::default();
         let (datagrams, connection) = (ports.go_out_with_datagrams(3).unwrap(), ports.go_out(3).unwrap());
         assert_eq!(ports.owner(datagrams), Some(Owner::Datagrams(3)));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_of_nobody_have_no_owner() {
+    fn unused_ports_have_no_owner() {
         let mut ports = Ports::default();
         assert_eq!(ports.serve(7), Some(5001));
         assert_eq!(ports.owner(5001), Some(Owner::Service(7)));

@@ -29,7 +29,7 @@ fn pages(app: &str, loss: &str) -> String {
 
 /// Despite losses, every object and page is reported once, and the client reads every byte.
 #[test]
-fn pages_are_whole_under_loss() {
+fn pages_are_complete_despite_losses() {
     for (connections, loss) in [
         ("connections = 6", "0 %"),
         ("connections = 6", "3 %"),
@@ -55,7 +55,7 @@ fn files(app: &str, loss: &str) -> String {
 /// The FTP dialogue takes eight round trips of 100 ms before the first file. RETR adds half a round trip, and STOR adds
 /// a whole round trip.
 #[test]
-fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
+fn ftp_files_are_complete_and_sent_after_the_dialogue() {
     for (loss, store) in [("0 %", false), ("0 %", true), ("3 %", false), ("3 %", true)] {
         let result = run(&files(&format!(r#"size = "200 kB", repeat = 3, pause = "1 s", store = {store}"#), loss));
         assert_eq!(result.transfers.what, ["transfer"; 3], "{loss}, store {store}");
@@ -70,7 +70,7 @@ fn files_by_ftp_are_whole_and_come_after_a_dialogue() {
 
 /// The FTP dialogue is on the wire as text, and no byte of the file is sent before the login.
 #[test]
-fn a_session_ends_with_both_connections_closed() {
+fn an_ftp_session_transfers_the_file_and_the_servers_replies() {
     let result = run(&files(r#"size = "20 kB""#, "0 %"));
     assert!(result.conservation.holds());
     let delivered = result.flows.delivered_bytes[0];
@@ -79,7 +79,7 @@ fn a_session_ends_with_both_connections_closed() {
 
 /// RFC 9293, section 3.10.7.1: segments without a socket are answered with a reset.
 #[test]
-fn what_comes_for_no_connection_is_answered_with_a_reset() {
+fn segments_without_a_connection_are_answered_with_a_reset() {
     let app = r#"objects = 12, object_size = "300 kB", index_size = "2 kB", connections = 6"#;
     let stopped = pages(app, "0 %").replace("name = \"web\"", "name = \"web\"\nstop = \"2 s\"");
     let result = run(&format!("{stopped}\n[record]\nevents = true"));
@@ -97,7 +97,7 @@ fn what_comes_for_no_connection_is_answered_with_a_reset() {
 
 /// Six connections have six initial windows, so they complete a page sooner than one connection.
 #[test]
-fn parallel_connections_bring_a_page_sooner_than_one_after_the_other() {
+fn parallel_requests_complete_a_page_sooner_than_sequential_ones() {
     let app = r#"objects = 12, object_size = "30 kB", index_size = "0 B", pages = 1"#;
     let time = |more: &str| run(&pages(&format!("{app}, {more}"), "0 %")).flows.completion_s[0];
     let (one, six, shared) = (time("connections = 1"), time("connections = 6"), time("multiplexed = true"));
@@ -106,7 +106,7 @@ fn parallel_connections_bring_a_page_sooner_than_one_after_the_other() {
 }
 
 #[test]
-fn a_request_has_the_size_that_was_asked_for() {
+fn requests_have_the_configured_size() {
     let app = r#"objects = 4, object_size = "10 kB", index_size = "0 B", request_size = "500 B", connections = 4"#;
     let text = pages(app, "0 %");
     let result = run(&text);
@@ -139,7 +139,7 @@ fn fetch(app: &str, loss: &str, more: &str) -> String {
 
 /// The client checks the value of every byte, so a fetch that completes is also correct.
 #[test]
-fn an_object_in_ranges_is_whole_under_loss() {
+fn an_object_fetched_in_ranges_is_complete_despite_losses() {
     for (mode, loss) in [("fair", "0 %"), ("fair", "3 %"), ("greedy", "3 %"), ("single", "1 %")] {
         let result = run(&fetch(&format!(r#"size = "1500 kB", mode = "{mode}""#), loss, ""));
         assert_eq!(result.transfers.what, ["fetch"], "{mode}, {loss}");
@@ -150,7 +150,7 @@ fn an_object_in_ranges_is_whole_under_loss() {
 /// Havey 2015, section 2.4.5: with loss the transfer gets nearly twice the throughput of one connection. Without loss
 /// it gets a fair share, far below 8/9 for eight connections.
 #[test]
-fn a_fair_fetch_withstands_loss_and_shares() {
+fn a_fair_fetch_tolerates_losses_and_takes_a_fair_share() {
     let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
     let (fair, single) = (goodput(r#"mode = "fair""#, "1 %", "")[0], goodput(r#"mode = "single""#, "1 %", "")[0]);
     assert!(fair > 2.0 * single, "{fair} over eight, {single} over one");
@@ -172,7 +172,7 @@ fn a_fair_fetch_withstands_loss_and_shares() {
 
 /// If the server stops responding, the client repeats the request on a new connection, and the rest arrives.
 #[test]
-fn a_fetch_goes_on_after_an_outage() {
+fn a_fetch_continues_after_an_outage() {
     let text = fetch(r#"size = "8 MB", stall_timeout = "1 s""#, "0 %", "")
         .replace("down.loss = \"0 %\"", r#"down.loss.outages = [["2 s", "9 s"]]"#);
     let result = run(&text);
@@ -234,7 +234,7 @@ impl Application for Answerer {
 }
 
 #[test]
-fn an_application_of_ones_own_takes_part() {
+fn a_custom_application_can_run_a_flow() {
     let text = r#"
         [scenario]
         duration = "5 s"

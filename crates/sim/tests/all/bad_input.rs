@@ -24,7 +24,7 @@ fn refused(change: impl FnOnce(&mut Scenario)) -> BuildError {
 }
 
 #[test]
-fn what_cannot_be_built_is_refused() {
+fn invalid_scenarios_are_rejected() {
     let error = refused(|scenario| scenario.flows[0].from = 99);
     assert_eq!(error, BuildError::NoHost { flow: "download".to_owned() });
     let error = refused(|scenario| scenario.graph.links.clear());
@@ -50,7 +50,7 @@ fn what_cannot_be_built_is_refused() {
 }
 
 #[test]
-fn a_clock_that_cannot_move_is_noticed() {
+fn a_run_whose_clock_cannot_advance_is_reported_as_stuck() {
     let mut scenario = scenario(TWO_WAY);
     for link in &mut scenario.graph.links {
         for dir in Dir::BOTH {
@@ -63,7 +63,7 @@ fn a_clock_that_cannot_move_is_noticed() {
 }
 
 #[test]
-fn a_run_that_is_cancelled_ends() {
+fn a_cancelled_run_ends() {
     let monitor = Monitor::default();
     monitor.cancel();
     let scenario = scenario(TWO_WAY);
@@ -74,7 +74,7 @@ fn a_run_that_is_cancelled_ends() {
 }
 
 #[test]
-fn nothing_to_do_is_no_error() {
+fn a_run_without_flows_and_a_batch_without_jobs_succeed() {
     let mut idle = scenario(TWO_WAY);
     idle.flows.clear();
     let result = outcome(&idle).expect("it runs");

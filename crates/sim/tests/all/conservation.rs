@@ -58,7 +58,7 @@ fn flow() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
     #[test]
-    fn the_books_balance(
+    fn every_packet_is_accounted_for(
         down in direction(),
         up in direction(),
         delay in 0u32..200,

@@ -19,7 +19,7 @@ fn busy_with_mine() -> Scenario {
 }
 
 #[test]
-fn reno_from_outside_is_reno() {
+fn a_custom_reno_equals_the_built_in_reno() {
     let options = RunOptions { controllers: mine(), ..RunOptions::default() };
     let own = lopsided_sim::run(&busy_with_mine(), 1, options, &Monitor::default()).expect("it runs");
     assert_eq!(own.digest, run(BUSY).digest);
@@ -27,7 +27,7 @@ fn reno_from_outside_is_reno() {
 }
 
 #[test]
-fn many_runs_share_what_was_given() {
+fn a_batch_of_runs_shares_custom_controllers() {
     let scenario = busy_with_mine();
     let jobs = [Job { scenario: &scenario, seed: 1 }; 2];
     for result in run_many(&jobs, 2, &mine(), &Monitor::default()) {
@@ -36,14 +36,14 @@ fn many_runs_share_what_was_given() {
 }
 
 #[test]
-fn a_scenario_run_without_what_it_names_is_refused() {
+fn a_run_without_a_named_custom_controller_is_rejected() {
     let outcome = lopsided_sim::run(&busy_with_mine(), 1, RunOptions::default(), &Monitor::default());
     let Err(RunError::Build(error)) = outcome else { panic!("{outcome:?}") };
     assert_eq!(error, BuildError::UnknownController { flow: "bulk".to_owned(), cc: "mine".to_owned() });
 }
 
 #[test]
-fn a_name_means_one_thing() {
+fn a_controller_name_can_be_added_only_once() {
     for name in ["mine", "cubic"] {
         let error = mine().add(name, |setup| Box::new(WindowController::new(setup, Reno::named("other")))).unwrap_err();
         assert_eq!(error.name, name);

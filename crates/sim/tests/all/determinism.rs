@@ -12,21 +12,21 @@ fn text(result: &RunResult) -> String {
 }
 
 #[test]
-fn twice_the_same() {
+fn the_same_seed_gives_the_same_result() {
     for scenario in [TWO_WAY, BUSY] {
         assert_eq!(text(&run(scenario)), text(&run(scenario)));
     }
 }
 
 #[test]
-fn seeds_differ() {
+fn different_seeds_give_different_results() {
     for scenario in [TWO_WAY, BUSY] {
         assert_ne!(run_seed(scenario, 1).digest, run_seed(scenario, 2).digest);
     }
 }
 
 #[test]
-fn any_number_of_workers_gives_the_same_in_the_same_order() {
+fn results_and_their_order_do_not_depend_on_the_number_of_workers() {
     let (two_way, busy) = (scenario(TWO_WAY), scenario(BUSY));
     let jobs: Vec<Job<'_>> =
         (0..6).map(|k| Job { scenario: if k % 2 == 0 { &two_way } else { &busy }, seed: k / 2 }).collect();
@@ -78,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_slicing_gives_the_whole_run(
+    fn a_run_in_slices_gives_the_result_of_an_uninterrupted_run(
         slices in prop::collection::vec((1_000_000..3_000_000_000u64, 1..50_000u64), 1..6),
         changes in any::<bool>(),
     ) {
@@ -92,7 +92,7 @@ proptest! {
     }
 
     #[test]
-    fn any_slicing_of_hosts_that_run_ahead_or_on_several_cores_gives_the_whole_run(
+    fn a_run_in_slices_with_lookahead_or_several_cores_gives_the_same_result(
         slices in prop::collection::vec((10_000_000..700_000_000u64, 1_000..200_000u64), 1..6),
     ) {
         let whole = run(FAST).digest;
@@ -146,7 +146,7 @@ impl Observer for Watcher {
 }
 
 #[test]
-fn hosts_that_run_ahead_give_the_tables_of_one_order_of_all_events() {
+fn lookahead_gives_the_tables_of_a_run_in_global_event_order() {
     let with = |observers: Vec<Box<dyn Observer>>| {
         let options = RunOptions { observers, audit_queues: false, ..RunOptions::default() };
         let mut result = lopsided_sim::run(&scenario(FAST), 1, options, &Monitor::default()).expect("it runs");
@@ -160,7 +160,7 @@ fn hosts_that_run_ahead_give_the_tables_of_one_order_of_all_events() {
 }
 
 #[test]
-fn any_number_of_cores_gives_the_same() {
+fn results_do_not_depend_on_the_number_of_cores() {
     let on = |cores: usize, record: &str| {
         let scenario = scenario(&FAST.replace("interval = \"130 ms\"", record));
         // Hosts cannot advance independently if a queue on their path is audited.
@@ -188,7 +188,7 @@ fn any_number_of_cores_gives_the_same() {
 }
 
 #[test]
-fn a_slow_line_is_not_worth_several_cores() {
+fn a_slow_line_uses_only_one_core() {
     let options = RunOptions { cores: 2, audit_queues: false, ..RunOptions::default() };
     let result = lopsided_sim::run(&scenario(TWO_WAY), 1, options, &Monitor::default()).expect("it runs");
     let used = result.cores.expect("it was asked for");
@@ -197,7 +197,7 @@ fn a_slow_line_is_not_worth_several_cores() {
 }
 
 #[test]
-fn watching_changes_nothing() {
+fn recording_does_not_change_the_result() {
     let plain = run(TWO_WAY);
     for record in
         ["interval = \"10 ms\"", "on_change = true", "interval = \"33 ms\"\non_change = true", "events = true"]

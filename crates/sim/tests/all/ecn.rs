@@ -31,7 +31,7 @@ fn share_and_wait(result: &RunResult) -> (f64, f64) {
 const RED: &str = r#"{ kind = "red", limit = "200 kB", min = "15 kB", max = "45 kB", probability = 0.1, ecn = true }"#;
 
 #[test]
-fn red_marks_who_understands_and_drops_the_others() {
+fn red_marks_ecn_flows_and_drops_packets_of_other_flows() {
     let marked = download(RED, "ecn = true");
     assert!(marked.links.marked_packets[0] > 20, "{}", marked.links.marked_packets[0]);
     assert_eq!((marked.links.dropped_packets[0], marked.flows.retransmits[0]), (0, 0));
@@ -46,7 +46,7 @@ fn red_marks_who_understands_and_drops_the_others() {
 }
 
 #[test]
-fn a_mark_that_costs_less_than_a_loss_keeps_the_line_fuller() {
+fn a_smaller_reduction_after_a_mark_keeps_the_line_busier() {
     // RFC 8511: if the queue is shorter than the BDP, halving the window empties the queue. Here the BDP is 25 kB and
     // the queue is at most 8 kB.
     let short = r#"{ kind = "step", limit = "200 kB", mark_threshold = "8 kB" }"#;
@@ -56,7 +56,7 @@ fn a_mark_that_costs_less_than_a_loss_keeps_the_line_fuller() {
 }
 
 #[test]
-fn dctcp_fills_the_line_with_a_queue_about_its_threshold() {
+fn dctcp_fills_the_line_with_a_queue_near_the_threshold() {
     // RFC 8257, section 5: the marking threshold K must exceed (C x RTT) / 7, which is 3.6 kB here. The line takes 12
     // ms to send the 15 kB of the configured threshold.
     let result = download(r#"{ kind = "step", limit = "200 kB", mark_threshold = "15 kB" }"#, r#"cc = "dctcp""#);
@@ -66,7 +66,7 @@ fn dctcp_fills_the_line_with_a_queue_about_its_threshold() {
 }
 
 #[test]
-fn prague_keeps_a_millisecond_of_queue_and_the_line_nearly_full() {
+fn prague_fills_most_of_the_line_with_less_than_2_ms_of_queue() {
     let queue = r#"{ kind = "step", limit = "200 kB", mark_threshold = "2 ms", ect = "ect1" }"#;
     let result = download(queue, "cc = \"prague\"\necn = \"accurate\"");
     let (share, wait) = share_and_wait(&result);
@@ -75,7 +75,7 @@ fn prague_keeps_a_millisecond_of_queue_and_the_line_nearly_full() {
 }
 
 #[test]
-fn prague_to_a_receiver_of_old_falls_back_to_reno_and_to_no_ect1() {
+fn prague_falls_back_to_reno_and_ect0_if_the_receiver_lacks_accurate_ecn() {
     // The queue marks only ECT(1) packets. This flow sends ECT(0), so it fills the queue like Reno.
     let queue = r#"{ kind = "step", limit = "50 kB", mark_threshold = "1 ms", ect = "ect1" }"#;
     let (sender, receiver) = (r#"sender_stack = { cc = "prague" }"#, r#"receiver_stack = { ecn = "on" }"#);

@@ -25,7 +25,7 @@ fn text(interface: &str) -> String {
 }
 
 #[test]
-fn what_waits_in_the_interface_is_late() {
+fn a_delay_in_the_interface_adds_to_the_rtt() {
     let result = run(&text("[host.server.interface]\ndelay = \"100 ms\""));
     let row = flow(&result.flows, "download");
     assert!(result.flows.rtt_min_ms[row] > 102.0 && result.flows.rtt_min_ms[row] < 104.0);
@@ -33,7 +33,7 @@ fn what_waits_in_the_interface_is_late() {
 }
 
 #[test]
-fn a_full_interface_brings_the_window_down_and_loses_nothing() {
+fn a_full_interface_reduces_the_window_without_losses() {
     let result = run(&text("[host.server.interface]\ndelay = \"100 ms\"\nlimit = \"150 packets\""));
     let row = flow(&result.flows, "download");
     let flows = &result.flows;
@@ -48,7 +48,7 @@ fn a_full_interface_brings_the_window_down_and_loses_nothing() {
 
 /// With a transmit ring, packets wait in the interface. The line sends the same packets as without a ring.
 #[test]
-fn a_ring_moves_the_wait_into_the_interface() {
+fn with_a_transmit_ring_packets_wait_in_the_interface() {
     let without = run(&text("[host.server.interface]\ndelay = \"20 ms\""));
     let with = run(&text("[host.server.interface]\ndelay = \"20 ms\"\nring = \"10 packets\""));
     assert!(without.links.max_backlog_packets[0] > 50);
@@ -62,7 +62,7 @@ fn a_ring_moves_the_wait_into_the_interface() {
 
 /// If the interface rejects a packet while nothing is in flight, only a timer can send it again.
 #[test]
-fn a_host_whose_interface_is_full_of_others_packets_comes_to_its_turn() {
+fn a_flow_makes_progress_while_another_flow_fills_the_interface() {
     let flood = "
         [[flow]]
         name = \"flood\"
@@ -77,7 +77,7 @@ fn a_host_whose_interface_is_full_of_others_packets_comes_to_its_turn() {
 }
 
 #[test]
-fn interfaces_are_refused_where_they_mean_nothing() {
+fn invalid_interface_settings_are_rejected() {
     let refused = |interface: &str| Scenario::parse(&text(interface), "test.toml", &[]).unwrap_err().to_string();
     assert!(refused("[host.server.interface]\nlimit = \"150 kB\"").contains("`limit` must be a number of packets"));
     let ring = scenario(&text("down.shaper = \"1600 B\"\n[host.server.interface]\nring = \"5 packets\""));

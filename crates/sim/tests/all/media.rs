@@ -19,7 +19,7 @@ fn with(loss: &str, retries: u32) -> RunResult {
 }
 
 #[test]
-fn three_polled_stations_share_the_radio_and_nothing_is_lost_from_the_books() {
+fn three_polled_stations_share_the_radio_and_every_packet_is_accounted_for() {
     let result = with("5 %", 5);
     assert!(result.conservation.holds());
     assert!(result.flows.goodput_bps.iter().all(|goodput| *goodput > 1e5), "{:?}", result.flows.goodput_bps);
@@ -31,7 +31,7 @@ fn three_polled_stations_share_the_radio_and_nothing_is_lost_from_the_books() {
 }
 
 #[test]
-fn arq_hides_loss_from_tcp_for_time_and_gives_up_only_after_its_retries() {
+fn arq_trades_losses_for_delay_and_gives_up_only_after_the_last_retry() {
     let (clean, lossy, strict) = (with("0 %", 5), with("20 %", 12), with("20 %", 0));
     let sum = |result: &RunResult| result.flows.goodput_bps.iter().sum::<f64>();
     assert!(sum(&lossy) < 0.85 * sum(&clean));
@@ -50,7 +50,7 @@ fn arq_hides_loss_from_tcp_for_time_and_gives_up_only_after_its_retries() {
 }
 
 #[test]
-fn a_scenario_with_a_medium_reads_back() {
+fn a_scenario_with_a_medium_parses_again() {
     let resolved = scenario(RADIO);
     let again = Scenario::parse(&resolved.to_toml(), "again.toml", &[]).unwrap();
     assert_eq!(Scenario { name: resolved.name.clone(), ..again }, resolved);
@@ -59,7 +59,7 @@ fn a_scenario_with_a_medium_reads_back() {
 const WIFI: &str = include_str!("../../../../scenarios/wifi.toml");
 
 #[test]
-fn wifi_stations_take_turns_and_nothing_is_lost_from_the_books() {
+fn wifi_stations_share_the_channel_and_every_packet_is_accounted_for() {
     let short =
         WIFI.replace("duration = \"10 s\"", "duration = \"1 s\"").replace("start = \"2 s\"", "start = \"0.1 s\"");
     let result = run(&short);
@@ -81,7 +81,7 @@ fn wifi_stations_take_turns_and_nothing_is_lost_from_the_books() {
 }
 
 #[test]
-fn a_scenario_with_wifi_reads_back() {
+fn a_scenario_with_wifi_parses_again() {
     let resolved = scenario(WIFI);
     let again = Scenario::parse(&resolved.to_toml(), "again.toml", &[]).unwrap();
     assert_eq!(Scenario { name: resolved.name.clone(), ..again }, resolved);
@@ -91,7 +91,7 @@ const FWP: &str = include_str!("../../../../scenarios/fwp.toml");
 
 /// The object is complete despite losses, and the path carries more bytes than the object.
 #[test]
-fn an_object_over_a_channel_that_repairs_nothing_is_made_whole() {
+fn an_object_is_repaired_over_a_channel_without_retransmissions() {
     let sent = |error: &str, seed: u64| {
         let text = FWP.replace("frame_error = 0.1", &format!("frame_error = {error}"));
         let text = text.replace("placeholders = 0.1", &format!("placeholders = {error}")).replace("20 MB", "2 MB");

@@ -37,7 +37,7 @@ const DOWNLOADS: &str = r#"
 "#;
 
 #[test]
-fn a_later_start_shifts_everything_and_changes_nothing() {
+fn a_later_start_shifts_the_run_without_other_changes() {
     let now = scenario(DOWNLOADS);
     // The shift is a multiple of all time constants: Linux's tick (4 ms), the coarsest step of its timer wheel (256
     // ms), and the interval of the sums (100 ms).
@@ -90,7 +90,7 @@ fn a_mirrored_line_gives_a_mirrored_result() {
 }
 
 #[test]
-fn doubled_rates_and_halved_spans_double_the_goodput() {
+fn doubled_rates_and_halved_times_double_the_goodput() {
     // No part of this scenario has a fixed time constant, and all durations are even numbers of nanoseconds.
     let line = |rate: u32, unit: u32| {
         let text = format!(

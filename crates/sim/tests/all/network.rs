@@ -5,7 +5,7 @@ use lopsided_core::{Bytes, Cx, Dir, DropReason, Node, Packet, Port, Time};
 use lopsided_sim::{BuildError, MiddleboxPlacement, Monitor, RunError, RunOptions, RunResult};
 
 #[test]
-fn a_datagram_flow_has_its_rate_and_its_delay() {
+fn a_datagram_flow_has_the_configured_rate_and_delay() {
     let result = run(r#"
         [scenario]
         duration = "10 s"
@@ -108,7 +108,7 @@ const PARKING_LOT: &str = r#"
 "#;
 
 #[test]
-fn every_packet_takes_its_path_and_no_other() {
+fn every_packet_takes_only_the_links_of_its_path() {
     let result = run(PARKING_LOT);
     let sent = |link: &str, direction: &str| {
         let rows = result.links.link.iter().zip(&result.links.direction);
@@ -127,7 +127,7 @@ fn every_packet_takes_its_path_and_no_other() {
 }
 
 #[test]
-fn tcp_over_several_bottlenecks_fills_the_narrowest() {
+fn tcp_over_several_bottlenecks_fills_the_slowest() {
     // Without `app`, the flow `long` is a TCP download.
     let text = PARKING_LOT.replace(r#"app = { kind = "udp", rate = "100 kbit/s", size = "500 B" }"#, "");
     let result = run(&text);
@@ -184,7 +184,7 @@ fn with_middlebox(link: usize) -> Result<RunResult, RunError> {
 }
 
 #[test]
-fn a_transfer_survives_a_middlebox_that_drops() {
+fn a_transfer_survives_a_middlebox_that_drops_packets() {
     let result = with_middlebox(0).expect("it runs");
     assert_eq!(result.flows.delivered_bytes, [1_000_000]);
     assert_eq!(result.flows.transfers, [1]);
@@ -197,7 +197,7 @@ fn a_transfer_survives_a_middlebox_that_drops() {
 }
 
 #[test]
-fn a_middlebox_on_no_link_is_refused() {
+fn a_middlebox_on_a_nonexistent_link_is_rejected() {
     let error = with_middlebox(7).expect_err("there is one link");
     assert!(matches!(error, RunError::Build(BuildError::Link { .. })), "{error}");
 }

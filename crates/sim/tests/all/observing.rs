@@ -36,7 +36,7 @@ fn samples_add_up_to_the_summary() {
 }
 
 #[test]
-fn the_round_trip_is_the_lines_and_the_queues() {
+fn the_rtt_is_the_sum_of_line_and_queueing_delays() {
     let result = run(TWO_WAY);
     // The propagation delay is 40 ms; the rest is the transmission time of a full segment and its ACK.
     assert!((45.0..50.0).contains(&result.flows.rtt_min_ms[0]), "{}", result.flows.rtt_min_ms[0]);
@@ -46,7 +46,7 @@ fn the_round_trip_is_the_lines_and_the_queues() {
 }
 
 #[test]
-fn every_change_of_the_window_has_a_row() {
+fn every_change_of_the_window_is_recorded() {
     let result = run(&format!("{TWO_WAY}\n[record]\ninterval = \"0 s\"\non_change = true"));
     let samples = &result.samples;
     let rows: Vec<usize> = (0..samples.flow.len()).filter(|row| samples.flow[*row] == 0).collect();
@@ -61,7 +61,7 @@ fn every_change_of_the_window_has_a_row() {
 }
 
 #[test]
-fn the_event_table_holds_every_packet() {
+fn the_event_table_contains_every_packet() {
     let result = run(&format!("{TWO_WAY}\n[record]\nevents = true"));
     let events = &result.packet_events;
     let count = |event: &str| events.event.iter().filter(|of_row| **of_row == event).count() as u64;
@@ -76,7 +76,7 @@ fn the_event_table_holds_every_packet() {
 }
 
 #[test]
-fn queue_samples_end_with_the_links_counts() {
+fn the_last_queue_sample_equals_the_link_totals() {
     let result = run(BUSY);
     // The last sample has one row per link direction, in the order of the table of links.
     let links = result.links.link.len();
@@ -87,7 +87,7 @@ fn queue_samples_end_with_the_links_counts() {
 }
 
 #[test]
-fn memory_does_not_grow_with_time_unless_asked() {
+fn without_recording_no_tables_are_filled() {
     let result = run(&format!("{TWO_WAY}\n[record]\ninterval = \"0 s\""));
     assert!(
         result.samples.time_s.is_empty() && result.queues.time_s.is_empty() && result.packet_events.time_s.is_empty()
@@ -95,7 +95,7 @@ fn memory_does_not_grow_with_time_unless_asked() {
 }
 
 #[test]
-fn losses_and_marks_stand_by_reason() {
+fn drops_are_counted_by_reason_and_add_up() {
     let result = run(BUSY);
     let (drops, links) = (&result.drops, &result.links);
     assert_eq!(drops.packets.iter().sum::<u64>(), result.conservation.dropped.packets);
@@ -110,7 +110,7 @@ fn losses_and_marks_stand_by_reason() {
 }
 
 #[test]
-fn a_column_says_its_unit_in_its_name() {
+fn the_name_of_a_column_ends_with_its_unit() {
     let units = [(Unit::BitPerSecond, "_bps"), (Unit::Byte, "bytes"), (Unit::Second, "_s"), (Unit::Millisecond, "_ms")];
     for table in catalogue() {
         for column in table.columns {

@@ -33,7 +33,7 @@ fn with(text: &str, settings: &[(&str, &str)]) -> RunResult {
 
 /// Each object of a page has its own stream, and is reported once despite losses.
 #[test]
-fn pages_over_streams_are_whole_under_loss() {
+fn pages_over_quic_streams_are_complete_despite_losses() {
     for loss in ["0 %", "3 %"] {
         let app = r#"{ kind = "http", objects = 12, object_size = "30 kB", index_size = "20 kB", pages = 4 }"#;
         let result = run(&line(app, &format!("down.loss = \"{loss}\"\nup.loss = \"{loss}\"")));
@@ -45,7 +45,7 @@ fn pages_over_streams_are_whole_under_loss() {
 
 /// Every byte of every transfer arrives exactly once.
 #[test]
-fn transfers_are_whole_whatever_the_path_does() {
+fn quic_transfers_are_complete_despite_loss_and_reordering() {
     let harm = r#"down = { loss = "2 %", jitter = "20 ms", reorder = true }"#;
     for more in ["", "down.loss = \"5 %\"\nup.loss = \"5 %\"", harm] {
         let Ok(_) = lopsided_scenario::Scenario::parse(&line("\"1 B\"", more), "quic.toml", &[]) else {
@@ -61,7 +61,7 @@ fn transfers_are_whole_whatever_the_path_does() {
 
 /// The counters of a flow agree with each other.
 #[test]
-fn counters_balance() {
+fn the_counters_of_a_quic_flow_are_consistent() {
     let result = run(&line(r#""bulk""#, "down.loss = \"1 %\""));
     let flows = &result.flows;
     assert_eq!((&*flows.profile[0], &*flows.cc[0]), ("quic", "cubic"));
@@ -78,7 +78,7 @@ const DIGEST_TO: &str = "LOPSIDED_QUIC_DIGEST_TO";
 /// The same seed produces the same digest on any number of threads and in another process. Another seed produces
 /// another digest.
 #[test]
-fn runs_repeat_on_threads_and_in_another_process() {
+fn a_seed_gives_the_same_digest_on_threads_and_in_another_process() {
     let text = line(r#"{ kind = "http", objects = 9, object_size = "40 kB" }"#, "down.loss = \"1 %\"");
     let first = run(&text);
     if let Some(file) = std::env::var_os(DIGEST_TO) {
@@ -93,7 +93,7 @@ fn runs_repeat_on_threads_and_in_another_process() {
         assert_eq!(first.digest, result.expect("it runs").digest, "on threads");
     }
     let file = std::env::temp_dir().join(format!("lopsided-quic-{}", std::process::id()));
-    let name = "quic::runs_repeat_on_threads_and_in_another_process";
+    let name = "quic::a_seed_gives_the_same_digest_on_threads_and_in_another_process";
     let child = Command::new(std::env::current_exe().expect("a test binary"))
         .args([name, "--exact"])
         .env(DIGEST_TO, &file)
@@ -107,7 +107,7 @@ fn runs_repeat_on_threads_and_in_another_process() {
 
 /// ACK_FREQUENCY frames, or the receiver's own policy, reduce the number of ACKs.
 #[test]
-fn the_receiver_acknowledges_as_often_as_it_is_told() {
+fn the_receiver_sends_acks_at_the_configured_frequency() {
     let text = line(r#""bulk""#, "up.rate = \"10 Mbit/s\"").replace("up.rate = \"400 kbit/s\"", "");
     let ratio = |settings: &[(&str, &str)]| {
         let result = with(&text, settings);
@@ -124,7 +124,7 @@ fn the_receiver_acknowledges_as_often_as_it_is_told() {
 
 /// Settings of the transport are written and read back.
 #[test]
-fn a_flow_over_quic_is_written_and_read_back() {
+fn a_quic_flow_is_written_and_parsed_again() {
     let text = line(r#""bulk""#, "");
     let before = scenario(&text);
     let after = lopsided_scenario::Scenario::parse(&before.to_toml(), "quic.toml", &[]).expect("valid");

@@ -35,7 +35,7 @@ fn last(result: &RunResult, node: &str, direction: &str, quantity: &str) -> f64 
 }
 
 #[test]
-fn each_direction_senses_its_own_link_and_the_far_end_needs_not_be_named() {
+fn each_direction_senses_its_own_link_by_default() {
     let banded = r#"{ kind = "prio", bands = [{ kind = "fifo" }, { kind = "asqm" }] }"#;
     for queue in [r#"{ kind = "asqm" }"#, r#"{ kind = "bdp" }"#, banded] {
         let result = run(&line(queue));
@@ -50,7 +50,7 @@ fn each_direction_senses_its_own_link_and_the_far_end_needs_not_be_named() {
 
 /// Section 5.4.2 of the paper: the standing queue is below the IP layer, where CoDel cannot measure it.
 #[test]
-fn asqm_keeps_short_a_queue_that_codel_does_not_see() {
+fn asqm_shortens_a_queue_that_codel_cannot_measure() {
     let asqm = run(DISPLACED);
     let codel = run(&DISPLACED.replace(r#"{ kind = "asqm", far_end = "stage" }"#, r#"{ kind = "codel" }"#));
     let mean = |result: &RunResult| result.flows.rtt_mean_ms.iter().sum::<f64>() / 3.0;
@@ -61,7 +61,7 @@ fn asqm_keeps_short_a_queue_that_codel_does_not_see() {
 }
 
 #[test]
-fn sensing_costs_less_than_half_a_percent() {
+fn sensing_packets_take_less_than_half_a_percent() {
     let result = run(DISPLACED);
     let sensed: f64 =
         (1..=3).map(|modem| 28.0 * last(&result, &format!("modem{modem}"), "down", "sensing_sent_packets")).sum();
@@ -72,7 +72,7 @@ fn sensing_costs_less_than_half_a_percent() {
 
 /// Without a reflector, sensing packets reach the flow's receiver, which does not support them.
 #[test]
-fn sensing_packets_that_nobody_returns_leave_a_plain_queue() {
+fn without_a_reflector_a_sensing_queue_acts_like_drop_tail() {
     let lost = run(&line(r#"{ kind = "asqm", far_end = "stage" }"#));
     let plain = run(&line(r#"{ kind = "fifo", limit = "1000 packets" }"#));
     assert!(lost.conservation.holds());
@@ -83,7 +83,7 @@ fn sensing_packets_that_nobody_returns_leave_a_plain_queue() {
 }
 
 #[test]
-fn a_line_that_loses_sensing_packets_is_still_sensed() {
+fn a_line_that_loses_sensing_packets_can_still_be_sensed() {
     let result = run(&line(r#"{ kind = "asqm" }"#).replace("rtt = \"40 ms\"", "rtt = \"40 ms\"\nloss = \"5 %\""));
     assert!(result.conservation.holds());
     let [sent, returned] =

@@ -52,7 +52,7 @@ fn bbr3_leaves_more_to_cubic_than_bbr() {
 }
 
 #[test]
-fn bbr3_bears_one_percent_of_random_loss() {
+fn bbr3_tolerates_one_percent_of_random_loss() {
     let [bbr3, cubic] =
         ["bbr3", "cubic"].map(|name| goodput(&share(30, &[name], "down.loss = \"1 %\""), &format!("{name}-0")));
     assert!(bbr3 > 0.6 && bbr3 > 3.0 * cubic, "bbr3 {bbr3}, cubic {cubic}");

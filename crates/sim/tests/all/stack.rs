@@ -34,7 +34,7 @@ fn largest_payload(result: &RunResult) -> Option<u32> {
 }
 
 #[test]
-fn the_segment_size() {
+fn mss_and_options_determine_the_payload() {
     // An MTU of 1,500 bytes minus 40 bytes of headers and 12 bytes of timestamps.
     assert_eq!(largest_payload(&with_stack("")), Some(1448));
     assert_eq!(largest_payload(&with_stack("timestamps = false")), Some(1460));
@@ -43,7 +43,7 @@ fn the_segment_size() {
 }
 
 #[test]
-fn delayed_acks() {
+fn delayed_acks_reduce_the_number_of_acks() {
     let (usual, every) =
         (with_stack("profile = \"freebsd-7\""), with_stack("profile = \"freebsd-7\", delayed_ack = \"off\""));
     // The profile sends two ACKs for three segments. Without delayed ACKs, each of the 691 segments is acknowledged
@@ -53,7 +53,7 @@ fn delayed_acks() {
 }
 
 #[test]
-fn the_initial_window() {
+fn the_initial_window_limits_the_first_round_trip() {
     let in_first_round_trip = |stack: &str| {
         let result = with_stack(stack);
         let events = &result.packet_events;
@@ -68,7 +68,7 @@ fn the_initial_window() {
 }
 
 #[test]
-fn the_buffers() {
+fn the_buffers_limit_the_goodput() {
     let goodput = |stack: &str| with_stack(stack).flows.goodput_bps[0];
     // A window of 20 kB per RTT of at least 40 ms limits the rate to 4 Mbit/s.
     let narrow = goodput("receive_buffer = \"20 kB\"");
@@ -87,7 +87,7 @@ fn the_buffers() {
 }
 
 #[test]
-fn the_largest_window() {
+fn max_window_limits_the_congestion_window() {
     for bound in
         ["max_window = \"20 kB\"", "max_window = \"14 segments\"", "profile = \"freebsd-7\", max_window = \"20 kB\""]
     {
@@ -132,7 +132,7 @@ fn with_losses(stack: &str) -> RunResult {
 
 /// Each switch changes the packets on the wire. Setting a switch to the profile's own value changes nothing.
 #[test]
-fn every_switch_reaches_the_wire() {
+fn every_switch_changes_the_packets_on_the_wire() {
     for (profile, other, own) in [
         ("linux-6.1", "sack = false", "sack = true"),
         ("linux-6.1", "timestamps = false", "timestamps = true"),
@@ -162,7 +162,7 @@ fn every_switch_reaches_the_wire() {
 
 /// The last segment and the FIN are lost. The retransmission timer expires `min_rto` after the last ACK of new data.
 #[test]
-fn the_minimum_rto() {
+fn the_rto_is_at_least_min_rto() {
     let silent_for = |stack: &str| {
         let result = run(&format!(
             r#"
@@ -195,7 +195,7 @@ fn the_minimum_rto() {
 
 /// A call competes with a download. The call's DSCP selects the first of two priority bands.
 #[test]
-fn a_codepoint_chooses_the_band() {
+fn the_dscp_selects_the_band() {
     let call = |dscp: u32| {
         let result = run(&format!(
             r#"

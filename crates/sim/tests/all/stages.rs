@@ -22,7 +22,7 @@ fn run_scenario(scenario: &Scenario) -> RunResult {
 }
 
 #[test]
-fn thinned_acks_spare_a_download_the_queue_of_a_narrow_way_back() {
+fn ack_thinning_shortens_the_queue_of_a_slow_uplink() {
     let thinned = run(THINNED);
     // The same scenario without the stage.
     let plain = run(&THINNED.replace("stages =", "#"));
@@ -93,7 +93,7 @@ impl Stage for Counting {
 }
 
 #[test]
-fn stages_on_both_sides_and_in_both_directions_change_nothing_but_see_everything() {
+fn passive_stages_see_every_packet_and_change_nothing() {
     let plain = scenario(&THINNED.replace("stages =", "#"));
     let mut watched = plain.clone();
     let witness = |exit, sees_reverse| StageConfig::new(Witness { exit, sees_reverse });

@@ -23,7 +23,7 @@ fn line(flow: &str) -> String {
 }
 
 #[test]
-fn a_short_transfer_takes_two_round_trips_and_its_sending() {
+fn a_short_transfer_takes_1_5_round_trips_plus_transmission() {
     let result = run(&line(r#"app = "10 kB""#));
     assert_eq!(result.flows.transfers, [1]);
     assert_eq!(result.flows.delivered_bytes, [10_000]);
@@ -36,7 +36,7 @@ fn a_short_transfer_takes_two_round_trips_and_its_sending() {
 }
 
 #[test]
-fn transfers_follow_each_other_with_their_pause() {
+fn transfers_are_separated_by_the_configured_pause() {
     let result = run(&line(r#"app = { size = "10 kB", repeat = 5, pause = "1 s" }"#));
     assert_eq!(result.flows.transfers, [5]);
     assert_eq!(result.flows.delivered_bytes, [50_000]);
@@ -51,7 +51,7 @@ fn transfers_follow_each_other_with_their_pause() {
 }
 
 #[test]
-fn transfers_without_end_stop_when_told() {
+fn endless_transfers_end_at_the_stop_time() {
     let result = run(&line(
         r#"app = { size = "10 kB", repeat = "forever", pause = "100 ms" }
         start = "1 s"
@@ -65,7 +65,7 @@ fn transfers_without_end_stop_when_told() {
 }
 
 #[test]
-fn connections_that_are_over_leave_nothing_behind() {
+fn closed_connections_release_their_ports() {
     // With enough transfers the host could run out of ports, because TIME-WAIT reserves each port for one minute.
     let result = run(&line(r#"app = { size = "1 B", repeat = "forever", pause = "0 s" }"#));
     let transfers = result.flows.transfers[0];
@@ -74,7 +74,7 @@ fn connections_that_are_over_leave_nothing_behind() {
 }
 
 #[test]
-fn off_is_silent_and_on_is_not() {
+fn an_on_off_application_sends_only_during_the_on_phases() {
     let result = run(&line(r#"app = { on = "2 s", off = "3 s" }"#));
     let samples = &result.samples;
     let delivered = |time: f64| {
@@ -89,7 +89,7 @@ fn off_is_silent_and_on_is_not() {
 }
 
 #[test]
-fn bulk_stops_and_closes() {
+fn a_bulk_flow_closes_at_its_stop_time() {
     let result = run(&line("start = \"1 s\"\nstop = \"5 s\""));
     let last = result.samples.delivered_bytes.len() - 1;
     let at = |time: f64| result.samples.time_s.iter().position(|t| (t - time).abs() < 1e-9).expect("a sample");
@@ -103,7 +103,7 @@ fn bulk_stops_and_closes() {
 }
 
 #[test]
-fn jitter_spreads_the_starts() {
+fn start_jitter_spreads_the_starts() {
     let text = line("start = \"2 s\"\nstart_jitter = \"500 ms\"");
     let starts: Vec<f64> = (1..6).map(|seed| run_seed(&text, seed).flows.start_s[0]).collect();
     assert!(starts.iter().all(|start| (2.0..2.5).contains(start)), "{starts:?}");
@@ -111,7 +111,7 @@ fn jitter_spreads_the_starts() {
 }
 
 #[test]
-fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
+fn a_flow_can_delay_its_first_byte_after_the_handshake() {
     let text = line(r#"app = { kind = "bulk", wait = "2 s", wait_jitter = "500 ms" }"#);
     // The jitter depends on the seed.
     let begins: Vec<f64> = (1..4)
@@ -130,7 +130,7 @@ fn a_flow_may_wait_with_its_first_octet_once_it_is_connected() {
 
 /// A compressed header that cannot be decompressed costs one packet; all data still arrives exactly once.
 #[test]
-fn compressed_headers_lose_their_context_and_transfers_end_all_the_same() {
+fn transfers_complete_although_compressed_headers_lose_their_context() {
     const COMPRESSED: &str = include_str!("../../../../scenarios/compressed-headers.toml");
     let transfer = COMPRESSED.replace("direction = \"down\"", "direction = \"down\"\napp = \"500 kB\"");
     for (seed, timestamps) in [(1, "false"), (2, "false"), (1, "true")] {
