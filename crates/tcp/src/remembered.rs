@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_round_trip_is_taken_at_once_and_a_shorter_one_by_an_eighth() {
+    fn a_longer_rtt_replaces_the_stored_rtt_and_a_shorter_one_is_averaged() {
         let profile = Profile::linux_6_1();
         let mut known = Remembered::default();
         for (srtt, expected) in [(80, 80), (160, 160), (80, 150)] {

@@ -192,7 +192,7 @@ mod tests {
     const AT: fn(u64) -> Time = Time::from_nanos;
 
     #[test]
-    fn a_loss_timer_takes_the_place_of_another() {
+    fn a_loss_timer_replaces_another_loss_timer() {
         let mut timers = TimerTable::new();
         timers.set(TimerKind::Retransmission, AT(10));
         timers.set(TimerKind::TailProbe, AT(5));
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_is_the_earliest_and_one_that_was_due_is_off() {
+    fn the_next_timer_is_the_earliest_and_an_expired_timer_is_disarmed() {
         let mut timers = TimerTable::new();
         assert_eq!(timers.next(), None);
         timers.set(TimerKind::TimeWait, AT(30));

@@ -129,7 +129,7 @@ mod tests {
 
     /// Section III of the paper with Linux's constants. The window at the last loss is 1000 segments.
     #[test]
-    fn the_search_is_quick_far_from_the_maximum_and_slow_near_it() {
+    fn the_window_grows_faster_the_further_it_is_from_the_maximum() {
         let bic = Bic { last_max: 1000, ..Bic::new(&setup()) };
         let per_rtt = |cwnd: u64| cwnd as f64 / bic.search(cwnd) as f64;
         assert_eq!(per_rtt(800), 16.0, "at most Smax");
@@ -156,7 +156,7 @@ mod tests {
 
     /// Linux measures the segments per ACK only in the Open state, because recovery has no delayed ACKs.
     #[test]
-    fn only_the_acks_of_the_open_state_tell_how_many_segments_an_ack_covers() {
+    fn only_acks_in_the_open_state_update_the_segments_per_ack() {
         let mut bic = Bic::new(&setup());
         let window = Window::new(lopsided_core::Bytes::new(100), crate::ByteCounting::Delivered);
         let ack = acked(30, Duration::from_millis(100));

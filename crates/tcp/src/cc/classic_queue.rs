@@ -122,23 +122,23 @@ mod tests {
     }
 
     #[test]
-    fn a_short_steady_queue_is_none_of_a_classic_aqm() {
+    fn a_short_steady_queue_is_not_classified_as_classic() {
         assert_eq!(after(References::PAPER, 500, 1_000, 400).least_alpha(), 0.0);
     }
 
     #[test]
-    fn a_deep_varying_queue_is_one_after_some_round_trips() {
+    fn a_long_varying_queue_is_classified_as_classic_after_200_round_trips() {
         assert_eq!(after(References::PAPER, 3, 15_000, 8_000).least_alpha(), 0.0);
         assert_eq!(after(References::PAPER, 200, 15_000, 8_000).least_alpha(), CLASSIC_ALPHA);
     }
 
     #[test]
-    fn the_references_of_linux_5_15_take_every_queue_for_classic() {
+    fn the_references_of_linux_5_15_classify_every_queue_as_classic() {
         assert_eq!(after(References::LINUX_5_15, 200, 1_000, 400).least_alpha(), CLASSIC_ALPHA);
     }
 
     #[test]
-    fn the_score_returns_when_the_queue_becomes_short() {
+    fn the_classification_ends_when_the_queue_becomes_short() {
         let mut queue = after(References::PAPER, 200, 15_000, 8_000);
         for _ in 0..500 {
             for _ in 0..20 {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_logarithm_is_close() {
+    fn the_approximate_logarithm_is_accurate() {
         for value in [1.0, 1.5, 2.0, 3.0, 749.0, 2_000.0, 1e6] {
             assert!((log2(value) - f64::log2(value)).abs() < 0.01, "{value}");
         }

@@ -108,7 +108,7 @@ mod tests {
 
     /// Equation 5 with the constants of section IV.
     #[test]
-    fn the_delay_window_grows_by_a_power_of_the_window_and_falls_by_the_queue() {
+    fn the_delay_window_follows_equation_5() {
         assert_eq!(dwnd(0, 10_000, 0), 124, "10 000^(3/4) / 8 - 1");
         assert_eq!(dwnd(0, 256, 29), 7, "256^(3/4) / 8 - 1");
         assert_eq!(dwnd(100, 256, 30), 70);

@@ -5,7 +5,7 @@ use lopsided_core::Bytes;
 
 /// RFC 9438 equation 2: K is the cube root of (W_max - cwnd_epoch) / C.
 #[test]
-fn k_is_the_time_to_regain_what_was_lost() {
+fn k_is_the_time_until_the_window_is_w_max_again() {
     // For a W_max of 1000 segments and a beta of 0.7, K is the cube root of 750, which is 9.0856 s with C = 0.4; in
     // this file C is 410/1024. The expected values are those that Linux computes. They differ from the exact values.
     assert_eq!([10, 17, 25, 50, 52, 60, 100, 300].map(inflection), [2991, 3573, 4062, 5120, 5185, 5436, 6451, 9294]);
@@ -40,7 +40,7 @@ fn the_window_grows_at_the_same_ack_as_on_linux() {
 
 /// Linux's clock has ticks, so the target for one RTT later is constant within a tick.
 #[test]
-fn the_function_moves_by_ticks() {
+fn the_target_changes_once_per_tick() {
     let every = |ms: u64| {
         let mut cubic = Cubic::new(LINUX, Duration::from_millis(4));
         cubic.w_max = 760;
@@ -106,7 +106,7 @@ fn a_fast_long_path_follows_the_cubic_function() {
 
 /// Section 4.3: on a short path the window follows Reno's, which grows by 3 (1 - beta) / (1 + beta) segments per RTT.
 #[test]
-fn a_short_path_is_in_the_friendly_region() {
+fn a_short_path_is_in_the_reno_friendly_region() {
     let rtt = Duration::from_millis(10);
     let mut cubic = lossy(LINUX, 100);
     cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
@@ -153,7 +153,7 @@ fn hystart_leaves_slow_start_before_the_queue_overflows() {
 
 /// Undoing a spurious reduction restores the window and the threshold.
 #[test]
-fn undo_restores() {
+fn an_undo_restores_window_and_threshold() {
     let mut cubic = lossy(LINUX, 1000);
     cubic.on_congestion(Time::from_nanos(2), Signal::Loss, &path_state());
     cubic.on_undo(Time::from_nanos(3));
@@ -162,7 +162,7 @@ fn undo_restores() {
 
 /// During a repair the window is below the threshold. For Linux this is slow start, so HyStart may end it.
 #[test]
-fn hystart_may_lower_the_threshold_in_a_repair() {
+fn hystart_can_lower_the_threshold_during_a_recovery() {
     let after = |reduced_to: Option<u64>| {
         let mut cubic = lossy(LINUX, 30);
         let state = path_state();

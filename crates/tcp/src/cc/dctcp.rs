@@ -97,7 +97,7 @@ mod tests {
     /// If 1/4 of the bytes are marked, each round adds 16 to alpha, which is in units of 1/1024. The decay of 1/16 is
     /// rounded down, so alpha stops at 271.
     #[test]
-    fn alpha_is_the_smoothed_share_of_marked_octets_in_whole_1024ths() {
+    fn alpha_is_the_smoothed_share_of_marked_bytes_in_units_of_1_1024() {
         let mut dctcp = WindowController::new(&setup(), Dctcp::default());
         for round in 1..200u64 {
             for segment in 1..=4u64 {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alpha_below_a_sixty_fourth_ends_after_a_round_without_marks() {
+    fn an_alpha_below_1_64_becomes_0_after_a_round_without_marks() {
         let mut dctcp = Dctcp { alpha: 16, ..Dctcp::default() };
         let path = PathState { una: 1, ..path_state() };
         dctcp.update_alpha(&path);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_costs_half_of_alpha_and_a_loss_a_half() {
+    fn a_mark_reduces_the_window_by_half_of_alpha_and_a_loss_by_half() {
         let mut window = Window::new(setup().initial_window, setup().counting);
         window.set_mss(path_state().mss);
         window.set_segments(100);

@@ -97,7 +97,7 @@ mod tests {
 
     /// Rows of the table in appendix B: w, a(w), b(w).
     #[test]
-    fn the_table_of_appendix_b() {
+    fn increases_and_decreases_match_the_table_of_appendix_b() {
         let rows = [
             (38, 1, 0.50),
             (118, 2, 0.44),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_found_from_anywhere() {
+    fn the_row_for_a_window_is_found_from_any_other_row() {
         let mut algorithm = HighSpeed::default();
         for (window, increase) in [(100_000, 73), (1, 1), (119, 3), (118, 2), (38, 1), (39, 2), (1 << 40, 73)] {
             assert_eq!(algorithm.increase(window), increase, "at {window}");

@@ -265,7 +265,7 @@ mod tests {
 
     /// Section 2 of the draft: compares alpha at several times after a congestion event, at the reference RTT.
     #[test]
-    fn alpha_grows_from_the_second_second_on() {
+    fn alpha_grows_once_one_second_has_passed_since_the_congestion_event() {
         let scaled = |since_ms: u64, rtt_ms: u64| scaled_increase(since_ms / 4, Some(rtt_ms / 4), 250);
         let at = |since_ms| scaled(since_ms, 100);
         assert_eq!(at(500), 1);
@@ -297,7 +297,7 @@ mod tests {
 
     /// Linux: the ACK that ends a repair still belongs to the repair, and counts as one segment.
     #[test]
-    fn an_ack_counts_with_what_it_covers_in_the_open_state_only() {
+    fn an_ack_counts_all_covered_segments_only_in_the_open_state() {
         let mut htcp = Htcp::new(&setup());
         let mut window = Window::new(lopsided_core::Bytes::new(10_000), crate::ByteCounting::Delivered);
         window.set_mss(lopsided_core::Bytes::new(1));
@@ -314,7 +314,7 @@ mod tests {
 
     /// Linux's comparison is unsigned, so no throughput is measured while the increase per RTT exceeds the window.
     #[test]
-    fn no_throughput_is_taken_while_the_increase_exceeds_the_window() {
+    fn no_throughput_is_measured_while_the_increase_exceeds_the_window() {
         let measured = |alpha| {
             let mut htcp = Htcp::new(&setup());
             (htcp.alpha, htcp.min_rtt, htcp.since) = (alpha * ONE, Some(25), Some(0));

@@ -113,7 +113,7 @@ mod tests {
     /// Section 3: at the reference RTT Hybla is equal to Reno. At four times the reference RTT, the window grows by 16
     /// times as many bytes per ACK as with Reno.
     #[test]
-    fn the_increase_is_that_of_the_reference_path() {
+    fn the_increase_per_time_equals_that_of_the_reference_path() {
         assert_eq!(rho(Duration::from_millis(10)), 1.0);
         assert_eq!(rho(Duration::from_millis(100)), 4.0);
         assert_eq!(step(1.0, true, 10), 128, "one segment an ACK");

@@ -250,7 +250,7 @@ mod tests {
     /// RFC 9406 section 4.2: if the RTT of a round exceeds the RTT of the last round by 1/8, the window grows at 1/4 of
     /// the speed.
     #[test]
-    fn a_rise_of_the_rtt_makes_slow_start_conservative() {
+    fn an_rtt_increase_starts_conservative_slow_start() {
         let mut rounds = Rounds::default();
         round(&mut rounds, 0, 100, 10);
         assert_eq!(rounds.growth(2 * MSS, MSS), 2 * MSS);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn conservative_slow_start_ends_after_five_rounds_or_when_the_rtt_falls_again() {
+    fn conservative_slow_start_ends_after_five_rounds_or_when_the_rtt_decreases() {
         let enter = |second: u64| {
             let mut rounds = Rounds::default();
             round(&mut rounds, 0, 100, 10);
@@ -282,7 +282,7 @@ mod tests {
     /// The RTT is 40 ms, and ACKs are 1 ms apart. Linux ends slow start after half of the RTT and half of the sender's
     /// burst, ns-3 after the whole RTT.
     #[test]
-    fn ns3_waits_for_a_train_of_a_round_trip() {
+    fn ns3_ends_slow_start_at_an_ack_train_of_one_rtt() {
         let mut window = Window::new(setup().initial_window, setup().counting);
         window.set_mss(path_state().mss);
         window.set_segments(100);

@@ -212,7 +212,7 @@ mod tests {
 
     /// Section 2.3: alpha returns to its maximum only after theta round trips without a queue.
     #[test]
-    fn the_largest_increase_comes_back_after_five_round_trips() {
+    fn the_largest_increase_is_restored_after_five_round_trips() {
         let mut illinois = Illinois::default();
         illinois.update_alpha(SECOND / 2, SECOND);
         assert!(illinois.alpha < ALPHA_ONE);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn small_windows_are_reno() {
+    fn small_windows_follow_reno() {
         let mut illinois =
             Illinois { base_us: Some(1000), max_us: 1000, sum_us: 1000, count: 1, ..Illinois::default() };
         illinois.end_round(14, &path_state());
@@ -254,7 +254,7 @@ mod tests {
 
     /// An RTT longer than 2^32 / 1280 microseconds (3.36 s) counts as that value.
     #[test]
-    fn long_rtts_are_clamped() {
+    fn long_rtts_are_limited_to_3_36_s() {
         let (mut illinois, mut window) = (Illinois::default(), Window::new(setup().initial_window, setup().counting));
         illinois.pkts_acked(Time::ZERO, &acked(1, Duration::from_secs(9)), &path_state(), &mut window);
         assert_eq!((illinois.max_us, illinois.count), (3_355_443, 1));

@@ -116,13 +116,13 @@ mod tests {
     use crate::cc::{Controller, WindowController};
 
     #[test]
-    fn the_gain_is_one_without_a_queue_and_nothing_at_the_target() {
+    fn the_offset_is_one_without_a_queue_and_zero_at_the_target() {
         assert_eq!([0.0, 50.0, 100.0, 150.0, 500.0].map(off_target), [1.0, 0.5, 0.0, -0.5, -1.0]);
     }
 
     /// Section 2.4.2: the ACKs of one window change the window by GAIN * off_target segments, by at most one segment.
     #[test]
-    fn a_round_trip_moves_the_window_by_its_distance_from_the_target() {
+    fn the_window_changes_by_the_offset_from_the_target_once_per_rtt() {
         for (queue_ms, expected) in [(0, 101.0), (50, 100.5), (100, 100.0), (200, 99.0)] {
             let mut ledbat = WindowController::new(&setup(), Ledbat::default());
             ledbat.on_established(Time::ZERO, &path_state());
@@ -144,7 +144,7 @@ mod tests {
 
     /// The base delay expires after ten minutes, and the clock may wrap.
     #[test]
-    fn the_base_delay_is_of_the_last_ten_minutes() {
+    fn the_base_delay_covers_the_last_ten_minutes() {
         let mut ledbat = Ledbat::default();
         let mut now = Time::ZERO;
         ledbat.sample(now, u32::MAX - 5);

@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_maximum_is_of_the_last_ten_rounds() {
+    fn the_maximum_covers_the_last_ten_rounds() {
         let mut max = MaxOf::<10>::default();
         max.add(1, 100.0);
         max.add(1, 90.0);
@@ -189,7 +189,7 @@ mod tests {
 
     /// At 1,000 bytes per second, 500 bytes arrive early. Then no bytes arrive until the bandwidth has caught up.
     #[test]
-    fn an_epoch_counts_what_comes_early_and_ends_when_acks_fall_behind() {
+    fn an_epoch_counts_early_bytes_and_ends_when_acks_fall_behind() {
         let mut epoch = AckEpoch::default();
         let mut extra = |ns, bytes| {
             let at = Time::from_nanos(ns);

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn alpha_begins_with_the_first_mark_and_moves_once_a_virtual_round_trip() {
+    fn alpha_starts_at_the_first_mark_and_changes_once_per_virtual_rtt() {
         let rtt = Duration::from_millis(10);
         let mut prague = prague(100);
         round(&mut prague, at(30), rtt, 10, 0);
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_takes_half_of_alpha_once_a_virtual_round_trip_and_a_loss_the_rest_of_a_half() {
+    fn a_mark_reduces_by_half_of_alpha_per_virtual_rtt_and_a_loss_to_one_half_in_total() {
         let rtt = Duration::from_millis(10);
         let path = path_of(rtt, 0);
         let mut prague = prague(100);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_flow_of_short_rtt_grows_by_the_square_of_its_share() {
+    fn an_old_flow_with_a_short_rtt_grows_by_the_square_of_its_rtt_ratio() {
         let rtt = Duration::from_millis(5);
         let mut prague = prague(10);
         round(&mut prague, at(1), rtt, 10, 0);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn without_accurate_feedback_it_is_reno() {
+    fn without_accurate_feedback_prague_acts_like_reno() {
         let mut prague = prague(100);
         prague.on_feedback_agreed(Feedback::Classic);
         prague.alpha = Some(0.1);

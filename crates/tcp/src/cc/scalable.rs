@@ -42,7 +42,7 @@ mod tests {
     use lopsided_core::Duration;
 
     #[test]
-    fn gains_a_hundredth_and_loses_an_eighth() {
+    fn the_window_grows_by_1_percent_per_rtt_and_shrinks_by_one_eighth() {
         let mut scalable = WindowController::new(&setup(), Scalable);
         let ack = |segments| acked(segments, Duration::from_millis(100));
         scalable.on_ack(Time::ZERO, &ack(990), &path_state());

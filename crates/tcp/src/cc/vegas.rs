@@ -104,7 +104,7 @@ mod tests {
 
     /// The window grows if fewer than alpha segments are queued, and shrinks if more than beta segments are queued.
     #[test]
-    fn the_window_moves_by_one_outside_alpha_and_beta() {
+    fn the_window_changes_by_one_segment_outside_alpha_and_beta() {
         // With a window of 100 segments and a base RTT of 100 ms, 1 ms of queueing delay is one segment.
         for (queue_ms, expected) in [(0, 101), (1, 101), (2, 100), (3, 100), (4, 100), (5, 99), (30, 99)] {
             let mut window = Window::new(setup().initial_window, setup().counting);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_ends_at_what_the_base_rtt_needs_and_one_more() {
+    fn slow_start_ends_at_the_bdp_of_the_base_rtt_plus_one_segment() {
         let mut window = Window::new(setup().initial_window, setup().counting);
         window.set_mss(lopsided_core::Bytes::new(MSS));
         window.set_segments(100);
@@ -130,7 +130,7 @@ mod tests {
     /// After a timeout the retransmission counts as a start of transmission, so Vegas stays active. In a kernel capture
     /// on 1056/184 kbit/s the window did not grow by Reno's rule.
     #[test]
-    fn in_the_repair_behind_a_timeout_it_is_no_reno() {
+    fn vegas_stays_active_during_the_recovery_after_a_timeout() {
         let mut path = path_state();
         let mut vegas = Vegas::default();
         vegas.rtt.restart(&path);
@@ -147,7 +147,7 @@ mod tests {
 
     /// Linux calls `set_state` for the loss and again for its undo, so the undo begins another round.
     #[test]
-    fn a_timeout_that_the_next_ack_takes_back_begins_a_round() {
+    fn an_undone_timeout_starts_a_new_round() {
         let path = path_state();
         let mut vegas = Vegas::default();
         vegas.rtt.restart(&path);
@@ -163,7 +163,7 @@ mod tests {
 
     /// Alone on a line, Vegas keeps a queue of two to four segments and loses nothing.
     #[test]
-    fn a_few_segments_of_queue_and_no_loss() {
+    fn alone_on_a_line_vegas_queues_a_few_segments_without_losses() {
         let mut path = Path::new(controller("vegas"), 20.0, Duration::from_millis(50), 400);
         // Slow start overshoots before the delay rises. Afterwards the window shrinks by one segment per round trip.
         path.run(Duration::from_secs(60));

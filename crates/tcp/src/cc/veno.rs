@@ -101,7 +101,7 @@ mod tests {
 
     /// Section II-C: the loss is random if fewer than beta segments are queued.
     #[test]
-    fn a_random_loss_costs_a_fifth_and_a_congestive_one_a_half() {
+    fn a_random_loss_reduces_the_window_by_a_fifth_and_a_congestive_loss_by_half() {
         for (queue_ms, expected) in [(0, 80), (2, 80), (4, 50), (50, 50)] {
             let mut veno = with_queue(queue_ms);
             assert_eq!(veno.cwnd().get() / MSS, 100);
@@ -112,7 +112,7 @@ mod tests {
 
     /// Section II-B: if at least beta segments are queued, the window grows every other round trip.
     #[test]
-    fn growth_halves_once_the_queue_is_there() {
+    fn growth_halves_once_beta_segments_are_queued() {
         for (queue_ms, least, most) in [(0, 9, 10), (50, 4, 6)] {
             let mut veno = with_queue(queue_ms);
             veno.on_congestion(Time::ZERO, Signal::Loss, &path_state());

@@ -174,7 +174,7 @@ mod tests {
 
     /// On a steady path the window is bandwidth times RTTmin, independently of the queue length.
     #[test]
-    fn after_a_loss_the_window_is_the_bandwidth_times_the_smallest_rtt() {
+    fn after_a_loss_the_window_is_the_bandwidth_times_the_minimum_rtt() {
         let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));
         let mut now = Time::from_nanos(1);
         // At one segment per millisecond and an RTTmin of 100 ms, the window is 100 segments. The queue is empty at
@@ -194,7 +194,7 @@ mod tests {
     /// Linux's `westwood_acked_count`: segments that duplicate ACKs have counted are not counted again by the ACK that
     /// covers them.
     #[test]
-    fn duplicates_count_a_segment_each_and_are_taken_off_what_covers_them() {
+    fn each_duplicate_ack_counts_one_segment_which_the_covering_ack_subtracts() {
         let mut westwood = Westwood::new(&setup());
         let mut counts = |segments: u64, predicted| {
             let ack = Acked { cumulative: Bytes::new(segments * MSS), predicted, ..acked(1, Duration::ZERO) };
@@ -211,7 +211,7 @@ mod tests {
 
     /// The ACK that ends a repair does not affect the window at the end of that repair.
     #[test]
-    fn the_window_after_a_repair_is_that_of_the_acks_before() {
+    fn the_ack_that_ends_a_recovery_does_not_affect_the_window_after_it() {
         let mut westwood = WindowController::new(&setup(), Westwood::new(&setup()));
         let rtt = Duration::from_millis(100);
         let mut now = Time::from_nanos(1);
@@ -234,7 +234,7 @@ mod tests {
 
     /// The first sample sets the estimate. Each later sample has a weight of 1/64.
     #[test]
-    fn the_filter_smooths_twice() {
+    fn the_bandwidth_is_filtered_in_two_stages() {
         let mut algorithm = Westwood::new(&setup());
         let mut now = Time::from_nanos(0);
         algorithm.rtt = Some(Duration::from_millis(100));
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_sets_the_threshold_and_forgets_the_smallest_rtt() {
+    fn a_timeout_sets_the_threshold_and_resets_the_minimum_rtt() {
         let mut westwood = controller("westwood");
         let mut now = Time::from_nanos(1);
         for _ in 0..1000 {

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn decongestion_takes_the_queue_off_but_not_below_reno() {
+    fn decongestion_removes_the_queue_but_keeps_at_least_renos_window() {
         let (mut yeah, mut window) = (Yeah::default(), window(1000));
         // With a base RTT of 100 ms and an RTT of 111 ms, 99 of the 1000 segments are queued.
         yeah.end_round(&mut window, 100_000_000, 111_000_000);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_costs_the_queue_between_an_eighth_and_a_half() {
+    fn a_loss_reduces_the_window_by_the_queue_but_by_an_eighth_to_a_half() {
         let cost = |queued, slow_rounds| {
             let mut yeah = Yeah { queued, slow_rounds, ..Yeah::default() };
             1000 - yeah.ssthresh(Time::ZERO, Signal::Loss, &path_state(), &window(1000))
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_mode_comes_back_with_the_short_queue() {
+    fn fast_mode_returns_when_the_queue_is_short() {
         let (mut yeah, mut window) = (Yeah::default(), window(100));
         yeah.end_round(&mut window, 100_000_000, 120_000_000);
         assert_eq!(yeah.slow_rounds, 1, "a fifth of the base RTT in the queue");

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_counts_segments_and_the_safest_case_holds_if_it_may_have_wrapped() {
+    fn the_field_counts_marks_and_the_largest_count_is_assumed_if_it_may_have_wrapped() {
         let mut sender = AccEcnSender::default();
         assert_eq!(sender.newly_marked(feedback(5, None), delivery(2)), 0);
         assert_eq!(sender.newly_marked(feedback(7, None), delivery(2)), 2);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn thinned_acks_are_no_sign_of_a_wrap() {
+    fn ack_thinning_is_not_taken_for_a_wrap() {
         // Linux 7.0: if ACKs cover more than four segments on average, the field is assumed not to have wrapped.
         let mut sender = AccEcnSender::new(0, true);
         assert_eq!(sender.newly_marked(feedback(5, None), delivery(10)), 0);
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn the_option_has_all_counters_or_those_that_changed() {
+    fn the_option_contains_all_counters_or_the_changed_ones() {
         let mut received = AccEcnReceiver::new(Ecn::NotEct);
         assert_eq!(received.fit_option(40, 0), None, "the peer has sent no option");
         received.peer_sends_option = true;
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_and_every_sixth_mark_are_acknowledged_at_once() {
+    fn a_changed_codepoint_and_every_sixth_mark_are_acknowledged_at_once() {
         let mut received = AccEcnReceiver::new(Ecn::NotEct);
         assert!(received.take(Ecn::Ect0, 1000));
         assert!(!received.take(Ecn::Ect0, 1000));
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_with_the_option_that_do_not_arrive_end_the_option() {
+    fn lost_acks_with_the_option_end_its_use() {
         let mut received = AccEcnReceiver::new(Ecn::NotEct);
         received.peer_sends_option = true;
         received.note_duplicate(0);

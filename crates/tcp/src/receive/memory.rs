@@ -334,7 +334,7 @@ mod tests {
     /// Compares with the windows of a Linux 6.1 receiver at 3 Mbit/s, in units of 2^7 bytes. Every segment opens the
     /// window by two segments, up to half of the memory.
     #[test]
-    fn the_window_opens_as_in_a_capture() {
+    fn the_window_opens_as_in_a_capture_of_linux_6_1() {
         let mut memory = Memory::new(&profile(AUTO), 768, WindowShare::Half);
         assert_eq!(memory.first_window(MSS), 65_160);
         memory.establish(filling(0, 65_160, 65_160));
@@ -355,7 +355,7 @@ mod tests {
     /// Compares with the windows of a Linux 6.12 receiver at 5 Mbit/s, in units of 2^7 bytes. A segment of 1,448 bytes
     /// occupies 2,280 bytes of memory, so the window is 162/256 of the memory.
     #[test]
-    fn the_measured_share_opens_the_window_as_in_a_capture() {
+    fn the_measured_share_opens_the_window_as_in_a_capture_of_linux_6_12() {
         let mut memory = Memory::new(&profile(AUTO), 832, WindowShare::Measured);
         assert_eq!(memory.first_window(MSS), 65_160);
         memory.establish(filling(0, 65_160, 65_160));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn unread_data_takes_memory_and_a_window_never_shrinks() {
+    fn unread_data_occupies_memory_and_an_advertised_window_never_shrinks() {
         let mut memory = Memory::new(&profile(BufferRule::Fixed(Bytes::new(60_000))), 768, WindowShare::Half);
         memory.establish(filling(0, 59_368, 59_368));
         let full = memory.window(filling(0, 59_368, 59_368 - MSS));

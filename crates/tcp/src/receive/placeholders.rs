@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_filled_and_more_is_left_for_congestion_control() {
+    fn expected_losses_are_filled_and_further_losses_are_left_to_congestion_control() {
         let mut placeholders = Placeholders::new(0.1, 4);
         assert!(round(&mut placeholders, 0, 10) && round(&mut placeholders, 1, 10));
         // One third of 100 segments is lost, which is more than the expected 10 segments plus 4 standard deviations of
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn by_the_literal_rule_the_first_loss_above_the_rate_counts() {
+    fn with_a_margin_of_zero_the_first_loss_above_the_expected_rate_counts() {
         let mut placeholders = Placeholders::new(0.01, 0);
         assert!(round(&mut placeholders, 0, 1_000_000));
         assert!(!round(&mut placeholders, 1, 30));

@@ -159,7 +159,7 @@ mod tests {
     /// Compares with captures of Linux 6.1. After a gap of one segment and a run of 20, 55 or 18 segments, the data
     /// occupied one record more than the minimum with 17 segments per record.
     #[test]
-    fn the_segment_that_fills_a_hole_joins_no_full_record() {
+    fn the_segment_that_fills_a_hole_is_not_added_to_a_full_record() {
         for (run, expected) in [(20, 3), (55, 5), (18, 3), (16, 1), (17, 2)] {
             let mut records = Records::default();
             hold(&mut records, 1..run + 1);
@@ -176,7 +176,7 @@ mod tests {
     /// Compares with a capture of Linux 6.1: 85 segments of 1,448 bytes occupy 6 records, because 4 of the segments
     /// span two pages.
     #[test]
-    fn a_segment_across_two_pages_counts_twice() {
+    fn a_segment_that_spans_two_pages_counts_twice() {
         let (first, mss) = (1_633_344, 1448);
         let mut records = Records::default();
         for number in 1..86 {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_between_two_runs_joins_the_first_alone() {
+    fn a_segment_between_two_runs_is_added_to_the_first_run_only() {
         let mut records = Records::default();
         hold(&mut records, 1..6);
         hold(&mut records, 7..12);

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_in_any_order_cost_n_log_n() {
+    fn holes_in_any_order_cost_n_log_n_comparisons() {
         const MANY: u64 = 20_000;
         // 61,681 is coprime to 20,000, so the product visits each position once, in scattered order.
         let orders: [(&str, Box<dyn Iterator<Item = u64>>); 3] = [
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_behind_all_is_appended_or_joined_to_the_last() {
+    fn a_run_after_all_others_is_appended_or_merged_with_the_last() {
         let mut runs = Runs::default();
         assert!(runs.append(10, 20) && runs.append(30, 40) && runs.append(40, 45));
         assert!(!runs.append(44, 50) && !runs.append(5, 7), "overlapping or earlier");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_touches_is_joined_and_handed_out() {
+    fn adjacent_runs_are_merged_and_returned() {
         let mut runs = Runs::default();
         assert!(runs.insert(10, 20).is_empty());
         assert!(runs.insert(30, 40).is_empty());

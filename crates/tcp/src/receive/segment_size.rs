@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_is_full_and_so_is_what_comes_twice() {
+    fn the_largest_segment_counts_as_full_and_so_does_a_repeated_size() {
         let mut size = SegmentSize::new();
         size.agree(1448, 65_160);
         assert_eq!(size.full(), 536);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_maximum_is_full_from_the_beginning() {
+    fn a_small_mss_counts_as_full_from_the_start() {
         let mut size = SegmentSize::new();
         size.agree(524, 65_500);
         assert_eq!(size.full(), 524);

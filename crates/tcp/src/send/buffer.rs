@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_of_a_ring_is_copied_over_its_seam() {
+    fn a_part_of_a_ring_buffer_is_copied_across_the_wrap() {
         let mut ring: VecDeque<u8> = (0..8).collect();
         ring.rotate_left(3);
         ring.drain(..5);

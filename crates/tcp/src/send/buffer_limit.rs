@@ -216,7 +216,7 @@ mod tests {
     /// Compares the ends of a bulk sender's writes with Linux 6.1. The expected ends, in segments, are the PSH flags in
     /// a capture of slow start.
     #[test]
-    fn the_writes_of_slow_start_end_where_they_do_on_linux() {
+    fn the_writes_of_slow_start_end_at_the_offsets_of_linux() {
         let mut space = auto();
         let mut written = space.room(filled(0, 10)) / MSS;
         space.note_written(filled(written, 10));
@@ -242,7 +242,7 @@ mod tests {
 
     /// With 4 MiB of memory, the outstanding data in the capture reaches 1,893 segments.
     #[test]
-    fn a_segment_takes_more_than_its_payload() {
+    fn a_segment_occupies_more_memory_than_its_payload() {
         let mut space = auto();
         space.note_written(filled(21, 10));
         assert_eq!(space.growth(), Growth::Windows);
@@ -255,7 +255,7 @@ mod tests {
 
     /// A write of 128 KiB ends within a segment. Space for the missing bytes of this segment stays reserved.
     #[test]
-    fn a_segment_that_a_write_left_short_is_filled_before_another_begins() {
+    fn a_short_segment_is_filled_before_the_next_segment_starts() {
         let mut space = auto();
         space.capacity = 3 * (MSS + 768) + 2000;
         let short = SendBufferState { len: 2 * MSS + 60, unfilled: MSS - 60, ..filled(0, 10) };
@@ -268,13 +268,13 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_of_one_octet_still_takes_two_segments() {
+    fn a_send_buffer_of_one_octet_accepts_three_segments() {
         let space = SendBufferLimit::new(BufferRule::Fixed(Bytes::new(1)), LINUX);
         assert_eq!(space.room(filled(0, 10)), 3 * MSS, "a third segment begins if any memory is free");
     }
 
     #[test]
-    fn a_writer_that_found_it_full_hears_of_room_when_a_third_is_free() {
+    fn a_blocked_writer_is_notified_when_a_third_of_the_buffer_is_free() {
         let mut space = SendBufferLimit::new(BufferRule::Fixed(Bytes::new(1 << 17)), LINUX);
         let full = space.room(filled(0, 10)) / MSS;
         space.note_written(filled(full, 10));

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn each_position_has_the_rest_of_its_old_segment() {
+    fn the_rest_of_the_old_segment_is_known_at_each_offset() {
         let (nxt, size, full) = (7, 10, 6);
         for end in nxt..nxt + 40 {
             let old = OldSegments::new(nxt, end, size, full);

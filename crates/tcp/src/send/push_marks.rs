@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_marks_its_end_and_the_first_segment_beyond_each_half_window() {
+    fn a_write_sets_push_at_its_end_and_after_each_half_window() {
         let mut marks = PushMarks::default();
         write(&mut marks, 0, 35_500, 0);
         assert_eq!(marked(&mut marks), [11_000, 22_000, 33_000, 35_500]);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_goes_on_in_a_short_segment_takes_the_mark_along() {
+    fn a_write_that_extends_a_short_segment_moves_its_push_mark() {
         let mut marks = PushMarks::default();
         write(&mut marks, 0, 300, 0);
         write(&mut marks, 300, 700, 0);
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_segment_keeps_its_mark() {
+    fn a_full_segment_keeps_its_push_mark() {
         let mut marks = PushMarks::default();
         write(&mut marks, 0, 10_000, 0);
         write(&mut marks, 10_000, 10_500, 0);

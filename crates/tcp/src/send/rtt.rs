@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_keeps_its_minimum_on_the_deviation_not_on_the_sum() {
+    fn linux_applies_the_minimum_rto_to_the_deviation_only() {
         let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
         let mut rtt = RttEstimator::new(rule, MS(4));
         for n in 0..1000 {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn linux_does_not_raise_the_timeout_when_the_rtt_falls() {
+    fn linux_does_not_increase_the_rto_when_the_rtt_decreases() {
         let rule = RtoRule::Linux { min: MS(200), max: MS(120_000), initial: MS(1000) };
         let mut rtt = RttEstimator::new(rule, MS(4));
         for n in 0..100 {
@@ -287,7 +287,7 @@ mod tests {
 
     /// RTOs from a FreeBSD capture: 570 ms, and 940 ms after a timeout.
     #[test]
-    fn freebsd_does_not_double_the_slop() {
+    fn freebsd_does_not_double_the_slop_on_backoff() {
         let rule = RtoRule::FreeBsd { min: MS(30), max: MS(64_000), initial: MS(3000), slop: MS(200) };
         let mut rtt = RttEstimator::new(rule, MS(1));
         // After a sample of 123 + 1 ms, SRTT is 124 and RTTVAR is 62.
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_coarse_clock_leaves_whole_ticks() {
+    fn a_coarse_clock_yields_an_rto_in_whole_ticks() {
         let rule =
             |samples| RtoRule::Ticks { tick: MS(100), samples, min: MS(200), max: MS(60_000), initial: MS(3000) };
         // SRTT is in 1/8 tick and the deviation in 1/4 tick. After a first sample of one tick, SRTT is 8 and the
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn back_off_doubles_until_a_sample_and_stops_at_the_maximum() {
+    fn backoff_doubles_the_rto_until_a_sample_and_up_to_the_maximum() {
         let rule = RtoRule::Linux { min: MS(200), max: MS(1000), initial: MS(300) };
         let mut rtt = RttEstimator::new(rule, MS(4));
         rtt.back_off();

@@ -9,7 +9,7 @@ fn named(name: &str) -> Profile {
 }
 
 #[test]
-fn names_are_known_and_carried() {
+fn every_profile_is_found_by_its_name_and_reports_it() {
     for name in PROFILES {
         assert_eq!(named(name).name, *name);
     }

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gains_and_rates_are_those_that_linux_computes() {
+    fn gains_and_rates_match_linux() {
         let mss = 1448;
         // A window of ten segments, an RTT of 20 ms and Startup's gain: one segment every 700 us.
         let guess = bandwidth(Bytes::new(10 * mss), mss, Duration::from_millis(20));
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_maximum_is_of_the_last_ten_rounds() {
+    fn the_maximum_covers_the_last_ten_rounds() {
         let mut max = RunningMax::default();
         max.add(10, 1, 100);
         max.add(10, 1, 90);

@@ -36,7 +36,7 @@ fn probes_for_the_rtt_every_ten_seconds() {
 /// Section 4.3.4.4: rates measured during ProbeRTT are ignored. Here 200 ms are 10 rounds, so the maximum would contain
 /// no other rates.
 #[test]
-fn probing_for_a_short_rtt_does_not_forget_the_bandwidth() {
+fn probe_rtt_keeps_the_estimate_of_the_bandwidth() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(10), 1000);
     path.run(Duration::from_secs(9));
     let share = path.run(Duration::from_secs(5));
@@ -54,7 +54,7 @@ fn startup_finds_the_bandwidth_and_drains_its_queue() {
 }
 
 #[test]
-fn a_recovery_conserves_packets_and_gives_the_window_back() {
+fn a_recovery_conserves_packets_and_restores_the_window() {
     let mut path = Path::new(controller("bbr"), 20.0, Duration::from_millis(50), 1000);
     path.run(Duration::from_secs(5));
     let (mut bbr, now) = (path.controller, path.now);
@@ -104,7 +104,7 @@ fn acks_at_the_bandwidth_count_as_one_segment_ahead() {
 }
 
 #[test]
-fn phases_are_drawn_from_the_seed() {
+fn phases_depend_on_the_seed() {
     let cycles = |seed| {
         let mut bbr = Bbr::new(&Setup { seed, ..setup() });
         (0..20)
@@ -121,7 +121,7 @@ fn phases_are_drawn_from_the_seed() {
 
 /// Linux (`is_ack_delayed`): an ACK that may be delayed starts ProbeRTT, but does not replace an expired minimum RTT.
 #[test]
-fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
+fn a_delayed_ack_does_not_replace_an_expired_minimum_rtt() {
     for (maybe_delayed, expected) in [(true, 50), (false, 90)] {
         let mut bbr = Bbr::new(&setup());
         let rtt = Duration::from_millis(50);
@@ -134,7 +134,7 @@ fn a_delayed_ack_is_no_new_round_trip_once_the_old_one_expired() {
 
 /// Linux (`bbr_packets_in_net_at_edt`): Drain ends when the estimate at the next departure is one BDP.
 #[test]
-fn drain_ends_by_what_is_in_flight_as_the_next_segment_may_go() {
+fn drain_ends_if_the_estimate_at_the_next_departure_is_one_bdp() {
     let rtt = Duration::from_millis(100);
     for (wait_ms, expected) in [(0, Mode::Drain), (19, Mode::Drain), (20, Mode::ProbeBw)] {
         let mut bbr = Bbr::new(&setup());

@@ -111,7 +111,7 @@ impl Rounds {
 
 /// The table of section 5.6.1.
 #[test]
-fn gains_are_those_of_the_table() {
+fn gains_match_the_table_of_section_5_6_1() {
     let table = [
         (State::Startup, 2.77, 2.0),
         (State::Drain, 0.5, 2.0),
@@ -129,7 +129,7 @@ fn gains_are_those_of_the_table() {
 // Test cases of the draft. The test names are the titles of the draft.
 
 #[test]
-fn exiting_startup_on_a_bandwidth_plateau() {
+fn startup_ends_at_a_bandwidth_plateau() {
     let mut rounds = Rounds::new();
     rounds.in_flight = Some(400_000);
     for rate in [0.5e6, 1e6, 2e6, 2.1e6, 2.2e6] {
@@ -141,7 +141,7 @@ fn exiting_startup_on_a_bandwidth_plateau() {
 }
 
 #[test]
-fn never_exiting_startup_while_limited_by_the_application() {
+fn startup_continues_while_the_application_limits_the_sender() {
     let mut rounds = Rounds::new();
     rounds.app_limited = true;
     for _ in 0..50 {
@@ -151,7 +151,7 @@ fn never_exiting_startup_while_limited_by_the_application() {
 }
 
 #[test]
-fn exiting_startup_on_loss() {
+fn startup_ends_after_losses() {
     let exits = |segments: u64| {
         let mut rounds = Rounds::new();
         (rounds.in_flight, rounds.app_limited) = (Some(200_000), true);
@@ -169,7 +169,7 @@ fn exiting_startup_on_loss() {
 }
 
 #[test]
-fn exiting_drain_on_inflight_or_after_three_rounds() {
+fn drain_ends_at_one_bdp_in_flight_or_after_three_rounds() {
     let mut rounds = Rounds::new();
     rounds.in_flight = Some(300_000);
     rounds.step_until(State::Drain, 2e6);
@@ -184,7 +184,7 @@ fn exiting_drain_on_inflight_or_after_three_rounds() {
 }
 
 #[test]
-fn exiting_down_when_the_queue_is_empty_and_others_have_room() {
+fn down_ends_when_the_queue_is_empty_and_headroom_is_left() {
     let mut rounds = Rounds::probing();
     rounds.bbr3.start_down(rounds.now);
     rounds.bbr3.inflight_longterm = 80_000;
@@ -199,7 +199,7 @@ fn exiting_down_when_the_queue_is_empty_and_others_have_room() {
 
 /// A BDP of 69 segments is probed every 62 or 63 rounds, or after two to three seconds.
 #[test]
-fn probes_as_often_as_reno_or_the_clock_says() {
+fn probes_follow_after_renos_rounds_or_two_to_three_seconds() {
     let mut rounds = Rounds::probing();
     let begun = rounds.now;
     rounds.step_until(State::ProbeBwRefill, 2e6);
@@ -216,7 +216,7 @@ fn probes_as_often_as_reno_or_the_clock_says() {
 }
 
 #[test]
-fn exiting_up_on_a_bandwidth_plateau() {
+fn up_ends_at_a_bandwidth_plateau() {
     let mut rounds = Rounds::up();
     for round in 0..2 {
         rounds.step(2e6);
@@ -227,7 +227,7 @@ fn exiting_up_on_a_bandwidth_plateau() {
 }
 
 #[test]
-fn up_goes_on_while_the_bandwidth_grows() {
+fn up_continues_while_the_bandwidth_grows() {
     let mut rounds = Rounds::up();
     let mut rate = 2e6;
     for _ in 0..10 {
@@ -259,7 +259,7 @@ fn a_probe_that_loses_too_much_sets_the_longterm_bound() {
 /// Section 5.3.3.6: the next probe stops at the upper bound that the loss has set. If this probe causes no loss,
 /// another probe follows without a cruise phase.
 #[test]
-fn the_probe_after_a_loss_is_cautious() {
+fn the_probe_after_a_loss_stops_at_the_upper_bound() {
     let mut rounds = Rounds::up();
     rounds.lose(3, 140_000);
     assert!(rounds.bbr3.probe.too_high);
@@ -353,7 +353,7 @@ fn the_window_has_room_for_three_offload_units() {
 }
 
 #[test]
-fn the_maximum_of_the_bandwidth_is_of_two_cycles() {
+fn the_maximum_bandwidth_covers_two_cycles() {
     let mut rounds = Rounds::probing();
     let mut cycles = 0;
     while rounds.bbr3.max_bw.max() > 1.1e6 {
@@ -368,7 +368,7 @@ fn the_maximum_of_the_bandwidth_is_of_two_cycles() {
 }
 
 #[test]
-fn a_mark_is_congestion() {
+fn a_mark_counts_as_congestion() {
     let mut rounds = Rounds::up();
     rounds.state.in_flight = Bytes::new(140_000);
     rounds.bbr3.on_congestion(rounds.now, Signal::EcnEcho, &rounds.state);
@@ -377,7 +377,7 @@ fn a_mark_is_congestion() {
 
 /// Section 5.3.4: every five seconds the window is half of the BDP, for 200 ms and at least one round.
 #[test]
-fn entering_and_exiting_probe_rtt() {
+fn probe_rtt_starts_every_5_s_and_lasts_200_ms() {
     let mut rounds = Rounds::probing();
     let begun = rounds.now;
     rounds.rtt = RTT + Duration::from_millis(1);
@@ -394,7 +394,7 @@ fn entering_and_exiting_probe_rtt() {
 }
 
 #[test]
-fn skipping_probe_rtt_after_idleness() {
+fn probe_rtt_is_skipped_after_an_idle_time() {
     let mut rounds = Rounds::probing();
     rounds.now += Duration::from_secs(6);
     rounds.state.app_limited = true;
@@ -441,7 +441,7 @@ fn a_spurious_loss_is_undone() {
 }
 
 #[test]
-fn a_timeout_leaves_a_segment_and_the_end_of_the_repair_gives_the_window_back() {
+fn a_timeout_reduces_the_window_to_one_segment_until_the_recovery_ends() {
     let mut rounds = Rounds::probing();
     let window = rounds.bbr3.cwnd;
     rounds.state.in_flight = Bytes::ZERO;
@@ -458,7 +458,7 @@ fn a_timeout_leaves_a_segment_and_the_end_of_the_repair_gives_the_window_back() 
 }
 
 #[test]
-fn a_path_of_less_than_a_segment_keeps_four_in_flight() {
+fn at_a_bdp_below_one_segment_four_segments_stay_in_flight() {
     let mut path = Path::new(crate::cc::tests::path::controller("bbr3"), 0.1, Duration::from_millis(20), 50);
     path.run(Duration::from_secs(30));
     let share = path.run(Duration::from_secs(30));
@@ -480,7 +480,7 @@ fn fills_the_line_without_filling_the_queue() {
 }
 
 #[test]
-fn waits_are_drawn_from_the_seed() {
+fn waits_depend_on_the_seed() {
     let waits = |seed| {
         let mut bbr3 = Bbr3::new(&Setup { seed, ..setup() });
         (0..20)

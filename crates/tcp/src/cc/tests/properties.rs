@@ -16,7 +16,7 @@ fn warmed(name: &str) -> Path {
 }
 
 #[test]
-fn names_are_known_and_carried() {
+fn every_control_is_built_by_its_name_and_reports_it() {
     for (name, controller) in each() {
         assert_eq!(controller.name(), name);
     }
@@ -24,7 +24,7 @@ fn names_are_known_and_carried() {
 }
 
 #[test]
-fn alone_on_a_line_with_a_bdp_of_buffer_it_is_filled() {
+fn every_control_fills_a_line_with_one_bdp_of_buffer() {
     for (name, controller) in each() {
         let mut path = Path::new(controller, 20.0, Duration::from_millis(50), 86);
         path.run(Duration::from_secs(30));
@@ -34,7 +34,7 @@ fn alone_on_a_line_with_a_bdp_of_buffer_it_is_filled() {
 }
 
 #[test]
-fn a_loss_makes_the_window_smaller_and_an_undo_gives_it_back() {
+fn a_loss_reduces_the_window_and_an_undo_restores_it() {
     for name in CONTROLLERS.iter().filter(|name| !name.starts_with("bbr")) {
         let Path { mut controller, now, .. } = warmed(name);
         let before = controller.cwnd();
@@ -48,7 +48,7 @@ fn a_loss_makes_the_window_smaller_and_an_undo_gives_it_back() {
 }
 
 #[test]
-fn a_timeout_leaves_what_is_in_flight_and_one_segment() {
+fn a_timeout_reduces_the_window_to_one_segment() {
     for name in CONTROLLERS.iter().filter(|name| !name.starts_with("bbr")) {
         let Path { mut controller, now, .. } = warmed(name);
         controller.on_congestion(now, Signal::Timeout { consecutive: 1 }, &path_state());
@@ -152,7 +152,7 @@ proptest! {
 
     /// For any ACKs, the window stays between one segment and the largest TCP window, and nothing overflows.
     #[test]
-    fn hostile_histories_leave_a_sane_window(
+    fn any_history_leaves_the_window_within_its_bounds(
         counting in prop_oneof![
             Just(ByteCounting::Acks),
             Just(ByteCounting::AcksExactly),
@@ -187,7 +187,7 @@ fn controllers_are_deterministic() {
 }
 
 #[test]
-fn what_is_acknowledged_without_being_limited_by_the_window_does_not_grow_it() {
+fn the_window_does_not_grow_unless_it_limits_the_sender() {
     for name in CONTROLLERS.iter().filter(|name| !["vegas", "bbr", "bbr3"].contains(name)) {
         let Path { mut controller, now, .. } = warmed(name);
         let before = controller.cwnd();

@@ -29,7 +29,7 @@ struct Curve {
 }
 
 #[test]
-fn curves_are_the_reviewed_ones() {
+fn curves_match_the_reviewed_curves() {
     let curves: Vec<Curve> = CONTROLLERS.iter().map(|name| Curve::of(name)).collect();
     if let Ok(folder) = env::var("LOPSIDED_PLOTS") {
         for curve in &curves {

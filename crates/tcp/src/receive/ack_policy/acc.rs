@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_doubles_once_a_round_trip_and_each_round_trip_without_one_takes_one_off() {
+    fn a_mark_doubles_the_ack_ratio_and_an_unmarked_round_trip_reduces_it_by_one() {
         let mut policy = policy(true);
         assert_eq!(comes(&mut policy, 1000, false), 1);
         assert_eq!(comes(&mut policy, 1001, true), 2);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn the_peers_window_bounds_it() {
+    fn the_peers_window_limits_the_ack_ratio() {
         let mut policy = policy(false);
         assert_eq!(policy.segments(), 1, "before the peer has reported its window");
         for (window, expected) in [(1, 1), (10, 5), (49, 24), (1000, 25)] {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marked_ack_is_told_back_once_and_marked_data_never() {
+    fn a_marked_ack_is_echoed_once_and_marked_data_never() {
         let mut policy = policy(true);
         let arrives = |policy: &mut AckCongestionControl, len, ecn| {
             let options = OtherOptions::new();

@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_has_its_acks_once_it_is_known_and_no_more() {
+    fn the_number_of_acks_per_window_is_met_once_the_window_is_known() {
         let settings = AckSettings { max_delack: 50, min_acks_per_window: 5, ..Profile::ns2_reno().ack };
         let mut policy = WindowEstimate::new(&settings);
         assert_eq!(acks(&mut policy, 1000, 1100, IN_ORDER), 100, "the window is not known");

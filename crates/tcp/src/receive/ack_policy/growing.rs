@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn each_ack_stands_for_one_more_until_n_and_a_gap_begins_anew() {
+    fn each_ack_covers_one_more_segment_up_to_n_and_a_gap_resets_the_count() {
         let mut policy = Growing::new(&AckSettings { max_delack: 4, ..Profile::ns2_reno().ack });
         assert_eq!(acked(&mut policy, 18, IN_ORDER), [1, 3, 6, 10, 14, 18]);
         assert_eq!(acked(&mut policy, 2, Arrival::OutOfOrder), [1, 2]);

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_ack_doubles_the_ratio_once_a_window() {
+    fn lost_acks_double_the_ratio_once_per_window() {
         let mut policy = policy();
         assert_eq!(asks(&mut policy), 2);
         for _ in 0..20 {
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_counts_as_a_loss_and_bounds_are_kept() {
+    fn a_mark_counts_as_a_loss_and_the_ratio_stays_within_its_bounds() {
         let mut policy = policy();
         for _ in 0..10 {
             acked(&mut policy, 1, 40, Ecn::Ce);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_without_a_loss_take_one_off_as_rfc_4341_derives() {
+    fn windows_without_ack_loss_reduce_the_ratio_by_one_as_in_rfc_4341() {
         let mut policy = policy();
         acked(&mut policy, 4, 40, Ecn::NotEct);
         assert_eq!(asks(&mut policy), 4);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_concluded_while_data_is_lost() {
+    fn the_ratio_does_not_change_while_data_is_lost() {
         let mut policy = policy();
         let options = OtherOptions::new();
         let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options: &options, len: 0, acked: 30 * MSS };
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_does_as_it_is_told_and_holds_duplicates_after_the_third() {
+    fn a_receiver_applies_the_requested_ratio_and_delays_duplicates_after_the_third() {
         let mut policy = policy();
         let mut options = OtherOptions::new();
         options.push(KIND, &[4]);

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn four_acks_go_out_in_a_round_trip_however_many_segments_come() {
+    fn four_acks_are_sent_per_round_trip_at_any_segment_rate() {
         let mut tack = tack();
         let (mut waiting, mut acks, mut due) = (0, Vec::new(), None);
         // One segment per millisecond for three round trips.
@@ -107,14 +107,14 @@ mod tests {
     }
 
     #[test]
-    fn a_single_segment_waits_for_a_second_no_longer_than_the_timeout() {
+    fn a_single_segment_waits_for_a_second_at_most_until_the_timeout() {
         let mut tack = tack();
         assert_eq!(on(&mut tack, at(1000), IN_ORDER, 1), AckDecision::By(at(1200)));
         assert_eq!(on(&mut tack, at(1150), IN_ORDER, 2), AckDecision::Now(AckReason::Paced));
     }
 
     #[test]
-    fn what_is_out_of_order_is_told_at_once() {
+    fn out_of_order_segments_are_acknowledged_at_once() {
         let mut tack = tack();
         tack.on_ack_sent(at(1000), true);
         assert_eq!(on(&mut tack, at(1001), Arrival::OutOfOrder, 2), AckDecision::Now(AckReason::OutOfOrder));

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_request_has_the_drafts_octets_and_is_told_until_it_is_known() {
+    fn the_request_is_encoded_as_in_the_draft_and_repeated_until_it_is_acknowledged() {
         let mut policy = policy();
         let told = policy.options(NOW, &sender(40));
         assert_eq!(told.get(KIND), Some([0x00, 0xac, 10 << 1].as_slice()), "four ACKs for forty segments");
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_receiver_counts_to_what_was_asked_and_zero_is_one_ack_now() {
+    fn the_receiver_applies_the_requested_ratio_and_zero_requests_an_immediate_ack() {
         let mut policy = policy();
         let request = |request: u8| {
             let mut options = OtherOptions::new();

@@ -38,7 +38,7 @@ fn steps(board: &Scoreboard) -> f64 {
 }
 
 #[test]
-fn holes_in_any_order_cost_a_few_steps_each() {
+fn holes_in_any_order_cost_fewer_than_8_steps_each() {
     for (order, nth) in ORDERS {
         let mut board = sent();
         // The segments between the holes are SACKed. Loss detection runs after each SACK, before any hole is overdue.
@@ -93,7 +93,7 @@ fn a_record_takes_48_octets() {
 
 /// Rings grow in whole steps and have little unused capacity.
 #[test]
-fn memory_follows_the_window_in_steps() {
+fn the_capacity_follows_the_window_in_steps() {
     let mut board = Scoreboard::default();
     for number in 0..1_000 {
         board.push(number, number + 1, 0, at(number), STAMP);
@@ -112,7 +112,7 @@ fn memory_follows_the_window_in_steps() {
 }
 
 #[test]
-fn settled_retransmissions_leave_counts_that_the_records_bear_out() {
+fn settled_retransmissions_leave_consistent_counts() {
     let mut board = Scoreboard::default();
     for number in 0..20 {
         board.push(number * 100, number * 100 + 100, 0, at(number), STAMP);
