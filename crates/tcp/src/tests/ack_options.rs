@@ -62,7 +62,7 @@ fn config(client: bool) -> ConnConfig {
 }
 
 #[test]
-fn the_sender_tells_the_receiver_how_seldom_to_acknowledge() {
+fn the_sender_requests_an_ack_ratio_from_the_receiver() {
     let mut now = Time::ZERO;
     let mut client = Connection::connect(config(true));
     let mut server = Connection::listen(config(false));

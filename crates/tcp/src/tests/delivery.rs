@@ -77,7 +77,7 @@ proptest! {
 }
 
 #[test]
-fn a_clean_network_sees_no_retransmission() {
+fn a_lossless_network_causes_no_retransmission() {
     for profile in [Profile::linux_6_1(), Profile::freebsd_7()] {
         let data = pattern(1_000_000, 3);
         let mut pair = Pair::new(profile.clone(), profile, Faults::NONE, 1);
@@ -90,7 +90,7 @@ fn a_clean_network_sees_no_retransmission() {
 }
 
 #[test]
-fn a_receiver_that_reads_late_stops_the_sender_and_a_probe_reopens() {
+fn a_closed_window_stops_the_sender_until_a_probe_is_answered() {
     let mut profile = Profile::linux_6_1();
     profile.receive_buffer = BufferRule::Fixed(Bytes::new(8_000));
     let mut pair = Pair::new(Profile::linux_6_1(), profile, Faults { loss: 0.3, ..Faults::NONE }, 9);

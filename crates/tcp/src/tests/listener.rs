@@ -47,7 +47,7 @@ fn exchange(now: Time, listener: &mut Listener, clients: &mut [Connection]) {
 }
 
 #[test]
-fn connections_are_accepted_in_the_order_in_which_they_came_about() {
+fn connections_are_accepted_in_the_order_of_their_handshakes() {
     let mut listener = listener(8);
     let mut clients = [client(0), client(1)];
     clients[1].write(&Payload::real(b"first words".to_vec())).expect("open");
@@ -64,7 +64,7 @@ fn connections_are_accepted_in_the_order_in_which_they_came_about() {
 }
 
 #[test]
-fn a_full_queue_completes_no_handshake_until_there_is_room() {
+fn a_full_accept_queue_completes_no_handshake() {
     let mut listener = listener(1);
     let mut clients: Vec<Connection> = (0..4).map(client).collect();
     // As in Linux, one connection more than the backlog may wait to be accepted.
@@ -84,7 +84,7 @@ fn a_full_queue_completes_no_handshake_until_there_is_room() {
 }
 
 #[test]
-fn the_last_acknowledgement_is_dropped_where_the_queue_filled_meanwhile() {
+fn the_last_ack_of_a_handshake_is_dropped_if_the_accept_queue_is_full() {
     let mut listener = listener(2);
     listener.set_backlog(1);
     let mut clients: Vec<Connection> = (0..2).map(client).collect();
@@ -110,7 +110,7 @@ fn the_last_acknowledgement_is_dropped_where_the_queue_filled_meanwhile() {
 }
 
 #[test]
-fn no_more_handshakes_are_under_way_than_the_backlog_has_room_for() {
+fn the_backlog_limits_the_number_of_half_open_connections() {
     let mut listener = listener(2);
     let mut syns = (0..3).map(|number| {
         let mut client = client(number);
@@ -131,7 +131,7 @@ fn no_more_handshakes_are_under_way_than_the_backlog_has_room_for() {
 }
 
 #[test]
-fn a_closed_socket_resets_who_waits_and_refuses_who_comes() {
+fn a_closed_listener_resets_waiting_connections_and_refuses_new_ones() {
     let mut listener = listener(8);
     let mut clients = [client(0), client(1)];
     exchange(Time::ZERO, &mut listener, &mut clients[..1]);
@@ -144,7 +144,7 @@ fn a_closed_socket_resets_who_waits_and_refuses_who_comes() {
 }
 
 #[test]
-fn what_belongs_to_no_connection_is_refused_as_rfc_9293_says() {
+fn a_segment_without_a_connection_is_answered_as_in_rfc_9293() {
     let mut caller = client(0);
     let syn = caller.poll_segment(Time::ZERO).expect("a SYN").header;
     let refusal = refuse(&syn, 0).expect("an answer").header;
@@ -159,7 +159,7 @@ fn what_belongs_to_no_connection_is_refused_as_rfc_9293_says() {
 }
 
 #[test]
-fn invented_senders_do_not_keep_others_out() {
+fn forged_syns_do_not_block_real_connections() {
     let mut listener = listener(4).evicting();
     let mut invented: Vec<Connection> = (0..1000).map(client).collect();
     for each in &mut invented {

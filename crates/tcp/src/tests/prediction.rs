@@ -21,7 +21,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_ways_send_the_same(
+    fn prediction_does_not_change_the_segments_sent(
         client in profiles(),
         server in profiles(),
         faults in prop_oneof![
@@ -50,7 +50,7 @@ proptest! {
     }
 
     #[test]
-    fn announced_segments_are_those_of_a_poll(
+    fn announced_segments_equal_polled_segments(
         client in profiles(),
         server in profiles(),
         faults in prop_oneof![Just(Faults::NONE), faults()],

@@ -17,7 +17,7 @@ fn every_profile_is_found_by_its_name_and_reports_it() {
 }
 
 #[test]
-fn any_two_profiles_understand_each_other() {
+fn any_two_profiles_interoperate() {
     let faults = Faults { loss: 0.03, duplicate: 0.01, reorder: 0.02, jitter: Duration::from_millis(15) };
     let up: Vec<u8> = (0..60_000u32).map(|n| (n % 251) as u8).collect();
     let down: Vec<u8> = (0..150_000u32).map(|n| (n % 241) as u8).collect();

@@ -37,7 +37,7 @@ fn every_key_changes_some_profile() {
 }
 
 #[test]
-fn a_window_in_segments_counts_what_options_leave() {
+fn a_window_in_segments_counts_the_payload_without_options() {
     let of = |timestamps: bool| {
         let mut stack = StackConfig::new("linux-6.1", "reno");
         stack.mss = Some(1000);
@@ -49,7 +49,7 @@ fn a_window_in_segments_counts_what_options_leave() {
 }
 
 #[test]
-fn a_stack_of_fixed_buffers_may_be_told_to_let_them_grow() {
+fn a_stack_with_fixed_buffers_can_be_set_to_growing_buffers() {
     let mut stack = StackConfig::new("bsdi-3", "reno");
     stack.set("receive_buffer", Value::None);
     let profile = stack.to_profile().expect("a known profile");

@@ -37,7 +37,7 @@ fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
 }
 
 #[test]
-fn a_loss_is_told_from_its_discovery_to_its_repair() {
+fn a_loss_is_reported_from_its_detection_to_the_end_of_the_recovery() {
     let told = events(TcpEventMask::ALL);
     let at = |wanted: &dyn Fn(&TcpEvent) -> bool| told.iter().position(wanted).expect("it happened");
     let lost = at(&|event| matches!(event, TcpEvent::Lost { segments: 1, rule: LossRule::Rack, .. }));
@@ -53,7 +53,7 @@ fn a_loss_is_told_from_its_discovery_to_its_repair() {
 }
 
 #[test]
-fn a_listener_hears_what_it_asked_for_and_nobody_hears_nothing() {
+fn only_the_enabled_events_are_created() {
     assert_eq!(events(TcpEventMask::NONE), []);
     let some = events(TcpEventMask::LOSS.with(TcpEventMask::RETRANSMIT));
     let all = events(TcpEventMask::ALL);

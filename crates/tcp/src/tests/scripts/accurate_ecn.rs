@@ -61,7 +61,7 @@ fn delivered_ce(t: &Script) -> u64 {
 // The handshake.
 
 #[test]
-fn both_ends_know_it() {
+fn accurate_ecn_is_negotiated_if_both_ends_support_it() {
     // Section 3.1.1: a SYN with all three bits requests accurate ECN. The SYN-ACK reports the ECN field with which the
     // SYN arrived, and the ACK reports the ECN field of the SYN-ACK. In this test both fields are not-ECT: 0b010.
     let mut t = listening(accurate());
@@ -74,7 +74,7 @@ fn both_ends_know_it() {
 }
 
 #[test]
-fn accept_accurate_answers_a_request_and_makes_none() {
+fn accept_accurate_accepts_requests_and_sends_none() {
     // tcp_ecn = 5.
     let passive = Profile { ecn: EcnRule::AcceptAccurate, ..linux() };
     let mut t = Script::connect(passive.clone(), PEER);
@@ -86,7 +86,7 @@ fn accept_accurate_answers_a_request_and_makes_none() {
 }
 
 #[test]
-fn the_answer_tells_how_the_syn_arrived() {
+fn the_syn_ack_reports_the_ecn_field_of_the_syn() {
     // Table 2: a marked SYN counts as a marked packet, so the count is then six.
     for (arrived, answer, count) in [("ect0", 4, 5), ("ect1", 3, 5), ("ce", 6, 6)] {
         let mut t = Script::listen(accurate(), PEER);
@@ -99,7 +99,7 @@ fn the_answer_tells_how_the_syn_arrived() {
 }
 
 #[test]
-fn a_repeated_syn_is_reported_and_may_end_the_capable_segments() {
+fn a_repeated_syn_is_reported_and_can_end_ecn_capable_segments() {
     // Section 3.1.5: the second SYN-ACK reports the second SYN, and has no option.
     for (again, data) in [("AWE ect1", "ect0"), ("ect1", "")] {
         let mut t = listening(accurate());
@@ -117,7 +117,7 @@ fn a_repeated_syn_is_reported_and_may_end_the_capable_segments() {
 }
 
 #[test]
-fn the_third_syn_ack_does_without() {
+fn the_third_syn_ack_does_not_use_ecn() {
     // Section 3.1.4.2: the SYN-ACK is sent again without the option, and then without the bits.
     let mut t = listening(accurate());
     t.expect(1000, "S. 0:0 ack 1 ace 2");
@@ -135,7 +135,7 @@ fn the_third_syn_ack_does_without() {
 }
 
 #[test]
-fn older_peers_get_what_they_know() {
+fn older_peers_get_classic_ecn() {
     // Section 3.1.2: this end opens a connection to a server with classic ECN, and then accepts a connection from a
     // client with classic ECN.
     let mut t = Script::connect(accurate(), PEER);
@@ -170,7 +170,7 @@ fn older_peers_get_what_they_know() {
 }
 
 #[test]
-fn what_is_unknown_is_taken_for_its_successor() {
+fn unknown_ecn_bits_are_taken_as_accurate_ecn() {
     // Section 3.1.3: in a SYN, any combination of bits except 0b000 (no ECN) and 0b011 (classic ECN) requests accurate
     // ECN. In a SYN-ACK, 0b101 accepts accurate ECN.
     for asked in [1, 2, 4, 5, 6] {
@@ -184,7 +184,7 @@ fn what_is_unknown_is_taken_for_its_successor() {
 }
 
 #[test]
-fn a_syn_asks_twice_and_then_does_without() {
+fn a_syn_requests_ecn_twice_and_then_omits_it() {
     // Section 3.1.4.1.
     let mut t = Script::connect(accurate(), PEER);
     t.expect(0, "SAWE 0:0");
@@ -198,7 +198,7 @@ fn a_syn_asks_twice_and_then_does_without() {
 }
 
 #[test]
-fn a_mangled_field_or_a_zeroed_count_ends_the_capable_packets() {
+fn a_changed_ecn_field_or_a_zero_count_ends_ecn_capable_packets() {
     // Section 3.2.2.3: the SYN was sent as not-ECT, so a SYN-ACK that reports another codepoint is invalid. Accurate
     // feedback is still used.
     for answer in [3, 4, 6] {
@@ -248,7 +248,7 @@ fn a_marked_syn_ack_is_counted_at_both_ends() {
 // The ECN field of outgoing segments.
 
 #[test]
-fn all_segments_after_the_handshake_are_capable() {
+fn all_segments_after_the_handshake_are_ecn_capable() {
     // tcp_ecn_send: with accurate ECN, pure ACKs, retransmissions and FINs are also ECT(0).
     let mut t = opened(2, 5);
     t.inject(101, "1:1001 ect0");
@@ -267,14 +267,14 @@ fn all_segments_after_the_handshake_are_capable() {
 }
 
 #[test]
-fn segments_without_data_are_not_capable_with_classic_ecn() {
+fn segments_without_data_are_not_ecn_capable_with_classic_ecn() {
     let mut t = Script::established(Profile { ecn: EcnRule::On, ..linux() }, Peer { ecn: true, ..PEER });
     t.inject(101, "1:1001 ect0");
     t.expect(101, "ack 1001");
 }
 
 #[test]
-fn a_time_wait_socket_has_no_counts() {
+fn a_time_wait_socket_sends_no_counts() {
     let mut t = opened(2, 5);
     t.leave(101);
     t.expect(101, "1:1 F. ace 5 ect0");
@@ -304,7 +304,7 @@ fn the_receiver_counts_marked_packets_and_octets_by_codepoint() {
 }
 
 #[test]
-fn the_option_is_sent_once_the_peer_has_sent_it_and_takes_its_space_from_the_data() {
+fn the_option_is_sent_once_the_peer_has_sent_it_and_shortens_the_data() {
     let mut t = opened(2, 5);
     t.inject(101, "1:1001 ect0");
     t.expect(101, "ack 1001 ace 5 ect0");
@@ -327,7 +327,7 @@ fn the_option_is_sent_once_the_peer_has_sent_it_and_takes_its_space_from_the_dat
 }
 
 #[test]
-fn the_window_holds_ten_segments_with_the_option() {
+fn the_initial_window_is_ten_segments_with_the_option() {
     let mut t = opened_with_option(PEER);
     t.write(101, 60_000);
     for n in 0..10 {
@@ -337,7 +337,7 @@ fn the_window_holds_ten_segments_with_the_option() {
 }
 
 #[test]
-fn counters_go_before_the_third_sack_block() {
+fn changed_counters_displace_the_third_sack_block() {
     // With timestamps, three SACK blocks fill the header. The change of a counter displaces the oldest block.
     let mut t = opened_with_option(TIMESTAMPS);
     t.inject(110, "1001:2001 ect1");
@@ -352,7 +352,7 @@ fn counters_go_before_the_third_sack_block() {
 }
 
 #[test]
-fn the_option_ends_if_acks_with_it_do_not_arrive() {
+fn the_option_ends_if_acks_with_the_option_are_lost() {
     // Section 3.2.3.2.2, tcp_rcv_spurious_retrans: the same data arrives a third time.
     let mut t = opened_with_option(PEER);
     t.inject(110, "1:1001 ect0");
@@ -366,7 +366,7 @@ fn the_option_ends_if_acks_with_it_do_not_arrive() {
 }
 
 #[test]
-fn a_change_is_acknowledged_at_once_and_acks_are_not() {
+fn a_changed_codepoint_is_acknowledged_at_once_but_not_on_acks() {
     let mut t = opened(2, 5);
     for n in 0..30 {
         t.inject(110 + n, &format!("{}:{} ect0", n * 1000 + 1, n * 1000 + 1001));
@@ -390,7 +390,7 @@ fn a_change_is_acknowledged_at_once_and_acks_are_not() {
 // The sender.
 
 #[test]
-fn a_count_that_rose_halves_the_window_once_a_round_trip() {
+fn a_higher_count_halves_the_window_once_per_round_trip() {
     let mut t = ten_out();
     t.inject(200, "ack 1001 ace 6 octets0 1,1000,1");
     // The segment does not carry CWR, because the CWR bit is a part of the packet count.
@@ -407,7 +407,7 @@ fn a_count_that_rose_halves_the_window_once_a_round_trip() {
 }
 
 #[test]
-fn an_old_ack_is_no_count() {
+fn the_count_of_an_old_ack_is_ignored() {
     let mut t = ten_out();
     t.inject(200, "ack 2001 ace 6");
     t.expect(200, "10001:11001 . ace 5 ect0");
@@ -420,7 +420,7 @@ fn an_old_ack_is_no_count() {
 }
 
 #[test]
-fn an_ack_with_a_newer_timestamp_is_a_count() {
+fn the_count_of_an_ack_with_a_newer_timestamp_is_used() {
     // FLAG_TS_PROGRESS: the ACK acknowledges no new data, but a newer timestamp shows that the ACK is not old.
     for (stamp, marks) in [(100, 0), (101, 1)] {
         let mut t = opened_by(accurate(), TIMESTAMPS, "ace 2", 5);
@@ -437,7 +437,7 @@ fn an_ack_with_a_newer_timestamp_is_a_count() {
 }
 
 #[test]
-fn a_large_ack_may_hide_a_wrapped_count() {
+fn a_large_ack_may_hide_a_wrap_of_the_count() {
     // One ACK covers nine segments. The count is the same as before, so either no segment or eight segments were
     // marked.
     let mut t = ten_out();

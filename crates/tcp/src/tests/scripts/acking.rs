@@ -22,7 +22,7 @@ fn after_quick_acks_to(peer: Peer) -> Script {
 }
 
 #[test]
-fn linux_acknowledges_sixteen_segments_at_once_and_then_every_second() {
+fn linux_sends_sixteen_quick_acks_and_then_one_ack_per_two_segments() {
     let mut t = after_quick_acks();
     t.inject(116, "16001:17001");
     t.inject(117, "17001:18001");
@@ -33,7 +33,7 @@ fn linux_acknowledges_sixteen_segments_at_once_and_then_every_second() {
 }
 
 #[test]
-fn linux_waits_forty_milliseconds_for_a_second_segment_and_longer_when_it_waited_in_vain() {
+fn linux_delays_an_ack_by_40_ms_and_longer_after_each_timeout() {
     let mut t = after_quick_acks();
     t.inject(116, "16001:17001");
     t.expect(156, "ack 17001");
@@ -45,7 +45,7 @@ fn linux_waits_forty_milliseconds_for_a_second_segment_and_longer_when_it_waited
 }
 
 #[test]
-fn linux_waits_no_longer_than_two_hundred_milliseconds() {
+fn linux_delays_an_ack_by_at_most_200_ms() {
     let mut t = Script::connect(receive_buffer(linux(), 64_000), PEER);
     t.expect(0, "S 0:0");
     t.inject(400, &t.peer_syn("S. ack 1"));
@@ -62,7 +62,7 @@ fn linux_waits_no_longer_than_two_hundred_milliseconds() {
 }
 
 #[test]
-fn while_its_window_opens_linux_acknowledges_every_segment() {
+fn linux_acknowledges_every_segment_while_its_window_opens() {
     let mut t = Script::established(linux(), PEER);
     let (mut singles, mut window) = (0, 0);
     // 40 segments arrive per RTT of 100 ms. This number is more than twice the initial assumption of ten segments, so
@@ -83,7 +83,7 @@ fn while_its_window_opens_linux_acknowledges_every_segment() {
 }
 
 #[test]
-fn linux_acknowledges_at_once_what_ends_a_message() {
+fn linux_acknowledges_the_end_of_a_message_at_once() {
     let mut t = after_quick_acks();
     t.inject(200, "16001:17001");
     t.expect(240, "ack 17001");
@@ -99,7 +99,7 @@ fn linux_acknowledges_at_once_what_ends_a_message() {
 }
 
 #[test]
-fn an_older_linux_does_not_heed_a_push_on_a_full_segment() {
+fn linux_2_6_ignores_push_on_a_full_segment() {
     let mut t = Script::established(receive_buffer(Profile::linux_2_6(), 64_000), PEER);
     for n in 0..16 {
         t.inject(100 + n, &format!("P {}:{}", n * 1000 + 1, n * 1000 + 1001));
@@ -110,7 +110,7 @@ fn an_older_linux_does_not_heed_a_push_on_a_full_segment() {
 }
 
 #[test]
-fn after_a_pause_linux_acknowledges_at_once_again() {
+fn linux_sends_quick_acks_again_after_a_pause() {
     // A sender that has paused for more than one RTO restarts with a small window.
     let mut t = after_quick_acks();
     t.inject(1000, "16001:17001");
@@ -118,7 +118,7 @@ fn after_a_pause_linux_acknowledges_at_once_again() {
 }
 
 #[test]
-fn a_loss_that_took_long_to_repair_is_a_pause_to_linux() {
+fn linux_takes_a_long_recovery_for_a_pause() {
     // The receiver's RTO has been 300 ms since the handshake. Out-of-order data is ignored when the time between
     // segments is measured.
     let mut t = after_quick_acks();
@@ -135,7 +135,7 @@ fn a_loss_that_took_long_to_repair_is_a_pause_to_linux() {
 }
 
 #[test]
-fn freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_milliseconds() {
+fn freebsd_sends_two_acks_for_three_segments_and_delays_an_ack_by_100_ms() {
     // Every second segment is acknowledged when it arrives, before the application reads, so its data reduces the
     // advertised window. The following read could open the window by two segments, so the third segment is acknowledged
     // as well. In a capture the window alternates between 1530 and 1552, with two ACKs for three segments.
@@ -153,7 +153,7 @@ fn freebsd_acknowledges_two_of_three_segments_and_any_after_a_hundred_millisecon
 }
 
 #[test]
-fn a_window_that_the_header_cannot_say_calls_for_no_update() {
+fn a_window_beyond_the_header_field_causes_no_window_update() {
     // FreeBSD without window scaling: the header can express only 65,535 of the buffer's 66,000 bytes. After two of
     // three segments, the ACK advertises 65,000 bytes. When the third segment is read, the window could grow by only
     // 1,535 bytes, which is less than two segments.
@@ -168,7 +168,7 @@ fn a_window_that_the_header_cannot_say_calls_for_no_update() {
 }
 
 #[test]
-fn with_the_update_of_a_closed_window_freebsd_acknowledges_every_second_segment() {
+fn with_closed_window_updates_freebsd_acknowledges_every_second_segment() {
     let mut t = Script::established(Profile { window_update: WindowUpdate::NearlyClosed, ..freebsd() }, PEER);
     for n in 0..3 {
         t.inject(100 + n, &format!("{}:{}", n * 2000 + 1, n * 2000 + 1001));
@@ -178,7 +178,7 @@ fn with_the_update_of_a_closed_window_freebsd_acknowledges_every_second_segment(
 }
 
 #[test]
-fn after_a_filled_gap_freebsd_offers_less_and_one_more_ack_follows_the_read() {
+fn after_a_filled_gap_freebsd_sends_a_window_update_when_data_is_read() {
     let mut t = Script::established(freebsd(), PEER);
     t.inject(100, "2001:3001");
     t.expect(100, "ack 1 win 66000 sack 2001:3001");
@@ -195,7 +195,7 @@ fn after_a_filled_gap_freebsd_offers_less_and_one_more_ack_follows_the_read() {
 }
 
 #[test]
-fn what_is_written_at_once_carries_the_answer_with_the_window_before_the_read() {
+fn data_written_before_the_read_carries_the_ack_with_the_old_window() {
     let mut t = Script::established(freebsd(), PEER);
     t.reads = false;
     t.inject(100, "1:1001");
@@ -204,7 +204,7 @@ fn what_is_written_at_once_carries_the_answer_with_the_window_before_the_read() 
 }
 
 #[test]
-fn freebsd_holds_no_more_segments_out_of_order_than_its_limit() {
+fn freebsd_limits_the_number_of_out_of_order_segments() {
     // net.inet.tcp.reass.maxqlen is 48: segments beyond this limit are dropped and must be retransmitted. The next
     // segment in order is always accepted.
     assert_eq!(freebsd().reassembly_limit, Some(48));
@@ -249,7 +249,7 @@ fn window_after_a_round_of(segments: u64, missing: bool, echoed: u64) -> u64 {
 }
 
 #[test]
-fn the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eighths_of_it() {
+fn freebsd_enlarges_the_receive_buffer_when_a_round_trip_fills_7_8_of_it() {
     // The buffer grows if the segments arrive in order, no segment is missing, and the echo took less than 1 s.
     let (whole, step) = (66_000, 16_384);
     assert_eq!(window_after_a_round_of(57, false, 300), whole + step);
@@ -259,7 +259,7 @@ fn the_receive_buffer_of_freebsd_takes_a_step_when_a_round_trip_filled_seven_eig
 }
 
 #[test]
-fn what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd() {
+fn data_between_two_round_trips_counts_for_freebsds_receive_buffer() {
     // tcp_input also adds a segment to the current round trip if it arrives before an ACK has begun the next round
     // trip.
     let round = |segments: u32, missing: bool| {
@@ -288,7 +288,7 @@ fn what_arrives_between_two_round_trips_counts_towards_the_step_of_freebsd() {
 }
 
 #[test]
-fn data_carries_the_acknowledgement_that_is_owed() {
+fn data_carries_the_pending_ack() {
     let mut t = Script::established(freebsd(), PEER);
     t.inject(100, "1:1001");
     t.write(150, 500);
@@ -319,7 +319,7 @@ fn out_of_order_segments_and_filled_gaps_are_acknowledged_at_once() {
 }
 
 #[test]
-fn beside_timestamps_there_is_room_for_three_blocks() {
+fn with_timestamps_three_sack_blocks_fit() {
     // RFC 2018 section 3.
     for (peer, blocks, held_back_until) in [(PEER, ",17001:18001", 117.1), (TIMESTAMPS, "", 116.15)] {
         let mut t = after_quick_acks_to(peer);
@@ -337,7 +337,7 @@ fn beside_timestamps_there_is_room_for_three_blocks() {
 }
 
 #[test]
-fn of_five_blocks_the_oldest_is_forgotten_even_where_a_segment_touches_it() {
+fn of_five_sack_blocks_the_oldest_is_forgotten_even_if_it_is_extended() {
     let mut t = after_quick_acks();
     for n in 0..5u32 {
         t.inject(116 + 2 * n, &format!("{}:{}", 17_001 + n * 2000, 18_001 + n * 2000));
@@ -366,7 +366,7 @@ fn duplicates_are_reported_once_by_dsack() {
 }
 
 #[test]
-fn freebsd_7_reports_no_duplicates_and_acknowledges_them_at_once() {
+fn freebsd_7_acknowledges_duplicates_at_once_without_dsack() {
     let mut t = Script::established(freebsd(), PEER);
     t.inject(100, "1:1001");
     t.inject(100, "1001:2001");
@@ -376,7 +376,7 @@ fn freebsd_7_reports_no_duplicates_and_acknowledges_them_at_once() {
 }
 
 #[test]
-fn a_block_that_ends_with_the_fin_includes_it() {
+fn a_sack_block_that_ends_with_the_fin_includes_the_fin() {
     // The FIN has a sequence number. If the block did not include this number, the sender could not detect that its
     // last segment has arrived.
     let mut t = Script::established(linux(), PEER);
@@ -388,7 +388,7 @@ fn a_block_that_ends_with_the_fin_includes_it() {
 
 /// As in a capture of 6.1, the block triggers a retransmission, which would otherwise wait for a timeout.
 #[test]
-fn a_fin_without_data_behind_a_gap_is_a_block_of_its_own() {
+fn a_fin_without_data_after_a_gap_has_its_own_sack_block() {
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "F 3001:3001");
     t.expect(100, "ack 1 sack 3001:3002");
@@ -420,7 +420,7 @@ fn linux_compresses_duplicate_acks_after_the_third() {
 /// As in a capture of 6.1, the ACK of a filled gap is sent at once, and does not count as one of the three uncompressed
 /// duplicate ACKs (`__tcp_ack_snd_check`).
 #[test]
-fn an_ack_of_what_a_filled_gap_leads_up_to_is_none_of_the_duplicates_before_compression() {
+fn the_ack_of_a_filled_gap_does_not_count_towards_ack_compression() {
     let mut t = after_quick_acks();
     for (segment, sack) in [("17001:18001", "17001:18001"), ("19001:20001", "19001:20001,17001:18001")] {
         t.inject(116, segment);
@@ -437,7 +437,7 @@ fn an_ack_of_what_a_filled_gap_leads_up_to_is_none_of_the_duplicates_before_comp
 }
 
 #[test]
-fn a_compressed_ack_has_the_clock_of_the_last_segment_and_leaves_before_it_would_hide_a_block() {
+fn a_compressed_ack_has_the_last_segments_clock_and_is_sent_before_a_block_is_displaced() {
     let mut t = after_quick_acks_to(TIMESTAMPS);
     for n in 0..3 {
         t.inject(116, &format!("{}:{}", 17_001 + n * 2000, 18_001 + n * 2000));
@@ -458,7 +458,7 @@ fn block(n: u32) -> String {
 }
 
 #[test]
-fn the_timer_of_a_delayed_ack_takes_a_compressed_one_along() {
+fn the_delayed_ack_timer_also_sends_a_compressed_ack() {
     // In Linux, the delayed-ACK timer keeps running after the delayed ACK was sent.
     let mut t = after_quick_acks();
     t.inject(116, "16001:17001");
@@ -473,7 +473,7 @@ fn the_timer_of_a_delayed_ack_takes_a_compressed_one_along() {
 }
 
 #[test]
-fn small_segments_are_acknowledged_in_pairs_too() {
+fn small_segments_are_also_acknowledged_in_pairs() {
     // The size of a full segment is the measured size, not the default of 536 bytes.
     let mut t = Script::connect(receive_buffer(linux(), 64_000), PEER);
     t.expect(0, "S 0:0");
@@ -491,7 +491,7 @@ fn small_segments_are_acknowledged_in_pairs_too() {
 /// tcp_measure_rcv_mss: if segments are shorter than negotiated, two consecutive segments of the same size count as
 /// full.
 #[test]
-fn short_segments_that_keep_coming_are_full_ones() {
+fn repeated_short_segments_count_as_full_segments() {
     let mut t = Script::established(receive_buffer(linux(), 64_000), PEER);
     let mut at = 100;
     let mut bring = |t: &mut Script, n: u64| {
@@ -505,7 +505,7 @@ fn short_segments_that_keep_coming_are_full_ones() {
 }
 
 #[test]
-fn an_old_acknowledgement_leaves_the_timestamp_to_echo_alone() {
+fn a_segment_with_an_old_ack_number_does_not_set_the_echoed_timestamp() {
     // RFC 7323 section 4.3. The segment itself is nevertheless acceptable.
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 1000);
@@ -516,7 +516,7 @@ fn an_old_acknowledgement_leaves_the_timestamp_to_echo_alone() {
 }
 
 #[test]
-fn without_sack_every_duplicate_ack_counts_and_none_is_left_out() {
+fn without_sack_duplicate_acks_are_not_compressed() {
     let mut t = Script::established(linux(), NO_SACK);
     for n in 0..16 {
         t.inject(100, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
@@ -529,7 +529,7 @@ fn without_sack_every_duplicate_ack_counts_and_none_is_left_out() {
 }
 
 #[test]
-fn a_full_buffer_closes_the_window_and_reading_opens_it_by_no_less_than_a_segment() {
+fn a_full_buffer_closes_the_window_and_reads_open_it_by_at_least_one_segment() {
     // RFC 9293 section 3.8.6.2.2.
     let mut t = Script::established(receive_buffer(linux(), 4000), PEER);
     t.reads = false;
@@ -546,7 +546,7 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it_by_no_less_than_a_segmen
 }
 
 #[test]
-fn the_right_edge_of_a_scaled_window_does_not_move_back() {
+fn the_right_edge_of_a_scaled_window_never_moves_back() {
     // RFC 9293 section 3.8.6 discourages receivers from shrinking the window. RFC 7323 section 2.4 explains how
     // rounding can shrink the window.
     let mut t = Script::established(receive_buffer(linux(), 1_000_000), PEER);
@@ -565,7 +565,7 @@ fn the_right_edge_of_a_scaled_window_does_not_move_back() {
 }
 
 #[test]
-fn the_receive_window_grows_to_twice_what_a_round_trip_brings() {
+fn the_receive_window_grows_to_twice_the_data_per_round_trip() {
     // Dynamic right-sizing (Fisk and Feng 2001).
     let mut t = Script::established(linux(), TIMESTAMPS);
     let (mut window, mut start) = (0, 1);
@@ -591,7 +591,7 @@ fn stamp(at: u64) -> String {
 }
 
 #[test]
-fn without_timestamps_the_first_window_that_was_filled_gives_the_round_trip() {
+fn without_timestamps_the_first_filled_window_gives_the_rtt_sample() {
     // Without timestamps, Linux measures the receiver's RTT only as the time in which a window fills. The handshake
     // provides no sample for the receiver. In a kernel capture (1264/128 kbit/s, 193 ms, both ends without SACK and
     // timestamps) a window of 501 * 2^7 is advertised until 64,240 bytes have arrived, 0.70 s after the SYN.
@@ -610,7 +610,7 @@ fn without_timestamps_the_first_window_that_was_filled_gives_the_round_trip() {
 }
 
 #[test]
-fn a_fixed_receive_window_stays() {
+fn a_fixed_receive_window_does_not_grow() {
     let mut t = Script::established(receive_buffer(linux(), 50_000), PEER);
     for n in 0..200u64 {
         t.inject(100 + n as u32, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
@@ -622,7 +622,7 @@ fn a_fixed_receive_window_stays() {
 }
 
 #[test]
-fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_first_record() {
+fn data_released_by_a_filled_gap_counts_for_the_round_trip_after_its_first_record() {
     // Linux checks after each copied record whether a round trip has ended. In a kernel capture (one CUBIC flow on
     // 3000/1000 kbit/s) the buffer grows after a recovery as if 139,008 bytes had been read, although only 108,600
     // bytes have arrived since the gap was filled.
@@ -641,7 +641,7 @@ fn what_a_filled_gap_releases_counts_for_the_round_trip_that_begins_behind_its_f
 }
 
 #[test]
-fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
+fn the_window_opens_by_the_memory_before_records_are_joined() {
     // When the gap is filled, the out-of-order data still counts in separate records. In a kernel capture (one Reno
     // flow on 3000/1000 kbit/s), the window is therefore 384 bytes smaller from the 372nd packet on than it would be
     // with joined records.
@@ -670,7 +670,7 @@ fn the_window_opens_by_the_memory_there_was_before_a_gap_was_closed() {
 }
 
 #[test]
-fn data_in_order_that_covers_what_is_held_is_reported_by_dsack() {
+fn in_order_data_that_overlaps_out_of_order_data_is_reported_by_dsack() {
     // Linux's tcp_ofo_queue; RFC 2883 section 4: the first block reports the duplicate, below the acknowledgement
     // number.
     let mut t = Script::established(linux(), PEER);
@@ -692,7 +692,7 @@ fn past_quick_acks() -> Script {
 }
 
 #[test]
-fn an_end_that_answers_acknowledges_with_its_answers() {
+fn in_pingpong_mode_answers_carry_the_acks() {
     // Linux's pingpong mode: a request that is answered within the delayed-ACK timeout ends the quick ACKs.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:301");
@@ -710,14 +710,14 @@ fn an_end_that_answers_acknowledges_with_its_answers() {
 }
 
 #[test]
-fn without_answers_a_short_segment_is_acknowledged_when_it_is_read() {
+fn outside_pingpong_mode_a_short_segment_is_acknowledged_when_it_is_read() {
     let mut t = past_quick_acks();
     t.inject(200, "16001:16301");
     t.expect(200, "ack 16301");
 }
 
 #[test]
-fn the_acknowledgement_of_a_fin_rides_on_this_ends_own() {
+fn this_ends_fin_carries_the_ack_of_the_peers_fin() {
     let mut t = past_quick_acks();
     t.inject(200, "F 16001:16001");
     t.close(210);
@@ -729,7 +729,7 @@ fn the_acknowledgement_of_a_fin_rides_on_this_ends_own() {
 }
 
 #[test]
-fn the_timeout_of_a_delayed_ack_is_kept_in_whole_ticks() {
+fn the_delayed_ack_timeout_is_a_whole_number_of_ticks() {
     let ack = AckSettings { grain: TimerGrain::Wheel(Duration::from_millis(4)), ..linux().ack };
     let mut t = Script::established(receive_buffer(Profile { ack, ..linux() }, 64_000), PEER);
     let mut next = 1;
@@ -756,7 +756,7 @@ fn the_timeout_of_a_delayed_ack_is_kept_in_whole_ticks() {
 }
 
 #[test]
-fn an_ack_that_would_wait_a_little_longer_only_goes_with_the_next_short_segment() {
+fn an_ack_that_is_nearly_due_is_sent_at_the_next_short_segment() {
     let mut t = Script::established(linux(), PEER);
     for n in 0..20 {
         t.inject(200 + n, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
@@ -774,7 +774,7 @@ fn an_ack_that_would_wait_a_little_longer_only_goes_with_the_next_short_segment(
 /// RFC 7323 section 4.3: the ACK echoes the timestamp of the retransmission, because the retransmission does not begin
 /// beyond Last.ACK.sent.
 #[test]
-fn a_retransmission_of_what_was_acknowledged_last_has_its_timestamp_echoed() {
+fn the_timestamp_of_a_retransmission_of_the_last_acked_segment_is_echoed() {
     for (profile, dsack) in [(linux(), true), (freebsd(), false)] {
         let sack = |block: &str| if dsack { format!(" sack {block}") } else { String::new() };
         let mut t = Script::established(receive_buffer(profile, 64_000), TIMESTAMPS);
@@ -805,7 +805,7 @@ fn unread_after_quick_acks(octets: u64) -> Script {
 
 /// tcp_cleanup_rbuf: unread data would reduce the window, so an ACK for two segments waits for a read.
 #[test]
-fn an_ack_that_would_offer_less_waits_for_the_read() {
+fn an_ack_that_would_reduce_the_window_waits_for_the_read() {
     let mut t = unread_after_quick_acks(64_000);
     t.inject(116, "16001:17001");
     t.inject(117, "17001:18001");
@@ -818,7 +818,7 @@ fn an_ack_that_would_offer_less_waits_for_the_read() {
 }
 
 #[test]
-fn the_first_segment_that_waits_sets_the_timer_of_all() {
+fn the_first_unacknowledged_segment_sets_the_delayed_ack_timer() {
     let mut t = unread_after_quick_acks(64_000);
     t.inject(116, "16001:17001");
     t.inject(140, "17001:18001");
@@ -835,7 +835,7 @@ fn the_first_segment_that_waits_sets_the_timer_of_all() {
 
 /// __tcp_select_window ends the quick ACKs if less than half of the buffer is free.
 #[test]
-fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
+fn quick_acks_end_once_the_buffer_is_half_full() {
     for (segments, quick) in [(60, true), (90, false)] {
         let mut t =
             Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(20_000)), ..linux() }, PEER);
@@ -856,7 +856,7 @@ fn nothing_is_acknowledged_quickly_once_the_buffer_is_half_full() {
 
 /// tcp_rcv_rtt_update: the RTT is stored in units of 1/8 us, and rounding raises the mean.
 #[test]
-fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
+fn the_receivers_rtt_is_stored_in_eighths_of_a_microsecond() {
     let mut t = Script::established(linux(), TIMESTAMPS);
     for n in 0..11u32 {
         let rtt = if n == 0 { 20 } else { 21 };
@@ -879,7 +879,7 @@ fn the_receivers_round_trip_is_kept_in_eighths_of_a_microsecond() {
 
 /// tcp_win_from_space: the window is half of the memory, rounded up.
 #[test]
-fn of_odd_memory_the_larger_half_is_offered() {
+fn the_window_is_half_of_the_memory_rounded_up() {
     // One record of seven fragments needs 7 * 999 + 768 = 7,761 bytes of memory.
     let buffer = BufferRule::Fixed(Bytes::new(20_000));
     let mut t = Script::established(Profile { receive_buffer: buffer, window_scaling: false, ..linux() }, PEER);
@@ -895,7 +895,7 @@ fn of_odd_memory_the_larger_half_is_offered() {
 
 /// __tcp_select_window: without scaling, the window is a multiple of the measured segment size.
 #[test]
-fn windows_are_rounded_to_segments_as_they_come() {
+fn without_scaling_windows_are_multiples_of_the_measured_segment_size() {
     let buffer = BufferRule::Fixed(Bytes::new(20_000));
     let mut t = Script::established(Profile { receive_buffer: buffer, window_scaling: false, ..linux() }, PEER);
     t.reads = false;
@@ -912,7 +912,7 @@ fn windows_are_rounded_to_segments_as_they_come() {
 /// tcp_init_buffer_space and tcp_grow_window use the largest acceptable segment (1,012 bytes), not the negotiated size
 /// (1,000 bytes).
 #[test]
-fn windows_grow_by_the_segments_that_were_offered_to_be_taken() {
+fn windows_are_computed_from_the_largest_acceptable_segment() {
     let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(20_000)), ..linux() }, PEER);
     assert_eq!(t.info().advmss, Bytes::new(1012));
     assert_eq!(t.connection.recv.window_threshold(), 20_000 - 1012);
@@ -924,7 +924,7 @@ fn windows_grow_by_the_segments_that_were_offered_to_be_taken() {
 /// skb_page_frag_refill: a page of 32 KiB ends before a segment that would exceed it by 24 bytes. The next 17 segments
 /// share one record.
 #[test]
-fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
+fn a_page_with_24_free_octets_stores_no_part_of_the_next_segment() {
     let mut t = Script::established(Profile { receive_buffer: BufferRule::Fixed(Bytes::new(64_000)), ..linux() }, PEER);
     let bring = |t: &mut Script, n: u32| {
         t.inject(110.0 + f64::from(n) / 10.0, &format!("{}:{}", n * 1000 + 1, n * 1000 + 1001));
@@ -942,7 +942,7 @@ fn a_page_with_hardly_any_room_left_holds_no_part_of_the_next_segment() {
 /// Linux records echoes only after the connection is established, so the first data provides an RTT sample. In a kernel
 /// capture (3000/1000 kbit/s) the window is 501 * 2^7 until 36,200 bytes have arrived.
 #[test]
-fn the_first_data_tells_a_round_trip_with_the_echo_of_the_handshake() {
+fn the_first_data_gives_an_rtt_sample_from_the_handshakes_timestamp() {
     let mut t = Script::listen(linux(), TIMESTAMPS);
     t.inject(0, "S 0:0 win 65535 mss 1460 sackok wscale 8 ts 0:0");
     t.drain();
@@ -956,7 +956,7 @@ fn the_first_data_tells_a_round_trip_with_the_echo_of_the_handshake() {
 /// Balakrishnan, Padmanabhan and Katz 1999, section 6.3: a sender that does not count duplicates needs a marked
 /// duplicate ACK.
 #[test]
-fn acc_marks_duplicates_after_a_number_of_segments_out_of_order() {
+fn acc_marks_duplicate_acks_after_mark_duplicates_out_of_order_segments() {
     for (mark_duplicates, marked) in [(3, " X"), (0, "")] {
         let ack = AckSettings { policy: "acc", mark_duplicates, ..Profile::ns2_reno().ack };
         let mut t = Script::established(Profile { ack, ..Profile::ns2_reno() }, NO_SACK);

@@ -13,7 +13,7 @@ fn established() -> Script {
 }
 
 #[test]
-fn the_end_that_closes_first_waits_a_minute() {
+fn the_end_that_closes_first_stays_in_time_wait_for_a_minute() {
     // RFC 9293 figure 12.
     let mut t = established();
     t.close(100);
@@ -63,7 +63,7 @@ fn freebsd_repeats_its_fin_in_each_ack_until_it_is_acknowledged() {
 }
 
 #[test]
-fn the_end_that_closes_second_is_done_with_the_last_acknowledgement() {
+fn the_end_that_closes_second_is_closed_by_the_last_ack() {
     let mut t = established();
     t.inject(100, "F 1:1");
     t.expect(100, "ack 2");
@@ -83,7 +83,7 @@ fn the_end_that_closes_second_is_done_with_the_last_acknowledgement() {
 }
 
 #[test]
-fn both_may_close_at_once() {
+fn both_ends_can_close_at_the_same_time() {
     // RFC 9293 figure 13.
     let mut t = established();
     t.close(100);
@@ -96,7 +96,7 @@ fn both_may_close_at_once() {
 }
 
 #[test]
-fn a_fin_that_acknowledges_ours_ends_both_directions() {
+fn a_fin_that_acknowledges_this_ends_fin_closes_both_directions() {
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
@@ -106,7 +106,7 @@ fn a_fin_that_acknowledges_ours_ends_both_directions() {
 }
 
 #[test]
-fn a_lost_fin_is_sent_again() {
+fn a_lost_fin_is_retransmitted() {
     let mut t = established();
     t.close(100);
     t.expect(100, "F. 1:1 ack 1");
@@ -119,7 +119,7 @@ fn a_lost_fin_is_sent_again() {
 }
 
 #[test]
-fn what_was_written_goes_before_the_fin() {
+fn written_data_is_sent_before_the_fin() {
     let mut t = established();
     t.write(100, 12_500);
     t.expect_train(100, 1, 10_001);
@@ -133,7 +133,7 @@ fn what_was_written_goes_before_the_fin() {
 }
 
 #[test]
-fn a_write_goes_out_by_itself_and_the_fin_of_the_close_behind_it_follows() {
+fn a_close_after_a_write_sends_a_separate_fin() {
     // Kernel capture: if an application writes 3,202 bytes and closes at once, Linux sends two full segments, a short
     // segment and then a FIN.
     let mut t = established();
@@ -160,7 +160,7 @@ fn a_write_goes_out_by_itself_and_the_fin_of_the_close_behind_it_follows() {
 }
 
 #[test]
-fn what_was_written_before_the_handshake_and_closed_is_delivered() {
+fn data_written_before_the_handshake_is_delivered_despite_a_close() {
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
     t.write(0, 1500);
@@ -186,7 +186,7 @@ fn a_half_closed_connection_still_receives() {
 }
 
 #[test]
-fn a_fin_that_comes_early_is_kept_until_the_gap_is_filled() {
+fn an_out_of_order_fin_is_stored_until_the_gap_is_filled() {
     let mut t = established();
     t.inject(100, "F 1001:1001");
     t.expect(100, "ack 1 sack 1001:1002");
@@ -210,7 +210,7 @@ fn a_stale_fin_does_not_end_the_stream() {
 }
 
 #[test]
-fn a_reset_with_the_next_number_ends_the_connection() {
+fn a_reset_at_rcv_nxt_ends_the_connection() {
     let mut t = established();
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -221,7 +221,7 @@ fn a_reset_with_the_next_number_ends_the_connection() {
 }
 
 #[test]
-fn a_reset_behind_a_fin_counts() {
+fn a_reset_after_a_fin_ends_the_connection() {
     // RCV.NXT is the sequence number after the FIN.
     let mut t = established();
     t.inject(100, "F 1:1");
@@ -233,7 +233,7 @@ fn a_reset_behind_a_fin_counts() {
 }
 
 #[test]
-fn a_reset_ends_time_wait_without_a_word() {
+fn a_reset_ends_time_wait_without_an_event() {
     // RFC 9293 section 3.10.7.4, second check.
     let mut t = established();
     t.close(100);
@@ -248,7 +248,7 @@ fn a_reset_ends_time_wait_without_a_word() {
 }
 
 #[test]
-fn abort_resets_the_peer() {
+fn an_abort_sends_a_reset() {
     let mut t = established();
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -259,7 +259,7 @@ fn abort_resets_the_peer() {
 }
 
 #[test]
-fn abort_in_time_wait_is_silent() {
+fn an_abort_in_time_wait_sends_nothing() {
     // RFC 9293 section 3.10.5.
     let mut t = established();
     t.close(100);
@@ -271,7 +271,7 @@ fn abort_in_time_wait_is_silent() {
 }
 
 #[test]
-fn a_fin_that_comes_with_data_in_order_fills_no_gap() {
+fn the_fin_of_a_close_acknowledges_in_order_data_with_a_fin() {
     // Linux: after the peer's FIN, this end is expected to send data or a FIN, so quick ACKs end. The FIN that this end
     // sends carries the acknowledgement.
     let mut t = Script::established(linux(), PEER);
@@ -284,7 +284,7 @@ fn a_fin_that_comes_with_data_in_order_fills_no_gap() {
 }
 
 #[test]
-fn what_a_filled_gap_leads_up_to_is_acknowledged_before_the_application_closes() {
+fn a_filled_gap_is_acknowledged_before_the_application_closes() {
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "FP 1001:1501");
     t.expect(100, "ack 1 sack 1001:1502");
@@ -295,7 +295,7 @@ fn what_a_filled_gap_leads_up_to_is_acknowledged_before_the_application_closes()
 }
 
 #[test]
-fn a_full_window_does_not_hide_the_peers_end() {
+fn with_a_closed_window_acks_after_the_peers_fin_are_processed() {
     // After the FIN, the sequence numbers of the peer's segments are one beyond a window of zero. The acknowledgements
     // in these segments are nevertheless processed.
     let mut t = Script::established(super::script::receive_buffer(linux(), 2000), PEER);
@@ -335,7 +335,7 @@ fn a_full_segment_with_a_fin_is_acknowledged_at_once() {
 /// Linux's tcp_fin enters pingpong mode, so the ACK of a FIN without data is delayed. Without earlier data the delay is
 /// zero.
 #[test]
-fn a_bare_fin_waits_for_an_answer_unless_no_data_ever_came() {
+fn the_ack_of_a_fin_without_data_is_delayed_if_data_was_received() {
     let mut t = established();
     t.inject(100, "1:1001");
     t.expect(100, "ack 1001");
@@ -349,7 +349,7 @@ fn a_bare_fin_waits_for_an_answer_unless_no_data_ever_came() {
 
 /// Linux's tcp_send_active_reset reads the clock for the timestamp.
 #[test]
-fn a_reset_carries_the_timestamp_of_now() {
+fn a_reset_carries_the_current_timestamp() {
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");

@@ -20,7 +20,7 @@ fn ten_out() -> Script {
 }
 
 #[test]
-fn both_ends_must_offer_it() {
+fn ecn_is_used_only_if_both_ends_offer_it() {
     // Section 6.1.1: an ECN-setup SYN carries ECE and CWR, and an ECN-setup SYN-ACK carries only ECE. Neither segment
     // is ECN-capable.
     let mut t = Script::connect(ecn(), ECN);
@@ -44,7 +44,7 @@ fn both_ends_must_offer_it() {
 }
 
 #[test]
-fn linux_gives_it_to_who_asks_and_does_not_ask() {
+fn linux_accepts_ecn_and_does_not_request_it() {
     let mut t = Script::listen(linux(), ECN);
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S.E 0:0 ack 1");
@@ -56,7 +56,7 @@ fn linux_gives_it_to_who_asks_and_does_not_ask() {
 /// Linux's tcp_newreno_mark_lost also counts duplicate ACKs in the CWR state. A sender with ECN is usually in the CWR
 /// state.
 #[test]
-fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
+fn without_sack_three_duplicates_also_start_a_recovery_in_cwr() {
     let mut t = Script::established(ecn(), Peer { sack: false, ..ECN });
     t.write(100, 60_000);
     t.drain();
@@ -74,7 +74,7 @@ fn without_sack_three_duplicates_begin_a_recovery_in_cwr_too() {
 }
 
 #[test]
-fn a_syn_that_is_sent_again_does_without() {
+fn a_retransmitted_syn_does_not_request_ecn() {
     // Section 6.1.1.1: the path may drop ECN-setup SYNs.
     let mut t = Script::connect(ecn(), ECN);
     t.expect(0, "SEW 0:0");
@@ -83,7 +83,7 @@ fn a_syn_that_is_sent_again_does_without() {
 
 /// Linux treats the timeout of a SYN like any other timeout (tcp_enter_loss), so the first data carries CWR.
 #[test]
-fn after_a_lost_syn_the_first_data_says_that_the_window_came_down() {
+fn after_a_lost_syn_the_first_data_carries_cwr() {
     let mut t = Script::connect(ecn(), ECN);
     t.expect(0, "SEW 0:0");
     t.expect(1000, "S 0:0");
@@ -95,7 +95,7 @@ fn after_a_lost_syn_the_first_data_says_that_the_window_came_down() {
 }
 
 #[test]
-fn an_echo_halves_the_window_once_a_round_trip_and_new_data_says_so() {
+fn an_ecn_echo_halves_the_window_once_per_round_trip_and_new_data_carries_cwr() {
     // Section 6.1.2.
     let mut t = ten_out();
     t.inject(200, "ack 1001 E");
@@ -110,7 +110,7 @@ fn an_echo_halves_the_window_once_a_round_trip_and_new_data_says_so() {
 }
 
 #[test]
-fn the_receiver_echoes_a_mark_until_the_sender_says_that_it_slowed_down() {
+fn the_receiver_echoes_a_mark_until_cwr_arrives() {
     // Section 6.1.3.
     let mut t = Script::established(ecn(), ECN);
     t.inject(100, "1:1001 ect0");
@@ -127,7 +127,7 @@ fn the_receiver_echoes_a_mark_until_the_sender_says_that_it_slowed_down() {
 
 /// The expected ACKs are those in captures of 6.1.
 #[test]
-fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two_at_once() {
+fn linux_takes_a_not_ect_segment_for_a_retransmission_and_sends_two_quick_acks() {
     let quick = |repair: &str| {
         let mut t = Script::established(ecn(), ECN);
         let mut arrives = |n: u32, codepoint: &str| {
@@ -149,7 +149,7 @@ fn linux_takes_a_segment_that_cannot_be_marked_for_a_repair_and_acknowledges_two
 
 /// Linux 6.1's __tcp_ecn_check_ce: marks that arrive while the first mark is still being echoed grant no quick ACKs.
 #[test]
-fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
+fn linux_sends_two_quick_acks_at_the_first_mark() {
     let mut t = Script::established(ecn(), ECN);
     let mut n = 0;
     let mut arrives = |t: &mut Script, flags: &str| {
@@ -168,7 +168,7 @@ fn linux_acknowledges_two_at_once_from_the_first_mark_on() {
 }
 
 #[test]
-fn a_retransmission_is_not_capable_and_the_next_new_segment_says_that_the_window_came_down() {
+fn a_retransmission_is_not_ecn_capable_and_the_next_new_segment_carries_cwr() {
     // Section 6.1.5: a retransmission is not ECN-capable. Section 6.1.2: CWR announces a reduction for any reason.
     let mut t = ten_out();
     t.inject(200, "ack 1 sack 1001:2001");

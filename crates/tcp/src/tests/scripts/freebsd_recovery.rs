@@ -19,7 +19,7 @@ fn ten_out_to(peer: Peer) -> Script {
 }
 
 #[test]
-fn only_counted_duplicates_begin_a_recovery_and_the_first_two_let_a_segment_go_each() {
+fn three_counted_duplicates_start_a_recovery_and_the_first_two_release_a_segment_each() {
     // A duplicate ACK that reports three segments counts as one duplicate. Limited transmit (RFC 3042) uses the same
     // count.
     let mut t = ten_out();
@@ -36,7 +36,7 @@ fn only_counted_duplicates_begin_a_recovery_and_the_first_two_let_a_segment_go_e
 }
 
 #[test]
-fn an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew() {
+fn an_ack_with_another_window_is_not_a_duplicate_and_resets_the_count() {
     let mut t = ten_out();
     t.inject(200, "ack 1 sack 1001:2001");
     t.expect(200, "10001:11001 .");
@@ -56,7 +56,7 @@ fn an_ack_with_another_window_is_no_duplicate_and_starts_the_count_anew() {
 }
 
 #[test]
-fn holes_at_the_front_are_repaired_one_a_round_trip() {
+fn holes_at_the_front_are_retransmitted_one_per_round_trip() {
     // In a capture of the start of an upload, segments 8 to 12 are retransmitted at 121.59, 121.84, 122.08, 122.31 and
     // 122.39 s.
     let mut t = ten_out();
@@ -93,7 +93,7 @@ fn with_only_a_tail_left(ack: u64) -> Script {
 }
 
 #[test]
-fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
+fn without_a_retransmission_in_flight_all_outstanding_data_fills_the_window() {
     // tcp_output counts the new data since the recovery began only while `sack_bytes_rxmt` is not zero. An empty
     // segment is sent in both cases, as in a capture of the start of a download at 1.077 s.
     let mut t = with_only_a_tail_left(6001);
@@ -108,7 +108,7 @@ fn all_that_is_out_fills_a_recoverys_window_while_nothing_that_went_again_is() {
 }
 
 #[test]
-fn a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segment() {
+fn a_partial_ack_that_releases_no_data_is_answered_with_an_empty_segment() {
     // TF_ACKNOW in tcp_sack_partialack: if data may be sent, the data segment carries the ACK.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
@@ -123,7 +123,7 @@ fn a_partial_acknowledgement_that_lets_nothing_go_is_answered_with_an_empty_segm
 }
 
 #[test]
-fn a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network() {
+fn a_duplicate_adds_a_segment_while_the_data_in_flight_is_below_ssthresh() {
     let mut t = ten_out();
     for end in [3001, 4001] {
         t.inject(200, &format!("ack 1 sack 2001:{end}"));
@@ -145,7 +145,7 @@ fn a_duplicate_adds_a_segment_while_less_than_the_threshold_is_in_the_network() 
 }
 
 #[test]
-fn nothing_sent_since_a_recovery_began_is_sent_again_in_it() {
+fn new_data_of_a_recovery_is_not_retransmitted_during_that_recovery() {
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
         t.inject(200, &format!("ack 1 sack 1001:{end}"));
@@ -166,7 +166,7 @@ fn nothing_sent_since_a_recovery_began_is_sent_again_in_it() {
 }
 
 #[test]
-fn the_threshold_is_half_of_the_peers_window_where_that_is_less() {
+fn ssthresh_is_half_of_the_peers_window_if_that_window_is_smaller() {
     let mut t = ten_out();
     t.inject(150, "ack 1 win 8192");
     t.peer.window = 8192;
@@ -179,7 +179,7 @@ fn the_threshold_is_half_of_the_peers_window_where_that_is_less() {
 }
 
 #[test]
-fn at_each_timeout_the_threshold_is_half_of_what_the_window_is_then() {
+fn each_timeout_sets_ssthresh_to_half_of_the_current_window() {
     // 4.4BSD halves the window in force at each timeout. According to RFC 5681 section 3.1, the threshold does not
     // change if the same segment times out again. The slop is not doubled.
     let mut t = ten_out();
@@ -191,7 +191,7 @@ fn at_each_timeout_the_threshold_is_half_of_what_the_window_is_then() {
 }
 
 #[test]
-fn after_a_timeout_three_duplicates_begin_a_recovery() {
+fn after_a_timeout_three_duplicates_start_a_recovery() {
     let mut t = ten_out();
     t.expect(600, "1:1001 .");
     t.inject(700, "ack 1001");
@@ -209,7 +209,7 @@ fn after_a_timeout_three_duplicates_begin_a_recovery() {
 }
 
 #[test]
-fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
+fn after_a_timeout_sacked_data_is_skipped_and_counts_as_in_flight() {
     // In a capture, a segment is retransmitted at 130.083 s, and a duplicate ACK with SACK permits another
     // retransmission at 130.248 s. Two ACKs later no segment is sent: the data after the second retransmission was
     // SACKed, but still fills the window.
@@ -227,7 +227,7 @@ fn after_a_timeout_what_sack_reported_is_skipped_and_counts_as_in_flight() {
 }
 
 #[test]
-fn the_ack_that_ends_a_recovery_adds_nothing_to_the_window() {
+fn the_ack_that_ends_a_recovery_does_not_grow_the_window() {
     // The window is min(ssthresh, outstanding data + 1 segment): in a capture a single segment is sent at 122.577 s.
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
@@ -241,7 +241,7 @@ fn the_ack_that_ends_a_recovery_adds_nothing_to_the_window() {
 }
 
 #[test]
-fn a_window_at_the_threshold_still_grows_as_in_slow_start() {
+fn a_window_equal_to_ssthresh_still_grows_as_in_slow_start() {
     // In a trace of FreeBSD with segments of 1448 bytes, the window after a timeout is 1448, 2896 (the threshold),
     // 4344, 4826 and 5260 bytes.
     let mut t = ten_out();
@@ -257,7 +257,7 @@ fn a_window_at_the_threshold_still_grows_as_in_slow_start() {
 }
 
 #[test]
-fn in_its_fast_path_a_window_beyond_the_peers_does_not_grow() {
+fn the_fast_path_does_not_grow_a_window_larger_than_the_peers() {
     let mut t = ten_out();
     t.inject(200, "ack 1001 win 8192");
     t.drain();
@@ -287,7 +287,7 @@ fn without_sack_after_the_first_repair() -> Script {
 }
 
 #[test]
-fn without_sack_a_recovery_begins_with_the_duplicates_that_let_nothing_go() {
+fn without_sack_the_recoverys_window_counts_duplicates_that_released_no_segment() {
     // The window is the threshold of five segments plus one segment for one of the three duplicates. Twelve segments
     // are outstanding, so seven more duplicates must arrive before the next segment is sent.
     let mut t = without_sack_after_the_first_repair();
@@ -301,7 +301,7 @@ fn without_sack_a_recovery_begins_with_the_duplicates_that_let_nothing_go() {
 }
 
 #[test]
-fn without_sack_a_partial_acknowledgement_takes_what_it_covers_from_the_window() {
+fn without_sack_a_partial_ack_deflates_the_window_by_the_acknowledged_data() {
     // RFC 6582 section 3.2 step 3 applies even if the window falls below the threshold. Linux, and the pipe of RFC
     // 6675, would keep the threshold.
     let mut t = without_sack_after_the_first_repair();
@@ -321,7 +321,7 @@ fn without_sack_a_partial_acknowledgement_takes_what_it_covers_from_the_window()
 }
 
 #[test]
-fn without_sack_duplicates_for_what_was_out_at_the_last_repair_begin_none() {
+fn without_sack_duplicates_below_the_recovery_point_start_no_recovery() {
     // RFC 6582 section 4.1: after a timeout, spurious retransmissions cause duplicate ACKs. The first and the second of
     // every three duplicates release a segment each.
     let mut t = ten_out_to(NO_SACK);
@@ -346,7 +346,7 @@ fn without_sack_duplicates_for_what_was_out_at_the_last_repair_begin_none() {
 }
 
 #[test]
-fn a_timeout_taken_back_gives_back_the_window_of_the_recovery_that_it_broke_off() {
+fn an_undone_timeout_restores_the_window_before_the_interrupted_recovery() {
     let mut t = ten_out();
     for end in [2001, 3001, 4001] {
         t.inject(200, &format!("ack 1 sack 1001:{end}"));

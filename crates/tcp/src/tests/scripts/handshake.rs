@@ -17,14 +17,14 @@ fn active_open_offers_the_options_of_the_profile() {
 }
 
 #[test]
-fn the_story_of_a_connection_counts_from_the_syn_and_says_where_the_congestion_control_begins() {
+fn the_events_of_a_connection_include_the_first_phase_of_congestion_control() {
     let t = Script::established(linux(), PEER);
     assert!(t.story().contains(" ACK 1: "), "{}", t.story());
     assert!(t.story().contains(" congestion control starts in slow start"), "{}", t.story());
 }
 
 #[test]
-fn passive_open_answers_with_what_both_offer() {
+fn passive_open_answers_with_the_options_that_both_ends_support() {
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S. 0:0 ack 1 mss 1012 sackok wscale 7");
@@ -37,7 +37,7 @@ fn passive_open_answers_with_what_both_offer() {
 
 /// In captures of 6.1, the SYN-ACK advertises 65,160 bytes, which is 45 segments of 1,448 bytes.
 #[test]
-fn the_answer_to_a_syn_offers_whole_segments() {
+fn the_window_of_a_syn_ack_is_a_whole_number_of_segments() {
     let mut t = Script::listen(linux(), TIMESTAMPS);
     t.inject(0, "S 0:0 win 65535 mss 1460 sackok wscale 8 ts 0:0");
     // Half of the buffer is 65,536 bytes, which is rounded down to whole segments of 1,000 bytes.
@@ -61,7 +61,7 @@ fn options_that_the_peer_did_not_offer_are_not_used() {
 }
 
 #[test]
-fn without_an_mss_option_segments_are_of_536_octets() {
+fn without_an_mss_option_segments_have_536_octets() {
     // RFC 9293 section 3.7.1.
     let mut t = Script::listen(linux(), NO_SACK);
     t.inject(0, "S 0:0 win 8000");
@@ -81,7 +81,7 @@ fn the_window_in_a_syn_is_not_scaled() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_with_doubled_timeouts_until_the_attempt_fails() {
+fn a_lost_syn_is_retransmitted_with_doubled_timeouts_until_the_attempt_fails() {
     // RFC 6298 rules 2.1 and 5.5. Linux's tcp_syn_retries is 6, so the attempt lasts 127 s.
     let mut t = Script::connect(linux(), PEER);
     for at in [0, 1000, 3000, 7000, 15_000, 31_000, 63_000] {
@@ -95,7 +95,7 @@ fn a_lost_syn_is_sent_again_with_doubled_timeouts_until_the_attempt_fails() {
 }
 
 #[test]
-fn an_answer_that_nobody_acknowledges_is_given_up_sooner() {
+fn an_unacknowledged_syn_ack_times_out_after_63_s() {
     // Linux's tcp_synack_retries is 5, so the attempt lasts 63 s.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
@@ -107,7 +107,7 @@ fn an_answer_that_nobody_acknowledges_is_given_up_sooner() {
 }
 
 #[test]
-fn a_lost_syn_ack_is_sent_again_by_timer_and_for_a_repeated_syn() {
+fn a_lost_syn_ack_is_retransmitted_by_timer_and_for_a_repeated_syn() {
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S. 0:0 ack 1");
@@ -121,7 +121,7 @@ fn a_lost_syn_ack_is_sent_again_by_timer_and_for_a_repeated_syn() {
 }
 
 #[test]
-fn after_a_retransmitted_syn_the_timeout_starts_from_three_seconds() {
+fn after_a_retransmitted_syn_the_rto_starts_at_3_s() {
     // RFC 6298 rule 5.7: the SYN-ACK may answer any of the SYNs, so it provides no RTT sample.
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
@@ -138,7 +138,7 @@ fn after_a_retransmitted_syn_the_timeout_starts_from_three_seconds() {
 }
 
 #[test]
-fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_round_trip() {
+fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_rtt() {
     // RFC 7323 section 4.1.
     let mut t = Script::connect(linux(), TIMESTAMPS);
     t.expect(0, "S 0:0 ts 0:0");
@@ -150,7 +150,7 @@ fn after_a_retransmitted_syn_the_echoed_timestamp_gives_the_round_trip() {
 }
 
 #[test]
-fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
+fn a_syn_lost_twice_reduces_the_window_to_one_segment() {
     // RFC 5681 section 3.1. Linux 3.0 and later reduce the window only if the SYN was lost at least twice, because the
     // initial RTO is only 1 s.
     for (lost, segments) in [(1, 10), (2, 1)] {
@@ -169,7 +169,7 @@ fn a_syn_lost_more_than_once_leaves_a_window_of_one_segment() {
 /// Linux's tcp_try_undo_spurious_syn: if the SYN-ACK answers the first SYN, the SYN-ACK was late and no SYN counts as
 /// lost.
 #[test]
-fn an_answer_to_the_first_of_three_syns_leaves_the_initial_window() {
+fn a_late_answer_to_the_first_of_three_syns_keeps_the_initial_window() {
     for (echo, segments) in [(0, 10), (1000, 1), (3000, 1)] {
         let mut t = Script::connect(linux(), TIMESTAMPS);
         for at in [0, 1000, 3000] {
@@ -193,7 +193,7 @@ fn an_answer_to_the_first_of_three_syns_leaves_the_initial_window() {
 
 /// Linux's req->num_retrans: a SYN-ACK that answers a repeated SYN counts as lost if it has also timed out.
 #[test]
-fn an_answer_sent_again_for_a_repeated_syn_counts_as_lost_beside_one_that_timed_out() {
+fn a_syn_ack_for_a_repeated_syn_counts_as_lost_if_one_has_also_timed_out() {
     for (timeout, segments) in [(false, 10), (true, 1)] {
         let mut t = Script::listen(linux(), PEER);
         t.inject(0, &t.peer_syn("S"));
@@ -213,7 +213,7 @@ fn an_answer_sent_again_for_a_repeated_syn_counts_as_lost_beside_one_that_timed_
 
 /// The counters correspond to Linux's `tcpi_total_retrans` and `TCPTimeouts`.
 #[test]
-fn syns_count_among_what_was_sent_again_and_timed_out() {
+fn syns_count_as_retransmissions_and_timeouts() {
     let mut t = Script::connect(linux(), PEER);
     for at in [0, 1000, 3000] {
         t.expect(at, "S 0:0");
@@ -228,14 +228,14 @@ fn syns_count_among_what_was_sent_again_and_timed_out() {
 }
 
 #[test]
-fn freebsd_waits_three_seconds_for_the_answer_to_its_syn() {
+fn freebsd_retransmits_a_syn_after_3_s() {
     let mut t = Script::connect(freebsd(), PEER);
     t.expect(0, "S 0:0 mss 1012 sackok wscale 3");
     t.expect(3000, "S 0:0");
 }
 
 #[test]
-fn data_in_the_last_segment_of_the_handshake_is_taken() {
+fn data_in_the_last_segment_of_the_handshake_is_accepted() {
     let mut t = Script::listen(linux(), PEER);
     t.reads = false;
     t.inject(0, &t.peer_syn("S"));
@@ -247,7 +247,7 @@ fn data_in_the_last_segment_of_the_handshake_is_taken() {
 }
 
 #[test]
-fn a_lost_last_ack_of_the_handshake_is_made_good_by_data() {
+fn data_completes_the_handshake_if_its_last_ack_was_lost() {
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
     t.expect(0, "S. 0:0 ack 1");
@@ -268,7 +268,7 @@ fn a_repeated_syn_ack_is_acknowledged_again() {
 }
 
 #[test]
-fn syn_sent_refuses_an_acknowledgement_of_something_else_with_a_reset() {
+fn syn_sent_answers_an_unacceptable_ack_with_a_reset() {
     // RFC 9293 section 3.10.7.3, first step: the answer is <SEQ=SEG.ACK><CTL=RST>, and the attempt continues.
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
@@ -282,7 +282,7 @@ fn syn_sent_refuses_an_acknowledgement_of_something_else_with_a_reset() {
 }
 
 #[test]
-fn syn_sent_believes_a_reset_only_with_the_right_acknowledgement() {
+fn syn_sent_accepts_a_reset_only_with_an_acceptable_ack() {
     // RFC 9293 section 3.10.7.3, second check.
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
@@ -295,7 +295,7 @@ fn syn_sent_believes_a_reset_only_with_the_right_acknowledgement() {
 }
 
 #[test]
-fn syn_received_is_left_only_by_an_acknowledgement_of_its_syn() {
+fn syn_received_ends_only_with_an_ack_of_its_syn() {
     // RFC 9293 section 3.10.7.4, fifth check: an unacceptable ACK is answered with <SEQ=SEG.ACK><CTL=RST>.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, &t.peer_syn("S"));
@@ -308,7 +308,7 @@ fn syn_received_is_left_only_by_an_acknowledgement_of_its_syn() {
 }
 
 #[test]
-fn listen_refuses_an_acknowledgement_with_a_reset() {
+fn listen_answers_an_ack_with_a_reset() {
     // RFC 9293 section 3.10.7.2: the segment belongs to an earlier connection.
     let mut t = Script::listen(linux(), PEER);
     t.inject(0, "R 0:0");
@@ -318,7 +318,7 @@ fn listen_refuses_an_acknowledgement_with_a_reset() {
 }
 
 #[test]
-fn data_written_before_the_handshake_ends_goes_out_with_its_end() {
+fn data_written_before_the_handshake_is_sent_when_the_handshake_ends() {
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
     t.write(0, 2000);
@@ -328,7 +328,7 @@ fn data_written_before_the_handshake_ends_goes_out_with_its_end() {
 }
 
 #[test]
-fn both_ends_may_send_at_once() {
+fn both_ends_can_send_at_the_same_time() {
     let mut t = Script::established(linux(), Peer { window: 1 << 18, ..PEER });
     t.write(100, 1000);
     t.expect(100, "1:1001 ack 1");
@@ -340,7 +340,7 @@ fn both_ends_may_send_at_once() {
 }
 
 #[test]
-fn a_closed_attempt_is_silent() {
+fn a_close_in_syn_sent_sends_nothing() {
     let mut t = Script::connect(linux(), PEER);
     t.expect(0, "S 0:0");
     t.close(10);

@@ -4,7 +4,7 @@ use super::script::{PEER, Script, TIMESTAMPS, freebsd, linux};
 use crate::State;
 
 #[test]
-fn acks_of_pieces_of_a_segment_do_not_make_the_window_grow_faster() {
+fn ack_division_does_not_make_the_window_grow_faster() {
     // ACK division (RFC 3465 section 2.3): ten ACKs for one segment count as one segment.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 60_000);
@@ -21,7 +21,7 @@ fn acks_of_pieces_of_a_segment_do_not_make_the_window_grow_faster() {
 }
 
 #[test]
-fn an_ack_of_what_was_never_sent_is_not_believed_and_answered_by_all_but_linux() {
+fn an_ack_of_data_never_sent_is_ignored_by_linux_and_answered_by_freebsd() {
     // RFC 9293 section 3.10.7.4, fifth check.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 4_000);
@@ -40,7 +40,7 @@ fn an_ack_of_what_was_never_sent_is_not_believed_and_answered_by_all_but_linux()
 }
 
 #[test]
-fn an_ack_from_before_any_window_is_challenged() {
+fn an_ack_older_than_the_largest_window_is_challenged() {
     // RFC 5961 section 5.2: the acknowledgement number is older than SND.UNA - MAX.SND.WND.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "ack -2000000");
@@ -49,7 +49,7 @@ fn an_ack_from_before_any_window_is_challenged() {
 }
 
 #[test]
-fn a_reset_in_the_window_but_not_its_edge_is_challenged() {
+fn a_reset_in_the_window_but_not_at_its_edge_is_challenged() {
     // RFC 5961 section 3.2.
     let mut t = Script::established(linux(), PEER);
     t.inject(200, "R 500:500");
@@ -62,7 +62,7 @@ fn a_reset_in_the_window_but_not_its_edge_is_challenged() {
 }
 
 #[test]
-fn a_syn_is_challenged_wherever_it_lies() {
+fn a_syn_with_any_sequence_number_is_challenged() {
     // RFC 5961: a SYN is answered with a challenge ACK (section 4.2), and the rate of challenge ACKs is limited
     // (section 7).
     let mut t = Script::established(linux(), PEER);
@@ -75,7 +75,7 @@ fn a_syn_is_challenged_wherever_it_lies() {
 }
 
 #[test]
-fn segments_without_data_outside_the_window_are_answered_no_oftener_than_twice_a_second() {
+fn segments_without_data_outside_the_window_are_answered_at_most_twice_per_second() {
     // Two ends that disagree about their sequence numbers must not answer each other forever.
     let mut t = Script::established(linux(), PEER);
     t.inject(200, "900000:900000 ack 1");
@@ -88,7 +88,7 @@ fn segments_without_data_outside_the_window_are_answered_no_oftener_than_twice_a
 }
 
 #[test]
-fn old_timestamps_are_refused_and_answered() {
+fn segments_with_old_timestamps_are_rejected_and_answered() {
     // PAWS (RFC 7323 section 5.3 R1).
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.inject(200, "1:1001 ts 200:100");
@@ -100,7 +100,7 @@ fn old_timestamps_are_refused_and_answered() {
 }
 
 #[test]
-fn only_a_segment_at_the_left_edge_sets_the_timestamp_to_echo() {
+fn only_a_segment_at_the_left_edge_sets_the_echoed_timestamp() {
     // RFC 7323 section 4.3: the ACK echoes the timestamp of the earliest segment that the ACK covers, so that the
     // sender's RTT sample includes the delay caused by delayed ACKs and holes.
     let mut t = Script::established(linux(), TIMESTAMPS);
@@ -113,7 +113,7 @@ fn only_a_segment_at_the_left_edge_sets_the_timestamp_to_echo() {
 }
 
 #[test]
-fn a_delayed_ack_echoes_the_first_of_the_segments_that_it_answers() {
+fn a_delayed_ack_echoes_the_timestamp_of_its_first_segment() {
     // RFC 7323 section 4.3 case A.
     let mut t = Script::established(super::script::freebsd(), TIMESTAMPS);
     t.inject(200, "1:1001 ts 200:100");

@@ -6,7 +6,7 @@ use lopsided_core::{BitRate, Bytes, Duration, Payload};
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 #[test]
-fn the_agreed_options_and_sizes_are_told() {
+fn the_info_contains_the_negotiated_options_and_sizes() {
     let info = Script::established(linux(), TIMESTAMPS).info();
     assert!(info.options.timestamps && info.options.sack && info.options.window_scaling && !info.options.ecn);
     assert_eq!((info.advmss, info.pmtu), (Bytes::new(MSS), Bytes::new(MSS + 52)));
@@ -16,7 +16,7 @@ fn the_agreed_options_and_sizes_are_told() {
 }
 
 #[test]
-fn times_are_counted_from_the_last_segment_of_each_kind() {
+fn the_info_contains_the_time_since_the_last_segment_of_each_kind() {
     let mut t = Script::established(linux(), PEER);
     assert_eq!(t.info().last_data_recv, None);
     t.write(200, 1000);
@@ -32,7 +32,7 @@ fn times_are_counted_from_the_last_segment_of_each_kind() {
 }
 
 #[test]
-fn what_was_delivered_gives_a_rate() {
+fn delivered_data_gives_a_delivery_rate() {
     let mut t = Script::established(linux(), PEER);
     assert_eq!(t.info().delivery_rate, None);
     t.write(100, 5000);
@@ -46,7 +46,7 @@ fn what_was_delivered_gives_a_rate() {
 
 /// Linux's tcp_rate_gen: samples are app-limited until all data outstanding at the pause is delivered.
 #[test]
-fn what_is_sent_after_a_pause_measures_the_application() {
+fn rate_samples_after_a_pause_are_app_limited() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 5000);
     t.drain();
@@ -64,7 +64,7 @@ fn what_is_sent_after_a_pause_measures_the_application() {
 }
 
 #[test]
-fn time_with_data_to_send_is_divided_by_what_holds_it_back() {
+fn busy_time_is_divided_by_the_limit_of_the_sender() {
     // At first the peer's window of two segments limits the sender; later the send buffer does.
     let mut t = Script::established(send_buffer(linux(), 4000), PEER);
     t.inject(100, "ack 1 win 2048");
@@ -91,7 +91,7 @@ fn probes_and_unsent_data_are_counted() {
 }
 
 #[test]
-fn what_was_sent_again_and_the_receivers_window_are_told() {
+fn the_info_contains_retransmitted_octets_and_rcv_ssthresh() {
     let mut t = Script::established(receive_buffer(linux(), 20_000), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -106,7 +106,7 @@ fn what_was_sent_again_and_the_receivers_window_are_told() {
 
 /// tcp_ack_update_rtt: if an ACK acknowledges one segment and SACKs another segment, the SACKed segment is newer.
 #[test]
-fn the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked() {
+fn the_minimum_rtt_is_sampled_from_the_newest_sacked_segment() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 1000);
     t.expect(100, "1:1001 .");
@@ -119,7 +119,7 @@ fn the_smallest_round_trip_is_of_the_newest_segment_that_was_sacked() {
 /// tcp_ack_update_rtt: the RTT of a retransmitted segment is computed from the echoed timestamp, and not from the send
 /// time.
 #[test]
-fn behind_a_retransmission_the_echo_is_the_smallest_round_trip() {
+fn the_minimum_rtt_after_a_retransmission_is_computed_from_the_echo() {
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 4000);
     t.expect_train(100, 1, 4001);
@@ -132,7 +132,7 @@ fn behind_a_retransmission_the_echo_is_the_smallest_round_trip() {
 
 /// tcp_update_rtt_min: the ACK of a lone short segment may be delayed, so it does not replace an expired minimum RTT.
 #[test]
-fn a_delayed_ack_is_no_smallest_round_trip_that_ends_an_older_one() {
+fn an_ack_that_may_be_delayed_does_not_replace_the_minimum_rtt() {
     for (octets, predicted, smallest) in [(500, true, 100), (500, false, 100), (1000, true, 140)] {
         let mut t = Script::established(linux(), PEER);
         t.connection.prediction.off = !predicted;

@@ -17,7 +17,7 @@ fn write_some(t: &mut Script) -> Result<u64, WriteError> {
 }
 
 #[test]
-fn unread_data_is_answered_with_a_reset() {
+fn a_close_with_unread_data_sends_a_reset() {
     let mut t = established();
     t.reads = false;
     t.inject(100, "1:1001");
@@ -42,7 +42,7 @@ fn data_after_close_is_answered_with_a_reset() {
 }
 
 #[test]
-fn what_was_written_is_delivered_after_close() {
+fn written_data_is_delivered_after_a_close() {
     let mut t = established();
     t.write(100, 1500);
     t.expect(100, "1:1001 .");
@@ -56,7 +56,7 @@ fn what_was_written_is_delivered_after_close() {
 }
 
 #[test]
-fn a_peer_that_never_closes_is_waited_for_a_minute() {
+fn fin_wait_2_ends_after_a_minute_if_the_peer_never_closes() {
     let mut t = established();
     t.leave(100);
     t.expect(100, "F. 1:1 ack 1");
@@ -69,7 +69,7 @@ fn a_peer_that_never_closes_is_waited_for_a_minute() {
 }
 
 #[test]
-fn an_end_that_shut_its_own_direction_alone_waits_for_ever() {
+fn fin_wait_2_has_no_timeout_after_a_shutdown_for_writing() {
     let mut t = established();
     t.shutdown(100, Shutdown::Write);
     t.expect(100, "F. 1:1 ack 1");
@@ -81,7 +81,7 @@ fn an_end_that_shut_its_own_direction_alone_waits_for_ever() {
 }
 
 #[test]
-fn a_direction_that_nobody_reads_ends_for_the_reader_alone() {
+fn a_shutdown_for_reading_does_not_affect_the_peer() {
     let mut t = established();
     t.shutdown(100, Shutdown::Read);
     t.expect_nothing_until(200);
@@ -92,7 +92,7 @@ fn a_direction_that_nobody_reads_ends_for_the_reader_alone() {
 }
 
 #[test]
-fn a_reader_and_a_writer_are_told_once() {
+fn readiness_is_reported_once() {
     let mut t = Script::established(super::script::send_buffer(linux(), 4000), PEER);
     t.expect_event(ConnEvent::Established);
     t.reads = false;
@@ -128,7 +128,7 @@ fn a_reader_and_a_writer_are_told_once() {
 }
 
 #[test]
-fn a_connection_that_failed_says_why() {
+fn a_failed_connection_reports_its_error() {
     let mut t = established();
     t.reads = false;
     t.inject(100, "1:1001");

@@ -19,7 +19,7 @@ fn linux_6_12() -> Profile {
 /// The first `tcp_syn_linear_timeouts` timeouts of a SYN do not double (tcp_retransmit_timer), and do not count as
 /// retries (tcp_write_timeout).
 #[test]
-fn four_timeouts_of_a_syn_do_not_double_the_next() {
+fn the_first_four_syn_timeouts_do_not_double() {
     let mut t = Script::connect(linux_6_12(), PEER);
     for at in [0, 1000, 2000, 3000, 4000, 5000, 7000, 11_000, 19_000, 35_000, 67_000] {
         t.expect(at, "S 0:0");
@@ -80,7 +80,7 @@ fn slow_peer(profile: Profile) -> Script {
 /// tcp_delack_max: the delay of an ACK is less than the minimum RTO. tcp_delack_timer_handler: the adaptive timeout is
 /// at most TCP_DELACK_MAX.
 #[test]
-fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
+fn an_ack_is_delayed_by_less_than_the_minimum_rto() {
     let mut t = slow_peer(linux());
     assert_eq!(t.info().ato, Duration::from_millis(320));
     t.inject(4000, "3001:4001");
@@ -98,7 +98,7 @@ fn an_ack_is_delayed_by_less_than_the_smallest_rto() {
 /// tcp_measure_rcv_mss: a segment of 1,000 bytes has an overhead of 832 bytes, so the window is 139/256 of the buffer.
 /// In 6.1, the window is half of the buffer.
 #[test]
-fn the_window_follows_from_the_memory_of_a_measured_segment() {
+fn the_window_depends_on_the_memory_of_a_measured_segment() {
     for (profile, most) in [(linux(), 65_536 - 1012), (linux_6_12(), 70_173)] {
         let mut t = Script::established(profile, PEER);
         for n in 0..40 {
@@ -111,7 +111,7 @@ fn the_window_follows_from_the_memory_of_a_measured_segment() {
 
 /// tcp_select_initial_window has no limit of 65,535 bytes in 6.12, so a large buffer is advertised at once.
 #[test]
-fn a_large_buffer_is_offered_at_once() {
+fn a_large_buffer_is_advertised_at_once() {
     let receive_buffer = BufferRule::Fixed(Bytes::new(200_000));
     for (profile, offered) in [(linux(), 65_536), (linux_6_12(), 198_988)] {
         let mut t = Script::connect(Profile { receive_buffer, ..profile }, PEER);
@@ -123,7 +123,7 @@ fn a_large_buffer_is_offered_at_once() {
 
 /// tcp_data_queue_ofo calls tcp_measure_rcv_mss, so the first segment behind a gap updates the segment size.
 #[test]
-fn a_segment_behind_a_gap_is_measured() {
+fn a_segment_after_a_gap_updates_the_segment_size() {
     for (profile, measured) in [(linux(), 536), (linux_6_12(), 1000)] {
         let mut t = Script::established(profile, PEER);
         t.inject(100, "1001:2001");
@@ -134,7 +134,7 @@ fn a_segment_behind_a_gap_is_measured() {
 
 /// tcp_select_initial_window: without scaling the window is at most 65,535 bytes, so a read sends no window update.
 #[test]
-fn a_window_without_scaling_stays_within_its_field() {
+fn a_window_without_scaling_is_at_most_65535_octets() {
     for profile in [linux(), linux_6_12()] {
         let buffer = BufferRule::Auto { initial: Bytes::new(270_000), max: Bytes::new(6 << 20) };
         let mut t = Script::connect(Profile { receive_buffer: buffer, ..profile }, PEER);

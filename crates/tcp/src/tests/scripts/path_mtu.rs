@@ -14,7 +14,7 @@ fn told(octets: u32) -> Script {
 }
 
 #[test]
-fn what_was_out_goes_again_at_once_in_pieces_that_count_as_segments() {
+fn outstanding_data_is_retransmitted_at_once_in_smaller_segments() {
     let mut t = told(60_000);
     // The window of ten segments has space for two pieces of each of the first five records.
     for start in [1, 1001, 2001, 3001, 4001] {
@@ -66,7 +66,7 @@ fn the_rest_of_an_old_segment_counts_as_a_segment_in_flight() {
 }
 
 #[test]
-fn what_is_written_later_goes_in_full_segments_of_the_new_size() {
+fn later_data_is_sent_in_full_segments_of_the_new_size() {
     let mut t = told(10_000);
     t.drain();
     t.inject(210, "ack 10001");
@@ -78,7 +78,7 @@ fn what_is_written_later_goes_in_full_segments_of_the_new_size() {
 }
 
 #[test]
-fn a_message_that_quotes_what_is_not_out_is_ignored() {
+fn a_message_about_data_that_is_not_outstanding_is_ignored() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 10_000);
     t.expect_train(100, 1, 10_001);
@@ -92,7 +92,7 @@ fn a_message_that_quotes_what_is_not_out_is_ignored() {
 }
 
 #[test]
-fn no_message_makes_segments_smaller_than_linux_does() {
+fn segments_are_not_reduced_below_linuxs_minimum() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 2_000);
     t.expect_train(100, 1, 2_001);
@@ -102,7 +102,7 @@ fn no_message_makes_segments_smaller_than_linux_does() {
 }
 
 #[test]
-fn after_ten_minutes_larger_segments_are_tried_again() {
+fn larger_segments_are_tried_again_after_ten_minutes() {
     let mut t = told(10_000);
     t.drain();
     t.inject(210, "ack 10001");

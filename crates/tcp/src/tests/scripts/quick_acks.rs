@@ -30,7 +30,7 @@ fn expect_quick(t: &mut Script, from_ms: u64, acks: u64) {
 /// tcp_send_dupack: old data outside of the window grants new quick ACKs. The ACK of the old data does not use up a
 /// quick ACK.
 #[test]
-fn old_data_outside_the_window_begin_sixteen_quick_acks() {
+fn old_data_outside_the_window_grants_sixteen_quick_acks() {
     let mut t = past_quick_acks();
     t.inject(130, "1:1001");
     t.expect(130, "ack 16001 sack 1:1001");
@@ -53,7 +53,7 @@ fn a_duplicate_within_the_window_uses_up_a_quick_ack() {
 
 /// tcp_enter_quickack_mode ends pingpong mode.
 #[test]
-fn old_data_outside_the_window_end_the_answering() {
+fn old_data_outside_the_window_ends_pingpong_mode() {
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1:301");
     t.expect(100, "ack 301");
@@ -70,7 +70,7 @@ fn old_data_outside_the_window_end_the_answering() {
 
 /// tcp_incr_quickack: one quick ACK per two full segments of the advertised window.
 #[test]
-fn a_small_window_has_few_quick_acks() {
+fn a_small_window_grants_few_quick_acks() {
     for (window, quick) in [(3900, 1), (6000, 3)] {
         let mut t = Script::established(receive_buffer(linux(), window), PEER);
         for n in 0..=quick {
@@ -87,7 +87,7 @@ fn a_small_window_has_few_quick_acks() {
 
 /// tcp_event_data_recv: a pause grants new quick ACKs but does not change the delayed-ACK timeout.
 #[test]
-fn a_pause_leaves_the_delayed_ack_timeout_alone() {
+fn a_pause_does_not_change_the_delayed_ack_timeout() {
     let mut t = past_quick_acks();
     t.inject(200, "16001:17001");
     t.expect(240, "ack 17001");

@@ -13,7 +13,7 @@ fn with_buffer(initial: u64, max: u64) -> Script {
 /// `tcp_init_buffer_space`: the initial `rcvq_space.space` is the minimum of 10 segments, the advertised window, and
 /// the buffer minus one segment.
 #[test]
-fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
+fn the_initial_rcvq_space_is_limited_by_window_and_buffer() {
     for (initial, space) in [(65_536, 10_120), (16_000, 10_120), (8000, 6988), (2500, 2024)] {
         let t = with_buffer(initial, 1 << 20);
         assert_eq!(t.info().rcv_space, Bytes::new(space), "{initial}");
@@ -24,7 +24,7 @@ fn a_small_buffer_grows_once_a_round_trip_brings_more_than_its_first_window() {
 /// of the memory is payload, the window opens by two measured segments (536 bytes each) instead of two segments of
 /// 1,012 bytes.
 #[test]
-fn small_segments_out_of_order_open_the_window_too() {
+fn small_out_of_order_segments_also_open_the_window() {
     for (max, segment, opened) in [
         (4 << 20, "1:101", 0),
         (4 << 20, "1:201", 2024),
@@ -47,7 +47,7 @@ fn small_segments_out_of_order_open_the_window_too() {
 /// __tcp_ack_snd_check compares the window in header units with the SYN-ACK's window in bytes. An ACK that would
 /// advertise a smaller window waits for a read.
 #[test]
-fn an_ack_that_would_offer_less_than_the_syn_ack_is_delayed() {
+fn an_ack_that_would_advertise_less_than_the_syn_ack_is_delayed() {
     for (initial, max, offered, answered) in [
         // The data leaves space for 64,152 bytes, which is rounded up to 63 units of 1,024 bytes: 64,512 bytes.
         (65_536, 16 << 20, 64_768, 141),

@@ -30,7 +30,7 @@ fn in_sack_recovery(profile: Profile) -> Script {
 }
 
 #[test]
-fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold() {
+fn prr_sends_one_segment_per_two_delivered_until_ssthresh_is_reached() {
     // RFC 6937 section 3.1: CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out. Here ssthresh is five segments and
     // RecoverFS ten.
     let mut t = in_sack_recovery(linux());
@@ -65,7 +65,7 @@ fn prr_sends_one_segment_for_two_delivered_until_the_flight_is_at_the_threshold(
 }
 
 #[test]
-fn prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss() {
+fn prr_grows_back_to_ssthresh_in_slow_start_after_heavy_loss() {
     // RFC 6937 section 3.1, slow-start reduction bound. Linux adds a segment only for an ACK that acknowledges new
     // data.
     let mut t = ten_out(linux(), false);
@@ -86,7 +86,7 @@ fn prr_grows_back_to_the_threshold_in_slow_start_after_heavy_loss() {
 }
 
 #[test]
-fn without_prr_the_window_is_down_at_once() {
+fn without_prr_the_window_is_reduced_at_once() {
     // RFC 6675 section 5: nothing is sent until the data in flight is below the new window.
     let mut t = in_sack_recovery(Profile { cwnd_reduction: CwndReduction::Immediate, ..linux() });
     t.expect_cwnd(5);
@@ -111,7 +111,7 @@ fn without_limited_transmit_the_first_two_duplicates_send_nothing() {
 }
 
 #[test]
-fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+fn rack_detects_a_lost_retransmission_by_data_sent_later() {
     // RFC 8985 section 6.2 step 5: the retransmission was sent at 202 ms, and data that was sent at 204 ms has been
     // delivered.
     let mut t = in_sack_recovery(linux());
@@ -130,7 +130,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 }
 
 #[test]
-fn all_holes_below_the_highest_sack_are_lost() {
+fn in_freebsd_all_holes_below_the_highest_sack_are_lost() {
     let mut t = ten_out(
         Profile { loss_detection: LossDetection::FreeBsd, cwnd_reduction: CwndReduction::Immediate, ..linux() },
         false,
@@ -150,7 +150,7 @@ fn linux_2_6_recovery() -> Profile {
 }
 
 #[test]
-fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
+fn fack_marks_holes_lost_by_their_distance_to_the_highest_sack() {
     // One SACK suffices: of the seven segments below the SACKed segment, the lower five have at least three segments
     // above them.
     let mut t = ten_out(linux_2_6_recovery(), false);
@@ -169,7 +169,7 @@ fn fack_takes_a_hole_for_lost_by_its_distance_to_the_highest_sack() {
 }
 
 #[test]
-fn rate_halving_sends_one_segment_for_two_acks_until_the_window_is_halved() {
+fn rate_halving_sends_one_segment_per_two_acks_until_the_window_is_halved() {
     let mut t = in_sack_recovery(linux_2_6_recovery());
     // Nine segments are in flight. From now on one segment is sent per two ACKs.
     t.inject(203, "ack 1 sack 1001:5001");
@@ -192,7 +192,7 @@ fn rate_halving_sends_one_segment_for_two_acks_until_the_window_is_halved() {
 }
 
 #[test]
-fn fack_finds_a_lost_retransmission_by_new_data_sent_after_it() {
+fn fack_detects_a_lost_retransmission_by_new_data_sent_later() {
     let mut t = in_sack_recovery(linux_2_6_recovery());
     t.inject(203, "ack 1 sack 1001:5001");
     t.inject(204, "ack 1 sack 1001:6001");
@@ -207,7 +207,7 @@ fn fack_finds_a_lost_retransmission_by_new_data_sent_after_it() {
 }
 
 #[test]
-fn counting_takes_a_hole_for_lost_with_three_segments_above_it() {
+fn rfc_6675_marks_a_hole_lost_with_three_sacked_segments_above() {
     // RFC 6675 section 4, IsLost: three segments above the first hole are SACKed, but only one segment above the second
     // hole.
     let mut t = ten_out(
@@ -224,7 +224,7 @@ fn counting_takes_a_hole_for_lost_with_three_segments_above_it() {
 }
 
 #[test]
-fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
+fn once_reordering_was_detected_rack_waits_a_quarter_of_the_rtt() {
     // RFC 8985 section 6.2 step 4; Linux's timer adds 2 ms.
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 1001:2001");
@@ -245,7 +245,7 @@ fn once_reordering_was_seen_rack_waits_a_quarter_of_the_round_trip() {
 /// RFC 8985 section 6.2 step 2 (Linux's tcp_skb_spurious_retrans): the original transmission caused the ACK, so
 /// segments that were sent before the retransmission do not count as lost.
 #[test]
-fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
+fn a_spurious_retransmission_marks_no_earlier_segment_lost() {
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
@@ -264,7 +264,7 @@ fn a_repair_that_was_not_needed_says_nothing_of_what_went_before_it() {
 
 /// `prior_fack`: only segments below the highest offset SACKed before this ACK are out of order.
 #[test]
-fn the_blocks_of_one_ack_are_no_reordering_of_each_other() {
+fn the_sack_blocks_of_one_ack_do_not_count_as_reordering() {
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 5001:6001,3001:4001,1001:2001");
     t.drain();
@@ -275,7 +275,7 @@ fn the_blocks_of_one_ack_are_no_reordering_of_each_other() {
 }
 
 #[test]
-fn once_much_reordering_was_seen_what_sack_reports_raises_the_window_too() {
+fn after_much_reordering_sacked_data_also_grows_the_window() {
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 5001:6001");
     t.expect_cwnd(10);
@@ -291,7 +291,7 @@ fn once_much_reordering_was_seen_what_sack_reports_raises_the_window_too() {
 }
 
 #[test]
-fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
+fn dsack_extends_the_reordering_wait_only_after_reordering() {
     let wait_after_dsack = |reordered: bool| {
         let mut t = ten_out(linux(), false);
         if reordered {
@@ -319,7 +319,7 @@ fn dsack_widens_the_wait_for_reordering_only_where_some_was_seen() {
 
 /// tcp_dsack_seen: an unnecessary retransmission counts as delivered, but at most once.
 #[test]
-fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
+fn a_spurious_retransmission_counts_as_delivered_once() {
     let mut t = ten_out(linux(), false);
     t.inject(200, "ack 1 sack 1001:4001");
     t.drain();
@@ -335,7 +335,7 @@ fn what_dsack_reports_counts_as_delivered_where_it_went_again() {
 }
 
 #[test]
-fn newreno_repairs_one_hole_a_round_trip() {
+fn newreno_retransmits_one_hole_per_round_trip() {
     // RFC 6582 section 3.2: segments 1 and 5 are lost. Duplicate ACKs inflate the window. A partial acknowledgement
     // deflates the window by the acknowledged bytes minus one segment. This leaves space for the next retransmission
     // and one new segment.
@@ -367,7 +367,7 @@ fn newreno_repairs_one_hole_a_round_trip() {
 }
 
 #[test]
-fn prr_without_sack_counts_a_segment_for_each_duplicate() {
+fn without_sack_prr_counts_one_segment_per_duplicate() {
     // RFC 6937 section 3, DeliveredData without SACK.
     let mut t = ten_out(linux(), true);
     t.inject(200, "ack 1");
@@ -392,7 +392,7 @@ fn prr_without_sack_counts_a_segment_for_each_duplicate() {
 }
 
 #[test]
-fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
+fn without_sack_more_duplicates_than_outstanding_segments_indicate_reordering() {
     // Ten segments are outstanding and the peer's window is full. The first segment is missing, so at most nine
     // segments can cause duplicate ACKs. After a tenth duplicate ACK, Linux therefore assumes that the path reorders,
     // and sets the threshold of duplicate ACKs to the number of outstanding segments.
@@ -417,7 +417,7 @@ fn without_sack_more_duplicates_than_segments_out_are_of_reordering() {
 }
 
 #[test]
-fn without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged() {
+fn without_sack_a_recovery_ends_only_beyond_the_recovery_point() {
     // RFC 6582 section 3.2: duplicate ACKs for the recovery point itself are caused by spurious retransmissions.
     let mut t = ten_out(linux(), true);
     for n in 0..3 {
@@ -439,7 +439,7 @@ fn without_sack_a_repair_lasts_until_something_beyond_its_point_is_acknowledged(
 }
 
 #[test]
-fn without_sack_a_repair_that_was_taken_back_holds_its_state_too() {
+fn without_sack_an_undone_recovery_stays_in_its_state() {
     // Linux's tcp_try_undo_recovery restores the threshold and the window, and PRR continues until data beyond the
     // recovery point is acknowledged. Until then, duplicate ACKs caused by spurious retransmissions start no recovery.
     let mut t = Script::established(linux(), Peer { sack: false, ..TIMESTAMPS });
@@ -468,7 +468,7 @@ fn without_sack_a_repair_that_was_taken_back_holds_its_state_too() {
 }
 
 #[test]
-fn an_ack_with_data_or_with_another_window_is_no_duplicate() {
+fn an_ack_with_data_or_with_another_window_is_not_a_duplicate() {
     // RFC 5681 section 2.
     let mut t = ten_out(linux(), true);
     for n in 0..4 {
@@ -480,7 +480,7 @@ fn an_ack_with_data_or_with_another_window_is_no_duplicate() {
 }
 
 #[test]
-fn a_receiver_that_takes_back_what_it_reported_gets_it_again() {
+fn data_is_retransmitted_if_the_receiver_reneges() {
     // RFC 2018 section 8: the acknowledgement stops below SACKed data.
     let mut t = in_sack_recovery(linux());
     t.inject(210, "ack 1 sack 1001:10001");
@@ -526,7 +526,7 @@ fn after_renos_first_repair(fast_recovery: FastRecovery) -> Script {
 }
 
 #[test]
-fn reno_ends_with_the_first_ack_that_advances_and_halves_again_for_the_next_hole() {
+fn reno_ends_a_recovery_at_the_first_new_ack_and_halves_again_for_the_next_hole() {
     // RFC 5681 section 3.2 steps 2 to 6.
     let mut t = after_renos_first_repair(FastRecovery::Reno);
     t.inject(303, "ack 4001");
@@ -538,7 +538,7 @@ fn reno_ends_with_the_first_ack_that_advances_and_halves_again_for_the_next_hole
 }
 
 #[test]
-fn careful_reno_leaves_the_next_hole_to_the_timeout() {
+fn careful_reno_repairs_the_next_hole_by_timeout() {
     // RFC 6582 section 3.2 step 2, without the rules for partial acknowledgements. In ns-2, duplicate ACKs for data
     // that was outstanding at the start of the recovery do not enlarge the window either, so these duplicate ACKs
     // release no segment.
@@ -555,7 +555,7 @@ fn careful_reno_leaves_the_next_hole_to_the_timeout() {
 }
 
 #[test]
-fn ns2_halves_a_window_without_rounding() {
+fn ns2_halves_the_window_without_rounding() {
     // ns-2's window is a real number: half of eleven segments is 5.5, and only the threshold is rounded.
     let halved = |fast_recovery| {
         let mut t = Script::established(Profile { initial_window_segments: 11, ..reno(fast_recovery) }, NO_SACK);
@@ -572,7 +572,7 @@ fn ns2_halves_a_window_without_rounding() {
 }
 
 #[test]
-fn an_ack_that_a_filter_marked_repairs_at_once() {
+fn a_marked_ack_triggers_a_retransmission_at_once() {
     // Balakrishnan, Padmanabhan and Katz 1999, section 6.3.
     let mut t = ten_out(Profile { marked_retransmit: true, ..reno(FastRecovery::NewReno) }, true);
     t.inject(200, "ack 1 X");
@@ -586,7 +586,7 @@ fn an_ack_that_a_filter_marked_repairs_at_once() {
 /// Linux's tcp_try_undo_partial: the new threshold of duplicate ACKs is the number of segments by which the original
 /// transmission was late.
 #[test]
-fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
+fn a_late_original_sets_the_reordering_degree() {
     let mut t = Script::established(linux(), TIMESTAMPS);
     t.write(100, 20_000);
     t.drain();
@@ -601,7 +601,7 @@ fn an_original_that_fills_the_hole_late_tells_how_far_the_path_reorders() {
 /// Linux notifies the congestion control of an ACK before the ACK ends the recovery (`tcp_clean_rtx_queue`), so the ACK
 /// does not grow H-TCP's window (captures of 6.1).
 #[test]
-fn the_ack_that_ends_a_repair_comes_in_the_repair() {
+fn the_ack_that_ends_a_recovery_still_counts_as_part_of_it() {
     let mut t = Script::established_with(linux(), PEER, "htcp");
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);

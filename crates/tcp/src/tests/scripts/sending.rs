@@ -7,7 +7,7 @@ use lopsided_core::{Bytes, Duration, Payload, Time};
 use std::collections::VecDeque;
 
 #[test]
-fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
+fn linux_starts_with_ten_segments_and_grows_by_the_delivered_data() {
     // RFC 6928 section 2. A stretch ACK counts for all segments that it covers.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 60_000);
@@ -21,7 +21,7 @@ fn linux_begins_with_ten_segments_and_grows_by_what_is_delivered() {
 }
 
 #[test]
-fn freebsd_begins_with_four_segments_and_grows_by_one_an_ack() {
+fn freebsd_starts_with_four_segments_and_grows_by_one_per_ack() {
     // RFC 3390 equation 1. RFC 5681 equation 2 without byte counting: an ACK that covers three segments adds as much
     // as an ACK that covers one segment.
     let mut t = Script::established(freebsd(), PEER);
@@ -36,7 +36,7 @@ fn freebsd_begins_with_four_segments_and_grows_by_one_an_ack() {
 }
 
 #[test]
-fn a_window_that_the_application_does_not_use_does_not_grow() {
+fn a_window_that_the_application_does_not_fill_does_not_grow() {
     // RFC 7661. In slow start, Linux lets the window grow to twice the outstanding data.
     let mut t = Script::established(linux(), PEER);
     t.write(100, 5000);
@@ -66,7 +66,7 @@ fn after_a_transfer(profile: Profile) -> Script {
 }
 
 #[test]
-fn linux_halves_the_window_for_each_idle_timeout_down_to_the_initial_one() {
+fn linux_halves_the_window_per_idle_rto_down_to_the_initial_window() {
     // RFC 2861 section 3.2, tcp_slow_start_after_idle: the window does not change during the first RTO, and is then
     // halved once per RTO that has passed.
     for (resumes, segments) in [(600, 40), (601, 20), (900, 20), (901, 10), (5000, 10)] {
@@ -99,7 +99,7 @@ fn repaired_for_longer_than_the_timeout(profile: Profile) -> Script {
 }
 
 #[test]
-fn a_repair_without_new_data_is_no_idle_time() {
+fn a_recovery_without_new_data_does_not_count_as_idle_time() {
     let mut t = repaired_for_longer_than_the_timeout(linux());
     assert!(t.info().rto.as_millis_f64() < 400.0);
     t.write(800, 60_000);
@@ -107,7 +107,7 @@ fn a_repair_without_new_data_is_no_idle_time() {
 }
 
 #[test]
-fn half_of_the_acknowledged_data_grows_the_window_whatever_an_ack_covers() {
+fn with_abc_half_the_window_grows_by_half_of_the_acknowledged_data() {
     // Balakrishnan et al. 1999, figure 19: incr_count = acked / (2 * mss), which is multiplied by mss in slow start.
     let profile = Profile {
         byte_counting: ByteCounting::Half,
@@ -143,7 +143,7 @@ fn freebsd_restarts_from_the_initial_window() {
 }
 
 #[test]
-fn a_short_segment_waits_while_a_short_one_is_out() {
+fn with_minshall_a_short_segment_waits_for_an_outstanding_short_segment() {
     // Nagle with Minshall's modification (draft-minshall-nagle), as in Linux: outstanding full segments do not delay a
     // short segment.
     let mut t = Script::established(linux(), PEER);
@@ -157,7 +157,7 @@ fn a_short_segment_waits_while_a_short_one_is_out() {
 }
 
 #[test]
-fn a_short_segment_waits_while_anything_is_out() {
+fn with_nagle_a_short_segment_waits_for_any_outstanding_data() {
     // Nagle (RFC 9293 section 3.7.4), as in FreeBSD.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 300);
@@ -180,7 +180,7 @@ fn a_fin_does_not_wait_for_nagle() {
 }
 
 #[test]
-fn linux_lets_the_segment_with_the_fin_go_beyond_the_congestion_window() {
+fn linux_sends_the_segment_with_the_fin_beyond_the_congestion_window() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 11_500);
     t.expect_train(100, 1, 10_001);
@@ -205,7 +205,7 @@ fn linux_lets_the_segment_with_the_fin_go_beyond_the_congestion_window() {
 }
 
 #[test]
-fn linux_holds_the_last_segment_until_the_peers_window_has_room_for_its_fin() {
+fn linux_delays_the_last_segment_until_the_peers_window_has_space_for_its_fin() {
     let closed_with_512_left = |profile| {
         let mut t = Script::established(profile, PEER);
         t.inject(100, "ack 1 win 1024");
@@ -224,7 +224,7 @@ fn linux_holds_the_last_segment_until_the_peers_window_has_room_for_its_fin() {
 }
 
 #[test]
-fn the_senders_window_holds_data_back() {
+fn the_peers_window_limits_the_outstanding_data() {
     let mut t = Script::established(linux(), Peer { window: 3072, ..PEER });
     t.inject(100, "ack 1");
     t.write(100, 10_000);
@@ -251,7 +251,7 @@ fn a_zero_window_is_probed_with_backoff_until_it_opens() {
 }
 
 #[test]
-fn a_window_too_small_for_a_segment_is_used_only_when_the_override_timer_fires() {
+fn a_window_smaller_than_a_segment_is_used_only_after_the_override_timeout() {
     // RFC 9293 section 3.8.6.2.1.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "ack 1 win 512");
@@ -267,7 +267,7 @@ fn a_window_too_small_for_a_segment_is_used_only_when_the_override_timer_fires()
 }
 
 #[test]
-fn a_window_that_shrinks_stops_new_data_and_nothing_else() {
+fn a_shrinking_window_stops_only_new_data() {
     // RFC 9293 section 3.8.6: the usable window may become negative.
     let mut t = Script::established(Profile { tlp: false, ..linux() }, PEER);
     t.write(100, 30_000);
@@ -283,7 +283,7 @@ fn a_window_that_shrinks_stops_new_data_and_nothing_else() {
 }
 
 #[test]
-fn segments_make_room_for_sack_blocks() {
+fn sack_blocks_shorten_the_data_of_segments() {
     // RFC 9293 section 3.7.1: options take space from the data, so that no packet exceeds the peer's MSS.
     let mut t = Script::established(linux(), PEER);
     t.inject(100, "1001:2001");
@@ -299,7 +299,7 @@ fn segments_make_room_for_sack_blocks() {
 }
 
 #[test]
-fn a_burst_ends_after_its_segments_and_the_next_waits_for_its_share_of_the_round_trip() {
+fn max_burst_limits_each_burst_and_spreads_bursts_over_the_rtt() {
     // Balakrishnan, Padmanabhan and Katz 1999, figure 19: maxburst / (cwnd / srtt), with 10 segments and 100 ms.
     let mut t = Script::established(Profile { max_burst: 4, ..linux() }, PEER);
     t.write(100, 60_000);
@@ -339,7 +339,7 @@ fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> 
 }
 
 #[test]
-fn linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto() {
+fn linux_halves_the_distance_of_an_unused_window_to_the_used_data_each_rto() {
     // RFC 2861 section 3.1: the window approaches the amount of data that is in use, which counts as at least the
     // initial window.
     assert_eq!(windows_of_one_who_sends_little(linux(), 2000), [40, 25, 17, 13, 11, 10]);
@@ -349,7 +349,7 @@ fn linux_lets_a_window_that_is_not_used_come_down_half_of_the_way_each_rto() {
 
 /// Linux's tcp_is_cwnd_limited: in slow start a window counts as fully used if more than half of it is used.
 #[test]
-fn in_slow_start_a_window_of_which_half_is_used_waits_for_its_decay() {
+fn in_slow_start_a_window_decays_one_rto_after_it_was_last_half_used() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 30_000);
     t.drain();
@@ -372,7 +372,7 @@ fn in_slow_start_a_window_of_which_half_is_used_waits_for_its_decay() {
 
 /// Linux calls tcp_cwnd_validate when a segment was sent, or when only the window prevented a segment.
 #[test]
-fn an_ack_that_lets_nothing_go_says_nothing_of_the_window() {
+fn an_ack_that_releases_no_segment_does_not_validate_the_window() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 10_000);
     t.drain();
@@ -387,7 +387,7 @@ fn an_ack_that_lets_nothing_go_says_nothing_of_the_window() {
 }
 
 #[test]
-fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold() {
+fn the_decay_of_an_unused_window_sets_ssthresh_to_three_quarters() {
     // RFC 2861 section 3, for a threshold that a loss has lowered.
     let segments = |count: u64| Bytes::new(count * MSS);
     let setup = Setup::new(&linux(), segments(1), 0);
@@ -401,7 +401,7 @@ fn a_window_that_comes_down_unused_leaves_three_quarters_of_it_as_the_threshold(
 
 /// The first write of a bulk sender ends at the same offset in a capture of 6.1.
 #[test]
-fn linux_has_room_for_two_initial_windows_from_the_start() {
+fn linuxs_first_send_buffer_holds_two_initial_windows() {
     let room = |segments: u32| {
         let profile = Profile { initial_window_segments: segments, ..Profile::linux_6_1() };
         Script::established(profile, PEER).connection.writable()
@@ -415,7 +415,7 @@ fn linux_has_room_for_two_initial_windows_from_the_start() {
 
 /// The expected PSH flags are those in captures of 6.1.
 #[test]
-fn linux_pushes_the_end_of_a_write_and_beyond_each_half_window() {
+fn linux_sets_push_at_the_end_of_a_write_and_after_each_half_window() {
     let mut t = Script::established(linux(), Peer { window: 65_536, ..PEER });
     t.write(100, 80_000);
     let mut pushed = vec![t.drain_pushed()];
@@ -428,7 +428,7 @@ fn linux_pushes_the_end_of_a_write_and_beyond_each_half_window() {
 }
 
 #[test]
-fn a_bare_fin_has_no_push() {
+fn a_fin_without_data_has_no_push() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 300);
     assert_eq!(t.drain_pushed(), [301]);
@@ -440,7 +440,7 @@ fn a_bare_fin_has_no_push() {
 
 /// socket(7): SOCK_MIN_SNDBUF.
 #[test]
-fn the_least_send_buffer_takes_three_segments() {
+fn the_minimum_send_buffer_accepts_three_segments() {
     let profile = Profile { send_buffer: BufferRule::Fixed(Bytes::new(1)), ..Profile::linux_6_1() };
     let mut t = Script::established(profile, PEER);
     t.write(100, 3000);
@@ -450,7 +450,7 @@ fn the_least_send_buffer_takes_three_segments() {
 
 /// BBR's ProbeRTT: after ten seconds the window is four segments for 200 ms and one round. The RTT is 100 ms.
 #[test]
-fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
+fn bbr_drains_the_queue_in_probe_rtt_after_ten_seconds() {
     const STEP_MS: usize = 10;
     let mut t = Script::established_with(linux(), Peer { window: 32_768, ..PEER }, "bbr");
     let mut sent = Vec::new();
@@ -476,7 +476,7 @@ fn bbr_empties_the_network_for_a_while_after_ten_seconds() {
 /// Linux (`bbr_packets_in_net_at_edt`): Drain ends at one BDP plus the allowance for offload, which is 14 segments in
 /// this test. The line delivers one segment every 10 ms.
 #[test]
-fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
+fn bbr_ends_drain_by_the_data_in_flight_at_the_next_departure() {
     let mut t = Script::established_with(linux(), PEER, "bbr");
     let (mut acks, mut sent, mut free) = (VecDeque::new(), 0, 0);
     let mut seen = Vec::new();
@@ -504,7 +504,7 @@ fn bbr_ends_drain_by_what_is_out_when_the_next_segment_may_go() {
 }
 
 #[test]
-fn freebsds_buffers_hold_whole_segments() {
+fn freebsd_rounds_buffers_up_to_whole_segments() {
     // tcp_mss also rounds up a buffer size that the application has set.
     let profile = Profile { receive_buffer: BufferRule::Fixed(Bytes::new(8192)), ..send_buffer(freebsd(), 8192) };
     let mut t = Script::established(profile, PEER);
@@ -517,7 +517,7 @@ fn freebsds_buffers_hold_whole_segments() {
 }
 
 #[test]
-fn a_writer_to_freebsd_waits_until_two_kilobytes_are_free() {
+fn in_freebsd_a_writer_waits_until_2_kib_are_free() {
     // sosend: a writer waits for MCLBYTES of free space in the send buffer, unless its whole write fits.
     let mut t = Script::established(send_buffer(freebsd(), 9000), PEER);
     t.write(100, 9000);

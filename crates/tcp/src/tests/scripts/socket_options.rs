@@ -12,7 +12,7 @@ fn established(profile: Profile) -> Script {
 }
 
 #[test]
-fn nodelay_lets_a_short_segment_go_behind_another() {
+fn nodelay_sends_a_short_segment_after_another() {
     let mut t = established(linux());
     t.write(100, 300);
     t.expect(100, "1:301 .");
@@ -32,7 +32,7 @@ fn nodelay_lets_a_short_segment_go_behind_another() {
 }
 
 #[test]
-fn cork_keeps_a_short_segment_until_it_is_full_or_uncorked_or_an_rto_has_passed() {
+fn cork_delays_a_short_segment_until_it_is_full_or_uncorked_or_for_one_rto() {
     let mut t = established(linux());
     t.connection.set_cork(true);
     t.write(100, 1300);
@@ -54,7 +54,7 @@ fn cork_keeps_a_short_segment_until_it_is_full_or_uncorked_or_an_rto_has_passed(
 }
 
 #[test]
-fn a_fin_goes_though_it_is_corked() {
+fn a_fin_is_sent_despite_cork() {
     let mut t = established(linux());
     t.connection.set_cork(true);
     t.write(100, 300);
@@ -64,7 +64,7 @@ fn a_fin_goes_though_it_is_corked() {
 }
 
 #[test]
-fn another_congestion_control_takes_the_window_over() {
+fn a_new_congestion_control_takes_over_the_window() {
     let profile = linux();
     let setup = Setup::new(&profile, Bytes::new(MSS), 0);
     let mut t = established(profile);
@@ -81,7 +81,7 @@ fn another_congestion_control_takes_the_window_over() {
 }
 
 #[test]
-fn buffers_of_a_chosen_size_hold_from_then_on() {
+fn buffer_sizes_can_be_changed_on_an_open_connection() {
     let mut t = established(linux());
     t.connection.set_send_buffer(Bytes::new(5000));
     assert_eq!(t.connection.writable(), 5000);
@@ -104,7 +104,7 @@ fn buffers_of_a_chosen_size_hold_from_then_on() {
 }
 
 #[test]
-fn a_rate_that_the_application_allows_spaces_segments_out() {
+fn a_maximum_pacing_rate_spaces_segments() {
     let mut t = established(linux());
     // The rate corresponds to one segment of 1,000 bytes every 5 ms.
     t.connection.set_max_pacing_rate(Some(BitRate::from_bps(1_600_000)));
@@ -121,7 +121,7 @@ fn a_rate_that_the_application_allows_spaces_segments_out() {
 }
 
 #[test]
-fn a_silent_peer_is_probed_and_given_up() {
+fn keepalive_probes_a_silent_peer_and_then_resets() {
     let mut t = established(linux());
     let times = KeepAlive { idle: Duration::from_secs(10), interval: Duration::from_secs(1), probes: 3 };
     t.connection.set_keepalive(instant(100), Some(times));
@@ -137,7 +137,7 @@ fn a_silent_peer_is_probed_and_given_up() {
 }
 
 #[test]
-fn keepalive_leaves_data_that_is_out_to_its_own_timers() {
+fn keepalive_sends_no_probe_while_data_is_outstanding() {
     let mut t = established(linux());
     let times = KeepAlive { idle: Duration::from_millis(50), interval: Duration::from_millis(50), probes: 1 };
     t.connection.set_keepalive(instant(100), Some(times));
@@ -151,7 +151,7 @@ fn keepalive_leaves_data_that_is_out_to_its_own_timers() {
 }
 
 #[test]
-fn the_users_timeout_ends_it_before_the_retransmissions_do() {
+fn the_user_timeout_ends_a_connection_before_the_last_retransmission() {
     let mut t = established(linux());
     t.connection.set_user_timeout(Some(Duration::from_millis(1000)));
     t.write(100, 1000);
@@ -165,7 +165,7 @@ fn the_users_timeout_ends_it_before_the_retransmissions_do() {
 }
 
 #[test]
-fn a_closed_window_that_nobody_opens_ends_it_in_time() {
+fn the_user_timeout_ends_a_connection_with_a_closed_window() {
     let mut t = established(linux());
     t.connection.set_user_timeout(Some(Duration::from_millis(1000)));
     t.inject(100, "ack 1 win 0");

@@ -12,7 +12,7 @@ fn no_probe() -> Profile {
 }
 
 #[test]
-fn the_first_round_trip_gives_the_timeout() {
+fn the_first_rtt_sample_sets_the_rto() {
     // RFC 6298 rule 2.2: SRTT + 4 * RTTVAR is 100 + 4 * 50 ms. Linux's minimum of 200 ms applies to the second term.
     // FreeBSD adds 200 ms.
     assert_eq!(Script::established(linux(), PEER).info().rto, Duration::from_millis(300));
@@ -35,7 +35,7 @@ fn each_timeout_doubles_the_next_and_sends_one_segment() {
 }
 
 #[test]
-fn a_segment_that_the_interface_refuses_is_tried_every_500_ms() {
+fn a_segment_that_the_interface_rejects_is_retried_every_500_ms() {
     // Linux's tcp_send_probe0: the first attempt follows after the RTO, later attempts after
     // TCP_RESOURCE_PROBE_INTERVAL without backoff.
     let mut t = Script::established(linux(), PEER);
@@ -52,7 +52,7 @@ fn a_segment_that_the_interface_refuses_is_tried_every_500_ms() {
 }
 
 #[test]
-fn the_backed_off_timeout_stays_until_new_data_is_timed() {
+fn the_backed_off_rto_stays_until_new_data_gives_a_sample() {
     // Karn's algorithm (RFC 6298 section 3).
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 1000);
@@ -67,7 +67,7 @@ fn the_backed_off_timeout_stays_until_new_data_is_timed() {
 }
 
 #[test]
-fn a_stack_that_counts_ticks_times_one_segment_of_a_window() {
+fn a_stack_that_counts_ticks_measures_the_rtt_of_one_segment_at_a_time() {
     // 4.4BSD's t_rtt: without timestamps the RTT of one segment at a time is measured. ns-2 measures it in ticks of 100
     // ms.
     let ns2 = Profile { initial_window_segments: 4, ..Profile::ns2_reno() };
@@ -86,7 +86,7 @@ fn a_stack_that_counts_ticks_times_one_segment_of_a_window() {
 }
 
 #[test]
-fn an_ack_that_advances_restarts_the_timer() {
+fn an_ack_of_new_data_restarts_the_timer() {
     // RFC 6298 rule 5.3.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 2000);
@@ -97,7 +97,7 @@ fn an_ack_that_advances_restarts_the_timer() {
 }
 
 #[test]
-fn a_sack_of_what_was_sent_before_the_repair_sets_the_timeout_anew() {
+fn a_sack_of_data_sent_before_the_retransmission_restarts_the_rto() {
     let mut t = Script::established(linux(), PEER);
     t.write(100, 60_000);
     t.expect_train(100, 1, 10_001);
@@ -112,7 +112,7 @@ fn a_sack_of_what_was_sent_before_the_repair_sets_the_timeout_anew() {
 }
 
 #[test]
-fn data_sent_later_does_not_push_the_timeout_back() {
+fn data_sent_later_does_not_restart_the_rto() {
     // RFC 6298 rule 5.1: the RTO is measured from the oldest segment.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 1000);
@@ -123,7 +123,7 @@ fn data_sent_later_does_not_push_the_timeout_back() {
 }
 
 #[test]
-fn a_connection_whose_peer_is_gone_is_given_up() {
+fn a_connection_fails_after_15_retransmissions() {
     // RFC 9293 section 3.8.3 R2; Linux's tcp_retries2 is 15.
     let mut t = Script::established(no_probe(), PEER);
     t.write(100, 1000);
@@ -142,7 +142,7 @@ fn a_connection_whose_peer_is_gone_is_given_up() {
 }
 
 #[test]
-fn linux_timers_fire_at_the_end_of_a_slot_of_the_wheel() {
+fn linux_timers_expire_at_the_end_of_a_slot_of_the_timer_wheel() {
     // 64 slots of 4 ms are followed by slots of 32 ms. 300 ms is in the second level, whose slots end at multiples of
     // 32 ms.
     let mut t = Script::established(Profile { grain: TimerGrain::Wheel(Duration::from_millis(4)), ..no_probe() }, PEER);
@@ -152,7 +152,7 @@ fn linux_timers_fire_at_the_end_of_a_slot_of_the_wheel() {
 }
 
 #[test]
-fn freebsd_sends_again_all_that_was_out() {
+fn after_a_timeout_freebsd_retransmits_all_outstanding_data() {
     // 4.4BSD continues at SND.UNA, even if later data was SACKed.
     let mut t = Script::established(freebsd(), PEER);
     t.write(100, 10_000);
@@ -164,7 +164,7 @@ fn freebsd_sends_again_all_that_was_out() {
 }
 
 #[test]
-fn freebsd_without_timestamps_times_one_segment_of_each_window() {
+fn freebsd_without_timestamps_measures_the_rtt_of_one_segment_per_window() {
     // 4.4BSD's t_rtttime. The handshake took 100 ms. Only the first of four segments is measured: its RTT of 200 ms
     // leads to an SRTT of 112.5 ms. The other three segments are acknowledged later and provide no sample.
     let mut t = Script::established(freebsd(), PEER);
@@ -239,7 +239,7 @@ fn probed() -> Script {
 }
 
 #[test]
-fn a_loss_that_the_probe_repaired_halves_the_window() {
+fn a_loss_repaired_by_the_probe_halves_the_window() {
     // RFC 8985 section 7.4.2: data sent after the probe is acknowledged, and no DSACK has arrived, so the probe
     // repaired a loss.
     let mut t = probed();
@@ -254,7 +254,7 @@ fn a_loss_that_the_probe_repaired_halves_the_window() {
 }
 
 #[test]
-fn a_probe_that_was_not_needed_costs_nothing() {
+fn a_spurious_probe_does_not_reduce_the_window() {
     // A DSACK reports that the original transmission has also arrived.
     let mut t = probed();
     t.inject(590, "ack 3001");
@@ -266,7 +266,7 @@ fn a_probe_that_was_not_needed_costs_nothing() {
 }
 
 #[test]
-fn a_probe_brings_out_the_sack_that_starts_recovery() {
+fn the_sack_of_a_probe_starts_a_recovery() {
     // Two segments before the last segment are lost. After one RTT, a single SACK above the holes suffices to detect
     // these losses.
     let mut t = Script::established(linux(), PEER);
@@ -283,7 +283,7 @@ fn a_probe_brings_out_the_sack_that_starts_recovery() {
 }
 
 #[test]
-fn without_sack_what_a_timeout_sent_again_is_not_sent_again_at_each_partial_acknowledgement() {
+fn without_sack_partial_acks_after_a_timeout_retransmit_no_segment_twice() {
     let mut t = Script::established(linux(), NO_SACK);
     t.write(100, 10_000);
     t.expect_train(100, 1, 10_001);
@@ -313,7 +313,7 @@ fn timed_out(peer: Peer) -> Script {
 }
 
 #[test]
-fn frto_sends_new_data_and_takes_the_timeout_back_when_an_original_arrives() {
+fn frto_sends_new_data_and_undoes_the_timeout_when_original_data_is_acknowledged() {
     // RFC 5682 section 3.1, steps 2b and 3b.
     let mut t = timed_out(PEER);
     t.inject(450, "ack 1001");
@@ -327,7 +327,7 @@ fn frto_sends_new_data_and_takes_the_timeout_back_when_an_original_arrives() {
 }
 
 #[test]
-fn frto_repairs_when_the_new_data_comes_back_as_a_duplicate() {
+fn frto_continues_the_recovery_after_a_duplicate_ack() {
     // Step 3a.
     let mut t = timed_out(PEER);
     t.inject(500, "ack 1001");
@@ -339,7 +339,7 @@ fn frto_repairs_when_the_new_data_comes_back_as_a_duplicate() {
 }
 
 #[test]
-fn without_sack_a_repair_is_over_when_something_beyond_it_is_acknowledged() {
+fn without_sack_a_loss_state_ends_only_beyond_its_recovery_point() {
     // RFC 6582 section 4.1, which Linux also applies after a timeout. In a kernel capture (1056/184 kbit/s without
     // SACK) six duplicate ACKs caused by spurious retransmissions released no segment.
     for (repeated, retransmits) in [(false, 1), (true, 2)] {
@@ -366,7 +366,7 @@ fn without_sack_a_repair_is_over_when_something_beyond_it_is_acknowledged() {
 }
 
 #[test]
-fn without_sack_the_timeout_of_a_syn_is_one_of_the_first_data_too() {
+fn without_sack_a_syn_timeout_also_counts_as_a_timeout_of_the_first_data() {
     // In a kernel capture (1056/184 kbit/s without SACK) the ACK after the timeout releases a retransmission of the
     // second segment instead of F-RTO's new data.
     let mut t = Script::connect(no_probe(), NO_SACK);
@@ -385,7 +385,7 @@ fn without_sack_the_timeout_of_a_syn_is_one_of_the_first_data_too() {
 }
 
 #[test]
-fn without_sack_eifel_gives_the_window_back_and_the_state_stays() {
+fn without_sack_eifel_restores_the_window_and_keeps_the_loss_state() {
     // Linux's tcp_try_undo_loss: the duplicate ACKs that follow are caused by the retransmission and start no recovery.
     let mut t = timed_out(Peer { sack: false, ..TIMESTAMPS });
     t.inject(450, "ack 1001 ts 450:100");
@@ -400,7 +400,7 @@ fn without_sack_eifel_gives_the_window_back_and_the_state_stays() {
 }
 
 #[test]
-fn eifel_takes_a_timeout_back_when_the_ack_echoes_the_original() {
+fn eifel_undoes_a_timeout_if_the_ack_echoes_the_original() {
     // RFC 3522 section 3.2, RFC 4015 section 3.2.
     let mut t = timed_out(TIMESTAMPS);
     t.inject(450, "ack 1001 ts 450:100");
@@ -427,7 +427,7 @@ fn fast_retransmitted(peer: super::script::Peer, stamp: &str) -> Script {
 }
 
 #[test]
-fn eifel_takes_a_fast_retransmit_back() {
+fn eifel_undoes_a_fast_retransmit() {
     let mut t = fast_retransmitted(TIMESTAMPS, " ts 200:100");
     t.inject(210, "ack 10001 ts 210:100");
     t.expect_ca_state(CaState::Open);
@@ -462,7 +462,7 @@ fn eifel_compares_with_the_retransmission_of_this_timeout_not_of_an_earlier_reco
 }
 
 #[test]
-fn dsack_takes_a_fast_retransmit_back_when_recovery_is_over() {
+fn dsack_undoes_a_fast_retransmit_after_the_recovery() {
     // RFC 3708: every retransmission was reported as a duplicate.
     let mut t = fast_retransmitted(PEER, "");
     t.inject(210, "ack 10001");
@@ -479,7 +479,7 @@ fn dsack_takes_a_fast_retransmit_back_when_recovery_is_over() {
 }
 
 #[test]
-fn freebsd_takes_a_timeout_back_when_the_ack_comes_within_half_a_round_trip() {
+fn freebsd_undoes_a_timeout_if_the_ack_arrives_within_half_of_the_rtt() {
     // An ACK of the retransmission that was sent at 600 ms cannot arrive before 650 ms.
     for (at, early) in [(640, true), (660, false)] {
         let mut t = Script::established(freebsd(), PEER);

@@ -23,7 +23,7 @@ fn pass(now: Time, from: &mut Connection, to: &mut Connection) {
 }
 
 #[test]
-fn a_connection_carries_more_octets_than_there_are_sequence_numbers() {
+fn a_connection_can_carry_more_than_4_gib() {
     let mut now = Time::ZERO;
     let mut sender = Connection::connect(end(1, 2, u32::MAX - 70_000));
     let mut receiver = Connection::listen(end(2, 1, u32::MAX - 3));
