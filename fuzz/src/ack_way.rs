@@ -111,7 +111,7 @@ fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
     let mut way = Way::new(&setup, queue.build(1, "way").expect("it is a queue").checked(), stages, fates);
     way.cross();
     let said = format!("stages {chain:?}, rule {rule:?}, reports {reporting}");
-    assert_eq!(way.read, WHOLE, "{said}: not all arrived");
+    assert_eq!(way.read, WHOLE, "{said}: some ACKs did not arrive");
     assert!(way.now < SOON, "{said}: it took until {:?}", way.now);
 }
 
@@ -259,10 +259,10 @@ impl Way {
             self.stages[at].handle_timeout(&mut Cx::new(now, NodeId(0), &mut self.accounting));
             self.collect(at);
         }
-        assert_eq!(self.owed, 0, "the stages keep a report of marks or blocks, or made one");
+        assert_eq!(self.owed, 0, "a report of marks or SACK blocks was removed or created");
         assert!(self.counted.starts_with(&self.passed), "{:?} of {:?}", self.passed, self.counted);
         if self.stages.iter().all(|stage| stage.held() == Count::ZERO) {
-            assert_eq!(self.counted, self.passed, "a count of marks was taken");
+            assert_eq!(self.counted, self.passed, "a count of marks was removed");
         }
         if self.next_slot <= now && self.queue.ready_at(now) == Some(now) {
             let mut cx = Cx::new(now, NodeId(0), &mut self.accounting);
@@ -300,7 +300,7 @@ impl Way {
         } else {
             if let Some(header) = packet.tcp() {
                 let number = header.ack.get();
-                assert!(number >= self.furthest || self.sent.goes_back, "the stages went back to {number}");
+                assert!(number >= self.furthest || self.sent.goes_back, "the ACK number went back to {number}");
                 self.furthest = self.furthest.max(number);
                 self.owed -= i64::from(reports(header));
                 change(&mut self.passed, header);
@@ -330,13 +330,23 @@ impl Way {
         let Some((header, payload)) = told else { return };
         let sent = &self.sent;
         let number = header.ack.get();
-        assert!(number <= sent.highest, "{number} acknowledges what was not: {} at most", sent.highest);
-        assert!(sent.counts.contains(&count(&header)), "no such count of marks was sent: {header:?}");
+        assert!(
+            number <= sent.highest,
+            "{number} acknowledges data that was not acknowledged: at most {} is correct",
+            sent.highest
+        );
+        assert!(sent.counts.contains(&count(&header)), "a count of marks was never sent: {header:?}");
         for block in header.options.sack().as_slice() {
-            assert!(sent.blocks.contains(&(block.start.get(), block.end.get())), "no such block was sent: {block:?}");
+            assert!(
+                sent.blocks.contains(&(block.start.get(), block.end.get())),
+                "a SACK block was never sent: {block:?}"
+            );
         }
         if count(&header) != 0 || !header.options.sack().is_empty() {
-            assert!(sent.numbers.contains(&number), "a report of marks or blocks is not made anew: {header:?}");
+            assert!(
+                sent.numbers.contains(&number),
+                "a stage must not create a report of marks or SACK blocks: {header:?}"
+            );
         }
         self.acks.push((self.now + DELAY, header, payload, ecn));
     }

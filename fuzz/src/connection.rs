@@ -316,7 +316,7 @@ impl World {
         let mut sent = 0;
         while let Some(Segment { header, payload, .. }) = self.connection.poll_segment(self.now) {
             sent += 1;
-            assert!(sent < 70_000, "a burst without end");
+            assert!(sent < 70_000, "the burst does not end");
             assert!(header.len() + payload.len() + 20 <= 1500, "{header:?} is larger than the interface");
             self.acked_peer = i64::from(header.ack.get().wrapping_sub(IRS.wrapping_add(1)) as i32);
             self.echo = header.options.timestamps.map_or(self.echo, |stamps| stamps.value);
@@ -362,7 +362,7 @@ impl World {
             self.check_read(&taken.unwrap_or(Payload::EMPTY));
             self.collect();
             self.answer();
-            let peer = self.peer.as_ref().expect("there is peace");
+            let peer = self.peer.as_ref().expect("the connection has a peer");
             let told = peer.expected >= sent || wrote.is_err() && peer.expected == self.written;
             if told && (self.read >= read || !hears) {
                 return;

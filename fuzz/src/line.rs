@@ -43,7 +43,7 @@ const MOST: u8 = 3;
 /// Runs the link that the input describes.
 pub fn run(octets: &[u8]) {
     let mut input = Input::new(octets);
-    let mut scenario = Scenario::parse(LINE, "line.toml", &[]).expect("it is right");
+    let mut scenario = Scenario::parse(LINE, "line.toml", &[]).expect("the scenario is valid");
     let link = &mut scenario.graph.links[0];
     for dir in Dir::BOTH {
         let direction = link.dir_mut(dir);

@@ -112,7 +112,7 @@ pub fn run(octets: &[u8]) {
         world.settle();
     }
     let whole = content();
-    assert!(world.forged || whole.starts_with(&world.got), "what arrived is not what was sent");
+    assert!(world.forged || whole.starts_with(&world.got), "the received data differs from the sent data");
 }
 
 fn content() -> Vec<u8> {
@@ -232,7 +232,7 @@ impl World {
                 let mut packets = 0;
                 while let Some(datagram) = self.ends[end].poll_transmit(self.now) {
                     packets += 1;
-                    assert!(packets < 10_000, "it sends without end");
+                    assert!(packets < 10_000, "the endpoint does not stop sending");
                     let octets = datagram.payload.bytes().expect("QUIC packets are real").to_vec();
                     let up = usize::from(end == 0);
                     // A short header begins with the receiver's connection ID.

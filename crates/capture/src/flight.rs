@@ -245,7 +245,7 @@ mod tests {
             let mut flight = Flight::new(seq(0));
             flight.sent(at(0), seq(0), seq(1));
             flight.sent(at(pause), seq(1), seq(2));
-            flight.sacked(at(pause + 40), seq(1), seq(2)).expect("a new block").after_loss
+            flight.sacked(at(pause + 40), seq(1), seq(2)).expect("this SACK block is new").after_loss
         };
         assert_eq!(after_loss(2), Some(Duration::from_millis(40)));
         assert_eq!(after_loss(30), None);

@@ -19,7 +19,7 @@
 //! let ping = loop {
 //!     match line.poll(now) {
 //!         Some(delivery) => break delivery,
-//!         None => now = line.next_wakeup().expect("the datagram is on its way"),
+//!         None => now = line.next_wakeup().expect("the datagram is in flight"),
 //!     }
 //! };
 //! assert_eq!((ping.side, ping.datagram.as_slice()), (Side::Server, b"ping".as_slice()));

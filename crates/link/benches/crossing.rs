@@ -65,7 +65,7 @@ fn measure(mut link: Link, window: u64, crossings: u64) -> f64 {
     let began = std::time::Instant::now();
     let mut crossed = 0;
     while crossed < crossings {
-        now = link.poll_timeout().expect("packets are under way");
+        now = link.poll_timeout().expect("packets are in flight");
         let mut cx = Cx::new(now, NodeId(0), &mut accounting);
         link.handle_timeout(&mut cx);
         while let Some((port, packet)) = link.poll_transmit(&mut cx) {

@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_sensing_packet_is_returned_once_with_its_payload() {
         let mut turner = Turner::new(&reflection(10, &[]));
-        let Turned::Back(back) = turner.turn(&packet(77, 253)) else { panic!("it senses") };
+        let Turned::Back(back) = turner.turn(&packet(77, 253)) else { panic!("this is a sensing packet") };
         assert_eq!((&back[12..16], &back[16..20], back[8]), (&[198, 51, 100, 7][..], &[192, 0, 2, 1][..], DEFAULT_TTL));
         assert_eq!(back.len(), 28);
         assert_eq!(&back[21..28], &77u64.to_be_bytes()[1..]);

@@ -26,7 +26,7 @@ impl Io for Clock {
     }
 
     fn send(&mut self, edge: NodeId, _packet: &Packet) -> io::Result<()> {
-        panic!("all hosts are inside, and {edge:?} is none")
+        panic!("all hosts are inside, but {edge:?} is not a host")
     }
 
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
@@ -45,7 +45,7 @@ impl Io for Clock {
 fn scenarios() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut folders = vec![root.join("scenarios")];
-    let papers = std::fs::read_dir(root.join("python/lopsided/papers")).expect("the papers are there");
+    let papers = std::fs::read_dir(root.join("python/lopsided/papers")).expect("the folder of papers exists");
     folders.extend(papers.map(|paper| paper.expect("a folder").path().join("scenarios")).filter(|path| path.is_dir()));
     let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder of scenarios"));
     let mut files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
@@ -78,12 +78,12 @@ fn the_pump_reproduces_the_digest_of(file: &Path) {
     let name = file.display().to_string();
     let mut scenario = Scenario::parse(&text, &name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
     scenario.duration = scenario.duration.min(SHORTENED);
-    let prepared = || Run::new(&scenario, 1, RunOptions::default()).expect("it can be built");
-    let simulated = prepared().finish(&Monitor::default()).expect("it balances");
+    let prepared = || Run::new(&scenario, 1, RunOptions::default()).expect("the scenario is valid");
+    let simulated = prepared().finish(&Monitor::default()).expect("every packet is accounted for");
     let (mut clock, mut pumped) = (Clock { now: Time::ZERO, naps: 0 }, Pumped::default());
     let driven = prepared()
         .finish_on(|network, until| pump(network, &mut clock, until, &mut pumped).expect("a clock does not fail"))
-        .expect("it balances");
+        .expect("every packet is accounted for");
     assert_eq!(driven.digest, simulated.digest, "{name}");
     assert_eq!(driven.events, simulated.events, "{name}");
     assert_eq!(driven.flows.delivered_bytes, simulated.flows.delivered_bytes, "{name}");
@@ -162,17 +162,19 @@ fn encoding_changes_nothing(queue: &str, stack: &str) {
     .replace("STACK", stack);
     let scenario = Scenario::parse(&text, "carried.toml", &[]).expect("a line");
     let plain = Run::new(&scenario, 1, RunOptions::default()).expect("a line").finish(&Monitor::default());
-    let plain = plain.expect("it balances").flows;
+    let plain = plain.expect("every packet is accounted for").flows;
     let options = RunOptions { passages: vec![0, 1], ..RunOptions::default() };
     let prepared = Run::new(&scenario, 1, options).expect("a line");
     let passages = prepared.passages();
     let (mut carrier, mut pumped) =
         (Carrier { now: Time::ZERO, passages, waiting: VecDeque::new(), carried: 0 }, Pumped::default());
-    let run = prepared.finish_on(|network, until| pump(network, &mut carrier, until, &mut pumped).expect("it carries"));
-    let carried = run.expect("it balances").flows;
+    let run = prepared.finish_on(|network, until| {
+        pump(network, &mut carrier, until, &mut pumped).expect("the link delivers the packet")
+    });
+    let carried = run.expect("every packet is accounted for").flows;
     assert!(carrier.carried > 400 && pumped.malformed == 0, "{} {pumped:?}", carrier.carried);
     assert_eq!(carried.delivered_bytes, plain.delivered_bytes, "{queue} {stack}");
     assert_eq!(carried.data_segments_out, plain.data_segments_out, "{queue} {stack}");
     assert_eq!(carried.retransmits, plain.retransmits, "{queue} {stack}");
-    assert!(plain.delivered_bytes[0] > 500_000 && plain.retransmits[0] > 0, "a way with losses");
+    assert!(plain.delivered_bytes[0] > 500_000 && plain.retransmits[0] > 0, "a path with losses");
 }

@@ -81,15 +81,15 @@ fn a_connection_through_the_line_reaches_this_machine() {
     let server = thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
         let mut asked = [0; 6];
-        stream.read_exact(&mut asked).expect("a question");
+        stream.read_exact(&mut asked).expect("a request");
         assert_eq!(&asked, b"hello\n");
         stream.write_all(&sent).expect("an answer");
     });
     let script = format!("exec 3<>/dev/tcp/$LOPSIDED_GATEWAY/{port}; echo hello >&3; cat <&3");
     let done = outcome(&[], &["bash", "-c", &script]);
     assert_eq!(done.stdout.len(), expected.len(), "{}", text(&done.stderr));
-    assert!(done.stdout == expected, "octets came changed");
-    server.join().expect("the server's part");
+    assert!(done.stdout == expected, "octets were changed");
+    server.join().expect("the server thread succeeds");
     // 600 kB plus headers take 250 ms at 20 Mbit/s, and the first byte arrives after 1.5 RTT.
     let shown = text(&done.stderr);
     let seconds: f64 = shown.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("the time in seconds");
@@ -126,7 +126,7 @@ fn datagrams_and_their_answers_cross_the_line() {
         format!("exec 3<>/dev/udp/100.64.0.1/{port}; for word in one two; do echo $word >&3; head -n 1 <&3; done");
     let done = outcome(&["-q"], &["bash", "-c", &script]);
     assert_eq!(text(&done.stdout), "ONE\nTWO\n", "{}", text(&done.stderr));
-    server.join().expect("the server's part");
+    server.join().expect("the server thread succeeds");
 }
 
 #[test]
@@ -154,10 +154,10 @@ fn a_scenarios_quic_flow_runs_next_to_the_command() {
         .stdin(Stdio::null())
         .output()
         .expect("the binary was built");
-    std::fs::remove_file(&file).expect("the file is there");
+    std::fs::remove_file(&file).expect("the file exists");
     let shown = text(&done.stderr);
     assert_eq!(text(&done.stdout), "WORD\n", "{shown}");
-    server.join().expect("the server's part");
+    server.join().expect("the server thread succeeds");
     let row = shown.lines().find(|row| row.starts_with("rival")).unwrap_or_else(|| panic!("{shown}"));
     // The flow outlasts the scenario's duration of 1 s.
     let rate: f64 = row.split_whitespace().nth(2).and_then(|word| word.parse().ok()).expect("a rate");
@@ -183,7 +183,7 @@ fn many_datagram_flows_do_not_use_up_the_file_descriptors() {
     let mut all = Command::new("bash");
     let line = [LINE.as_slice(), &["--", "timeout", "60", "bash", "-c", &command]].concat();
     all.args(["-c", "ulimit -n 64 && exec \"$@\"", "bash", env!("CARGO_BIN_EXE_lopsided-live")]).args(line);
-    let done = all.stdin(Stdio::null()).output().expect("bash is there");
+    let done = all.stdin(Stdio::null()).output().expect("bash is installed");
     let said = text(&done.stderr);
     assert_eq!(text(&done.stdout), "hello\n", "{said}");
     assert!(said.contains("had no file descriptor"), "{said}");
@@ -197,17 +197,17 @@ fn child_processes_end_with_the_command_and_signals_are_forwarded() {
     let (first, second) = (nap(1), nap(2));
     let done = outcome(&["-q"], &["sh", "-c", &format!("sleep {first} & exit 3")]);
     assert_eq!(done.status.code(), Some(3));
-    assert!(gone(&first), "what the command started goes on");
+    assert!(gone(&first), "a child process of the command is still running");
     let script = format!("trap 'echo caught; exit 5' TERM; echo up; sleep {second} & wait");
     let mut running =
         emulate(&["-q"], &["sh", "-c", &script]).stdout(Stdio::piped()).spawn().expect("the binary was built");
     let mut output = running.stdout.take().expect("its output");
     let mut shown = [0; 3];
-    output.read_exact(&mut shown).expect("it comes up");
+    output.read_exact(&mut shown).expect("the command has started");
     signal(&running, "TERM");
     let mut rest = String::new();
-    output.read_to_string(&mut rest).expect("the rest");
-    assert_eq!((rest.as_str(), running.wait().expect("its end").code()), ("caught\n", Some(5)));
+    output.read_to_string(&mut rest).expect("the remaining output");
+    assert_eq!((rest.as_str(), running.wait().expect("the process ends").code()), ("caught\n", Some(5)));
     assert!(gone(&second));
 }
 
@@ -224,8 +224,8 @@ fn a_kill_at_any_time_leaves_no_process_and_no_device() {
         // The last argument identifies all processes of this run in /proc.
         let mut running = emulate(&["-q"], &["sh", "-c", &script, &arguments]).spawn().expect("the binary was built");
         thread::sleep(Duration::from_millis(number * 37 % 160));
-        running.kill().expect("it ran");
-        running.wait().expect("its end");
+        running.kill().expect("the process was started");
+        running.wait().expect("the process ends");
         assert!(gone(&asleep) && gone(&arguments), "kill {number} left a process");
     }
     let devices = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
@@ -249,9 +249,9 @@ fn a_server_without_a_port_and_a_command_over_its_time_limit_end_without_leftove
         let server = format!("sleep {asleep} & sleep {asleep}");
         let mut running = emulate(&["-q", "--server", &server], &["true"]).spawn().expect("the binary was built");
         thread::sleep(Duration::from_millis(wait_ms));
-        running.kill().expect("it ran");
-        running.wait().expect("its end");
-        assert!(gone(&asleep), "a kill after {wait_ms} ms left a process");
+        running.kill().expect("the process was started");
+        running.wait().expect("the process ends");
+        assert!(gone(&asleep), "a process survived the kill after {wait_ms} ms");
     }
 }
 
@@ -267,9 +267,10 @@ fn privileges_are_dropped_after_the_setup() {
         .spawn()
         .expect("the binary was built");
     let mut shown = [0; 3];
-    running.stdout.take().expect("its output").read_exact(&mut shown).expect("it comes up");
+    running.stdout.take().expect("its output").read_exact(&mut shown).expect("the command has started");
     let statuses = || -> Vec<String> {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("its threads").flatten();
+        let tasks =
+            std::fs::read_dir(format!("/proc/{}/task", running.id())).expect("the process has threads").flatten();
         tasks.map(|task| std::fs::read_to_string(task.path().join("status")).unwrap_or_default()).collect()
     };
     // Wait for the gateway's thread: the command starts shortly before the last step of the setup, which starts this
@@ -281,8 +282,8 @@ fn privileges_are_dropped_after_the_setup() {
             assert_eq!(held.trim_start_matches('0'), expected.trim_start_matches('0'), "{name} in {status}");
         }
     }
-    running.stdin.take().expect("its input").write_all(b"enough\n").expect("it reads");
-    assert!(running.wait().expect("its end").success());
+    running.stdin.take().expect("its input").write_all(b"enough\n").expect("the command reads");
+    assert!(running.wait().expect("the process ends").success());
 }
 
 #[test]
@@ -302,7 +303,7 @@ fn a_removed_device_ends_the_line_with_an_error() {
 
 fn signal(process: &Child, name: &str) {
     let done = Command::new("kill").args([format!("-{name}"), process.id().to_string()]).status();
-    assert!(done.expect("kill is there").success());
+    assert!(done.expect("the tool kill is installed").success());
 }
 
 /// Returns true if the condition becomes true within 30 s, which is enough even on a busy machine.

@@ -72,7 +72,7 @@ fn a_full_disk_does_not_stop_the_line_and_is_reported_at_the_end() {
     assert!(told.starts_with("400000\nexit 1\n"), "{told}");
     assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
     // The part of the capture that fit on the disk is readable and reported as truncated.
-    let (capture, mut packets) = (capture.expect("it was kept"), 0);
+    let (capture, mut packets) = (capture.expect("the capture was copied"), 0);
     let read = lopsided_trace::read(&capture[..], |_, _| packets += 1);
     assert!(packets > 20, "{packets} packets in {} octets: {read:?}", capture.len());
 }

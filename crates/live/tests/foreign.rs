@@ -265,8 +265,9 @@ fn a_run_can_be_stopped_early() {
     let others = Others { now: Time::ZERO, coming: VecDeque::new(), came_out: Vec::new() };
     let (mut io, mut pumped) = (Impatient(others), Pumped::default());
     let run = Run::new(&line, 1, RunOptions::default()).expect("a line");
-    let result =
-        run.finish_on(|network, until| pump(network, &mut io, until, &mut pumped).expect("a clock")).expect("balance");
+    let result = run
+        .finish_on(|network, until| pump(network, &mut io, until, &mut pumped).expect("a clock"))
+        .expect("every packet is accounted for");
     assert_eq!(result.duration_s, 0.345);
     assert_eq!(result.queues.time_s.last(), Some(&0.3));
 }
@@ -320,5 +321,5 @@ fn a_pump_runs_until_the_end_unless_it_is_stopped() {
         assert_eq!(went, ControlFlow::Continue(()));
         went
     };
-    assert_eq!(run.finish_on(drive).expect("balance").duration_s, 2.0);
+    assert_eq!(run.finish_on(drive).expect("every packet is accounted for").duration_s, 2.0);
 }

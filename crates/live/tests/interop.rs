@@ -29,7 +29,7 @@ fn in_namespace(test: &str) -> bool {
     if std::env::var_os("LOPSIDED_IN_A_ROOM").is_some() {
         return true;
     }
-    let this = std::env::current_exe().expect("its own path");
+    let this = std::env::current_exe().expect("the path of the test binary");
     let room = |with: &[&str], command: &[&str]| {
         Command::new("unshare").args(with).args(command).env("LOPSIDED_IN_A_ROOM", "1").output()
     };
@@ -41,7 +41,7 @@ fn in_namespace(test: &str) -> bool {
         println!("left out: no network namespace or no TUN driver");
         return false;
     };
-    let done = room(with, &[this, test, "--exact", "--nocapture"]).expect("it could be tried");
+    let done = room(with, &[this, test, "--exact", "--nocapture"]).expect("the command can be started");
     print!("{}", String::from_utf8_lossy(&done.stdout));
     assert!(
         done.status.success(),
@@ -220,7 +220,7 @@ fn check_all(end: &dyn End, seed: u64, size: u64) {
         if octets.is_empty() {
             break;
         }
-        assert!(octets == stream(seed, got, octets.len()), "octets came changed near {got}");
+        assert!(octets == stream(seed, got, octets.len()), "octets were changed near offset {got}");
         got += octets.len() as u64;
     }
     assert_eq!(got, size);
@@ -252,7 +252,7 @@ fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: 
     let address = SocketAddr::new(host.address(), 80);
     let connecting = thread::spawn(move || TcpStream::connect_timeout(&address, Duration::from_secs(60)));
     let ours = acceptor.accept(PATIENCE).expect("a connection");
-    (ours, connecting.join().expect("it ends").expect("a connection"))
+    (ours, connecting.join().expect("the thread ends").expect("a connection"))
 }
 
 /// Returns the field `tcpi_options` of the kernel's end. From the lowest bit: timestamps, SACK, window scaling, ECN.
@@ -310,9 +310,12 @@ fn streams_arrive_unchanged_over_a_lossy_reordering_path() {
             info.counters.timeouts,
             info.snd_cwnd.get()
         );
-        assert!(info.counters.retransmits > 0 && info.counters.out_of_order_received > 0, "the way was smooth");
+        assert!(
+            info.counters.retransmits > 0 && info.counters.out_of_order_received > 0,
+            "the path must have lost and reordered packets"
+        );
     }
-    assert_eq!(host.counts().malformed, 0, "checksums are whole both ways");
+    assert_eq!(host.counts().malformed, 0, "no packet is malformed");
 }
 
 fn ended(got: io::Result<Vec<u8>>) -> bool {
@@ -351,7 +354,7 @@ fn connections_end_in_every_order() {
                 every_order(|| joined(&host, kernels, &settings, we_begin));
             }
         }
-        assert!(host.linger(Duration::from_secs(20)), "some connection never ended");
+        assert!(host.linger(Duration::from_secs(20)), "a connection did not end");
         assert_eq!(host.counts().malformed, 0);
     }
 }
@@ -359,7 +362,7 @@ fn connections_end_in_every_order() {
 fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     // Lopsided closes first. Data that the kernel sends afterwards still arrives.
     let (ours, theirs) = join();
-    ours.put(b"ours").expect("room");
+    ours.put(b"ours").expect("the buffer has free space");
     ours.end(Shutdown::Write);
     assert_eq!(theirs.get().expect("data"), b"ours");
     assert!(ended(theirs.get()));
@@ -413,13 +416,13 @@ fn every_order(join: impl Fn() -> (TcpSocket, TcpStream)) {
     let (ours, theirs) = join();
     drop(ours);
     assert!(ended(theirs.get()));
-    theirs.put(b"too late").expect("the kernel does not know yet");
+    theirs.put(b"too late").expect("the kernel's connection is open");
     // After the end of the stream, Linux returns an empty read to a reader and EPIPE to a writer.
     assert_eq!((0..1000).find_map(|_| refused_later(&theirs)), Some(ErrorKind::BrokenPipe));
     let (ours, theirs) = join();
     drop(theirs);
     assert!(ended(ours.get()));
-    ours.put(b"too late").expect("we do not know yet");
+    ours.put(b"too late").expect("this end's connection is open");
     assert_eq!((0..1000).find_map(|_| refused_later(&ours)), Some(ErrorKind::ConnectionReset));
 
     // The connection is aborted with a reset.
@@ -450,7 +453,7 @@ fn ports_of_the_hosts_own_address_can_be_reserved() {
     }
     let _tun = tun_between("out0", KERNEL, OURS, MTU).expect("a device");
     let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
-    assert!(up.is_ok_and(|status| status.success()), "the loopback device does not come up");
+    assert!(up.is_ok_and(|status| status.success()), "the loopback device could not be brought up");
     let (address, _) = way_to(KERNEL).expect("a way");
     assert_eq!(address, KERNEL);
     let device = match OwnPorts::reserve(address, 4) {
@@ -458,7 +461,7 @@ fn ports_of_the_hosts_own_address_can_be_reserved() {
         Err(error) => return println!("left out: {error}"),
     };
     let port = *device.ports().start();
-    assert!(TcpListener::bind((address, port)).is_err(), "another program got the port");
+    assert!(TcpListener::bind((address, port)).is_err(), "another program could bind the reserved port");
     let host = TcpHost::start(address, device).expect("a thread");
     let settings = SocketSettings::named("linux-6.1", "cubic", MTU).expect("built in");
     let listener = TcpListener::bind((address, 0)).expect("a port");
@@ -467,7 +470,7 @@ fn ports_of_the_hosts_own_address_can_be_reserved() {
     ours.established(PATIENCE).expect("a handshake");
     exchange(&ours, &theirs, 300_000);
     drop((ours, theirs));
-    assert!(host.linger(Duration::from_secs(10)), "it never ended");
+    assert!(host.linger(Duration::from_secs(10)), "the connection did not end");
     drop(host);
     // The kernel can listen on the ports again.
     let again = TcpListener::bind((address, port)).expect("the port is free");
@@ -510,7 +513,7 @@ fn a_killed_process_leaves_no_firewall_rules() {
         return;
     }
     let _tun = tun_between("out0", KERNEL, OURS, MTU).expect("a device");
-    let mut holder = Command::new(std::env::current_exe().expect("its own path"))
+    let mut holder = Command::new(std::env::current_exe().expect("the path of the test binary"))
         .args(["reserve_ports_for_the_test_of_a_killed_process", "--exact", "--nocapture"])
         .env("LOPSIDED_HOLDS", "1")
         .stdout(Stdio::piped())
@@ -519,7 +522,7 @@ fn a_killed_process_leaves_no_firewall_rules() {
     let mut lines = BufReader::new(holder.stdout.take().expect("its output")).lines().map_while(Result::ok);
     let held = lines.find(|line| line.starts_with("held ") || line.starts_with("left out"));
     holder.kill().expect("it runs");
-    holder.wait().expect("it ends");
+    holder.wait().expect("the process ends");
     let Some(held) = held.filter(|line| line.starts_with("held ")) else { return println!("left out: no ports") };
     assert_ne!(held, "held 0");
     for _ in 0..400 {
@@ -528,5 +531,5 @@ fn a_killed_process_leaves_no_firewall_rules() {
         }
         thread::sleep(Duration::from_millis(50));
     }
-    panic!("{} rules are left", queue_rules());
+    panic!("{} rules were not removed", queue_rules());
 }

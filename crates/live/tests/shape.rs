@@ -259,7 +259,7 @@ fn serve_uploads_for_the_script() {
 fn returned_sensing_packets_keep_the_queue_short() {
     let out = std::env::temp_dir().join(format!("lopsided-sensed-{}", std::process::id()));
     std::fs::create_dir(&out).expect("a folder");
-    let this = std::env::current_exe().expect("its own path");
+    let this = std::env::current_exe().expect("the path of the test binary");
     let ways: [&[&str]; 2] = [&["--user", "--map-root-user", "--net", "--mount"], &["--net", "--mount"]];
     let room = |with: &[&str]| {
         let mut command = Command::new("unshare");
@@ -268,11 +268,12 @@ fn returned_sensing_packets_keep_the_queue_short() {
     };
     let possible = |with: &&&[&str]| room(with).arg("true").status().is_ok_and(|status| status.success());
     let Some(with) = ways.iter().find(possible) else { return println!("left out: no namespaces") };
-    let done = room(with).args(["timeout", PATIENCE_S, "bash", "-c", SENSED]).output().expect("it could be tried");
+    let done =
+        room(with).args(["timeout", PATIENCE_S, "bash", "-c", SENSED]).output().expect("the command can be started");
     let (shown, said) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     let kept = std::fs::read_dir(&out).into_iter().flatten().flatten();
     let logs: String = kept.map(|file| std::fs::read_to_string(file.path()).unwrap_or_default()).collect();
-    std::fs::remove_dir_all(&out).expect("its own folder");
+    std::fs::remove_dir_all(&out).expect("the folder of this test");
     if matches!(done.status.code(), Some(77 | TOO_LATE)) {
         return println!("left out: {said}{logs}");
     }

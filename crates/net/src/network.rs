@@ -399,7 +399,7 @@ impl<H: Node> Network<H> {
 
     /// Builds the next-hop table of a router. The leaders of all links must be set before.
     fn next_hops_of(&self, router: NodeId) -> NextHops {
-        let NetNode::Router(node) = self.node(router) else { unreachable!("what leads does so by a router") };
+        let NetNode::Router(node) = self.node(router) else { unreachable!("the first node of a row must be a router") };
         NextHops::new(node.routes(), |port| {
             let next = self.wire(router, port).node;
             let row = &self.places[next.index()].row;
@@ -511,7 +511,7 @@ impl<H: Node> Network<H> {
     pub fn with_link<T>(&mut self, node: NodeId, act: impl FnOnce(&mut Link, &mut Cx<'_>) -> T) -> T {
         match &mut self.places[node.index()].node {
             NetNode::Link(link) => act(link, &mut Cx::new(self.now, node, &mut self.accounting)),
-            _ => panic!("{node:?} is no link"),
+            _ => panic!("{node:?} is not a link"),
         }
     }
 
@@ -528,7 +528,7 @@ impl<H: Node> Network<H> {
     /// # Panics
     /// Panics if the node is not an edge, if an event is due before `now`, or if `now` is in the past.
     pub fn inject(&mut self, now: Time, edge: NodeId, new: NewPacket) -> u64 {
-        assert!(matches!(self.places[edge.index()].node, NetNode::Edge), "{edge:?} is no edge");
+        assert!(matches!(self.places[edge.index()].node, NetNode::Edge), "{edge:?} is not an edge");
         assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");
         self.now = now;
         let mut cx = Cx::new(now, edge, &mut self.accounting);
@@ -739,7 +739,9 @@ impl<H: Node> Network<H> {
                 }
                 return;
             };
-            let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
+            let NetNode::Link(link) = &mut place.node else {
+                unreachable!("the node after a link in a row must be a link")
+            };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
             // `pass_through` returns `None` if the link drops or loses the packet. The link has then notified the
             // accounting.
@@ -786,7 +788,9 @@ impl<H: Node> Network<H> {
         if way != Way::UNKNOWN {
             let place = &mut self.places[link.index()];
             let next_hops = &self.next_hops[place.row.leads_by as usize];
-            let NetNode::Link(link) = &mut place.node else { unreachable!("links are followed by links") };
+            let NetNode::Link(link) = &mut place.node else {
+                unreachable!("the node after a link in a row must be a link")
+            };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
             node = next_hops.follower_by(way);
             let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };

@@ -186,7 +186,9 @@ mod tests {
     fn the_first_router_finds_the_next_hop_after_both_routers() {
         let [first, second] = two_routers();
         let mut packet = packet(3);
-        let Some(Follower::OfSeveral(7, way)) = first.follower(NodeId(0), &mut packet) else { panic!("it goes on") };
+        let Some(Follower::OfSeveral(7, way)) = first.follower(NodeId(0), &mut packet) else {
+            panic!("the packet has a next hop")
+        };
         assert_ne!(way, Way::UNKNOWN);
         assert_eq!((second.follower_by(way), packet.ttl()), (NodeId(2), 1));
     }
@@ -199,6 +201,6 @@ mod tests {
         assert!(matches!(followed, Some(Follower::OfSeveral(7, Way::UNKNOWN))), "{followed:?}");
         assert!(second.follower(NodeId(1), &mut packet).is_none());
         assert_eq!(packet.ttl(), 1);
-        assert!(first.follower(NodeId(0), &mut packet).is_none(), "the first loses it");
+        assert!(first.follower(NodeId(0), &mut packet).is_none(), "the first router drops the packet");
     }
 }

@@ -148,7 +148,7 @@ impl Regions {
     pub fn open(&mut self, until: Time) -> bool {
         let Some((group, _)) = self.earliest().filter(|(_, clock)| *clock < until) else { return false };
         self.open_window_of(group, until);
-        assert!(!self.open.is_empty(), "a window has a length");
+        assert!(!self.open.is_empty(), "a time window is longer than 0");
         true
     }
 

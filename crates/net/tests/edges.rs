@@ -77,7 +77,7 @@ fn a_foreign_packet_leaves_when_the_line_delivers_it_and_only_its_ttl_changes() 
         let next = network.next_time().expect("packets are in flight");
         assert_eq!(next, at(expected));
         network.advance(next);
-        let (edge, packet) = network.poll_egress().expect("it arrives now");
+        let (edge, packet) = network.poll_egress().expect("a packet arrives at this time");
         assert_eq!(edge, OUT);
         // A router decrements the TTL and patches the checksum. All other bytes stay the same.
         let octets = wire::encode(&packet);

@@ -70,11 +70,19 @@ mod tests {
 
     #[test]
     fn the_sample_interval_fits_the_width_of_the_view() {
-        assert_eq!(interval_ms("100 ms", |whole| whole), (100.0, 1), "as the scenario has it");
-        assert_eq!(interval_ms("100 ms", |whole| View { columns: 150, ..whole }), (600.0, 1), "coarser while moving");
-        assert_eq!(interval_ms("100 us", |whole| whole), (160.7, 1), "no more than a screen shows");
-        assert_eq!(interval_ms("10 s", |whole| whole), (156.25, 64), "a part of the scenario's own");
+        assert_eq!(interval_ms("100 ms", |whole| whole), (100.0, 1), "the scenario's interval");
+        assert_eq!(
+            interval_ms("100 ms", |whole| View { columns: 150, ..whole }),
+            (600.0, 1),
+            "a longer interval while the view moves"
+        );
+        assert_eq!(
+            interval_ms("100 us", |whole| whole),
+            (160.7, 1),
+            "at most the number of samples that a screen shows"
+        );
+        assert_eq!(interval_ms("10 s", |whole| whole), (156.25, 64), "a fraction of the scenario's interval");
         let zoomed = |whole| View { from_s: 90.0, to_s: 95.0, ..whole };
-        assert_eq!(interval_ms("100 ms", zoomed), (6.25, 16), "denser in a short time");
+        assert_eq!(interval_ms("100 ms", zoomed), (6.25, 16), "a shorter interval in a short view");
     }
 }

@@ -39,7 +39,7 @@ fn measure(config: &QueueConfig, connections: u32) -> f64 {
         let packet = cx.originate(segment(port, number / connections, 0));
         queue.enqueue(packet, &mut cx);
         if queue.backlog().packets > WAITING {
-            let given = queue.dequeue(&mut cx).expect("many wait");
+            let given = queue.dequeue(&mut cx).expect("the queue contains packets");
             let delivered = cx.deliver(given.packet);
             cx.recycle(delivered);
         }

@@ -236,12 +236,15 @@ mod tests {
     #[test]
     fn a_pause_of_two_round_trips_counts_as_a_repair() {
         let last = Time::ZERO + ms(1000);
-        assert!(!Detector::new(Detection::Queued, 8).is_repair(0, last, ms(5000)), "nothing to compare with");
+        assert!(
+            !Detector::new(Detection::Queued, 8).is_repair(0, last, ms(5000)),
+            "there is no earlier round trip to compare with"
+        );
         let mut detector = after(&[100, 120, 110], Detection::Queued);
         assert!(!detector.is_repair(0, last, ms(220)));
         assert!(detector.is_repair(0, last, ms(221)));
         detector.judge(last + ms(50), 0);
-        assert!(!detector.is_repair(0, last, ms(221)), "the hole was counted already");
+        assert!(!detector.is_repair(0, last, ms(221)), "the loss is already counted");
         assert!(detector.is_repair(1, last, ms(221)));
     }
 
@@ -261,7 +264,7 @@ mod tests {
         let mut now = Time::ZERO + ms(1000);
         for round in 0..64 {
             if round % 2 == 0 {
-                assert_eq!(detector.judge(now, 7), Loss::Channel, "one hole");
+                assert_eq!(detector.judge(now, 7), Loss::Channel, "a single loss");
             }
             now += ms(120);
             detector.arrived(now);
@@ -278,8 +281,8 @@ mod tests {
         let start = Time::ZERO + ms(1000);
         assert_eq!(detector.judge(start, 0), Loss::Channel);
         assert_eq!(detector.judge(start + ms(10), 1), Loss::Channel);
-        assert_eq!(detector.judge(start + ms(20), 1), Loss::Channel, "one stream is one");
+        assert_eq!(detector.judge(start + ms(20), 1), Loss::Channel, "two losses on one stream count once");
         assert_eq!(detector.judge(start + ms(50), 2), Loss::Together);
-        assert_eq!(detector.judge(start + ms(1000), 3), Loss::Channel, "long after");
+        assert_eq!(detector.judge(start + ms(1000), 3), Loss::Channel, "long after the other losses");
     }
 }

@@ -66,6 +66,6 @@ mod tests {
         assert!((Equations::window(Time::ZERO, epoch) - 80.0).abs() < 1e-9);
         assert!((Equations::window(Time::ZERO + k, epoch) - 100.0).abs() < 1e-6);
         let after = Equations::window(Time::ZERO + k + k, epoch);
-        assert!((after - 120.0).abs() < 1e-6, "as far above as it began below: {after}");
+        assert!((after - 120.0).abs() < 1e-6, "the curve is point-symmetric about K: {after}");
     }
 }

@@ -44,7 +44,7 @@ struct Entry {
 }
 
 fn ledger() -> BTreeMap<String, Entry> {
-    let text = fs::read_to_string(root().join("tests/digests.toml")).expect("the ledger is there");
+    let text = fs::read_to_string(root().join("tests/digests.toml")).expect("the ledger exists");
     let table = DeTable::parse(&text).unwrap_or_else(|error| panic!("tests/digests.toml: {error}"));
     let text_of =
         |value: &DeValue<'_>, key| value.get(key).and_then(|text| text.get_ref().as_str()).unwrap_or("").to_owned();
@@ -53,7 +53,7 @@ fn ledger() -> BTreeMap<String, Entry> {
 }
 
 fn digest(path: &str) -> String {
-    let text = fs::read_to_string(root().join(path)).expect("the scenario is there");
+    let text = fs::read_to_string(root().join(path)).expect("the scenario exists");
     let scenario = Scenario::parse(&text, path, &[]).unwrap_or_else(|errors| panic!("{errors}"));
     let result = lopsided_sim::run(&scenario, scenario.seed, RunOptions::default(), &Monitor::default());
     let result = result.unwrap_or_else(|error| panic!("{path}: {error}"));
@@ -63,9 +63,9 @@ fn digest(path: &str) -> String {
 #[test]
 fn every_scenario_has_a_recorded_digest_with_a_reason() {
     let ledger = ledger();
-    assert_eq!(ledger.keys().cloned().collect::<Vec<_>>(), scenarios(), "record what is new with: {RECORD}");
+    assert_eq!(ledger.keys().cloned().collect::<Vec<_>>(), scenarios(), "record new scenarios with: {RECORD}");
     for (path, entry) in &ledger {
-        assert!(!entry.reason.trim().is_empty(), "{path}: a digest stands beside the reason of its last change");
+        assert!(!entry.reason.trim().is_empty(), "{path}: the reason of the digest's last change is missing");
     }
 }
 

@@ -116,7 +116,7 @@ fn digest(text: &str) -> u64 {
         lopsided_app::register::<OwnApp>().expect("the name is free");
         lopsided_tcp::register_ack_policy("own_policy", |_| Box::new(EverySegment)).expect("the name is free");
     });
-    let scenario = Scenario::parse(text, "own.toml", &[]).expect("it is right");
+    let scenario = Scenario::parse(text, "own.toml", &[]).expect("the scenario is valid");
     lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default()).expect("it runs").digest
 }
 
@@ -131,8 +131,8 @@ fn custom_parts_give_the_digests_of_the_built_in_parts() {
         let text_with_own = text.replace(built_in, own);
         assert_ne!(text_with_own, text);
         assert_eq!(digest(&text_with_own), digest(text), "{own}");
-        let written = Scenario::parse(&text_with_own, "own.toml", &[]).expect("it is right").to_toml();
-        assert_eq!(digest(&written), digest(text), "{own} written out");
+        let written = Scenario::parse(&text_with_own, "own.toml", &[]).expect("the scenario is valid").to_toml();
+        assert_eq!(digest(&written), digest(text), "{own}, from the written scenario");
     }
     assert!(["own_stage", "own_policy", "own_app", "own_medium"].iter().all(|name| schema_json().contains(name)));
 }

@@ -103,7 +103,7 @@ mod tests {
         let setup = runner::Setup { hz: 250, verbose: false, profile: "linux-6.1".to_owned() };
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts");
         let mut count = 0;
-        for entry in fs::read_dir(folder).expect("the folder is there") {
+        for entry in fs::read_dir(folder).expect("the folder exists") {
             let path = entry.expect("it can be read").path();
             let found = result(&path.to_string_lossy(), &setup);
             assert_eq!(found["result"], "pass", "{found}");

@@ -261,7 +261,7 @@ fn call(scan: &mut Scanner<'_>) -> Result<(Call, String), String> {
             }
             _ => {}
         }
-        args.last_mut().expect("one at least").push(byte as char);
+        args.last_mut().expect("there is at least one argument").push(byte as char);
     }
     scan.skip_blank();
     if scan.peek() != b'=' {

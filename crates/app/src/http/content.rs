@@ -51,7 +51,7 @@ mod tests {
             let part = content(from as u64, len as u64);
             assert_eq!(part, whole[from..from + len]);
             assert!(is_content(from as u64, &part));
-            assert!(len == 0 || !is_content(from as u64 + 1, &part), "an octet further");
+            assert!(len == 0 || !is_content(from as u64 + 1, &part), "one octet later");
         }
     }
 }

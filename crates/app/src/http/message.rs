@@ -134,7 +134,7 @@ mod tests {
             assert_eq!(text.len(), 500);
             assert_eq!(Request::parse(&text), Ok(Some((request.clone(), 500))));
             assert_eq!(Request::parse(&text[..499]), Ok(None), "not whole");
-            assert!(request.text(0).len() > 20, "the text that it needs");
+            assert!(request.text(0).len() > 20, "at least the length of its text");
         }
     }
 
@@ -159,6 +159,6 @@ mod tests {
         }
         assert_eq!(parse_response(b"HTTP/1.1 200 OK\r\n\r\n"), Err(BadMessage), "no length");
         let parted = b"HTTP/1.1 206 Partial Content\r\nContent-Length: 4\r\n\r\n";
-        assert_eq!(parse_response(parted), Err(BadMessage), "which part?");
+        assert_eq!(parse_response(parted), Err(BadMessage), "the range is missing");
     }
 }

@@ -137,7 +137,7 @@ impl Peer {
                 // The rest does not fit: keep it for the next call.
                 let rest = self.outbox.split_off(len);
                 let taken = io.write(self.socket, &Payload::real(std::mem::replace(&mut self.outbox, rest)));
-                debug_assert_eq!(taken, len as u64, "the room was asked for");
+                debug_assert_eq!(taken, len as u64, "the free space was requested before");
                 continue;
             }
             if room == 0 || self.responses.is_empty() {

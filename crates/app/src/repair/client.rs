@@ -221,7 +221,7 @@ impl Line {
         let until_hole = self.holes.front().map_or(u64::MAX, |hole| hole.start - self.place);
         let start = self.body.start;
         if until_hole == 0 {
-            let hole = self.holes.front().expect("one begins here");
+            let hole = self.holes.front().expect("a range starts here");
             let len = most.min(hole.end - hole.start);
             learn(Learned::Missing(start..start + len));
             self.body.start += len;
@@ -415,7 +415,7 @@ mod tests {
             line.asked.iter().for_each(|(range, _)| range.clone().for_each(|at| seen[at as usize] += 1));
             line.body.clone().for_each(|at| seen[at as usize] += 1);
             let lost: u64 = seen.iter().map(|count| u64::from(*count)).sum();
-            prop_assert!(seen.iter().all(|count| *count <= 1), "asked for twice");
+            prop_assert!(seen.iter().all(|count| *count <= 1), "requested twice");
             prop_assert_eq!(came + lost, size);
             prop_assert!(ended != Err(Nonsense));
         }

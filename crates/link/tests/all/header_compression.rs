@@ -182,7 +182,7 @@ fn each_field_that_changes_adds_its_octets() {
     assert_eq!(
         sizes(&[ACK, Segment { ack: 101, id_step: 3, ..ACK }]),
         [40, 5],
-        "two packets of the host went to other receivers"
+        "two packets of the host were sent to other receivers"
     );
     assert_eq!(sizes(&[ACK, Segment { ack: 101, id_step: 300, ..ACK }]), [40, 7]);
 }
@@ -190,14 +190,18 @@ fn each_field_that_changes_adds_its_octets() {
 #[test]
 fn headers_that_cannot_be_compressed_are_sent_in_full() {
     assert_eq!(sizes(&[ACK, ACK, ACK]), [40, 40, 40], "duplicate ACKs");
-    assert_eq!(sizes(&[ACK, Segment { payload: 10, ..ACK }]), [40, 13], "data after an ACK are no repetition");
+    assert_eq!(
+        sizes(&[ACK, Segment { payload: 10, ..ACK }]),
+        [40, 13],
+        "data after an ACK do not count as a repetition"
+    );
     let sent = data(2, 512);
     assert_eq!(sizes(&[sent[0].clone(), sent[1].clone(), sent[0].clone()]), [552, 515, 552], "a retransmission");
     let ticks = |timestamp, ack| Segment { timestamp: Some(timestamp), ack, ..ACK };
     assert_eq!(sizes(&[ticks(1, 1), ticks(1, 1001), ticks(2, 2001)]), [52, 6, 52], "timestamps that tick");
     let marked = |ecn, seq| Segment { ecn, seq, payload: 500, ..ACK };
     let marks = [marked(Ecn::Ect0, 1000), marked(Ecn::Ect0, 1500), marked(Ecn::Ce, 2000), marked(Ecn::Ect0, 2500)];
-    assert_eq!(sizes(&marks), [540, 503, 540, 540], "a mark, and a packet without a mark");
+    assert_eq!(sizes(&marks), [540, 503, 540, 540], "a packet with a mark, and a packet without a mark");
     let echo = |ack| Segment { flags: Flags::ACK.with(Flags::ECE), ack, ..ACK };
     assert_eq!(
         sizes(&[ACK, echo(1001), Segment { ack: 2001, ..ACK }]),
@@ -499,7 +503,7 @@ fn rohc_tolerates_a_few_losses_and_sends_a_request_after_more_losses() {
     assert_eq!(&told[9..], "xxxxxxxxxxxxxx?....", "the answer to the request contains all fields");
     let alone = HeaderCompressionConfig { feedback: false, ..rohc() };
     let told = fates(alone, &many, &acks(140));
-    let back = told.rfind('?').expect("some are lost");
+    let back = told.rfind('?').expect("some packets are lost");
     assert!((125..135).contains(&back), "an IR is sent every 128 packets: {told}");
     // If both IRs of a connection are lost, the far end has no context. It requests the context after the first header
     // that arrives.

@@ -41,7 +41,7 @@ fn saturate(config: &LinkConfig, count: u64, size: u32) -> (Bench, Time) {
             bench.touch(now, Touch::Packet(size));
             offered += 1;
         }
-        now = bench.link.poll_timeout().expect("packets are under way");
+        now = bench.link.poll_timeout().expect("packets are in flight");
         bench.run_until(now);
     }
     (bench, now)

@@ -238,7 +238,7 @@ impl Table {
 
     fn packet(&mut self, to: IpAddr, Segment { header, payload, ecn, .. }: Segment) -> Vec<u8> {
         self.counts.sent += 1;
-        let addresses = Addresses::new(self.address, to).expect("a peer has an address of the own kind");
+        let addresses = Addresses::new(self.address, to).expect("both ends have the same IP version");
         let ip = IpHeader::new(addresses).with_ecn(ecn);
         let new = NewPacket::new(FlowId(0), ip, Transport::Tcp(header), payload);
         wire::encode(&Packet::unbooked(self.counts.sent, Time::ZERO, new))
@@ -299,7 +299,7 @@ mod tests {
         client
             .with((40_000, there), |connection| connection.write(&Payload::real(sent.clone())))
             .expect("it is there")
-            .expect("room");
+            .expect("the buffer has free space");
         carry(now, &mut client, &mut server);
         let ends = server.accept(80).expect("a connection");
         assert_eq!(ends, (80, here));
@@ -309,7 +309,7 @@ mod tests {
         carry(now, &mut client, &mut server);
         server.close(ends, now);
         carry(now, &mut client, &mut server);
-        assert!(server.connection(ends).is_none(), "what is over is forgotten");
+        assert!(server.connection(ends).is_none(), "a closed connection is removed");
         assert_eq!((client.under_way(), client.counts.malformed), (0, 0));
     }
 
@@ -324,7 +324,8 @@ mod tests {
         server.handle_packet(Time::ZERO, &spoiled);
         server.handle_packet(Time::ZERO, &whole);
         carry(Time::ZERO, &mut client, &mut server);
-        let error = client.connection((40_000, there)).expect("it is held until it is closed").error();
+        let error =
+            client.connection((40_000, there)).expect("a failed connection is stored until it is closed").error();
         assert_eq!(error, Some(lopsided_tcp::ConnError::Refused));
         assert_eq!((server.counts.malformed, server.counts.refused), (1, 1));
     }

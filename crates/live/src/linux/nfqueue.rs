@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(
             read(&message(&attribute(PAYLOAD, b"octets")), &mut packet),
             None,
-            "without a number nothing can be said of it"
+            "a message without a packet number is ignored"
         );
     }
 

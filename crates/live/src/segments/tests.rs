@@ -72,7 +72,7 @@ fn written(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
         if !bundle.take(packet) {
             out.push(bundle.whole().to_vec());
             bundle.clear();
-            assert!(bundle.take(packet), "an empty one takes anything");
+            assert!(bundle.take(packet), "an empty bundle accepts any packet");
         }
     }
     if !bundle.is_empty() {
@@ -83,7 +83,7 @@ fn written(packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
 
 /// Returns the packets that a receiver gets from the written bytes.
 fn cut(written: &[u8]) -> Vec<Vec<u8>> {
-    let (offload, piece) = written.split_first_chunk::<OFFLOAD>().expect("the octets in front");
+    let (offload, piece) = written.split_first_chunk::<OFFLOAD>().expect("the offload header precedes the packet");
     let offload = Offload::read(offload);
     let Some(mut cut) = Cut::of(&offload, piece) else {
         let mut packet = piece.to_vec();
@@ -247,12 +247,12 @@ fn bundles_are_split_as_on_linux() {
     let (from, to) = (Tun::create("from0").expect("a device"), Tun::create_plain("to0").expect("a device"));
     let netlink = Netlink::open().expect("netlink");
     for name in ["from0", "to0"] {
-        netlink.bring_up(name, Some(1500)).expect("it is up");
+        netlink.bring_up(name, Some(1500)).expect("the device is up");
     }
-    std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("it forwards");
+    std::fs::write("/proc/sys/net/ipv4/ip_forward", "1").expect("forwarding is on");
     for which in ["all", "from0", "to0"] {
         std::fs::write(format!("/proc/sys/net/ipv4/conf/{which}/rp_filter"), "0")
-            .expect("it does not ask for the way back");
+            .expect("the reverse path filter is off");
     }
     netlink.add_route("to0", IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 32, Reach::Behind).expect("a route");
     for udp in [false, true] {
@@ -276,7 +276,7 @@ fn bundles_are_split_as_on_linux() {
         packets.push(Made { flags: 0x19, ..made.next(octets(77, 9)) }.octets());
         let mut bundle = from.bundle();
         assert!(packets.iter().all(|packet| bundle.take(packet)), "one piece");
-        assert_eq!(from.send_bundle(&mut bundle).expect("it is there"), 0, "the kernel takes it");
+        assert_eq!(from.send_bundle(&mut bundle).expect("it is there"), 0, "the kernel accepts the packet");
         for sent in packets {
             let mut expected = sent;
             expected[8] -= 1;
@@ -291,14 +291,14 @@ fn bundles_are_split_as_on_linux() {
 fn next_of(tun: &Tun) -> Vec<u8> {
     let (began, mut packet) = (Instant::now(), Vec::new());
     loop {
-        if tun.receive(&mut packet).expect("the device is there").is_some() {
+        if tun.receive(&mut packet).expect("the device exists").is_some() {
             // Ignore packets that the kernel sends on its own, such as neighbour solicitations.
             if packet[0] == 0x45 && packet[16..20] == [192, 0, 2, 1] {
                 return packet;
             }
             continue;
         }
-        assert!(began.elapsed() < Duration::from_secs(10), "nothing came");
+        assert!(began.elapsed() < Duration::from_secs(10), "no packet arrived within 10 s");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

@@ -180,7 +180,7 @@ impl Tree {
             let mut routes = Routes::default();
             for to in 0..HOSTS {
                 let first = self.path(router, to, None).expect("a tree")[0].2;
-                let port = leads.iter().position(|wire| wire.node.index() == first).expect("its own");
+                let port = leads.iter().position(|wire| wire.node.index() == first).expect("a wire leads to this node");
                 routes.set(address(to).into(), Port(port as u16));
             }
             nodes.push(NetNode::Router(Box::new(Router::new(routes))));

@@ -102,7 +102,7 @@ impl Model {
 
 impl View for Model {
     fn with_link(&mut self, node: NodeId, look: fn(&mut Link, &mut Cx<'_>) -> String) -> String {
-        let NetNode::Link(link) = &mut self.nodes[node.index()] else { panic!("{node:?} is no link") };
+        let NetNode::Link(link) = &mut self.nodes[node.index()] else { panic!("{node:?} is not a link") };
         look(link, &mut Cx::new(self.now, node, &mut self.accounting))
     }
 

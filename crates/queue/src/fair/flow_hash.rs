@@ -107,7 +107,7 @@ mod tests {
         let hash = FlowHash::new(&mut PLACE.rng());
         let place = |flow: u32| queue_of(hash.flow(&packet(flow, 0)), places);
         let chosen: Vec<u32> = (1..).filter(|flow| place(*flow) == 0).take(ATTACKERS).collect();
-        let other = (1..).find(|flow| place(*flow) != 0).expect("most flows have another queue");
+        let other = (1..).find(|flow| place(*flow) != 0).expect("most flows are in another queue");
         let (mut queue, mut accounting) = (default_of(kind), Accounting::new(1));
         let (mut sent, mut passed) = (0, 0);
         for tick in 0..20_000_u64 {

@@ -200,7 +200,7 @@ impl<Q: Qdisc> CheckedQdisc<Q> {
         // `ready_at` must agree with the backlog.
         let ready = self.queue.ready_at(self.latest);
         assert_eq!(ready.is_some(), inside.packets > 0, "`ready_at` contradicts the backlog");
-        assert!(ready.is_none_or(|ready| ready >= self.latest), "ready in the past");
+        assert!(ready.is_none_or(|ready| ready >= self.latest), "`ready_at` returned a time in the past");
     }
 }
 

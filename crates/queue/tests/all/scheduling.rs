@@ -47,7 +47,7 @@ fn shares(queue: &mut Queue, flows: &[u16], dscp: u8, line: BitRate, millis: u64
                 queue.enqueue(packet(*flow, dscp, id, 1000), &mut cx(now, &mut accounting));
             }
         }
-        let ready = queue.ready_at(now).expect("packets wait");
+        let ready = queue.ready_at(now).expect("packets are queued");
         now = ready.max(now);
         if let Some(given) = queue.dequeue(&mut cx(now, &mut accounting)) {
             let at = flows.iter().position(|flow| u32::from(*flow) == given.packet.flow().0).unwrap();

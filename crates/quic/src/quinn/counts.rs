@@ -182,7 +182,7 @@ mod tests {
             let (data, ack) = data_and_ack(number);
             counts.sent(&data);
             counts.received(&ack);
-            assert_eq!(counts.sent.len(), 1, "{number}: only the lost packet");
+            assert_eq!(counts.sent.len(), 1, "{number}: only the lost packet is stored");
         }
         let sums = counts.counters().sums;
         assert_eq!((sums.bytes_acked.get(), sums.bytes_sent.get()), (1999 * 100, 1999 * 100 + 1));

@@ -72,7 +72,7 @@ fn a_long_certificate_chain_costs_a_round_trip() {
             if seen.up && seen.at >= Time::ZERO + Duration::from_millis(40) {
                 break;
             }
-            assert!(down <= 3 * up, "{down} octets answer {up}");
+            assert!(down <= 3 * up, "{down} octets were sent after {up} octets were received");
         }
         pair.now
     };

@@ -100,7 +100,7 @@ impl Pair {
             self.now = self.now.max(next);
             if arrival.is_some_and(|(at, _)| at <= self.now) {
                 let at = self.flight.iter().enumerate().min_by_key(|(_, (at, count, _))| (*at, *count));
-                let (_, _, seen) = self.flight.swap_remove(at.expect("there is one").0);
+                let (_, _, seen) = self.flight.swap_remove(at.expect("one exists").0);
                 let end = usize::from(seen.up);
                 self.ends[end].handle_packet(self.now, &packet(&seen));
                 self.settle(end);

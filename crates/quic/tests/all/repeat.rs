@@ -19,6 +19,6 @@ fn runs_do_not_depend_on_the_origin_of_the_clock() {
     let first = packets(Clock::default(), 1);
     assert!(first == packets(Clock::default(), 1), "twice in one process");
     let shifted = Clock::default().shifted(Duration::from_nanos(1_234_567_987_654_321));
-    assert!(first == packets(shifted, 1), "another base");
+    assert!(first == packets(shifted, 1), "another origin of the clock");
     assert!(first != packets(Clock::default(), 2), "another seed has other connection IDs");
 }

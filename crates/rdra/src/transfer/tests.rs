@@ -50,9 +50,9 @@ fn a_loss_with_a_standing_queue_reduces_the_window_once_per_round_trip() {
     fair.observe(ms(now + 50), 3, 1, MSS);
     assert_eq!(fair.window().unwrap().get(), after, "the same round trip");
     fair.observe(ms(now + 500), 2, 5, MSS);
-    assert_eq!(fair.window().unwrap().get(), after, "no new hole");
+    assert_eq!(fair.window().unwrap().get(), after, "no new loss");
     fair.observe(ms(now + 500), 2, 6, MSS);
-    assert_eq!(fair.window().unwrap().get(), after, "the same hole, as nothing in order has come since");
+    assert_eq!(fair.window().unwrap().get(), after, "the same loss, because no in-order data has arrived since then");
     fair.request(ms(now + 500), 2);
     fair.received(ms(now + 680), 2, 1).unwrap();
     let before = fair.window().unwrap().get();
@@ -87,8 +87,12 @@ fn the_rest_of_a_stalled_request_is_requested_next() {
     assert_eq!((greedy.stalled(ms(5009)), greedy.next_stall()), (vec![], Some(ms(5010))));
     assert_eq!(greedy.stalled(ms(5010)), [0]);
     greedy.failed(ms(5010), 0);
-    assert_eq!(greedy.request(ms(5010), 0), Some(100..first.end), "what is missing first");
-    assert_eq!(greedy.received(ms(5020), 1, second.end - second.start), Err(Excess), "100 of them came before");
+    assert_eq!(greedy.request(ms(5010), 0), Some(100..first.end), "missing data is requested first");
+    assert_eq!(
+        greedy.received(ms(5020), 1, second.end - second.start),
+        Err(Excess),
+        "100 of these bytes were received before"
+    );
 }
 
 /// The kernel counts out-of-order segments per connection, so a new connection starts from zero.
@@ -105,7 +109,7 @@ fn the_out_of_order_count_of_a_new_connection_starts_at_zero() {
         fair.received(ms(at + 100), 0, 1).unwrap();
     }
     let holes = fair.take_steps().iter().filter(|step| step.loss.is_some()).count();
-    assert_eq!(holes, 2, "one on each connection");
+    assert_eq!(holes, 2, "one loss on each connection");
 }
 
 #[test]
@@ -217,12 +221,14 @@ fn a_delay_based_window_stops_growing_when_a_queue_builds_up() {
             now_us += 100_000 + asked.saturating_sub(125_000) * 8 / 10;
             for stream in 0..8 {
                 let left = transfer.streams[stream].chunk.as_ref().expect("a request").range.clone();
-                transfer.received(ms(now_us / 1000), stream, left.end - left.start).expect("its own octets");
+                transfer
+                    .received(ms(now_us / 1000), stream, left.end - left.start)
+                    .expect("the octets belong to the request");
             }
         }
         transfer.window().expect("a window").get()
     };
     let (vegas, cubic) = (window_after("vegas"), window_after("cubic"));
-    assert!((100_000..250_000).contains(&vegas), "{vegas}: the line holds 125 kB");
+    assert!((100_000..250_000).contains(&vegas), "{vegas}: the BDP is 125 kB");
     assert!(cubic > 4 * vegas, "{cubic}");
 }

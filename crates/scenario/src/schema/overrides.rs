@@ -166,7 +166,7 @@ fn child_table<'t>(table: &'t mut Table, key: &str, place: Place, shape: Option<
     if table.get(key).is_none() {
         table.set(key, place, Node { value: Value::Table(Table::default()), place });
     }
-    let node = table.get_mut(key).expect("it was set above");
+    let node = table.get_mut(key).expect("the value was set above");
     if let Some(shape) = shape {
         expand_shorthand(node, shape);
     }

@@ -187,7 +187,7 @@ fn literal(words: &[&str]) -> String {
 fn docstring(text: &str) -> String {
     let mut lines = vec!["    \"\"\"".to_owned()];
     for (index, word) in text.split(' ').enumerate() {
-        let line = lines.last_mut().expect("there is one");
+        let line = lines.last_mut().expect("one exists");
         if line.len() + 1 + word.len() + 3 > WIDTH {
             lines.push(format!("    {word}"));
         } else {

@@ -89,17 +89,17 @@ error: unknown unit `k` for a queue limit in `15k`
 
 #[test]
 fn toml_mistakes_are_explained() {
-    let errors = parse("[scenario]\nduration = 60 s\n").expect_err("no quotes");
+    let errors = parse("[scenario]\nduration = 60 s\n").expect_err("the quotes are missing");
     let problem = &errors.problems[0];
     assert_eq!(problem.line, 2);
     assert_eq!(problem.help.as_deref(), Some("put values with units in quotes: duration = \"60 s\""));
-    let errors = parse("[scenario\nduration = \"60 s\"").expect_err("no bracket");
+    let errors = parse("[scenario\nduration = \"60 s\"").expect_err("the bracket is missing");
     assert!(errors.problems[0].message.starts_with("this is not TOML"), "{errors}");
 }
 
 #[test]
 fn missing_tables_and_keys_are_reported_with_an_example() {
-    let errors = parse("").expect_err("nothing there").to_string();
+    let errors = parse("").expect_err("the file is empty").to_string();
     for part in [
         "[scenario] is missing",
         "start the file with [scenario] and duration = \"60 s\"",
@@ -286,7 +286,7 @@ fn hosts_must_exist_and_be_reachable() {
 
 #[test]
 fn an_error_for_a_key_in_the_wrong_table_names_the_right_table() {
-    let errors = parse(&format!("{BASE}[record]\nduration = \"5 s\"\n")).expect_err("a key out of place");
+    let errors = parse(&format!("{BASE}[record]\nduration = \"5 s\"\n")).expect_err("the key belongs in another table");
     assert_eq!(errors.problems[0].help.as_deref(), Some("`duration` belongs in [scenario]"));
 }
 
@@ -312,10 +312,10 @@ fn one_mistake_in_common_settings_is_reported_once() {
 #[test]
 fn long_lines_and_control_characters_are_shown_safely() {
     let text = format!("{BASE}name = \"{}\u{202e}\"\n", "x".repeat(5_000));
-    let shown = parse(&text).expect_err("no such name").to_string();
+    let shown = parse(&text).expect_err("the name is unknown").to_string();
     assert!(shown.len() < 1_000 && !shown.contains('\u{202e}'), "{shown}");
     let text = format!("x = {}\"\t\u{7f}\"", " ".repeat(100_000));
-    assert!(parse(&text).expect_err("no scenario").to_string().lines().all(|line| line.len() < 300));
+    assert!(parse(&text).expect_err("this is not a scenario").to_string().lines().all(|line| line.len() < 300));
 }
 
 #[test]
@@ -338,6 +338,6 @@ fn hostile_files_are_rejected_quickly() {
 #[test]
 fn windows_line_endings_are_accepted() {
     assert_eq!(good(BASE), good(&BASE.replace('\n', "\r\n")));
-    let errors = parse(&BASE.replace('\n', "\r\n").replace("rtt", "rrt")).expect_err("a typing error");
+    let errors = parse(&BASE.replace('\n', "\r\n").replace("rtt", "rrt")).expect_err("the text contains a typo");
     assert_eq!((errors.problems[0].line, errors.problems[0].excerpt.as_str()), (4, "rrt = \"20 ms\""));
 }

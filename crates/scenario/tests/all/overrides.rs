@@ -107,7 +107,7 @@ fn overrides_of_nonexistent_keys_are_rejected() {
 
 #[test]
 fn a_value_cannot_inject_further_keys() {
-    let errors = with(&[("scenario.seed", "1\nlink.rtt = \"5 ms\"")]).expect_err("no number");
+    let errors = with(&[("scenario.seed", "1\nlink.rtt = \"5 ms\"")]).expect_err("the value is not a number");
     assert_eq!(errors.problems.len(), 1, "{errors}");
 }
 

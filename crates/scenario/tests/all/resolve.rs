@@ -22,7 +22,7 @@ fn the_smallest_file_gets_every_default() {
     assert_eq!((scenario.name.as_str(), scenario.seed), ("test", 1));
     assert_eq!(scenario.record.interval, Some(Duration::from_millis(100)));
     assert_eq!(scenario.graph.hosts, ["server", "client"]);
-    assert!(scenario.graph.routers.is_empty(), "without a [lan] the hosts sit at the ends of the line");
+    assert!(scenario.graph.routers.is_empty(), "without [lan], the hosts are the ends of the line");
     let link = &scenario.graph.links[0];
     assert_eq!(link.down.rate, Some(BitRate::from_bps(2_400_000)));
     assert_eq!((link.down.delay, link.up.delay), (Duration::from_millis(10), Duration::from_millis(10)));
@@ -115,7 +115,8 @@ fn red_has_the_defaults_of_tc() {
 fn a_threshold_in_time_applies_to_the_queueing_delay() {
     let step = |value: &str| {
         let scenario = with(&[("link.down.queue", value)]).expect(value);
-        let step = scenario.graph.links[0].down.queue.get::<ThresholdConfig>().expect("a step");
+        let step =
+            scenario.graph.links[0].down.queue.get::<ThresholdConfig>().expect("the discipline is a threshold queue");
         (step.mark_threshold, step.ect)
     };
     // The time is not converted to bytes, because it is compared with the queueing delay of packets.
@@ -137,7 +138,7 @@ fn disciplines_can_be_nested() {
     assert_eq!(prio.bands[1].limit(), Some(Limit::Packets(7)));
     // A limit in time of a nested queue is also converted to the bytes that the link sends in this time, here 5 ms at
     // 2.4 Mbit/s.
-    let inner = prio.bands[2].get::<PrioConfig>().expect("a prio within");
+    let inner = prio.bands[2].get::<PrioConfig>().expect("the inner discipline is prio");
     assert_eq!(inner.bands[0].limit(), Some(Limit::Bytes(Bytes::new(1500))));
     assert_eq!((prio.classify[0].dscp, prio.classify[1].packet), (Some(46), Some(PacketKind::Ack)));
     assert_eq!(good(&scenario.to_toml()), scenario);
@@ -245,7 +246,7 @@ fn a_lan_adds_routers_between_the_hosts_and_the_line() {
     let names: Vec<&str> = scenario.graph.links.iter().map(|link| link.name.as_str()).collect();
     assert_eq!(names, ["link", "server-r1", "r2-client"]);
     assert_eq!(scenario.flows[0].direction, Some(Dir::Down));
-    let path = scenario.graph.routes().path(0, 1).expect("they are joined");
+    let path = scenario.graph.routes().path(0, 1).expect("the hosts are connected");
     // The path is server-r1, the access line, r2-client.
     assert_eq!(path.iter().map(|hop| hop.link).collect::<Vec<_>>(), [1, 0, 2]);
     // LAN links have Linux's default queue of 1,000 packets.
@@ -360,7 +361,7 @@ fn each_flow_of_a_dumbbell_uses_the_next_pair() {
         [("left1", "right1"), ("left2", "right2"), ("left3", "right3"), ("left1", "right1"), ("right1", "left1")];
     assert_eq!(ends, expected);
     assert_eq!((scenario.flows[0].direction, scenario.flows[4].direction), (Some(Dir::Down), Some(Dir::Up)));
-    let bottleneck = graph.links.iter().find(|link| link.name == "bottleneck").expect("it was described");
+    let bottleneck = graph.links.iter().find(|link| link.name == "bottleneck").expect("the scenario defines this link");
     // The base RTT is 2 * (1 + 17 + 2) ms; at 100 Mbit/s the BDP is 500,000 bytes.
     assert_eq!(bottleneck.down.queue.limit(), Some(Limit::Bytes(Bytes::new(500_000))));
 }
@@ -388,7 +389,12 @@ fn paths_have_the_fewest_links_and_ties_go_to_the_first() {
     let scenario = good(text);
     let routes = scenario.graph.routes();
     let links = |from: usize, to: usize| {
-        routes.path(from, to).expect("they are joined").iter().map(|hop| (hop.link, hop.dir)).collect::<Vec<_>>()
+        routes
+            .path(from, to)
+            .expect("the hosts are connected")
+            .iter()
+            .map(|hop| (hop.link, hop.dir))
+            .collect::<Vec<_>>()
     };
     assert_eq!(links(0, 1), [(0, Dir::Down), (1, Dir::Down), (3, Dir::Down), (5, Dir::Down)]);
     assert_eq!(links(1, 0), [(5, Dir::Up), (3, Dir::Up), (1, Dir::Up), (0, Dir::Up)]);
@@ -413,7 +419,7 @@ fn no_route_uses_a_one_way_link_backwards() {
         let scenario = good(&text);
         let routes = scenario.graph.routes();
         let links = |from: usize, to: usize| {
-            routes.path(from, to).expect("they are joined").iter().map(|hop| hop.link).collect::<Vec<_>>()
+            routes.path(from, to).expect("the hosts are connected").iter().map(|hop| hop.link).collect::<Vec<_>>()
         };
         assert_eq!(links(0, 1)[..2], [0, 1]);
         assert_eq!(links(1, 0), [4, 3, 2, 0]);

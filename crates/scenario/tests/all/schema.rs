@@ -192,7 +192,7 @@ impl Json {
             '{' => Json::Object(parse_items(rest, '}', |rest| {
                 *rest = rest.trim_start();
                 let key = parse_text(rest);
-                *rest = rest.trim_start().strip_prefix(':').expect("a colon");
+                *rest = rest.trim_start().strip_prefix(':').expect("a colon follows the key");
                 (key, Json::parse_value(rest))
             })),
             _ => {

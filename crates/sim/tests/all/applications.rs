@@ -44,7 +44,10 @@ fn pages_are_complete_despite_losses() {
         assert_eq!(result.flows.transfers, [4]);
         let content = 4 * (20_000 + 12 * 30_000);
         let delivered = result.flows.delivered_bytes[0];
-        assert!((content..content + 4 * 13 * 100).contains(&delivered), "{delivered}: heads take some octets more");
+        assert!(
+            (content..content + 4 * 13 * 100).contains(&delivered),
+            "{delivered}: message headers add a few octets"
+        );
     }
 }
 
@@ -74,7 +77,7 @@ fn an_ftp_session_transfers_the_file_and_the_servers_replies() {
     let result = run(&files(r#"size = "20 kB""#, "0 %"));
     assert!(result.conservation.holds());
     let delivered = result.flows.delivered_bytes[0];
-    assert!((20_000..20_400).contains(&delivered), "the file and what the server said: {delivered}");
+    assert!((20_000..20_400).contains(&delivered), "the file and the server's replies: {delivered}");
 }
 
 /// RFC 9293, section 3.10.7.1: segments without a socket are answered with a reset.
@@ -101,7 +104,7 @@ fn parallel_requests_complete_a_page_sooner_than_sequential_ones() {
     let app = r#"objects = 12, object_size = "30 kB", index_size = "0 B", pages = 1"#;
     let time = |more: &str| run(&pages(&format!("{app}, {more}"), "0 %")).flows.completion_s[0];
     let (one, six, shared) = (time("connections = 1"), time("connections = 6"), time("multiplexed = true"));
-    assert!(six < 0.8 * one, "{six} s over six, {one} s over one at a time");
+    assert!(six < 0.8 * one, "{six} s over six connections, {one} s over one connection");
     assert!(shared < 0.8 * one, "{shared} s with all requests at once, {one} s one at a time");
 }
 
@@ -153,7 +156,7 @@ fn an_object_fetched_in_ranges_is_complete_despite_losses() {
 fn a_fair_fetch_tolerates_losses_and_takes_a_fair_share() {
     let goodput = |app: &str, loss: &str, more: &str| run(&fetch(app, loss, more)).flows.goodput_bps;
     let (fair, single) = (goodput(r#"mode = "fair""#, "1 %", "")[0], goodput(r#"mode = "single""#, "1 %", "")[0]);
-    assert!(fair > 2.0 * single, "{fair} over eight, {single} over one");
+    assert!(fair > 2.0 * single, "{fair} over eight connections, {single} over one connection");
     // One run's share varies from 0.49 to 0.71 with the phase of the flows. The mean over several numbers of
     // connections is 0.615.
     let share = |app: &str, step: usize| {
@@ -167,7 +170,7 @@ fn a_fair_fetch_tolerates_losses_and_takes_a_fair_share() {
     };
     let (fair, greedy) = (share(r#"mode = "fair""#, 100), share(r#"mode = "greedy""#, 1200));
     assert!((0.4..0.65).contains(&fair), "{fair}");
-    assert!(greedy > 0.8, "{greedy}: nine connections share alike");
+    assert!(greedy > 0.8, "{greedy}: nine connections have equal shares");
 }
 
 /// If the server stops responding, the client repeats the request on a new connection, and the rest arrives.

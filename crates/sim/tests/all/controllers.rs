@@ -15,7 +15,7 @@ fn mine() -> RunControllers {
 
 fn busy_with_mine() -> Scenario {
     let settings = [("stack.cc".to_owned(), "mine".to_owned())];
-    Scenario::parse_with(BUSY, "test.toml", &settings, &mine().names()).expect("it is right")
+    Scenario::parse_with(BUSY, "test.toml", &settings, &mine().names()).expect("the scenario is valid")
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn in_slices(text: &str, cores: usize, slices: &[(u64, u64)]) -> RunResult {
     let (scenario, monitor) = (Arc::new(scenario(text)), Monitor::default());
     // Hosts cannot advance independently if a queue on their path is audited.
     let options = RunOptions { cores, cores_from_events: 1.0, audit_queues: false, ..RunOptions::default() };
-    let mut run = Run::new(Arc::clone(&scenario), scenario.seed, options).expect("it can be built");
+    let mut run = Run::new(Arc::clone(&scenario), scenario.seed, options).expect("the scenario is valid");
     for (span, budget) in slices.iter().cycle() {
         let until = run.now() + Duration::from_nanos(*span);
         let before = run.events();
@@ -71,7 +71,7 @@ fn in_slices(text: &str, cores: usize, slices: &[(u64, u64)]) -> RunResult {
     }
     assert_eq!(run.now(), run.end());
     assert_eq!(run.advance(Time::ZERO, 1, &monitor), Ok(Advanced::Ended), "an ended run stays ended");
-    run.finish(&monitor).expect("it ends")
+    run.finish(&monitor).expect("the run ends")
 }
 
 proptest! {
@@ -174,7 +174,7 @@ fn results_do_not_depend_on_the_number_of_cores() {
         assert_eq!(unasked, None);
         for cores in [2, 3] {
             let (result, used) = on(cores, record);
-            let used = used.expect("it was asked for");
+            let used = used.expect("several cores were requested");
             assert!((2..=cores).contains(&used.cores) && used.share > 0.5, "{used:?}");
             assert!(used.why.contains("20.2 ms"), "{used:?}");
             assert_eq!(result, alone, "{cores} cores");
@@ -191,7 +191,7 @@ fn results_do_not_depend_on_the_number_of_cores() {
 fn a_slow_line_uses_only_one_core() {
     let options = RunOptions { cores: 2, audit_queues: false, ..RunOptions::default() };
     let result = lopsided_sim::run(&scenario(TWO_WAY), 1, options, &Monitor::default()).expect("it runs");
-    let used = result.cores.expect("it was asked for");
+    let used = result.cores.expect("several cores were requested");
     assert_eq!((used.cores, used.share), (1, 0.0), "{used:?}");
     assert_eq!(result.digest, run(TWO_WAY).digest);
 }

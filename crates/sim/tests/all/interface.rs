@@ -72,7 +72,7 @@ fn a_flow_makes_progress_while_another_flow_fills_the_interface() {
     let interface = "[host.server.interface]\ndelay = \"10 ms\"\nring = \"5 packets\"\nlimit = \"20 packets\"";
     let result = run(&format!("{}{flood}", text(interface)));
     let (download, udp) = (flow(&result.flows, "download"), flow(&result.flows, "flood"));
-    assert!(result.flows.lost_packets[udp] > 1000, "what finds no room is lost to those who do not look");
+    assert!(result.flows.lost_packets[udp] > 1000, "packets that the full interface rejects are lost for UDP");
     assert!(result.flows.delivered_bytes[download] > 1_000_000);
 }
 

@@ -35,7 +35,7 @@ fn arq_trades_losses_for_delay_and_gives_up_only_after_the_last_retry() {
     let (clean, lossy, strict) = (with("0 %", 5), with("20 %", 12), with("20 %", 0));
     let sum = |result: &RunResult| result.flows.goodput_bps.iter().sum::<f64>();
     assert!(sum(&lossy) < 0.85 * sum(&clean));
-    assert!(sum(&strict) < 0.5 * sum(&lossy), "without retries TCP sees every loss");
+    assert!(sum(&strict) < 0.5 * sum(&lossy), "without retries, TCP must repair every loss");
     let given_up = |result: &RunResult| {
         result
             .drops
@@ -98,7 +98,7 @@ fn an_object_is_repaired_over_a_channel_without_retransmissions() {
         let result = run_seed(&text, seed);
         assert!(result.conservation.holds());
         let objects = result.transfers.what.iter().filter(|what| **what == "object").count();
-        assert_eq!(objects, 1, "the object is not whole at {error}");
+        assert_eq!(objects, 1, "the object is incomplete at a frame error rate of {error}");
         let link = (0..result.links.link.len())
             .find(|row| *result.links.link[*row] == *"server-router" && *result.links.direction[*row] == *"down");
         result.links.sent_bytes[link.unwrap()] as f64

@@ -128,7 +128,7 @@ fn doubled_rates_and_halved_times_double_the_goodput() {
     };
     let (slow, fast) = (line(1, 2), line(2, 1));
     assert_eq!(slow.conservation, fast.conservation);
-    assert!(slow.conservation.dropped.packets > 0, "the queue must overflow for this to mean something");
+    assert!(slow.conservation.dropped.packets > 0, "the queue must overflow in this test");
     for flow in 0..3 {
         assert_eq!(slow.flows.delivered_bytes[flow], fast.flows.delivered_bytes[flow]);
         assert!((slow.flows.goodput_bps[flow] * 2.0 / fast.flows.goodput_bps[flow] - 1.0).abs() < 1e-12);

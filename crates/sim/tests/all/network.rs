@@ -113,7 +113,7 @@ fn every_packet_takes_only_the_links_of_its_path() {
     let sent = |link: &str, direction: &str| {
         let rows = result.links.link.iter().zip(&result.links.direction);
         let row =
-            rows.into_iter().position(|(name, dir)| **name == *link && *dir == direction).expect("the link is there");
+            rows.into_iter().position(|(name, dir)| **name == *link && *dir == direction).expect("the link exists");
         result.links.sent_packets[row]
     };
     // 25, 50 and 100 packets per second for 10 s.

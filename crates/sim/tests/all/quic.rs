@@ -67,7 +67,7 @@ fn the_counters_of_a_quic_flow_are_consistent() {
     assert_eq!((&*flows.profile[0], &*flows.cc[0]), ("quic", "cubic"));
     assert!(flows.retransmits[0] > 0);
     assert!(flows.sent_bytes[0] >= flows.acked_bytes[0]);
-    assert!(flows.delivered_bytes[0] >= flows.acked_bytes[0], "what is acknowledged was read");
+    assert!(flows.delivered_bytes[0] >= flows.acked_bytes[0], "acknowledged data was read");
     assert!(flows.rtt_min_ms[0] >= 40.0);
     assert!(flows.cwnd_max_bytes[0].is_some_and(|cwnd| cwnd > 14_520));
 }

@@ -43,7 +43,10 @@ fn each_direction_senses_its_own_link_by_default() {
         for direction in ["down", "up"] {
             let [sent, returned] = ["sensing_sent_packets", "sensing_returned_packets"]
                 .map(|quantity| last(&result, "link", direction, quantity));
-            assert!(sent > 1000.0 && returned > 0.9 * sent, "{queue} {direction}: {returned} of {sent} came home");
+            assert!(
+                sent > 1000.0 && returned > 0.9 * sent,
+                "{queue} {direction}: {returned} of {sent} sensing packets returned"
+            );
         }
     }
 }
@@ -67,7 +70,7 @@ fn sensing_packets_take_less_than_half_a_percent() {
         (1..=3).map(|modem| 28.0 * last(&result, &format!("modem{modem}"), "down", "sensing_sent_packets")).sum();
     let goodput: f64 = result.flows.goodput_bps.iter().sum();
     let share = sensed * 8.0 / (goodput * 30.0);
-    assert!((0.0040..0.0050).contains(&share), "{share} of what the flows carried");
+    assert!((0.0040..0.0050).contains(&share), "sensing packets are {share} of the delivered data");
 }
 
 /// Without a reflector, sensing packets reach the flow's receiver, which does not support them.
@@ -79,7 +82,7 @@ fn without_a_reflector_a_sensing_queue_acts_like_drop_tail() {
     assert!(lost.drops.reason.iter().any(|reason| *reason == DropReason::NoSocket.name()));
     assert!(lost.drops.reason.iter().all(|reason| *reason != DropReason::Early.name()));
     let share = lost.flows.goodput_bps[0] / plain.flows.goodput_bps[0];
-    assert!((0.9..1.1).contains(&share), "goodput is {share} times a drop-tail queue's");
+    assert!((0.9..1.1).contains(&share), "goodput is {share} times that with a drop-tail queue");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn bbr3_alone_fills_the_line_with_a_short_queue() {
     let (goodput, rtt) = (goodput(&result, "bbr3-0"), result.flows.rtt_mean_ms[0]);
     assert!(goodput > 0.93 && rtt < 60.0, "{goodput} of the line, {rtt} ms");
     let lost = result.flows.retransmits[0] as f64 / result.flows.data_segments_out[0] as f64;
-    assert!(lost < 0.002, "{lost} of the packets sent again");
+    assert!(lost < 0.002, "{lost} of the packets were retransmitted");
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn bbr3_flows_converge() {
 fn bbr3_leaves_more_to_cubic_than_bbr() {
     let left_by = |name| goodput(&share(60, &["cubic", name], ""), "cubic-0");
     let (by_bbr3, by_bbr) = (left_by("bbr3"), left_by("bbr"));
-    assert!(by_bbr3 > 0.35 && by_bbr3 > 1.3 * by_bbr, "beside bbr3 {by_bbr3}, beside bbr {by_bbr}");
+    assert!(by_bbr3 > 0.35 && by_bbr3 > 1.3 * by_bbr, "next to bbr3 {by_bbr3}, next to bbr {by_bbr}");
 }
 
 #[test]

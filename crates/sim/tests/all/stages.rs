@@ -30,7 +30,7 @@ fn ack_thinning_shortens_the_queue_of_a_slow_uplink() {
         thinned.flows.goodput_bps[0] / plain.flows.goodput_bps[0],
         thinned.flows.rtt_mean_ms[0] / plain.flows.rtt_mean_ms[0],
     ];
-    assert!(goodput > 0.98 && rtt < 0.8, "goodput and round trip are {goodput} and {rtt} times what they were");
+    assert!(goodput > 0.98 && rtt < 0.8, "goodput and RTT are {goodput} and {rtt} times those without the stage");
     assert!(thinned.conservation.holds());
     let [arrived, sent, dropped] = ["arrived_packets", "sent_packets", "thinned_packets"]
         .map(|quantity| last(&thinned.parts, "link/1 ack_thinning", quantity));
@@ -117,7 +117,7 @@ fn passive_stages_see_every_packet_and_change_nothing() {
         let (own, other) = (&watched.links, 1 - dir);
         assert_eq!(value(0, "forward_packets"), own.arrived_packets[dir]);
         assert_eq!(value(1, "forward_packets"), own.arrived_packets[dir]);
-        assert_eq!(value(0, "reverse_packets"), 0, "it does not ask to see the other direction");
+        assert_eq!(value(0, "reverse_packets"), 0, "the stage has not requested the other direction");
         // The stage sees packets of the other direction after their line, or before their queue.
         assert!(value(1, "reverse_packets").abs_diff(own.sent_packets[other]) <= 200);
         assert_eq!(value(2, "reverse_packets"), own.arrived_packets[other]);

@@ -118,10 +118,10 @@ fn a_flow_can_delay_its_first_byte_after_the_handshake() {
         .map(|seed| {
             let result = run_seed(&text, seed);
             let samples = &result.samples;
-            let connected = samples.state.iter().position(|state| *state == "open").expect("it connects");
+            let connected = samples.state.iter().position(|state| *state == "open").expect("the flow connects");
             // The wait delays the first byte, but the connection opens immediately.
             assert!(samples.time_s[connected] <= 0.2, "the handshake does not wait");
-            samples.time_s[samples.sent_bytes.iter().position(|sent| *sent > 0).expect("it sends")]
+            samples.time_s[samples.sent_bytes.iter().position(|sent| *sent > 0).expect("the flow sends data")]
         })
         .collect();
     assert!(begins.iter().all(|begin| (2.0..2.7).contains(begin)), "{begins:?}");
@@ -141,7 +141,12 @@ fn transfers_complete_although_compressed_headers_lose_their_context() {
     }
     let result = run(COMPRESSED);
     let of = |reason: DropReason| {
-        let row = result.drops.reason.iter().position(|name| *name == reason.name()).expect("it happened");
+        let row = result
+            .drops
+            .reason
+            .iter()
+            .position(|name| *name == reason.name())
+            .expect("packets were dropped for this reason");
         (result.drops.direction[row], result.drops.packets[row])
     };
     let ((lost_where, lost), (tossed_where, tossed)) = (of(DropReason::RandomLoss), of(DropReason::ContextLost));
@@ -152,5 +157,5 @@ fn transfers_complete_although_compressed_headers_lose_their_context() {
     let clean = COMPRESSED.replace("loss = \"1 %\"", "");
     assert!(goodput(&clean) > 2.0 * goodput(COMPRESSED), "a lost context waits for a timeout");
     let timestamps = clean.replace("timestamps = false", "timestamps = true");
-    assert!(goodput(&timestamps) < goodput(&clean), "an option that changes: in full");
+    assert!(goodput(&timestamps) < goodput(&clean), "a changed option is sent in full");
 }

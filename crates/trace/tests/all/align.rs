@@ -74,7 +74,7 @@ fn packets_after_the_end_of_a_capture_do_not_count_as_missing() {
     let (whole, mut short) = (download_seen_by_the_server(), download_seen_by_the_server());
     short.truncate(9);
     let (one, other) = (conversation(&whole), conversation(&short));
-    let until = other.segments.last().expect("a story").at;
+    let until = other.segments.last().expect("the capture has segments").at;
     let lasted = |other| Lasted { one: u64::MAX, other };
     assert_eq!(Alignment::of(&one, &other, lasted(until), &RULES).first(), None);
     let longer = Alignment::of(&one, &other, lasted(u64::MAX), &RULES).first().expect("packets are missing");
@@ -93,9 +93,9 @@ fn a_packet_that_is_late_by_more_than_the_tolerance_differs_and_shows_as_drift()
     let one = conversation(&download_seen_by_the_server());
     assert_eq!(Alignment::of(&one, &late(100_000), FOREVER, &RULES).first(), None);
     let other = late(100_001);
-    let first = Alignment::of(&one, &other, FOREVER, &RULES).first().expect("it is later");
+    let first = Alignment::of(&one, &other, FOREVER, &RULES).first().expect("the packet is late");
     assert_eq!((first.fields, first.packets), (Fields::NONE.with(Field::Time), 8));
-    let parts = drift(&one, &other, one.segments.last().expect("a story").at, 2, &RULES);
+    let parts = drift(&one, &other, one.segments.last().expect("the capture has segments").at, 2, &RULES);
     assert_eq!(parts.iter().map(|part| part.matched).sum::<usize>(), one.segments.len());
     assert_eq!((parts[0].in_time, parts[0].packets), (8, [8, 8]));
     assert_eq!(parts[1].in_time, 0);
@@ -156,7 +156,7 @@ fn conversation(story: &Story) -> Conversation {
 
 /// Returns the packet with a changed TCP header.
 fn changed(packet: &Packet, change: impl FnOnce(&mut TcpHeader)) -> Packet {
-    let mut header = packet.tcp().expect("a story of TCP").clone();
+    let mut header = packet.tcp().expect("the capture has TCP segments").clone();
     change(&mut header);
     let length = Payload::virtual_len(packet.payload().len());
     let contents = NewPacket::new(packet.flow(), packet.ip(), Transport::Tcp(header), length);

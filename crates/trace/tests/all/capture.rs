@@ -132,7 +132,7 @@ fn a_truncated_file_is_read_up_to_the_damage() {
     let file = capture_of(&story);
     let whole = story.len() as u64;
     for file in [&file[..file.len() - 5], &[&file[..], &[0xff; 40]].concat(), &[&file[..], &[0; 40]].concat()] {
-        let done = read(file, |_, _| {}).expect("what lies before can be read");
+        let done = read(file, |_, _| {}).expect("the packets before the damage can be read");
         assert!(done.cut && done.packets >= whole - 1, "{done:?}");
     }
     assert!(!read(&file[..], |_, _| {}).expect("our own file").cut);
@@ -198,10 +198,10 @@ fn tshark(file: &[u8], filter: &str, field: &str) -> String {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .expect("tshark is here");
+        .expect("tshark is installed");
     child.stdin.take().expect("a pipe").write_all(file).expect("tshark reads");
     let output = child.wait_with_output().expect("tshark ends");
-    assert!(output.status.success(), "tshark refused {filter}");
+    assert!(output.status.success(), "tshark rejected {filter}");
     String::from_utf8(output.stdout).expect("tshark writes text")
 }
 

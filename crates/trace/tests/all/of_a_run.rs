@@ -50,7 +50,7 @@ fn a_capture_at_the_sender_matches_the_result_tables() {
         // Data delivered in the last RTT has not been acknowledged yet.
         let delivered = flows.delivered_bytes[flow];
         assert!(sent.acked_bytes <= delivered && sent.acked_bytes + 100_000 > delivered);
-        assert!(sent.retransmitted_segments > 0, "a scenario without losses would show little");
+        assert!(sent.retransmitted_segments > 0, "the scenario must contain losses");
     }
 }
 
@@ -121,15 +121,15 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
         let acks = of_it("receiver", "ack_sent").into_iter().map(|row| (told.time_s[row], told.reason[row]));
         let inferred = receiver.iter().map(|one| match one.event {
             TcpEvent::AckSent { why, .. } => (one.at.as_secs_f64(), why.name()),
-            _ => panic!("a receiver of data acknowledges: {one:?}"),
+            _ => panic!("a receiver of data must send ACKs: {one:?}"),
         });
         assert_eq!(acks.len(), receiver.len());
         for ((at, told), (then, inferred)) in acks.zip(inferred) {
             assert_eq!(at, then);
-            assert!(told == inferred || looks_the_same(told, inferred), "{at}: {told} taken for {inferred}");
+            assert!(told == inferred || looks_the_same(told, inferred), "{at}: {told} was inferred as {inferred}");
         }
     }
-    assert!(must_pass.iter().all(|state| passed.contains(state)), "the scenario shows little: {passed:?}");
+    assert!(must_pass.iter().all(|state| passed.contains(state)), "the scenario contains too few packets: {passed:?}");
 }
 
 /// Returns true if packets cannot distinguish the reported reason for an ACK from the inferred reason.

@@ -56,7 +56,7 @@ impl Runner {
         };
         let alive = self.connection.as_ref().is_some_and(|connection| !connection.is_finished());
         if alive {
-            let connection = self.connection.as_mut().expect("alive");
+            let connection = self.connection.as_mut().expect("the connection is open");
             if std::mem::take(&mut self.more) && !self.corked {
                 connection.set_cork(false);
             }
@@ -117,7 +117,7 @@ impl Runner {
                 };
                 self.fire(due);
             }
-            let sent = self.queue.pop_front().expect("one is there");
+            let sent = self.queue.pop_front().expect("a packet was sent");
             let seen = self.describe(&sent);
             self.now = self.now.max(sent.at);
             let got = |why: &str| (expected.clone(), format!("{why}: {seen}"));

@@ -321,7 +321,7 @@ mod tests {
             place += 1;
             !lost.contains(&place)
         });
-        outbox.settle(true, Some(7), |_| panic!("nothing is given up"));
+        outbox.settle(true, Some(7), |_| panic!("no frame is dropped"));
         outbox.release(true, |packet| released.push(packet.number));
         outbox.forget(|_| {});
         released

@@ -245,7 +245,7 @@ impl Htb {
     fn feed(&mut self, node: usize, prio: usize) -> &mut Wheel {
         match &mut self.nodes[node].kind {
             Kind::Inner(feeds) => &mut feeds[prio],
-            Kind::Leaf(_) => unreachable!("a parent is no leaf"),
+            Kind::Leaf(_) => unreachable!("a parent class is not a leaf"),
         }
     }
 
