@@ -16,7 +16,7 @@ type Target = (&'static str, fn(&[u8]) -> u64, usize);
 /// Name of the target, function that returns its number of operations, and longest input in bytes.
 const TARGETS: [Target; 7] = [
     ("connection", connection::run, 2000),
-    ("peace", connection::run_to_peace, 2000),
+    ("peace", connection::run_to_completion, 2000),
     ("scenario", |octets| uncounted(scenario::run, octets), 2000),
     ("capture", |octets| uncounted(capture::run, octets), 2000),
     ("line", |octets| uncounted(line::run, octets), 200),

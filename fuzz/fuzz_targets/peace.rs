@@ -1,5 +1,5 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|octets: &[u8]| {
-    lopsided_fuzz::connection::run_to_peace(octets);
+    lopsided_fuzz::connection::run_to_completion(octets);
 });

@@ -83,7 +83,7 @@ pub fn run(octets: &[u8]) -> u64 {
 ///
 /// Left out: resets, which end the connection, and two inputs from which no stack recovers: a FIN at a wrong sequence
 /// number, and timestamps of the peer that decrease.
-pub fn run_to_peace(octets: &[u8]) -> u64 {
+pub fn run_to_completion(octets: &[u8]) -> u64 {
     let mut input = Input::new(octets);
     let Some(setup) = input.next() else { return 0 };
     let (mut world, mut operations) = (World::new(&setup), 0);
@@ -94,7 +94,7 @@ pub fn run_to_peace(octets: &[u8]) -> u64 {
         world.apply(&operation);
         operations += 1;
     }
-    world.make_peace();
+    world.obey_rules();
     operations
 }
 
@@ -102,7 +102,7 @@ pub fn run_to_peace(octets: &[u8]) -> u64 {
 const PEACEFUL_OCTETS: i64 = 50_000;
 /// Time limit for these bytes. It covers several of the longest retransmission timeouts, which a long attack may have
 /// caused.
-const PATIENCE: Duration = Duration::from_secs(7200);
+const TIME_LIMIT: Duration = Duration::from_secs(7200);
 const ROUND_TRIP: Duration = Duration::from_millis(50);
 
 struct World {
@@ -350,10 +350,10 @@ impl World {
     }
 
     /// Makes the peer obey the rules from now on, and lets both sides send more data.
-    fn make_peace(&mut self) {
+    fn obey_rules(&mut self) {
         self.peer = Some(Peaceful { expected: self.highest_ack, ..Peaceful::default() });
         let (sent, read) = (self.highest_ack + PEACEFUL_OCTETS, self.read + PEACEFUL_OCTETS);
-        let until = self.now + PATIENCE;
+        let until = self.now + TIME_LIMIT;
         while self.connection.state() != State::Closed {
             let wrote = self.connection.write(&octets(self.written, 8000));
             self.written += *wrote.as_ref().unwrap_or(&0) as i64;

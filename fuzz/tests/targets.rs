@@ -35,7 +35,7 @@ proptest! {
 
     #[test]
     fn connections_live_on(octets in octets()) {
-        connection::run_to_peace(&octets);
+        connection::run_to_completion(&octets);
     }
 
     #[test]

@@ -165,7 +165,7 @@ pub struct Accounting {
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,
     /// Backlog of a queue's other classes while one class is called. See [`crate::Cx::within_class`].
-    backlog_beside: (u32, Bytes),
+    other_backlog: (u32, Bytes),
 }
 
 impl fmt::Debug for Accounting {
@@ -288,8 +288,8 @@ impl Accounting {
         sum
     }
 
-    pub(crate) fn backlog_beside(&mut self) -> &mut (u32, Bytes) {
-        &mut self.backlog_beside
+    pub(crate) fn other_backlog(&mut self) -> &mut (u32, Bytes) {
+        &mut self.other_backlog
     }
 
     #[inline]

@@ -229,7 +229,7 @@ impl<'a> Cx<'a> {
     #[inline]
     pub fn trace_enqueued(&mut self, packet: &Packet, backlog_packets: u32, backlog_bytes: Bytes) {
         if self.accounting.mask().has(EventMask::QUEUES) {
-            let (packets, bytes) = *self.accounting.backlog_beside();
+            let (packets, bytes) = *self.accounting.other_backlog();
             let (backlog_packets, backlog_bytes) = (backlog_packets + packets, backlog_bytes + bytes);
             self.accounting.publish(self.now, self.node, &Event::Enqueued { packet, backlog_packets, backlog_bytes });
         }
@@ -239,10 +239,10 @@ impl<'a> Cx<'a> {
     /// classes.
     pub fn within_class<T>(&mut self, packets: u32, bytes: Bytes, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         // Restore the old value afterwards, because classes may be nested.
-        let outer = *self.accounting.backlog_beside();
-        *self.accounting.backlog_beside() = (outer.0 + packets, outer.1 + bytes);
+        let outer = *self.accounting.other_backlog();
+        *self.accounting.other_backlog() = (outer.0 + packets, outer.1 + bytes);
         let done = act(&mut self.at(self.now));
-        *self.accounting.backlog_beside() = outer;
+        *self.accounting.other_backlog() = outer;
         done
     }
 

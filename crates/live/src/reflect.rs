@@ -120,28 +120,28 @@ impl std::error::Error for ReflectError {}
 
 /// The action to take for a packet.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Turned {
+pub enum Action {
     /// Send these bytes back to the sender.
-    Back(Vec<u8>),
+    Return(Vec<u8>),
     /// Let the packet pass unchanged.
-    On,
+    Pass,
     /// Drop the packet: it exceeds the rate limit, or its sender is not listed.
-    Refused,
+    Drop,
 }
 
-/// Decides for each packet whether to return, pass or drop it. The turner does no I/O.
+/// Decides for each packet whether to return, pass or drop it. The reflector does no I/O.
 #[derive(Debug)]
-pub struct Turner {
+pub struct Reflector {
     reflection: Reflection,
     accounting: Accounting,
     /// Number of packets that may still be returned in this second.
     left: u32,
 }
 
-impl Turner {
-    /// Creates a turner with these settings. Its first second starts now, with the full rate limit.
-    pub fn new(reflection: &Reflection) -> Turner {
-        Turner { reflection: reflection.clone(), accounting: Accounting::new(1), left: reflection.most }
+impl Reflector {
+    /// Creates a reflector with these settings. Its first second starts now, with the full rate limit.
+    pub fn new(reflection: &Reflection) -> Reflector {
+        Reflector { reflection: reflection.clone(), accounting: Accounting::new(1), left: reflection.most }
     }
 
     /// Starts the next second: the full rate limit is available again.
@@ -150,8 +150,8 @@ impl Turner {
     }
 
     /// Decides whether to return, pass or drop one packet.
-    pub fn turn(&mut self, octets: &[u8]) -> Turned {
-        let Ok(new) = wire::read_foreign(FlowId(0), octets) else { return Turned::On };
+    pub fn turn(&mut self, octets: &[u8]) -> Action {
+        let Ok(new) = wire::read_foreign(FlowId(0), octets) else { return Action::Pass };
         let mut cx = Cx::new(Time::ZERO, NodeId(0), &mut self.accounting);
         // The simulator's `turn` needs a packet that is registered with an accounting object, so register the packet
         // here and release it afterwards.
@@ -164,14 +164,14 @@ impl Turner {
         let delivered = cx.deliver(packet);
         cx.recycle(delivered);
         if !turned {
-            return Turned::On;
+            return Action::Pass;
         }
         let from = &self.reflection.from;
         if self.left == 0 || !(from.is_empty() || from.iter().any(|prefix| prefix.holds(sender))) {
-            return Turned::Refused;
+            return Action::Drop;
         }
         self.left -= 1;
-        Turned::Back(back)
+        Action::Return(back)
     }
 }
 
@@ -192,7 +192,7 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
     let ending = Ending::begin().map_err(ReflectError::Queue)?;
     keeper.set().map_err(ReflectError::Rules)?;
     keep_only_net_admin().map_err(ReflectError::Queue)?;
-    let (mut turner, mut found, mut octets) = (Turner::new(reflection), Reflected::default(), Vec::new());
+    let (mut turner, mut found, mut octets) = (Reflector::new(reflection), Reflected::default(), Vec::new());
     let mut second = instant();
     // The closure catches every error, so that the rules are removed after an error too.
     let worked = (|| loop {
@@ -213,15 +213,15 @@ pub fn reflect(reflection: &Reflection) -> Result<Reflected, ReflectError> {
         }
         while let Some(number) = queue.receive(&mut octets)? {
             let verdict = match turner.turn(&octets) {
-                Turned::On => {
+                Action::Pass => {
                     found.passed += 1;
                     Verdict::Accept
                 }
-                Turned::Back(back) if raw.send(&back) => {
+                Action::Return(back) if raw.send(&back) => {
                     found.returned += 1;
                     Verdict::Drop
                 }
-                Turned::Back(_) | Turned::Refused => {
+                Action::Return(_) | Action::Drop => {
                     found.dropped += 1;
                     Verdict::Drop
                 }
@@ -251,25 +251,25 @@ mod tests {
 
     #[test]
     fn a_sensing_packet_is_returned_once_with_its_payload() {
-        let mut turner = Turner::new(&reflection(10, &[]));
-        let Turned::Back(back) = turner.turn(&packet(77, 253)) else { panic!("this is a sensing packet") };
+        let mut turner = Reflector::new(&reflection(10, &[]));
+        let Action::Return(back) = turner.turn(&packet(77, 253)) else { panic!("this is a sensing packet") };
         assert_eq!((&back[12..16], &back[16..20], back[8]), (&[198, 51, 100, 7][..], &[192, 0, 2, 1][..], DEFAULT_TTL));
         assert_eq!(back.len(), 28);
         assert_eq!(&back[21..28], &77u64.to_be_bytes()[1..]);
         // A second reflector lets the returned packet pass. It also lets packets pass that are not sensing packets.
-        assert_eq!(turner.turn(&back), Turned::On);
-        assert_eq!(turner.turn(&packet(77, 17)), Turned::On);
-        assert_eq!(turner.turn(&packet(77, 253)[..27]), Turned::On);
+        assert_eq!(turner.turn(&back), Action::Pass);
+        assert_eq!(turner.turn(&packet(77, 17)), Action::Pass);
+        assert_eq!(turner.turn(&packet(77, 253)[..27]), Action::Pass);
     }
 
     #[test]
     fn the_reflector_obeys_its_rate_limit_and_its_prefixes() {
-        let mut turner = Turner::new(&reflection(2, &["192.0.2.0/30", "2001:db8::/32"]));
-        let turned = |turner: &mut Turner| turner.turn(&packet(1, 253)) != Turned::Refused;
+        let mut turner = Reflector::new(&reflection(2, &["192.0.2.0/30", "2001:db8::/32"]));
+        let turned = |turner: &mut Reflector| turner.turn(&packet(1, 253)) != Action::Drop;
         assert_eq!([(); 4].map(|()| turned(&mut turner)), [true, true, false, false]);
         turner.next_second();
         assert!(turned(&mut turner));
-        let mut of_others = Turner::new(&reflection(2, &["192.0.2.2/32", "198.51.100.7"]));
+        let mut of_others = Reflector::new(&reflection(2, &["192.0.2.2/32", "198.51.100.7"]));
         assert!(!turned(&mut of_others));
         for wrong in ["192.0.2.1/33", "192.0.2", "::/129", "x", "1.1.1.1/"] {
             assert!(wrong.parse::<Prefix>().is_err(), "{wrong}");
@@ -287,9 +287,9 @@ mod tests {
             if let (true, Some(protocol)) = (version > 3, octets.get_mut(9)) {
                 *protocol = 253;
             }
-            if let Turned::Back(back) = Turner::new(&reflection(10, &[])).turn(&octets) {
+            if let Action::Return(back) = Reflector::new(&reflection(10, &[])).turn(&octets) {
                 prop_assert!(back.len() <= octets.len());
-                prop_assert_eq!(Turner::new(&reflection(10, &[])).turn(&back), Turned::On);
+                prop_assert_eq!(Reflector::new(&reflection(10, &[])).turn(&back), Action::Pass);
             }
         }
     }

@@ -22,7 +22,7 @@ const OURS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
 const KERNEL_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1));
 const OURS_V6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2));
 const MTU: u32 = 1500;
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(60));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(60));
 
 /// Runs the same test in a second process with its own network namespace. Returns true inside that process.
 fn in_namespace(test: &str) -> bool {
@@ -170,11 +170,11 @@ trait End: Send + Sync {
 
 impl End for TcpSocket {
     fn put(&self, octets: &[u8]) -> io::Result<usize> {
-        self.write(octets, PATIENCE)
+        self.write(octets, TIMEOUT)
     }
 
     fn get(&self) -> io::Result<Vec<u8>> {
-        self.read(CHUNK, PATIENCE)
+        self.read(CHUNK, TIMEOUT)
     }
 
     fn end(&self, how: Shutdown) {
@@ -245,13 +245,13 @@ fn joined(host: &TcpHost, kernels: IpAddr, settings: &SocketSettings, we_begin: 
         static PORT: AtomicU16 = AtomicU16::new(40_000);
         let ours = host.connect(PORT.fetch_add(1, Ordering::Relaxed), peer, settings).expect("a free port");
         let (theirs, _) = listener.accept().expect("a connection");
-        ours.established(PATIENCE).expect("a handshake");
+        ours.established(TIMEOUT).expect("a handshake");
         return (ours, theirs);
     }
     let acceptor = host.listen(80, 8, settings).expect("a free port");
     let address = SocketAddr::new(host.address(), 80);
     let connecting = thread::spawn(move || TcpStream::connect_timeout(&address, Duration::from_secs(60)));
-    let ours = acceptor.accept(PATIENCE).expect("a connection");
+    let ours = acceptor.accept(TIMEOUT).expect("a connection");
     (ours, connecting.join().expect("the thread ends").expect("a connection"))
 }
 
@@ -440,7 +440,7 @@ fn connections_to_closed_ports_are_refused_in_both_directions() {
     let host = TcpHost::start(OURS, tun).expect("a thread");
     let settings = SocketSettings::named("linux-6.1", "vegas", MTU).expect("built in");
     let ours = host.connect(40_000, SocketAddr::new(KERNEL, 9), &settings).expect("a free port");
-    assert_eq!(kind(ours.established(PATIENCE)), Some(ErrorKind::ConnectionRefused));
+    assert_eq!(kind(ours.established(TIMEOUT)), Some(ErrorKind::ConnectionRefused));
     assert_eq!(kind(TcpStream::connect(SocketAddr::new(OURS, 9))), Some(ErrorKind::ConnectionRefused));
     assert!(SocketSettings::named("linux-6.1", "vega", MTU).is_err_and(|said| said.contains("vegas")));
 }
@@ -467,7 +467,7 @@ fn ports_of_the_hosts_own_address_can_be_reserved() {
     let listener = TcpListener::bind((address, 0)).expect("a port");
     let ours = host.connect(port, listener.local_addr().expect("an address"), &settings).expect("a free port");
     let (theirs, _) = listener.accept().expect("a connection");
-    ours.established(PATIENCE).expect("a handshake");
+    ours.established(TIMEOUT).expect("a handshake");
     exchange(&ours, &theirs, 300_000);
     drop((ours, theirs));
     assert!(host.linger(Duration::from_secs(10)), "the connection did not end");

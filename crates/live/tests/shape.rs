@@ -13,7 +13,7 @@ use std::time::Duration;
 const LIVE: &str = env!("CARGO_BIN_EXE_lopsided-live");
 
 /// Time limit of a script in seconds. On an idle machine the script takes 20 s.
-const PATIENCE_S: &str = "240";
+const TIMEOUT_S: &str = "240";
 /// Exit code of `timeout` if the script exceeded its limit. The test then passes without a result.
 const TOO_LATE: i32 = 124;
 
@@ -110,7 +110,7 @@ fn the_shaper_enforces_the_rate_and_fails_open() {
             "--rtt=2ms",
             "--",
             "timeout",
-            PATIENCE_S,
+            TIMEOUT_S,
             "bash",
             "-c",
             SCRIPT,
@@ -269,7 +269,7 @@ fn returned_sensing_packets_keep_the_queue_short() {
     let possible = |with: &&&[&str]| room(with).arg("true").status().is_ok_and(|status| status.success());
     let Some(with) = ways.iter().find(possible) else { return println!("left out: no namespaces") };
     let done =
-        room(with).args(["timeout", PATIENCE_S, "bash", "-c", SENSED]).output().expect("the command can be started");
+        room(with).args(["timeout", TIMEOUT_S, "bash", "-c", SENSED]).output().expect("the command can be started");
     let (shown, said) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     let kept = std::fs::read_dir(&out).into_iter().flatten().flatten();
     let logs: String = kept.map(|file| std::fs::read_to_string(file.path()).unwrap_or_default()).collect();

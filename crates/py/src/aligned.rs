@@ -195,7 +195,7 @@ fn pair_row<'py>(py: Python<'py>, pair: &Pair<'_>) -> PyResult<Bound<'py, PyDict
 fn standing<'py>(py: Python<'py>, conversation: &Conversation, place: usize) -> PyResult<Bound<'py, PyDict>> {
     let row = PyDict::new(py);
     for end in End::BOTH {
-        let found = conversation.standing(end, place);
+        let found = conversation.progress(end, place);
         row.set_item(name(end), (found.sent, found.acked))?;
     }
     Ok(row)

@@ -25,7 +25,7 @@ pub(crate) struct Batch {
     /// The channel is bounded, so that workers pause if Python does not take results quickly enough.
     done: Mutex<Receiver<(usize, Outcome)>>,
     /// True if runs call Python code.
-    asks_python: bool,
+    calls_python: bool,
 }
 
 struct Work {
@@ -45,7 +45,7 @@ struct Job {
 }
 
 /// Maximum time to wait for user code after all other work has ended.
-const PATIENCE: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Outcome = Result<(RunResult, Vec<Seen>), Failure>;
 
@@ -76,14 +76,14 @@ impl Batch {
         // More threads than jobs would be idle.
         let workers = workers.clamp(1, jobs.len().max(1));
         let monitors = jobs.iter().map(|_| Arc::default()).collect();
-        let asks_python = queue::any_registered() || jobs.iter().any(|job| !job.own.is_empty());
+        let calls_python = queue::any_registered() || jobs.iter().any(|job| !job.own.is_empty());
         let work = Arc::new(Work { jobs, next: AtomicUsize::new(0), monitors, within_python: Mutex::default() });
         // If the channel is full, the workers wait until Python takes results.
         let (sender, receiver) = sync_channel(workers);
         for _ in 0..workers {
             let (work, sender) = (Arc::clone(&work), sender.clone());
             std::thread::spawn(move || {
-                if asks_python {
+                if calls_python {
                     // Attach the thread to the interpreter once, because each later call into Python then takes much
                     // less time.
                     Python::attach(|py| {
@@ -97,15 +97,15 @@ impl Batch {
                 }
             });
         }
-        Batch { work, done: Mutex::new(receiver), asks_python }
+        Batch { work, done: Mutex::new(receiver), calls_python }
     }
 
     /// Waits up to `seconds` for the next finished run. Returns `(number of the job, its results)`, or `None` on a
     /// timeout.
     fn wait<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Option<(usize, Bound<'py, PyAny>)>> {
-        let patience = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
+        let timeout = Duration::from_secs_f64(seconds.clamp(0.0, 3600.0));
         // Release the interpreter while waiting, so that signal handlers and other threads can run.
-        let received = py.detach(|| self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(patience));
+        let received = py.detach(|| self.done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout));
         match received {
             Ok((number, Ok((result, seen)))) => {
                 let traces = traces::of_run(&self.work.jobs[number].scenario, &seen);
@@ -139,9 +139,9 @@ impl Batch {
 impl Drop for Batch {
     fn drop(&mut self) {
         self.cancel();
-        if self.asks_python {
+        if self.calls_python {
             // During the interpreter's shutdown, a thread that enters the interpreter would crash the process.
-            Python::try_attach(|py| py.detach(|| self.drain(PATIENCE)));
+            Python::try_attach(|py| py.detach(|| self.drain(DRAIN_TIMEOUT)));
         }
     }
 }
@@ -153,11 +153,11 @@ impl Batch {
         self.work.monitors.iter().for_each(|monitor| monitor.cancel());
     }
 
-    /// Waits until the threads have ended. Returns false if user code keeps a thread busy for longer than `patience`.
-    fn drain(&self, patience: Duration) -> bool {
+    /// Waits until the threads have ended. Returns false if user code keeps a thread busy for longer than `timeout`.
+    fn drain(&self, timeout: Duration) -> bool {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            match done.recv_timeout(patience) {
+            match done.recv_timeout(timeout) {
                 Ok(_) => {}
                 Err(RecvTimeoutError::Timeout) => return false,
                 Err(RecvTimeoutError::Disconnected) => return true,

@@ -17,7 +17,7 @@ fn settings(profile: &str, cc: &str, mtu: u32) -> PyResult<SocketSettings> {
     SocketSettings::named(profile, cc, mtu).map_err(PyOSError::new_err)
 }
 
-fn patience(seconds: Option<f64>) -> Option<Duration> {
+fn time_limit(seconds: Option<f64>) -> Option<Duration> {
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok())
 }
 
@@ -79,7 +79,7 @@ impl TcpHost {
         let port = port.ok_or_else(|| PyOSError::new_err("no port is left"))?;
         let socket = self.with(|host| host.connect(port, peer, &settings))?;
         // Release the interpreter during the handshake.
-        py.detach(|| socket.established(patience(Some(timeout_s))))?;
+        py.detach(|| socket.established(time_limit(Some(timeout_s))))?;
         Ok(TcpSocket { socket: Mutex::new(Some(socket.into())) })
     }
 
@@ -109,7 +109,7 @@ pub(crate) struct TcpAcceptor {
 impl TcpAcceptor {
     /// Returns the next connection. Raises `BlockingIOError` if none arrives within `timeout_s`.
     fn accept(&self, py: Python<'_>, timeout_s: f64) -> PyResult<TcpSocket> {
-        let socket = py.detach(|| self.acceptor.accept(patience(Some(timeout_s))))?;
+        let socket = py.detach(|| self.acceptor.accept(time_limit(Some(timeout_s))))?;
         Ok(TcpSocket { socket: Mutex::new(Some(socket.into())) })
     }
 }
@@ -137,12 +137,12 @@ impl TcpSocket {
 
     fn send(&self, py: Python<'_>, octets: &[u8], timeout_s: Option<f64>) -> PyResult<usize> {
         let socket = self.get()?;
-        Ok(py.detach(|| socket.write(octets, patience(timeout_s)))?)
+        Ok(py.detach(|| socket.write(octets, time_limit(timeout_s)))?)
     }
 
     fn recv<'py>(&self, py: Python<'py>, most: usize, timeout_s: Option<f64>) -> PyResult<Bound<'py, PyBytes>> {
         let socket = self.get()?;
-        let octets = py.detach(|| socket.read(most, patience(timeout_s)))?;
+        let octets = py.detach(|| socket.read(most, time_limit(timeout_s)))?;
         Ok(PyBytes::new(py, &octets))
     }
 

@@ -51,12 +51,12 @@ pub static QUEUES: Family = Family {
 
 /// Disciplines that dequeue from their child only while it has packets, as in Linux. RED inside them never detects an
 /// idle time.
-const ASK_ONLY_WHILE_FULL: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
+const DEQUEUE_ONLY_NONEMPTY: &[&str] = &[TbfConfig::NAME, HtbConfig::NAME, DrrConfig::NAME];
 
 /// True if a RED queue inside a discipline of this kind never detects an idle time.
 #[doc(hidden)]
-pub fn asks_only_while_full(kind: &str) -> bool {
-    ASK_ONLY_WHILE_FULL.contains(&kind)
+pub fn dequeues_only_nonempty(kind: &str) -> bool {
+    DEQUEUE_ONLY_NONEMPTY.contains(&kind)
 }
 
 fn entry<D: Discipline>() -> Kind<BuildQueue> {

@@ -67,7 +67,7 @@ impl Segment {
 
 /// The progress of one end: its highest sequence numbers so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct Progress {
     /// Sequence number after the highest byte sent.
     pub sent: u64,
     /// Highest acknowledgement number that the peer sent.
@@ -123,16 +123,16 @@ impl Conversation {
     }
 
     /// Returns the progress of `end` after the first `place` packets, as seen at the point of capture.
-    pub fn standing(&self, end: End, place: usize) -> Standing {
-        let mut standing = Standing::default();
+    pub fn progress(&self, end: End, place: usize) -> Progress {
+        let mut progress = Progress::default();
         for segment in &self.segments[..place] {
             if segment.from == end {
-                standing.sent = standing.sent.max(segment.end());
+                progress.sent = progress.sent.max(segment.end());
             } else {
-                standing.acked = standing.acked.max(segment.ack.unwrap_or(0));
+                progress.acked = progress.acked.max(segment.ack.unwrap_or(0));
             }
         }
-        standing
+        progress
     }
 
     fn take(&mut self, at: Time, packet: &Packet, header: &TcpHeader, from: End) {

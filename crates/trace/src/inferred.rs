@@ -293,7 +293,7 @@ impl Receiver {
             // RFC 5681, section 4.2: data that fills all or part of a gap is acknowledged immediately.
             let before = self.held.len();
             self.next = end;
-            self.takes_in_what_follows();
+            self.advance_over_held();
             if self.held.len() < before || before > 0 { AckReason::GapFilled } else { AckReason::Count }
         };
         self.arrived = Some(Arrived { at: segment.at, kind });
@@ -304,7 +304,7 @@ impl Receiver {
         *held = end.max(*held);
     }
 
-    fn takes_in_what_follows(&mut self) {
+    fn advance_over_held(&mut self) {
         while let Some((start, end)) = self.held.first_key_value().map(|(start, end)| (*start, *end)) {
             if start > self.next {
                 return;

@@ -51,7 +51,7 @@ impl FtpClient {
     }
 
     /// Aborts the session after a failure, and opens a new session after a pause.
-    fn begin_anew(&mut self, io: &mut dyn Sockets) {
+    fn restart(&mut self, io: &mut dyn Sockets) {
         self.leave(io);
         self.next = Some(io.now() + RETRY);
     }
@@ -77,7 +77,7 @@ impl FtpClient {
                 "200" => control.say("PASV\r\n", io),
                 // The reply to PASV: the server is ready for the data connection.
                 "227" => {
-                    let Some(socket) = io.connect() else { return self.begin_anew(io) };
+                    let Some(socket) = io.connect() else { return self.restart(io) };
                     let file = Outgoing { socket, left: self.config.size.get() };
                     self.data = Some(Data { file, wanted: false, read: 0, moved: false, confirmed: false });
                 }
@@ -144,7 +144,7 @@ impl FtpClient {
             }
             SocketEvent::PeerClosed => io.close(socket),
             // The connection failed before the file was complete, so transfer the whole file again.
-            SocketEvent::Closed(_) if !data.moved => return self.begin_anew(io),
+            SocketEvent::Closed(_) if !data.moved => return self.restart(io),
             SocketEvent::Closed(_) | SocketEvent::Accepted => {}
         }
         self.go_on(io);
@@ -162,7 +162,7 @@ impl Application for FtpClient {
                 SocketEvent::Ready => self.converse(io),
                 SocketEvent::Closed(_) => {
                     self.control = None;
-                    self.begin_anew(io);
+                    self.restart(io);
                 }
                 SocketEvent::PeerClosed => io.close(socket),
                 SocketEvent::Connected | SocketEvent::Accepted => {}

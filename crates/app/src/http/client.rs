@@ -30,11 +30,11 @@ struct Page {
     /// The connection that carries the streams; `None` if the transport has no streams.
     carrier: Option<SocketId>,
     /// True if the index was requested, or if the page has no index.
-    index_asked: bool,
+    index_requested: bool,
     /// True if the index has arrived, or if the page has no index.
     index_done: bool,
     /// Number of objects, not counting the index, that are not yet requested.
-    to_ask: u32,
+    unrequested: u32,
     /// Number of objects, not counting the index, that are not yet complete.
     to_come: u32,
     connections: Vec<Connection>,
@@ -83,11 +83,12 @@ impl HttpClient {
         let no_index = self.config.index_size == Bytes::ZERO;
         self.pages += 1;
         self.next = None;
-        let (to_ask, to_come) = (self.config.objects, self.config.objects);
+        let (unrequested, to_come) = (self.config.objects, self.config.objects);
         let (connections, began) = (Vec::new(), io.now());
         // RFC 9114, section 3.3: one connection carries all requests of a page.
         let carrier = if self.streams { io.connect() } else { None };
-        let page = Page { began, carrier, index_asked: no_index, index_done: no_index, to_ask, to_come, connections };
+        let page =
+            Page { began, carrier, index_requested: no_index, index_done: no_index, unrequested, to_come, connections };
         self.page = Some(page);
         self.ask(io);
     }
@@ -96,7 +97,7 @@ impl HttpClient {
     fn ask(&mut self, io: &mut dyn Sockets) {
         let config = self.config;
         let Some(page) = &mut self.page else { return };
-        while let Some(is_index) = page.next_to_ask() {
+        while let Some(is_index) = page.next_request() {
             let idle = |connection: &Connection| config.multiplexed || connection.fetches.is_empty();
             // A stream ends after its only request, so it is never reused.
             let found = if self.streams { None } else { page.connections.iter().position(idle) };
@@ -118,11 +119,11 @@ impl HttpClient {
                 }
                 (None, None) => break,
             };
-            page.count_asked(is_index);
+            page.count_requested(is_index);
             let size = if is_index { config.index_size } else { config.object_size };
             page.connections[at].ask(size, is_index, &config, io);
         }
-        if page.connections.is_empty() && (page.carrier.is_none() || page.next_to_ask().is_some()) {
+        if page.connections.is_empty() && (page.carrier.is_none() || page.next_request().is_some()) {
             // The host had no free port for the first connection of the page.
             self.give_up(io);
         }
@@ -194,19 +195,19 @@ impl Page {
 
     /// Returns `Some(true)` if the next request is for the index, and `Some(false)` if it is for an object. Returns
     /// `None` if no request can be sent now.
-    fn next_to_ask(&self) -> Option<bool> {
-        if !self.index_asked {
+    fn next_request(&self) -> Option<bool> {
+        if !self.index_requested {
             return Some(true);
         }
         // The objects are known only after the index is complete.
-        (self.index_done && self.to_ask > 0).then_some(false)
+        (self.index_done && self.unrequested > 0).then_some(false)
     }
 
-    fn count_asked(&mut self, is_index: bool) {
+    fn count_requested(&mut self, is_index: bool) {
         if is_index {
-            self.index_asked = true;
+            self.index_requested = true;
         } else {
-            self.to_ask -= 1;
+            self.unrequested -= 1;
         }
     }
 

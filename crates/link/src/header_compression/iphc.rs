@@ -36,7 +36,7 @@ const OPTIONS: u8 = 0x40;
 const NO_DELTA: u8 = 0xff;
 
 /// The far end repeats its request after this many packets that it cannot decompress.
-const ASK_AGAIN: u32 = 16;
+const REQUEST_INTERVAL: u32 = 16;
 
 /// The state that each end stores for a connection.
 #[derive(Clone, Debug)]
@@ -151,10 +151,10 @@ impl Scheme for Iphc {
             }
         };
         let lost = &mut self.lost[usize::from(number)];
-        // Request a header when the context is lost, and again after every `ASK_AGAIN` packets that cannot be
+        // Request a header when the context is lost, and again after every `REQUEST_INTERVAL` packets that cannot be
         // decompressed.
         *lost = if whole { 0 } else { *lost + 1 };
-        self.request = (self.feedback && *lost % ASK_AGAIN == 1).then_some(number);
+        self.request = (self.feedback && *lost % REQUEST_INTERVAL == 1).then_some(number);
         whole
     }
 

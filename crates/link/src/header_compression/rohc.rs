@@ -29,7 +29,7 @@ const WINDOW: usize = 4;
 /// Number of consecutive `IR` packets that set up a context (the RFC's optimistic approach).
 const OPTIMISTIC: u32 = 2;
 /// The far end repeats its request after this many packets that it cannot decompress.
-const ASK_AGAIN: u32 = 16;
+const REQUEST_INTERVAL: u32 = 16;
 /// Number of packets from one `IR` to the next if there is no feedback (unidirectional mode).
 const REFRESH: u32 = 128;
 
@@ -614,7 +614,7 @@ impl Scheme for Rohc {
             self.far[usize::from(number)] = Some(sent);
         }
         *lost = if whole { 0 } else { *lost + 1 };
-        self.request = (self.feedback && *lost % ASK_AGAIN == 1).then_some(number);
+        self.request = (self.feedback && *lost % REQUEST_INTERVAL == 1).then_some(number);
         whole
     }
 

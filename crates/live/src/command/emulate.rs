@@ -178,8 +178,8 @@ pub(super) fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             USAGE
         }
         Err(error) => {
-            let asked_wrongly = matches!(error, EmulateError::Line(_) | EmulateError::Build(_));
-            complain(error, if asked_wrongly { USAGE } else { 1 })
+            let is_usage_error = matches!(error, EmulateError::Line(_) | EmulateError::Build(_));
+            complain(error, if is_usage_error { USAGE } else { 1 })
         }
     }
 }

@@ -124,8 +124,8 @@ impl Io for Devices {
                 PollFd::new(self.init.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.signals.as_fd(), PollFlags::POLLIN),
             ];
-            let patience = TimeSpec::from_duration(std::time::Duration::from_nanos(asleep.as_nanos()));
-            match ppoll(&mut waits, Some(patience), None) {
+            let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(asleep.as_nanos()));
+            match ppoll(&mut waits, Some(timeout), None) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }

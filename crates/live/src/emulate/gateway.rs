@@ -34,9 +34,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Timeout for opening a connection to the network.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(75);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(75);
 /// Timeout for the command's handshake after the connection to the network was opened.
-const ACCEPT_PATIENCE: Duration = Duration::from_secs(60);
+const ACCEPT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Idle time after which a UDP flow is closed.
 const IDLE: Duration = Duration::from_secs(180);
 /// Idle time after which a UDP flow to a name server is closed.
@@ -57,18 +57,18 @@ const CARRIED: usize = 128 * 1024;
 const DATAGRAM_SHARE: usize = 2;
 
 /// Source and destination of a connection or datagram flow.
-type Ends = (SocketAddr, SocketAddr);
+type FlowEnds = (SocketAddr, SocketAddr);
 
 /// A message to the gateway's thread.
-enum Told {
+enum Message {
     /// A SYN that left the link.
-    Syn(Ends, Vec<u8>),
+    Syn(FlowEnds, Vec<u8>),
     /// A datagram that left the link, for a destination that has no socket yet.
     Datagram(SocketAddr, Vec<u8>),
     /// The result of an attempt to connect to the network.
-    Connected(Ends, io::Result<TcpStream>),
+    Connected(FlowEnds, io::Result<TcpStream>),
     /// Both directions of a joined connection have ended.
-    Ended(Ends),
+    Ended(FlowEnds),
     /// The emulation ends.
     Stop,
 }
@@ -76,7 +76,7 @@ enum Told {
 /// The pump's handle to the gateway. The gateway runs on its own thread.
 #[derive(Debug)]
 pub(super) struct Gateway {
-    tell: Sender<Told>,
+    sender: Sender<Message>,
     wake: Arc<EventFd>,
     /// Destinations that already have a UDP socket.
     open: Arc<Mutex<BTreeSet<SocketAddr>>>,
@@ -88,17 +88,17 @@ impl Gateway {
     /// Starts the gateway's thread. `resolver` is the name server behind port 53. `descriptors` is the maximum number
     /// of open files.
     pub fn start(keeper: Channel, outer: Tun, resolver: Option<SocketAddr>, descriptors: usize) -> io::Result<Gateway> {
-        let (tell, told) = channel();
+        let (sender, inbox) = channel();
         let wake = Arc::new(EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?);
         let open = Arc::new(Mutex::new(BTreeSet::new()));
-        let back = Back { tell: tell.clone(), wake: Arc::clone(&wake) };
+        let back = Back { sender: sender.clone(), wake: Arc::clone(&wake) };
         let starved = Arc::new(AtomicU64::new(0));
         let work = Work {
             keeper,
             outer,
             resolver,
             back,
-            told,
+            inbox,
             open: Arc::clone(&open),
             connections: BTreeMap::new(),
             listeners: BTreeMap::new(),
@@ -108,7 +108,7 @@ impl Gateway {
             starved: Arc::clone(&starved),
         };
         let thread = std::thread::Builder::new().name("gateway".to_owned()).spawn(move || work.go_on())?;
-        Ok(Gateway { tell, wake, open, starved, thread: Some(thread) })
+        Ok(Gateway { sender, wake, open, starved, thread: Some(thread) })
     }
 
     /// Returns the number of connections that failed for lack of a descriptor, plus the number of datagram flows that
@@ -118,8 +118,8 @@ impl Gateway {
     }
 
     /// Accepts a SYN that left the link. The outer namespace receives it after the network has answered.
-    pub fn syn(&self, ends: Ends, packet: Vec<u8>) {
-        self.say(Told::Syn(ends, packet));
+    pub fn syn(&self, ends: FlowEnds, packet: Vec<u8>) {
+        self.send_message(Message::Syn(ends, packet));
     }
 
     /// Returns true if this destination has a socket, so that a datagram can be passed on directly.
@@ -129,12 +129,12 @@ impl Gateway {
 
     /// Accepts a datagram that left the link for a destination without a socket. The gateway opens the socket first.
     pub fn datagram(&self, destination: SocketAddr, packet: Vec<u8>) {
-        self.say(Told::Datagram(destination, packet));
+        self.send_message(Message::Datagram(destination, packet));
     }
 
-    fn say(&self, told: Told) {
+    fn send_message(&self, message: Message) {
         // Sending fails only if the thread has ended. The packet is then lost.
-        if self.tell.send(told).is_ok() {
+        if self.sender.send(message).is_ok() {
             let _ = self.wake.write(1);
         }
     }
@@ -142,7 +142,7 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        self.say(Told::Stop);
+        self.send_message(Message::Stop);
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
@@ -154,13 +154,13 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 /// Sends messages to the gateway's thread from other threads.
 #[derive(Clone)]
 struct Back {
-    tell: Sender<Told>,
+    sender: Sender<Message>,
     wake: Arc<EventFd>,
 }
 
 impl Back {
-    fn say(&self, told: Told) {
-        let _ = self.tell.send(told);
+    fn send_message(&self, message: Message) {
+        let _ = self.sender.send(message);
         let _ = self.wake.write(1);
     }
 }
@@ -188,9 +188,9 @@ struct Work {
     outer: Tun,
     resolver: Option<SocketAddr>,
     back: Back,
-    told: Receiver<Told>,
+    inbox: Receiver<Message>,
     open: Arc<Mutex<BTreeSet<SocketAddr>>>,
-    connections: BTreeMap<Ends, Stage>,
+    connections: BTreeMap<FlowEnds, Stage>,
     /// Listening sockets in the outer namespace, by address.
     listeners: BTreeMap<SocketAddr, TcpListener>,
     datagrams: BTreeMap<SocketAddr, Datagrams>,
@@ -249,8 +249,8 @@ impl Work {
         };
         // Clear the event before taking messages, so that a later message wakes the next poll.
         let _ = self.back.wake.read();
-        while let Ok(told) = self.told.try_recv() {
-            self.hear(told)?;
+        while let Ok(message) = self.inbox.try_recv() {
+            self.handle_message(message)?;
         }
         for what in ready {
             match what {
@@ -265,13 +265,13 @@ impl Work {
         Ok(())
     }
 
-    fn hear(&mut self, told: Told) -> io::Result<()> {
-        match told {
-            Told::Syn(ends, packet) => self.syn(ends, packet),
-            Told::Datagram(destination, packet) => self.open_datagrams(destination, &packet),
-            Told::Connected(ends, result) => self.connected(ends, result),
-            Told::Stop => Err(ErrorKind::Interrupted.into()),
-            Told::Ended(ends) => {
+    fn handle_message(&mut self, message: Message) -> io::Result<()> {
+        match message {
+            Message::Syn(ends, packet) => self.syn(ends, packet),
+            Message::Datagram(destination, packet) => self.open_datagrams(destination, &packet),
+            Message::Connected(ends, result) => self.connected(ends, result),
+            Message::Stop => Err(ErrorKind::Interrupted.into()),
+            Message::Ended(ends) => {
                 self.connections.remove(&ends);
                 self.close_listener(ends.1);
                 Ok(())
@@ -279,7 +279,7 @@ impl Work {
         }
     }
 
-    fn syn(&mut self, ends: Ends, packet: Vec<u8>) -> io::Result<()> {
+    fn syn(&mut self, ends: FlowEnds, packet: Vec<u8>) -> io::Result<()> {
         match self.connections.get(&ends) {
             // The SYN is a retransmission, and the network has not answered the first SYN yet.
             Some(Stage::Connecting(_)) => return Ok(()),
@@ -292,7 +292,7 @@ impl Work {
         // apply.
         let connect = std::thread::Builder::new().name("connect".to_owned()).stack_size(STACK);
         let connecting = connect.spawn(move || {
-            back.say(Told::Connected(ends, TcpStream::connect_timeout(&target, CONNECT_PATIENCE)));
+            back.send_message(Message::Connected(ends, TcpStream::connect_timeout(&target, CONNECT_TIMEOUT)));
         });
         if connecting.is_ok() {
             self.connections.insert(ends, Stage::Connecting(packet));
@@ -300,7 +300,7 @@ impl Work {
         Ok(())
     }
 
-    fn connected(&mut self, ends: Ends, result: io::Result<TcpStream>) -> io::Result<()> {
+    fn connected(&mut self, ends: FlowEnds, result: io::Result<TcpStream>) -> io::Result<()> {
         let Some(Stage::Connecting(packet)) = self.connections.remove(&ends) else { return Ok(()) };
         match result {
             Ok(stream) if self.listen(ends.1) => {
@@ -434,8 +434,8 @@ impl Work {
 
     /// Closes connections and datagram flows whose timeout has expired.
     fn sweep(&mut self) {
-        let given_up = |stage: &Stage| matches!(stage, Stage::Waiting(_, since) if since.elapsed() > ACCEPT_PATIENCE);
-        let late: Vec<Ends> =
+        let given_up = |stage: &Stage| matches!(stage, Stage::Waiting(_, since) if since.elapsed() > ACCEPT_TIMEOUT);
+        let late: Vec<FlowEnds> =
             self.connections.iter().filter(|(_, stage)| given_up(stage)).map(|(ends, _)| *ends).collect();
         for ends in late {
             self.connections.remove(&ends);
@@ -501,7 +501,7 @@ fn carry(mut from: &TcpStream, mut to: &TcpStream) -> io::Result<()> {
 }
 
 /// Copies data in both directions, with one thread per direction, until both streams have ended.
-fn join(near: TcpStream, far: TcpStream, ends: Ends, back: &Back) -> io::Result<()> {
+fn join(near: TcpStream, far: TcpStream, ends: FlowEnds, back: &Back) -> io::Result<()> {
     // The relay threads need blocking reads.
     near.set_nonblocking(false)?;
     near.set_nodelay(true)?;
@@ -528,7 +528,7 @@ fn join(near: TcpStream, far: TcpStream, ends: Ends, back: &Back) -> io::Result<
             let mut left = lock(&left);
             *left -= 1;
             if *left == 0 {
-                back.say(Told::Ended(ends));
+                back.send_message(Message::Ended(ends));
             }
         })?;
     }

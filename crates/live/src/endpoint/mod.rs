@@ -249,9 +249,9 @@ impl TcpHost {
     }
 
     /// Waits until the peers have acknowledged all written data and all FINs. Returns false if the wait exceeds
-    /// `patience`.
-    pub fn linger(&self, patience: Duration) -> bool {
-        let until = instant() + patience;
+    /// `timeout`.
+    pub fn linger(&self, timeout: Duration) -> bool {
+        let until = instant() + timeout;
         while self.shared.lock().table.under_way() > 0 {
             if instant() >= until {
                 return false;
@@ -323,13 +323,13 @@ fn send_all(now: Time, table: &mut Table, device: &mut dyn Device) -> io::Result
 
 /// Waits until a packet arrives, an application wakes the thread, or the next timeout is due.
 fn wait(shared: &Shared, device: &dyn Device, due: Option<Time>) -> io::Result<()> {
-    let patience = due.map(|due| {
+    let timeout = due.map(|due| {
         let left = due.saturating_since(shared.clock.now());
         TimeSpec::from_duration(Duration::from_nanos(left.as_nanos()))
     });
     let mut waits =
         [PollFd::new(device.descriptor(), PollFlags::POLLIN), PollFd::new(shared.wake.as_fd(), PollFlags::POLLIN)];
-    match ppoll(&mut waits, patience, None) {
+    match ppoll(&mut waits, timeout, None) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -343,12 +343,12 @@ pub struct TcpAcceptor {
 }
 
 impl TcpAcceptor {
-    /// Waits for the next connection for at most `patience`, or without limit if `patience` is `None`.
+    /// Waits for the next connection for at most `timeout`, or without limit if `timeout` is `None`.
     ///
     /// # Errors
     /// Returns `WouldBlock` if no connection arrives in this time.
-    pub fn accept(&self, patience: Option<Duration>) -> io::Result<TcpSocket> {
-        let until = patience.map(|patience| instant() + patience);
+    pub fn accept(&self, timeout: Option<Duration>) -> io::Result<TcpSocket> {
+        let until = timeout.map(|timeout| instant() + timeout);
         let ends = self.shared.wait(until, |table| Ok(table.accept(self.port)))?;
         self.shared.wake();
         Ok(TcpSocket { shared: Arc::clone(&self.shared), ends })
@@ -395,12 +395,12 @@ impl TcpSocket {
         SocketAddr::new(self.ends.1.addr, self.ends.1.port)
     }
 
-    /// Waits until the handshake is complete for at most `patience`, or without limit if `patience` is `None`.
+    /// Waits until the handshake is complete for at most `timeout`, or without limit if `timeout` is `None`.
     ///
     /// # Errors
     /// Returns the connection's error if the connection fails, and `WouldBlock` if the handshake takes longer.
-    pub fn established(&self, patience: Option<Duration>) -> io::Result<()> {
-        let until = patience.map(|patience| instant() + patience);
+    pub fn established(&self, timeout: Option<Duration>) -> io::Result<()> {
+        let until = timeout.map(|timeout| instant() + timeout);
         self.shared.wait(until, |table| {
             let connection = table.connection(self.ends).ok_or_else(gone)?;
             match (connection.error(), connection.state()) {
@@ -412,16 +412,16 @@ impl TcpSocket {
     }
 
     /// Writes the bytes that fit into the send buffer, and returns their number. Waits for free space for at most
-    /// `patience`, or without limit if `patience` is `None`.
+    /// `timeout`, or without limit if `timeout` is `None`.
     ///
     /// # Errors
     /// Returns the connection's error if the connection fails, `BrokenPipe` if this direction is closed, and
     /// `WouldBlock` if no space becomes free in this time.
-    pub fn write(&self, octets: &[u8], patience: Option<Duration>) -> io::Result<usize> {
+    pub fn write(&self, octets: &[u8], timeout: Option<Duration>) -> io::Result<usize> {
         if octets.is_empty() {
             return Ok(0);
         }
-        let until = patience.map(|patience| instant() + patience);
+        let until = timeout.map(|timeout| instant() + timeout);
         let payload = Payload::real(octets.to_vec());
         let written = self.shared.wait(until, |table| {
             let attempt = table.with(self.ends, |connection| connection.write(&payload)).ok_or_else(gone)?;
@@ -436,13 +436,13 @@ impl TcpSocket {
         Ok(written)
     }
 
-    /// Reads between 1 and `most` bytes. Waits for data for at most `patience`, or without limit if `patience` is
+    /// Reads between 1 and `most` bytes. Waits for data for at most `timeout`, or without limit if `timeout` is
     /// `None`. An empty result means the end of the stream.
     ///
     /// # Errors
     /// Returns the connection's error if the connection fails, and `WouldBlock` if no data arrives in this time.
-    pub fn read(&self, most: usize, patience: Option<Duration>) -> io::Result<Vec<u8>> {
-        let until = patience.map(|patience| instant() + patience);
+    pub fn read(&self, most: usize, timeout: Option<Duration>) -> io::Result<Vec<u8>> {
+        let until = timeout.map(|timeout| instant() + timeout);
         let payload = self.shared.wait(until, |table| {
             let now = self.shared.clock.now();
             match table.with(self.ends, |connection| connection.read(now, most as u64)).ok_or_else(gone)? {

@@ -196,13 +196,13 @@ pub struct Shaped {
 /// Returns an error if a setting is invalid, the kernel rejects a request, or the interface disappears.
 pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
     let scenario = shaping.scenario()?;
-    let gone = Gone::default();
+    let ended = EndedPackets::default();
     let outside = [(SERVER, true), (CLIENT, false)].map(|(host, takes_the_rest)| Outside {
         host: host.index(),
         takes_the_rest,
         ..Outside::default()
     });
-    let observers: Vec<Box<dyn Observer>> = vec![Box::new(gone.clone())];
+    let observers: Vec<Box<dyn Observer>> = vec![Box::new(ended.clone())];
     let options = RunOptions { outside: outside.to_vec(), observers, ..RunOptions::default() };
     let prepared = Run::new(&scenario, seed, options).map_err(ShapeError::Build)?;
     let rules = shaping.rules()?;
@@ -229,7 +229,7 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
         queue,
         raw,
         ending,
-        gone,
+        ended,
         waiting: BTreeMap::new(),
         entering: 0,
         entered_by: CLIENT,
@@ -255,15 +255,15 @@ pub fn shape(shaping: &Shaping, seed: u64) -> Result<Shaped, ShapeError> {
 
 /// Numbers of the packets that ended inside the network: dropped packets, and returned probes (sensing packets).
 #[derive(Clone, Debug, Default)]
-struct Gone(Arc<Mutex<Vec<u64>>>);
+struct EndedPackets(Arc<Mutex<Vec<u64>>>);
 
-impl Gone {
+impl EndedPackets {
     fn take(&self) -> Vec<u64> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Observer for Gone {
+impl Observer for EndedPackets {
     fn mask(&self) -> EventMask {
         EventMask::DROPS | EventMask::HOSTS
     }
@@ -293,7 +293,7 @@ struct WayOut {
     /// Socket for packets that the discipline creates; `None` if the discipline creates no packets.
     raw: Option<RawOut>,
     ending: Ending,
-    gone: Gone,
+    ended: EndedPackets,
     /// Packets in the kernel's queue: number in the simulated network, and number in the kernel's queue.
     waiting: BTreeMap<u64, u32>,
     /// Number of the last received packet in the kernel's queue.
@@ -307,7 +307,7 @@ struct WayOut {
 }
 
 impl WayOut {
-    fn still_there(&mut self) -> io::Result<()> {
+    fn check_interface(&mut self) -> io::Result<()> {
         let now = self.clock.now();
         if now.saturating_since(self.looked) < LOOK {
             return Ok(());
@@ -355,7 +355,7 @@ impl Io for WayOut {
     }
 
     fn wait(&mut self, until: Time) -> io::Result<Wake> {
-        for number in self.gone.take() {
+        for number in self.ended.take() {
             if let Some(kernels) = self.waiting.remove(&number) {
                 // The upper bits of a packet's number identify the edge at which it entered.
                 self.home += u64::from(number >> 40 == u64::from(SERVER.0));
@@ -363,12 +363,12 @@ impl Io for WayOut {
             }
         }
         // NFQUEUE does not report that an interface disappeared. Packets only stop arriving.
-        self.still_there()?;
+        self.check_interface()?;
         let left = until.saturating_since(self.clock.now()).min(LOOK);
         let mut waits =
             [PollFd::new(self.queue.as_fd(), PollFlags::POLLIN), PollFd::new(self.ending.as_fd(), PollFlags::POLLIN)];
-        let patience = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
-        match ppoll(&mut waits, Some(patience), None) {
+        let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(left.as_nanos()));
+        match ppoll(&mut waits, Some(timeout), None) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -144,8 +144,8 @@ impl Io for Ends<'_> {
             let asleep = left.saturating_sub(WAKES_LATE);
             let descriptors = self.tuns.iter().map(|(_, tun)| tun.as_fd()).chain([self.agent.as_fd()]);
             let mut waits: Vec<PollFd<'_>> = descriptors.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-            let patience = TimeSpec::from_duration(std::time::Duration::from_nanos(asleep.as_nanos()));
-            match ppoll(&mut waits, Some(patience), None) {
+            let timeout = TimeSpec::from_duration(std::time::Duration::from_nanos(asleep.as_nanos()));
+            match ppoll(&mut waits, Some(timeout), None) {
                 Ok(_) => {}
                 Err(Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),

@@ -16,8 +16,8 @@ pub(super) struct PythonController {
     mss: u64,
     owns_recovery: bool,
     ecn_use: EcnUse,
-    hears_transmit_start: bool,
-    hears_recovered: bool,
+    defines_on_transmit_start: bool,
+    defines_on_recovered: bool,
     needs_losses: bool,
 }
 
@@ -33,8 +33,8 @@ impl PythonController {
             ecn_use: ecn_use(made)?,
             // A method that the class does not override is not called, because each call must acquire the interpreter's
             // lock.
-            hears_transmit_start: defines::<Controller>(made, "on_transmit_start")?,
-            hears_recovered: defines::<Controller>(made, "on_recovered")?,
+            defines_on_transmit_start: defines::<Controller>(made, "on_transmit_start")?,
+            defines_on_recovered: defines::<Controller>(made, "on_recovered")?,
             needs_losses: defines::<Controller>(made, "on_lost")?,
         })
     }
@@ -72,7 +72,7 @@ impl cc::Controller for PythonController {
     }
 
     fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &cc::PathState) {
-        if self.hears_transmit_start {
+        if self.defines_on_transmit_start {
             self.tell("on_transmit_start", now, (idle.as_secs_f64(), PathState(*path)));
         }
     }
@@ -96,7 +96,7 @@ impl cc::Controller for PythonController {
     }
 
     fn on_recovered(&mut self, now: Time, path: &cc::PathState) {
-        if self.hears_recovered {
+        if self.defines_on_recovered {
             self.tell("on_recovered", now, (PathState(*path),));
         }
     }

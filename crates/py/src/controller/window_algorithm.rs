@@ -179,8 +179,8 @@ pub(super) struct PythonWindowAlgorithm {
     lent: Py<Window>,
     increase_when_app_limited: bool,
     ecn_use: EcnUse,
-    hears_pkts_acked: bool,
-    hears_transmit_start: bool,
+    defines_pkts_acked: bool,
+    defines_on_transmit_start: bool,
 }
 
 impl PythonWindowAlgorithm {
@@ -190,8 +190,8 @@ impl PythonWindowAlgorithm {
             lent: Py::new(made.py(), Window(cc::Window::new(setup.initial_window, setup.counting)))?,
             increase_when_app_limited: made.getattr("increase_when_app_limited")?.extract()?,
             ecn_use: ecn_use(made)?,
-            hears_pkts_acked: defines::<WindowAlgorithm>(made, "pkts_acked")?,
-            hears_transmit_start: defines::<WindowAlgorithm>(made, "on_transmit_start")?,
+            defines_pkts_acked: defines::<WindowAlgorithm>(made, "pkts_acked")?,
+            defines_on_transmit_start: defines::<WindowAlgorithm>(made, "on_transmit_start")?,
         })
     }
 
@@ -223,7 +223,7 @@ impl cc::WindowAlgorithm for PythonWindowAlgorithm {
     }
 
     fn on_transmit_start(&mut self, now: Time, idle: Duration, path: &cc::PathState) {
-        if self.hears_transmit_start {
+        if self.defines_on_transmit_start {
             self.object.ask("on_transmit_start", now, |object| {
                 object.cast::<WindowAlgorithm>()?.borrow_mut().now = now;
                 nothing(&object.call_method1("on_transmit_start", (idle.as_secs_f64(), PathState(*path)))?)
@@ -232,7 +232,7 @@ impl cc::WindowAlgorithm for PythonWindowAlgorithm {
     }
 
     fn pkts_acked(&mut self, now: Time, ack: &cc::Acked, path: &cc::PathState, window: &mut cc::Window) {
-        if self.hears_pkts_acked {
+        if self.defines_pkts_acked {
             self.tell("pkts_acked", now, window, |window| (Acked(*ack), PathState(*path), window));
         }
     }

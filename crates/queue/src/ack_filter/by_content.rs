@@ -109,7 +109,7 @@ impl Waits {
                 let before = &acks.get(last.checked_sub(1)?)?.ack;
                 rule::counts_as_well(before, older, new, segment.get() as u32)
             } else {
-                rule::says_same_of_ecn(older, new)
+                rule::same_ecn_meaning(older, new)
             };
             return (tells && rule::is_covered(older, new)).then_some(last);
         }
@@ -121,7 +121,7 @@ impl Waits {
         // ACKs are in the order of their numbers. Without SACK blocks, an ACK with the new ACK's number is a duplicate,
         // which the new ACK does not cover.
         let may_be = |entry: &&WaitingAck<Ack>| !new.sack().is_empty() || entry.ack.number != new.number;
-        let is_covered = |ack: &Ack| rule::is_known_to_cake(ack) && rule::is_covered(ack, new);
+        let is_covered = |ack: &Ack| rule::is_comparable_for_cake(ack) && rule::is_covered(ack, new);
         let (mut oldest, mut at) = (None::<(usize, &WaitingAck<Ack>)>, 0);
         while let Some(entry) = acks.get(at).filter(may_be) {
             oldest = oldest.filter(|(_, oldest)| rule::has_flags_as(&oldest.ack, &entry.ack));
@@ -137,7 +137,7 @@ impl Waits {
         }
         // `aggressive` also removes a single covered ACK, if it is the connection's latest packet.
         let (oldest, only) = oldest?;
-        let follows = self.newest == Some(only.id) && rule::says_same_of_ecn(&only.ack, new);
+        let follows = self.newest == Some(only.id) && rule::same_ecn_meaning(&only.ack, new);
         (rule == FilterRule::Aggressive && follows).then_some(oldest)
     }
 }

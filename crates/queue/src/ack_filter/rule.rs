@@ -46,7 +46,7 @@ pub(super) fn is_covered(older: &Ack, newer: &Ack) -> bool {
 
 /// True if CAKE can compare all fields of the ACK. CAKE cannot compare the fields of accurate ECN.
 #[inline]
-pub(super) fn is_known_to_cake(ack: &Ack) -> bool {
+pub(super) fn is_comparable_for_cake(ack: &Ack) -> bool {
     !ack.flags.has(Flags::AE) && ack.accurate_ecn().is_none()
 }
 
@@ -58,7 +58,7 @@ pub(super) fn has_flags_as(one: &Ack, other: &Ack) -> bool {
 
 /// True if the ECN flags of both ACKs have the same meaning for a sender without accurate ECN.
 #[inline]
-pub(super) fn says_same_of_ecn(older: &Ack, newer: &Ack) -> bool {
+pub(super) fn same_ecn_meaning(older: &Ack, newer: &Ack) -> bool {
     older.feedback() == newer.feedback()
 }
 

@@ -193,7 +193,7 @@ pub(crate) struct Estimate {
     /// RTTVAR of RFC 6298, the smoothed deviation from `smoothed`, in nanoseconds.
     variation: i64,
     /// Time of the last sample.
-    heard_at: Time,
+    sampled_at: Time,
 }
 
 impl Estimate {
@@ -203,7 +203,7 @@ impl Estimate {
 
     /// Adds a sample.
     pub fn update(&mut self, sample: Duration, smoothing: Smoothing, now: Time) {
-        self.heard_at = now;
+        self.sampled_at = now;
         let sample = i64::try_from(sample.as_nanos()).unwrap_or(i64::MAX / 16);
         let Some(smoothed) = self.smoothed else {
             (self.smoothed, self.variation) = (Some(sample), sample / 2);
@@ -221,7 +221,7 @@ impl Estimate {
 
     /// Returns the estimate, or `None` if it has expired.
     pub fn get(&self, now: Time) -> Option<Duration> {
-        self.latest().filter(|_| now.saturating_since(self.heard_at) <= Estimate::LASTS)
+        self.latest().filter(|_| now.saturating_since(self.sampled_at) <= Estimate::LASTS)
     }
 
     /// Returns the estimate, even if it has expired. `None` before the first sample.

@@ -387,7 +387,7 @@ fn wred_drops_the_higher_drop_precedence_first() {
 }
 
 /// Ten ACKs and one data packet arrive per millisecond, and the line sends half of these packets.
-fn acks_beside_data(config: AfvqConfig) -> (f64, u32, Vec<u32>) {
+fn acks_with_data(config: AfvqConfig) -> (f64, u32, Vec<u32>) {
     let (mut queue, mut accounting) = (build(config), Accounting::new(1));
     let (mut acks, mut data, mut waits, mut numbers) = (0, 0, 0, Vec::new());
     for ms in 0..1000_u64 {
@@ -421,12 +421,12 @@ fn acks_beside_data(config: AfvqConfig) -> (f64, u32, Vec<u32>) {
 #[test]
 fn afvq_limits_the_share_of_acks_and_their_number_and_keeps_the_newest() {
     let half = AfvqConfig { ack_share: 0.5, ack_limit: 500, ..AfvqConfig::default() };
-    let (share, waits, numbers) = acks_beside_data(half.clone());
+    let (share, waits, numbers) = acks_with_data(half.clone());
     assert!((0.4..=0.5).contains(&share), "{share}");
     assert!(waits <= 11, "at most the number of ACKs that leave between two data packets: {waits}");
     assert!(numbers.is_sorted());
     assert!(*numbers.last().unwrap() > 9_970, "the oldest ACKs are dropped, not the newest");
-    let (first, waits, _) = acks_beside_data(AfvqConfig { ack_share: 1.0, ..half });
+    let (first, waits, _) = acks_with_data(AfvqConfig { ack_share: 1.0, ..half });
     assert!(first > 0.95, "without `ack_share`, ACKs use the whole line: {first}");
     assert!(waits <= 11, "{waits}");
 }

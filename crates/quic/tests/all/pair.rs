@@ -117,7 +117,7 @@ impl Pair {
 
     fn settle(&mut self, end: usize) {
         while let Some((socket, event)) = self.ends[end].poll_event() {
-            if end == 0 { self.tell_client(socket, event) } else { self.tell_server(socket, event) }
+            if end == 0 { self.notify_client(socket, event) } else { self.notify_server(socket, event) }
         }
         while let Some(Datagram { payload, ecn, .. }) = self.ends[end].poll_transmit(self.now) {
             let octets = payload.bytes().expect("QUIC packets are real").to_vec();
@@ -130,7 +130,7 @@ impl Pair {
         }
     }
 
-    fn tell_client(&mut self, socket: SocketId, event: SocketEvent) {
+    fn notify_client(&mut self, socket: SocketId, event: SocketEvent) {
         match event {
             SocketEvent::Ready => {
                 self.got.extend_from_slice(self.ends[0].read(self.now, socket).bytes().unwrap_or_default())
@@ -141,7 +141,7 @@ impl Pair {
         }
     }
 
-    fn tell_server(&mut self, socket: SocketId, event: SocketEvent) {
+    fn notify_server(&mut self, socket: SocketId, event: SocketEvent) {
         match event {
             SocketEvent::Accepted => self.server = Some(socket),
             SocketEvent::Closed(_) => self.server = None,

@@ -58,7 +58,7 @@ pub(super) fn read_family(
         let _ = part.set("limit", Value::Amount(Amount::Packets(packets)));
     }
     // A child queue has the default limit of its own kind.
-    let shaped = line.shaped || lopsided_queue::asks_only_while_full(kind);
+    let shaped = line.shaped || lopsided_queue::dequeues_only_nonempty(kind);
     let line = Line { queue_packets: None, shaped, ..line };
     // A less specific table may contain keys of another kind. From such a table only the shorthand key is read, because
     // all kinds have that key.

@@ -26,7 +26,7 @@ pub(super) fn resolve_stack(layers: &Layers<'_>, controllers: &[&str], report: &
     for (key, other) in [("rack", "fack"), ("prr", "rate_halving")] {
         exclude(layers, key, other, report);
     }
-    refuse_abc_beside_half(layers, report);
+    reject_abc_with_half(layers, report);
     refuse_abe(layers, cc, report);
     let mut stack = StackConfig::new(profile.unwrap_or(PROFILES[0]), cc);
     stack.mss = resolve_mss(layers, report);
@@ -74,7 +74,7 @@ fn exclude(layers: &Layers<'_>, key: &str, other: &str, report: &mut Report<'_>)
 }
 
 /// Reports an error if both `abc` and `abc_half` are set, because both select the rule for counting ACKed bytes.
-fn refuse_abc_beside_half(layers: &Layers<'_>, report: &mut Report<'_>) {
+fn reject_abc_with_half(layers: &Layers<'_>, report: &mut Report<'_>) {
     let half = layers.get("abc_half").is_some_and(|(node, _)| value::flag(node) == Ok(true));
     if half && layers.has("abc") {
         report.problem(layers.place_of("abc_half"), layers.path(), "`abc` and `abc_half` exclude each other", None);

@@ -17,7 +17,7 @@ use lopsided_tcp::{Connection, Counters, TcpInfo};
 impl Host {
     /// Passes a TCP segment without a connection to a foreign transport, or answers it with a reset.
     #[cold]
-    pub(super) fn take_stray(&mut self, packet: Packet, cx: &mut Cx<'_>) {
+    pub(super) fn handle_unmatched(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let Header::Tcp(header) = packet.transport() else { return cx.drop(packet, DropReason::NoSocket) };
         if let Some(app) = self.foreign_app(header.dst_port) {
             let packet = cx.deliver(packet);
@@ -52,7 +52,7 @@ impl Host {
         // The listening end sends its replies to the source of the first packet.
         slot.remote.get_or_insert(Remote { addr: packet.src(), port });
         transport.handle_packet(now, packet);
-        self.tell_foreign(app, now);
+        self.notify_foreign(app, now);
         self.sockets.ready.push(app);
     }
 
@@ -62,11 +62,11 @@ impl Host {
         if let Some(transport) = self.sockets.apps[app as usize].foreign.as_deref_mut() {
             transport.handle_timeout(now);
         }
-        self.tell_foreign(app, now);
+        self.notify_foreign(app, now);
     }
 
     /// Notifies the application of the events of its sockets, and reads its next timeout.
-    fn tell_foreign(&mut self, app: u32, now: Time) {
+    fn notify_foreign(&mut self, app: u32, now: Time) {
         // The application may use its sockets in response, which can cause further events.
         while let Some((socket, event)) = self.next_event(app) {
             let socket = SocketId(socket.0 | FOREIGN);
@@ -84,7 +84,7 @@ impl Host {
     pub(super) fn next_foreign(&mut self, app: u32, cx: &mut Cx<'_>) -> Option<(Port, Packet)> {
         let now = cx.now();
         // Calls of the application may have caused further events.
-        self.tell_foreign(app, now);
+        self.notify_foreign(app, now);
         let slot = &mut self.sockets.apps[app as usize];
         let transport = slot.foreign.as_deref_mut()?;
         let Some(datagram) = transport.poll_transmit(now) else {

@@ -245,12 +245,12 @@ impl Host {
     fn visit(&mut self, slot: u32, now: Time) {
         let Some((conn, of_app)) = self.sockets.conn_and_app(slot) else { return };
         if conn.pass_on(of_app, now) {
-            self.tell_ready(slot, now);
+            self.notify_ready(slot, now);
         }
     }
 
     /// Notifies the application that its connection is ready, after an event.
-    fn tell_ready(&mut self, slot: u32, now: Time) {
+    fn notify_ready(&mut self, slot: u32, now: Time) {
         let Some(conn) = self.sockets.conn(slot) else { return };
         let app = conn.app;
         // Before the handshake completes, the application cannot act, because connect() of a real program would still
@@ -296,11 +296,11 @@ impl Host {
             self.tell(app, SocketId(slot), SocketEvent::PeerClosed, now);
         }
         if let Some(reason) = told.closed {
-            self.tell_closed(app, slot, reason, now);
+            self.notify_closed(app, slot, reason, now);
         }
     }
 
-    fn tell_closed(&mut self, app: u32, slot: u32, reason: CloseReason, now: Time) {
+    fn notify_closed(&mut self, app: u32, slot: u32, reason: CloseReason, now: Time) {
         self.sockets.remember(slot, now);
         if self.sockets.end(slot, now) {
             self.tell(app, SocketId(slot), SocketEvent::Closed(reason), now);
@@ -361,7 +361,7 @@ impl Host {
         let Some(app) = self.sockets.conn(slot).map(|conn| conn.app) else { return };
         self.sockets.timers.set(number, None);
         // This call has no effect if the application was already notified of the end.
-        self.tell_closed(app, slot, CloseReason::Normal, now);
+        self.notify_closed(app, slot, CloseReason::Normal, now);
         let Some(conn) = self.sockets.conns[slot as usize].take() else { return };
         let of_app = &mut self.sockets.apps[app as usize];
         of_app.accepted.retain(|(_, accepted)| *accepted != slot);
@@ -555,7 +555,7 @@ impl Host {
         let (Some((conn, of_app)), Some(header)) = (self.sockets.conn_and_app(slot), packet.tcp()) else { return };
         conn.connection.handle_segment(now, header, &packet.payload(), packet.ecn());
         if conn.pass_on(of_app, now) {
-            self.tell_ready(slot, now);
+            self.notify_ready(slot, now);
         }
         // The usual case: no other connection is ready, and the segment needs no response. Interfaces, recorded windows
         // and observers of TCP events need every poll.
@@ -565,7 +565,7 @@ impl Host {
             && self.sockets.trace == TcpEventMask::NONE;
         let number = self.sockets.number(slot);
         let Some(conn) = self.sockets.conn_mut(slot) else { return };
-        let next = if alone { conn.connection.what_is_next(now) } else { Next::Open };
+        let next = if alone { conn.connection.predict_segment(now) } else { Next::Open };
         if next != Next::Nothing {
             self.goes_on = next == Next::Full;
             self.sockets.ready.push(number);
@@ -612,7 +612,7 @@ impl Node for Host {
         match packet.transport() {
             Transport::Tcp(header) => {
                 let Some(slot) = self.connection_for(&packet, header, now) else {
-                    return self.take_stray(packet, cx);
+                    return self.handle_unmatched(packet, cx);
                 };
                 let packet = cx.deliver(packet);
                 self.take_segment(&packet, slot, now);

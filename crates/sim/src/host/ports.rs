@@ -13,7 +13,7 @@ const LAST_EPHEMERAL: u16 = 60_999;
 pub(crate) const MAX_SERVICES: usize = (FIRST_EPHEMERAL - FIRST_SERVICE) as usize;
 
 /// Marks a free port in the tables.
-const NOBODY: u32 = u32::MAX;
+const UNUSED: u32 = u32::MAX;
 /// Bit in an entry of `outgoing`. If the bit is set, an application with datagrams owns the port, otherwise a
 /// connection.
 const DATAGRAMS: u32 = 1 << 31;
@@ -57,7 +57,7 @@ impl Ports {
         if port >= FIRST_EPHEMERAL {
             let connection = *self.outgoing.get(usize::from(port - FIRST_EPHEMERAL))?;
             return match connection {
-                NOBODY => None,
+                UNUSED => None,
                 app if app & DATAGRAMS != 0 => Some(Owner::Datagrams(app & !DATAGRAMS)),
                 connection => Some(Owner::Connection(connection)),
             };
@@ -71,9 +71,9 @@ impl Ports {
         let all = usize::from(LAST_EPHEMERAL - FIRST_EPHEMERAL) + 1;
         // The search starts after the last reserved port, so that a released port is reused as late as possible.
         let free =
-            (self.next..all).chain(0..self.next).find(|at| self.outgoing.get(*at).is_none_or(|c| *c == NOBODY))?;
+            (self.next..all).chain(0..self.next).find(|at| self.outgoing.get(*at).is_none_or(|c| *c == UNUSED))?;
         if free >= self.outgoing.len() {
-            self.outgoing.resize(free + 1, NOBODY);
+            self.outgoing.resize(free + 1, UNUSED);
         }
         self.outgoing[free] = connection;
         self.next = (free + 1) % all;
@@ -88,7 +88,7 @@ impl Ports {
     /// Releases an ephemeral port.
     pub fn release(&mut self, port: u16) {
         if let Some(owner) = port.checked_sub(FIRST_EPHEMERAL).and_then(|at| self.outgoing.get_mut(usize::from(at))) {
-            *owner = NOBODY;
+            *owner = UNUSED;
         }
     }
 }

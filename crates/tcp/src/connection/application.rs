@@ -31,7 +31,7 @@ impl Connection {
     /// read or write. As in Linux, `Writable` is reported when 1/3 of the send buffer is free.
     pub fn watch_readiness(&mut self) {
         self.readiness = Readiness { watched: true, reader_waits: true, writer_waits: false };
-        self.tell_readiness();
+        self.report_readiness();
     }
 
     /// Queues as much of the payload as fits into the send buffer. Returns the number of queued bytes; 0 if the buffer
@@ -176,14 +176,14 @@ impl Connection {
 
     /// Reports `Readable` or `Writable` if the application waits for that event and the event is due.
     #[inline]
-    pub(super) fn tell_readiness(&mut self) {
+    pub(super) fn report_readiness(&mut self) {
         if self.readiness.watched {
-            self.tell_waiting();
+            self.report_waiting();
         }
     }
 
     #[cold]
-    fn tell_waiting(&mut self) {
+    fn report_waiting(&mut self) {
         if self.readiness.reader_waits && self.readable() > 0 {
             self.readiness.reader_waits = false;
             self.events.push_back(ConnEvent::Readable);

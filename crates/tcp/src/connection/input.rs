@@ -46,7 +46,7 @@ impl Connection {
         if self.send.flight.profile.ack.before_read {
             self.settle_answer(now);
         }
-        self.tell_readiness();
+        self.report_readiness();
     }
 
     /// Stores the window of an ACK that is due now, for stacks that acknowledge before the application reads.

@@ -40,8 +40,8 @@ impl Connection {
             self.clock = now;
             let outgoing = self.write_data(now, &piece, header);
             // Do not announce a full segment while an ACK is due: `write_full_segment` would skip the ACK.
-            let owes_ack = self.acks.due().is_some() || self.answer.is_some();
-            let next = if owes_ack { Next::Open } else { self.send.what_follows(now, full) };
+            let ack_is_due = self.acks.due().is_some() || self.answer.is_some();
+            let next = if ack_is_due { Next::Open } else { self.send.predict_next(now, full) };
             return Some(Outgoing { next, ..outgoing });
         }
         self.write_ack(now, header)
@@ -61,7 +61,7 @@ impl Connection {
     /// simple prediction exists. [`Next::Nothing`] also records the limit that stops the sender.
     #[inline(always)]
     #[doc(hidden)]
-    pub fn what_is_next(&mut self, now: Time) -> Next {
+    pub fn predict_segment(&mut self, now: Time) -> Next {
         let only_data = self.acks.due().is_none()
             && self.answer.is_none()
             && !self.has_urgent()
@@ -72,7 +72,7 @@ impl Connection {
             return Next::Open;
         }
         let next =
-            if self.send.is_done(now) { Next::Nothing } else { self.send.what_follows(now, self.full_segment()) };
+            if self.send.is_done(now) { Next::Nothing } else { self.send.predict_next(now, self.full_segment()) };
         debug_assert!(next != Next::Nothing || self.poll_segment(now).is_none(), "poll_segment returned a segment");
         next
     }

@@ -22,7 +22,7 @@ impl Connection {
     /// Sets a fixed size of the send buffer (SO_SNDBUF). Data that is already in the buffer stays there.
     pub fn set_send_buffer(&mut self, size: Bytes) {
         self.send.set_buffer(size);
-        self.tell_readiness();
+        self.report_readiness();
     }
 
     /// Sets a fixed size of the receive buffer (SO_RCVBUF). The window scale does not change, and a window that was

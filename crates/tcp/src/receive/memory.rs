@@ -168,12 +168,12 @@ impl Memory {
 
     /// Returns the window that is left when `octets` bytes in `records` memory records occupy the buffer.
     #[inline(always)]
-    fn room_beside(&self, octets: u64, records: u64) -> u64 {
+    fn window_after(&self, octets: u64, records: u64) -> u64 {
         self.share.window_of(self.size.saturating_sub(octets + u64::from(self.per_segment) * records))
     }
 
     fn room(&self, filling: Filling) -> u64 {
-        self.room_beside(filling.unread + filling.held, filling.unread_records + filling.held_records)
+        self.window_after(filling.unread + filling.held, filling.unread_records + filling.held_records)
     }
 
     /// Returns the window to advertise, in bytes (`__tcp_select_window`). The right edge never moves back.
@@ -209,7 +209,7 @@ impl Memory {
     /// Cheap check: true if free space is so large that unread data cannot affect the window.
     #[inline(always)]
     pub fn has_ample_room(&self, octets: u64, records: u64, offered: u64, scale: u8) -> bool {
-        let room = self.room_beside(octets, records);
+        let room = self.window_after(octets, records);
         let below_unit = (1u64 << scale) - 1;
         !self.is_half_filled(room) && below_unit > 0 && (room.min(self.threshold) + below_unit) & !below_unit >= offered
     }

@@ -49,7 +49,7 @@ impl Recovery {
 
     /// True if reordering may be measured. After a timeout, reordering is measured only while the timeout can still be
     /// undone.
-    pub fn believes_order(&self) -> bool {
+    pub fn measures_reordering(&self) -> bool {
         self.ca_state != CaState::Loss || self.undo.can_undo()
     }
 

@@ -58,7 +58,7 @@ pub(crate) struct Recovery {
     /// Number of consecutive timeouts without an acknowledgement of new data.
     timeouts_in_a_row: u32,
     /// Number of segments that DSACKs have reported as duplicates.
-    duplicates_told: u64,
+    duplicates_reported: u64,
     /// True if the next new segment carries CWR (RFC 3168 section 6.1.2).
     cwr_due: bool,
     /// FreeBSD: true if a partial acknowledgement has arrived, which must be answered with a segment.
@@ -83,7 +83,7 @@ impl Recovery {
             sent_to: 0,
             reordering: 0,
             timeouts_in_a_row: 0,
-            duplicates_told: 0,
+            duplicates_reported: 0,
             cwr_due: false,
             answer_due: false,
         }
@@ -284,10 +284,12 @@ impl Recovery {
     /// twice.
     pub fn on_dsack(&mut self, flight: &Flight, start: i64, end: i64) -> u32 {
         let segments = ((end - start).max(1) as u64).div_ceil(flight.mss()) as u32;
-        self.duplicates_told += u64::from(segments);
+        self.duplicates_reported += u64::from(segments);
         // If DSACKs report more duplicates than this end has retransmitted, the network has duplicated segments: ignore
         // the DSACK.
-        if flight.profile.loss_detection == LossDetection::Rack && self.duplicates_told > flight.counters.retransmits {
+        if flight.profile.loss_detection == LossDetection::Rack
+            && self.duplicates_reported > flight.counters.retransmits
+        {
             return 0;
         }
         // A DSACK above the acknowledgement does not count towards undo.
@@ -322,13 +324,13 @@ impl Recovery {
 
     /// Notifies the controller of the segments marked lost. Call it before any other notification of the same ACK.
     #[inline]
-    pub fn tell_losses(&mut self, now: Time, flight: &mut Flight) {
+    pub fn notify_losses(&mut self, now: Time, flight: &mut Flight) {
         if flight.scoreboard.has_losses() {
-            self.tell_each_loss(now, flight);
+            self.notify_each_loss(now, flight);
         }
     }
 
-    fn tell_each_loss(&mut self, now: Time, flight: &mut Flight) {
+    fn notify_each_loss(&mut self, now: Time, flight: &mut Flight) {
         for lost in flight.scoreboard.take_losses() {
             let path = self.path(flight);
             flight.controller.on_lost(now, &lost, &path);

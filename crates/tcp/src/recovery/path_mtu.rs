@@ -35,7 +35,7 @@ impl Recovery {
         if flight.scoreboard.lost_segments() == 0 {
             return;
         }
-        self.tell_losses(now, flight);
+        self.notify_losses(now, flight);
         if self.ca_state != CaState::Loss {
             self.point = flight.nxt();
             self.repaired_to = Some(self.point);

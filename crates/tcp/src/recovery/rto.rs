@@ -48,7 +48,7 @@ impl Recovery {
         // The timeout ends a reduction that is under way, which 4.4BSD's undo may restore.
         let reduction = self.reduction.take();
         self.cwr_due = true;
-        self.tell_losses(now, flight);
+        self.notify_losses(now, flight);
         self.heed_peer_window(now, flight);
         let path = self.path(flight);
         // If all outstanding data was sent after the last reduction, this timeout counts as the first timeout of a

@@ -21,7 +21,7 @@ impl Sender {
     /// Processes an acceptable acknowledgement.
     #[inline]
     pub fn handle_ack(&mut self, now: Time, info: &AckInfo<'_>) {
-        self.last_heard_at = Some(now);
+        self.last_received_at = Some(now);
         if self.has_nothing_to_learn(info) {
             self.take_window(now, info);
         } else {
@@ -32,7 +32,7 @@ impl Sender {
     /// Processes an acknowledgement that can change only the peer's window.
     #[inline(always)]
     pub fn take_window(&mut self, now: Time, info: &AckInfo<'_>) {
-        self.last_heard_at = Some(now);
+        self.last_received_at = Some(now);
         self.probes_out = 0;
         self.flight.end_waiting();
         self.update_window(info);
@@ -81,7 +81,7 @@ impl Sender {
         // Process SACK blocks first, because the blocks of earlier ACKs determine whether a segment is out of order.
         if self.flight.sack() && !info.sack.is_empty() {
             self.process_sack(now, info, prior_fack, &mut outcome);
-            if self.recovery.believes_order() {
+            if self.recovery.measures_reordering() {
                 self.recovery.note_reordering(&self.flight, &mut outcome);
             }
             outcome.reordered_from = None;
@@ -116,7 +116,7 @@ impl Sender {
         let judged = self.recovery.ca_state() != CaState::Open || dubious;
         // Vegas and others count ACKs before recovery changes the window.
         if (judged || outcome.delivered == 0) && was_out {
-            self.tell_arrival(now, &mut outcome, prior_in_flight);
+            self.notify_arrival(now, &mut outcome, prior_in_flight);
         }
         if judged {
             let (nxt, window_end) = (self.flight.nxt(), self.flight.una() + self.window.size());
@@ -395,7 +395,7 @@ impl Sender {
     /// reduction.
     #[inline(always)]
     pub(super) fn drive_controller(&mut self, now: Time, outcome: &AckOutcome, prior_in_flight: u64) {
-        self.recovery.tell_losses(now, &mut self.flight);
+        self.recovery.notify_losses(now, &mut self.flight);
         let total_lost = self.flight.scoreboard.total_lost();
         let lost = total_lost - outcome.lost_before;
         // An ACK that delivers no data provides no rate sample, and must not change the window.
@@ -418,7 +418,7 @@ impl Sender {
     }
 
     /// Notifies the controller that an ACK arrived, before recovery processes the ACK.
-    fn tell_arrival(&mut self, now: Time, outcome: &mut AckOutcome, prior_in_flight: u64) {
+    fn notify_arrival(&mut self, now: Time, outcome: &mut AckOutcome, prior_in_flight: u64) {
         let acked = self.acked(now, outcome, prior_in_flight, RateSample::default());
         let Sender { flight, recovery, .. } = self;
         let path = recovery.path(flight);

@@ -25,7 +25,7 @@ impl Sender {
         // The following steps are the steps of `learn`, in the same order.
         let prior_in_flight = self.flight.window_taken();
         let Some(covered) = self.flight.scoreboard.pop_plain(info.ack) else { return false };
-        self.last_heard_at = Some(now);
+        self.last_received_at = Some(now);
         self.probes_out = 0;
         self.flight.end_waiting();
         let window_changed = self.update_window(info);

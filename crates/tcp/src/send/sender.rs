@@ -53,7 +53,7 @@ pub(crate) struct Sender {
     /// Time at which new or retransmitted data was last sent.
     pub(super) last_data_at: Option<Time>,
     /// Time at which an acceptable segment last arrived.
-    pub(super) last_heard_at: Option<Time>,
+    pub(super) last_received_at: Option<Time>,
     /// True if a window probe must be sent.
     pub(super) window_probe_due: bool,
     /// Number of window probes that were sent since the peer last answered.
@@ -87,7 +87,7 @@ impl Sender {
             max_pacing_rate: None,
             snd_sml: 0,
             last_data_at: None,
-            last_heard_at: None,
+            last_received_at: None,
             busy: BusyTime::default(),
             probes_out: 0,
             window_probe_due: false,

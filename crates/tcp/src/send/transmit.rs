@@ -116,7 +116,7 @@ impl Sender {
     /// - [`Next::Full`] if [`Sender::send_full`] can send a full segment. Returned only while data is outstanding.
     /// - [`Next::Open`] if the result cannot be predicted, or if a trace records each segment.
     #[inline(always)]
-    pub fn what_follows(&mut self, now: Time, full: u64) -> Next {
+    pub fn predict_next(&mut self, now: Time, full: u64) -> Next {
         let (end, nxt) = (self.buffer.end(), self.flight.nxt());
         let nothing_else = self.flight.scoreboard.lost_segments() == 0
             && !self.recovery.is_probe_due()
@@ -165,7 +165,7 @@ impl Sender {
         octets / full
     }
 
-    /// Sends the full segment that [`Sender::what_follows`] or [`Sender::follows_full`] predicted. No other call may
+    /// Sends the full segment that [`Sender::predict_next`] or [`Sender::follows_full`] predicted. No other call may
     /// intervene.
     #[inline(always)]
     pub fn send_full(&mut self, now: Time) -> Piece {
@@ -179,7 +179,7 @@ impl Sender {
     /// Predicts what [`Sender::poll`] would return after [`Sender::send_full`].
     #[inline(always)]
     pub fn follows_full(&mut self, now: Time) -> Next {
-        if self.run > 0 { Next::Full } else { self.what_follows(now, self.flight.mss()) }
+        if self.run > 0 { Next::Full } else { self.predict_next(now, self.flight.mss()) }
     }
 
     /// Handles data that cannot be sent because the interface's queue is full. As in Linux, the data does not count as
@@ -236,7 +236,7 @@ impl Sender {
         }
         // RFC 6675 section 5 step 4.3: the first retransmission of a recovery is sent even if the window is full.
         let limit = self.recovery.send_limit(&self.flight);
-        let fits = in_flight + len <= limit || in_flight == 0 || self.recovery.owes_fast_retransmit();
+        let fits = in_flight + len <= limit || in_flight == 0 || self.recovery.fast_retransmit_is_due();
         fits.then_some(number)
     }
 
@@ -471,7 +471,7 @@ impl Sender {
         let since = match flight.profile.idle_restart {
             IdleRestart::Never => return,
             IdleRestart::Halving => self.last_data_at,
-            IdleRestart::Initial => self.last_heard_at,
+            IdleRestart::Initial => self.last_received_at,
         };
         // RFC 5681, section 4.1: the connection is idle only if no data is outstanding.
         if !flight.scoreboard.is_empty() {

@@ -147,7 +147,7 @@ impl Pair {
     fn send_all(&mut self) {
         for to_server in [true, false] {
             let now = self.now;
-            let mut next = if self.relies_on_next { self.sender(to_server).what_is_next(now) } else { Next::Open };
+            let mut next = if self.relies_on_next { self.sender(to_server).predict_segment(now) } else { Next::Open };
             loop {
                 let mut header = TcpHeader::default();
                 let outgoing = match next {

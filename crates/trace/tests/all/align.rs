@@ -3,7 +3,7 @@
 use crate::story::{CLIENT, SERVER, download_seen_by_the_server, packet};
 use lopsided_core::packet::{Flags, TcpHeader};
 use lopsided_core::{Duration, NewPacket, Packet, Payload, Seq, Time, Transport};
-use lopsided_trace::{Alignment, Conversation, Conversations, End, Field, Fields, Lasted, Rules, Standing, drift};
+use lopsided_trace::{Alignment, Conversation, Conversations, End, Field, Fields, Lasted, Progress, Rules, drift};
 use proptest::prelude::*;
 
 type Story = Vec<(Time, bool, Packet)>;
@@ -103,12 +103,12 @@ fn a_packet_that_is_late_by_more_than_the_tolerance_differs_and_shows_as_drift()
 }
 
 #[test]
-fn the_standing_of_an_end_counts_sent_and_acknowledged_octets() {
+fn the_progress_of_an_end_counts_sent_and_acknowledged_octets() {
     let one = conversation(&download_seen_by_the_server());
     let place = one.place_of(End::Opener, 3);
     assert_eq!(place, 7);
-    assert_eq!(one.standing(End::Answerer, place), Standing { sent: 1 + 3 * 1448, acked: 1 + 1448 });
-    assert_eq!(one.standing(End::Opener, place), Standing { sent: 1, acked: 1 });
+    assert_eq!(one.progress(End::Answerer, place), Progress { sent: 1 + 3 * 1448, acked: 1 + 1448 });
+    assert_eq!(one.progress(End::Opener, place), Progress { sent: 1, acked: 1 });
     assert_eq!(one.place_of(End::Opener, 99), one.segments.len());
 }
 

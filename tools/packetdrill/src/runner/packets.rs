@@ -100,9 +100,9 @@ impl Runner {
         let mut first = true;
         let mut loose = false;
         loop {
-            let patience = instant(end.unwrap_or(start).max(start)) + Duration::from_secs(200);
+            let limit = instant(end.unwrap_or(start).max(start)) + Duration::from_secs(200);
             while self.queue.is_empty() {
-                let Some(due) = self.next_timer().filter(|due| *due <= patience) else {
+                let Some(due) = self.next_timer().filter(|due| *due <= limit) else {
                     let state = self.connection.as_ref().map_or("no connection".into(), |connection| {
                         let info = connection.info(self.now);
                         format!(

@@ -345,7 +345,7 @@ impl Htb {
     }
 
     /// Returns the leaf that has the turn in a row.
-    fn whose_turn(&mut self, level: usize, prio: usize) -> Option<usize> {
+    fn current_leaf(&mut self, level: usize, prio: usize) -> Option<usize> {
         // Follow the path from the row down to a leaf. In each round robin on the path, choose the class that has the
         // turn.
         let (mut way, mut depth) = ([0; HtbConfig::MOST_LEVELS], 0);
@@ -383,7 +383,7 @@ impl Htb {
     /// Dequeues a packet from the leaf that has the turn in a row.
     fn dequeue_row(&mut self, level: usize, prio: usize, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
         let now = cx.now();
-        while let Some(node) = self.whose_turn(level, prio) {
+        while let Some(node) = self.current_leaf(level, prio) {
             let number = self.leaf(node).number;
             let given = self.leaves.act(number, |class: &mut Class| class.dequeue(cx));
             let Some(given) = given else {

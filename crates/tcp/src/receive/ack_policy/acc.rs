@@ -58,7 +58,7 @@ pub(super) struct AckCongestionControl {
     /// Number of segments that arrived out of order since data last arrived in order.
     out_of_order: u32,
     /// True if a marked ACK arrived from the peer and no outgoing segment has echoed the mark yet.
-    owes_echo: bool,
+    echo_is_due: bool,
 }
 
 impl AckCongestionControl {
@@ -83,7 +83,7 @@ impl AckCongestionControl {
             lowered: 0,
             mark_from: settings.mark_duplicates,
             out_of_order: 0,
-            owes_echo: false,
+            echo_is_due: false,
         }
     }
 
@@ -151,7 +151,7 @@ impl AckPolicy for AckCongestionControl {
         let mut options = OtherOptions::new();
         if sender.has_data {
             let window = (sender.window.get() / sender.mss.get().max(1)).min(u64::from(MARKED - 1)) as u16;
-            let mark = if std::mem::take(&mut self.owes_echo) { MARKED } else { 0 };
+            let mark = if std::mem::take(&mut self.echo_is_due) { MARKED } else { 0 };
             options.push(KIND, &(window | mark).to_be_bytes());
         }
         options
@@ -163,7 +163,7 @@ impl AckPolicy for AckCongestionControl {
             self.peer_window = u32::from(told & (MARKED - 1));
             self.told |= told & MARKED != 0;
         }
-        self.owes_echo |= feedback.len == 0 && feedback.ecn == Ecn::Ce;
+        self.echo_is_due |= feedback.len == 0 && feedback.ecn == Ecn::Ce;
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
     /// Simulates the arrival of a segment that reports the peer's window (in segments), with or without a mark.
     fn told(policy: &mut AckCongestionControl, window: u64, marked: bool) {
         let mut peer = super::tests::policy(true);
-        peer.owes_echo = marked;
+        peer.echo_is_due = marked;
         let options = peer.options(at(1), &sender(window, true));
         let feedback = PeerFeedback { ecn: Ecn::NotEct, flags: Flags::ACK, options: &options, len: 1000, acked: 0 };
         policy.on_feedback(at(1), &feedback, &sender(1, false));

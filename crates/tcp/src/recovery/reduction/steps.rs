@@ -23,7 +23,7 @@ impl Recovery {
         self.tlp = None;
         // RFC 3168 section 6.1.2: a reduction for any reason is announced by CWR.
         self.cwr_due = true;
-        self.tell_losses(now, flight);
+        self.notify_losses(now, flight);
         let prior_cwnd = self.cwnd(flight);
         self.heed_peer_window(now, flight);
         let path = self.path(flight);
@@ -89,7 +89,7 @@ impl Recovery {
 
     /// True until the recovery's first retransmission, which ignores the window (RFC 5681 section 3.2 step 3, RFC 6675
     /// section 5 step 4.3).
-    pub fn owes_fast_retransmit(&self) -> bool {
+    pub fn fast_retransmit_is_due(&self) -> bool {
         self.ca_state == CaState::Recovery && self.reduction.as_ref().is_some_and(|reduction| reduction.sent == 0)
     }
 

@@ -317,7 +317,7 @@ fn max_burst_limits_each_burst_and_spreads_bursts_over_the_rtt() {
 
 /// Simulates a connection that sends one segment every 100 ms until `until_ms`. Returns the first window and each
 /// changed window, in segments.
-fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> {
+fn windows_of_a_slow_application(profile: Profile, until_ms: u32) -> Vec<u64> {
     let mut t = Script::established(profile, PEER);
     t.write(100, 10_000);
     t.drain_until(101);
@@ -342,9 +342,9 @@ fn windows_of_one_who_sends_little(profile: Profile, until_ms: u32) -> Vec<u64> 
 fn linux_halves_the_distance_of_an_unused_window_to_the_used_data_each_rto() {
     // RFC 2861 section 3.1: the window approaches the amount of data that is in use, which counts as at least the
     // initial window.
-    assert_eq!(windows_of_one_who_sends_little(linux(), 2000), [40, 25, 17, 13, 11, 10]);
+    assert_eq!(windows_of_a_slow_application(linux(), 2000), [40, 25, 17, 13, 11, 10]);
     let never = Profile { idle_restart: IdleRestart::Never, ..linux() };
-    assert_eq!(windows_of_one_who_sends_little(never, 2000), [40]);
+    assert_eq!(windows_of_a_slow_application(never, 2000), [40]);
 }
 
 /// Linux's tcp_is_cwnd_limited: in slow start a window counts as fully used if more than half of it is used.
