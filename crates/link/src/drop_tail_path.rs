@@ -21,7 +21,7 @@
 //! - `packets`: the packets for which this link schedules an arrival event. Packets that pass through are not in this
 //!   ring.
 //! - `transits`: the transit records of packets that an observer may see in the queue or on the line.
-//! - `ends.coming`: the packets that will be dropped: refused packets at their entry, lost packets at their departure
+//! - `drops.coming`: the packets that will be dropped: refused packets at their entry, lost packets at their departure
 //!   from the queue.
 //!
 //! # Counters
@@ -39,10 +39,10 @@
 //! - `departed <= entered <= transits.len()`.
 //! - `next_departure` belongs to the first entry of `waiting`, `next_arrival` to the first entry of `packets`. Both are
 //!   `Time::MAX` if their ring is empty.
-//! - `waiting_bytes` is the sum of the sizes in `waiting`, and the buffer of `special.room` is charged with the same
+//! - `waiting_bytes` is the sum of the sizes in `waiting`, and the buffer of `rare.room` is charged with the same
 //!   packets.
 //! - While `transits` contains a record, every later packet also gets a record.
-//! - While an observer watches queues, every packet has a record. No packet leaves `packets` or `ends.coming` before
+//! - While an observer watches queues, every packet has a record. No packet leaves `packets` or `drops.coming` before
 //!   its record is counted.
 
 use crate::line::{Line, Measured, dequeued};
@@ -73,14 +73,14 @@ pub(crate) struct DropTailPath {
     /// Number of records in `transits` whose departure from the queue is in the statistics.
     departed: u32,
     /// `None` if the limit is in packets and the line has no loss model.
-    special: Option<Box<Special>>,
+    rare: Option<Box<RareState>>,
     /// The packets that this link will drop. `None` until the first drop.
-    ends: Option<Box<Ends>>,
+    drops: Option<Box<Drops>>,
 }
 
 /// Rarely used state, boxed to keep a plain link small.
 #[derive(Debug)]
-struct Special {
+struct RareState {
     /// The buffer; `None` if its limit is in packets (see `places`).
     room: Option<BufferLimit>,
     /// The loss model of the line, if there is one.
@@ -103,16 +103,16 @@ struct Arriving {
 
 /// Dropped packets.
 #[derive(Debug, Default)]
-struct Ends {
+struct Drops {
     /// Packets that will be dropped, in order of time.
-    coming: VecDeque<End>,
+    coming: VecDeque<PendingDrop>,
     /// Number and total size of the packets that the line has lost so far.
     lost: Count,
 }
 
 /// A packet that will be dropped: refused at its entry, or lost when it leaves the queue.
 #[derive(Debug)]
-struct End {
+struct PendingDrop {
     at: Time,
     packet: Packet,
     why: DropReason,
@@ -167,16 +167,16 @@ impl Transit {
     }
 }
 
-impl Special {
+impl RareState {
     /// True if a limit in bytes leaves room for a packet of this size.
     fn fits(&self, size: Bytes) -> bool {
         self.room.as_ref().is_none_or(|room| room.fits(size))
     }
 }
 
-impl Ends {
+impl Drops {
     /// Inserts a packet behind all packets that are dropped at the same time or earlier.
-    fn add(&mut self, end: End) {
+    fn add(&mut self, end: PendingDrop) {
         let behind = self.coming.iter().rev().take_while(|other| other.at > end.at).count();
         self.coming.insert(self.coming.len() - behind, end);
     }
@@ -188,7 +188,7 @@ impl DropTailPath {
             Some(packets) => (packets as usize, None),
             None => (usize::MAX, Some(room)),
         };
-        let special = (room.is_some() || loss.is_some()).then(|| Box::new(Special { room, loss }));
+        let rare = (room.is_some() || loss.is_some()).then(|| Box::new(RareState { room, loss }));
         DropTailPath {
             waiting: VecDeque::new(),
             waiting_bytes: Bytes::ZERO,
@@ -199,8 +199,8 @@ impl DropTailPath {
             transits: VecDeque::new(),
             entered: 0,
             departed: 0,
-            special,
-            ends: None,
+            rare,
+            drops: None,
         }
     }
 
@@ -246,7 +246,7 @@ impl DropTailPath {
     ) -> Result<Time, Ending> {
         // Fast path: if the line is idle, the queue is empty, and the packet takes no room in the buffer. Only the
         // serializer counts such a packet.
-        if self.special.is_none() && self.transits.is_empty() {
+        if self.rare.is_none() && self.transits.is_empty() {
             if let Some((arrives, passed)) = line.pass(at, size, cx.unseen_until()) {
                 if u64::from(passed) % LOOK == 0 {
                     self.tidy(at);
@@ -263,7 +263,7 @@ impl DropTailPath {
             return Err(Ending::Full);
         }
         let (wire, departs, sent) = line.send(at, size);
-        let arrives = match self.special.as_mut().and_then(|special| special.loss.as_mut()?.drop_reason(departs)) {
+        let arrives = match self.rare.as_mut().and_then(|rare| rare.loss.as_mut()?.drop_reason(departs)) {
             None => line.arrival(sent),
             Some(why) => {
                 self.lose(size, at, departs, wire, measured, cx);
@@ -312,19 +312,19 @@ impl DropTailPath {
 
     /// True if the line may lose packets.
     fn loses(&self) -> bool {
-        self.special.as_ref().is_some_and(|special| special.loss.is_some())
+        self.rare.as_ref().is_some_and(|rare| rare.loss.is_some())
     }
 
     /// True if the buffer has room for a packet of this size.
     #[inline(always)]
     fn fits(&self, size: Bytes) -> bool {
-        self.waiting.len() < self.places && self.special.as_ref().is_none_or(|special| special.fits(size))
+        self.waiting.len() < self.places && self.rare.as_ref().is_none_or(|rare| rare.fits(size))
     }
 
     /// Adds a packet of this size to the end of the buffer.
     #[inline(always)]
     fn wait(&mut self, departs: Time, size: Bytes) {
-        if let Some(room) = self.special.as_mut().and_then(|special| special.room.as_mut()) {
+        if let Some(room) = self.rare.as_mut().and_then(|rare| rare.room.as_mut()) {
             room.charge(size);
         }
         if self.waiting.is_empty() {
@@ -338,7 +338,7 @@ impl DropTailPath {
     #[inline(always)]
     fn release_until(&mut self, at: Time) {
         while let Some(first) = self.waiting.pop_front() {
-            if let Some(room) = self.special.as_mut().and_then(|special| special.room.as_mut()) {
+            if let Some(room) = self.rare.as_mut().and_then(|rare| rare.room.as_mut()) {
                 room.release(first.size);
             }
             self.waiting_bytes -= first.size;
@@ -481,15 +481,15 @@ impl DropTailPath {
         if !self.loses() {
             return &self.packets[self.packets.len() - (self.transits.len() - transit)].packet;
         }
-        // With a loss model, the packets of this and later records are in two rings: `packets`, and `ends.coming` if
+        // With a loss model, the packets of this and later records are in two rings: `packets`, and `drops.coming` if
         // the line loses them.
         let on = self.transits.range(transit..);
         let lost = on.filter(|transit| transit.is_lost()).count();
-        let ends = self.ends.iter().flat_map(|ends| ends.coming.iter().rev());
+        let drops = self.drops.iter().flat_map(|drops| drops.coming.iter().rev());
         match self.transits[transit].is_lost() {
             false => &self.packets[self.packets.len() - (self.transits.len() - transit - lost)].packet,
             true => {
-                let mut on_the_line = ends.filter(|end| end.why != DropReason::QueueFull);
+                let mut on_the_line = drops.filter(|end| end.why != DropReason::QueueFull);
                 &on_the_line.nth(lost - 1).expect("a lost packet is kept until it is counted").packet
             }
         }
@@ -499,10 +499,10 @@ impl DropTailPath {
     #[cold]
     #[inline(never)]
     pub(crate) fn end(&mut self, packet: Packet, at: Time, ending: Ending, measured: &mut Measured, cx: &mut Cx<'_>) {
-        let ends = self.ends.get_or_insert_default();
-        ends.add(match ending {
-            Ending::Full => End { at, packet, why: DropReason::QueueFull },
-            Ending::Lost(departs, why) => End { at: departs, packet, why },
+        let drops = self.drops.get_or_insert_default();
+        drops.add(match ending {
+            Ending::Full => PendingDrop { at, packet, why: DropReason::QueueFull },
+            Ending::Lost(departs, why) => PendingDrop { at: departs, packet, why },
         });
         // A loss is computed when the packet enters, but happens when the packet departs. Between these times the
         // buffer may refuse other packets. With a loss model, drops after `at` must therefore wait.
@@ -514,9 +514,9 @@ impl DropTailPath {
     /// Drops the packets whose drop or loss is at or before `until`.
     #[inline]
     fn let_end(&mut self, until: Time, measured: &mut Measured, cx: &mut Cx<'_>) {
-        let Some(Ends { coming, lost, .. }) = self.ends.as_deref_mut() else { return };
+        let Some(Drops { coming, lost, .. }) = self.drops.as_deref_mut() else { return };
         while coming.front().is_some_and(|first| first.at <= until) {
-            let Some(End { at, packet, why }) = coming.pop_front() else { return };
+            let Some(PendingDrop { at, packet, why }) = coming.pop_front() else { return };
             // `offered` with an unchanged backlog counts the packet as arrived and dropped.
             match why {
                 DropReason::QueueFull => measured.queue.offered(at, packet.size(), measured.queue.backlog()),
@@ -552,7 +552,7 @@ impl DropTailPath {
     /// Returns the number and total size of the packets in this link.
     pub(crate) fn held(&self) -> Count {
         let arriving = self.packets.iter().map(|arriving| arriving.packet.size());
-        let ending = self.ends.iter().flat_map(|ends| &ends.coming).map(|end| end.packet.size());
+        let ending = self.drops.iter().flat_map(|drops| &drops.coming).map(|end| end.packet.size());
         Count::of(arriving.chain(ending))
     }
 
@@ -569,7 +569,7 @@ impl DropTailPath {
 
     /// Returns the number and total size of the packets that the line has lost, according to the statistics.
     pub(crate) fn lost(&self) -> Count {
-        self.ends.as_ref().map_or(Count::ZERO, |ends| ends.lost)
+        self.drops.as_ref().map_or(Count::ZERO, |drops| drops.lost)
     }
 }
 

@@ -109,17 +109,17 @@ impl Link {
 
     /// True if the fate of a packet can be computed when the packet enters. Required for [`Link::pass_through`], and
     /// for future times in [`Link::handle_packet_at`].
-    pub fn foretells(&self) -> bool {
+    pub fn predicts_arrivals(&self) -> bool {
         matches!(self.path, TransmitPath::DropTail(_)) && self.line.takes_time
     }
 
     /// Accepts a packet that enters at `at`, and returns the packet at once with its arrival time. Returns `None` if
     /// the packet is dropped or lost. Packets must be passed in the order in which they enter.
     ///
-    /// [`Link::foretells`] must be true, and no observer may watch queues or drops.
+    /// [`Link::predicts_arrivals`] must be true, and no observer may watch queues or drops.
     #[inline(always)]
     pub fn pass_through(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> Option<(Time, Packet)> {
-        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("`foretells` is false") };
+        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("`predicts_arrivals` is false") };
         match path.take_in(size, at, &mut self.line, &mut self.measured, cx) {
             Ok(out) => Some((out, packet)),
             Err(ending) => {
@@ -132,11 +132,11 @@ impl Link {
     /// Takes back the packet that [`Link::pass_through`] returned last. The packet arrives at `at`, before all other
     /// packets on this link.
     pub fn take_back(&mut self, packet: Packet, at: Time) {
-        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("`foretells` is false") };
+        let TransmitPath::DropTail(path) = &mut self.path else { unreachable!("`predicts_arrivals` is false") };
         path.take_back(packet, at);
     }
 
-    /// Like [`Node::handle_packet`], for a packet that enters at `at`. Unless [`Link::foretells`] is true, `at` must be
+    /// Like [`Node::handle_packet`], for a packet that enters at `at`. Unless [`Link::predicts_arrivals`] is true, `at` must be
     /// the current time. Returns true if [`Node::poll_timeout`] may have changed.
     #[inline(always)]
     pub fn handle_packet_at(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> bool {

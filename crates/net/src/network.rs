@@ -20,7 +20,7 @@
 //! # Rows of links
 //!
 //! A link *follows* other links, its *leaders*, if all of its packets arrive over these links and the router behind
-//! them. Leaders compute arrival times in advance ([`Link::foretells`]), so packets pass from leader to follower
+//! them. Leaders compute arrival times in advance ([`Link::predicts_arrivals`]), so packets pass from leader to follower
 //! without an event:
 //!
 //! - A link with one leader: the packet passes the leader, the router and the follower in one call, with its future
@@ -294,7 +294,7 @@ impl<H: Node> Network<H> {
     ///
     /// A pair is ignored unless all of these hold:
     ///
-    /// - the leaders and the follower compute arrival times in advance ([`Link::foretells`]),
+    /// - the leaders and the follower compute arrival times in advance ([`Link::predicts_arrivals`]),
     /// - the leaders end at the router in front of the follower, and no stage, medium or edge sends packets to that
     ///   router,
     /// - a follower with several leaders has a delay.
@@ -356,7 +356,8 @@ impl<H: Node> Network<H> {
 
     /// Returns the delay of the link `follower` if it can follow these leaders.
     fn delay_in_row(&self, leaders: &[NodeId], follower: NodeId, senders: &[Vec<NodeId>]) -> Option<Duration> {
-        let foretells = |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.foretells());
+        let predicts_arrivals =
+            |node: &NodeId| matches!(self.node(*node), NetNode::Link(link) if link.predicts_arrivals());
         // A link into which several nodes send cannot follow.
         let [router] = senders[follower.index()][..] else { return None };
         // Only links and hosts may send to the router. A stage, a medium or an edge could create packets that arrive
@@ -365,7 +366,7 @@ impl<H: Node> Network<H> {
         if !matches!(self.node(router), NetNode::Router(_)) || !senders[router.index()].iter().all(is_plain) {
             return None;
         }
-        if !leaders.iter().all(|leader| foretells(leader) && self.behind(*leader) == router) {
+        if !leaders.iter().all(|leader| predicts_arrivals(leader) && self.behind(*leader) == router) {
             return None;
         }
         // The caller selects links by their role in the scenario, but this node may be a stage or a medium.
@@ -373,7 +374,7 @@ impl<H: Node> Network<H> {
         // Without a delay the link needs each packet at the instant of its entry, so a merge point could not collect
         // packets of several leaders.
         let too_soon = leaders.len() > 1 && link.delay().is_zero();
-        (link.foretells() && !too_soon).then(|| link.delay())
+        (link.predicts_arrivals() && !too_soon).then(|| link.delay())
     }
 
     /// Disables regions, so that all events are handled in one global order. This is needed if nodes interrupt a run

@@ -98,7 +98,7 @@ impl<H: Node> Network<H> {
         for (index, node) in self.nodes().enumerate() {
             let is_link = |node: NodeId| matches!(self.node(node), NetNode::Link(_));
             match node {
-                NetNode::Link(link) if link.foretells() && senders[index].len() < 2 => {
+                NetNode::Link(link) if link.predicts_arrivals() && senders[index].len() < 2 => {
                     let behind = self.behind(NodeId(index as u32)).index();
                     if !matches!(self.places.get(behind)?.node, NetNode::Host(_) | NetNode::Router(_)) {
                         return None;

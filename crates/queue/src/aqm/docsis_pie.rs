@@ -367,6 +367,6 @@ impl Qdisc for DocsisPie {
 
     fn gauges(&self, out: &mut dyn FnMut(&str, f64)) {
         out("drop_probability", self.law.probability());
-        out("foretold_delay_ms", self.law.delay.as_millis_f64());
+        out("predicted_delay_ms", self.law.delay.as_millis_f64());
     }
 }

@@ -138,7 +138,7 @@ fn docsis_pie_predicts_the_delay_from_both_rates_and_the_refilled_bucket() {
         let expected = (refilled * 8) as f64 / peak as f64 + ((waiting - refilled) * 8) as f64 / sustained as f64;
         let mut predicted = None;
         queue.gauges(&mut |name, value| {
-            if name == "foretold_delay_ms" {
+            if name == "predicted_delay_ms" {
                 predicted = Some(value);
             }
         });
