@@ -136,8 +136,8 @@ impl Link {
         path.take_back(packet, at);
     }
 
-    /// Like [`Node::handle_packet`], for a packet that enters at `at`. Unless [`Link::predicts_arrivals`] is true, `at` must be
-    /// the current time. Returns true if [`Node::poll_timeout`] may have changed.
+    /// Like [`Node::handle_packet`], for a packet that enters at `at`. Unless [`Link::predicts_arrivals`] is true, `at`
+    /// must be the current time. Returns true if [`Node::poll_timeout`] may have changed.
     #[inline(always)]
     pub fn handle_packet_at(&mut self, packet: Packet, size: Bytes, at: Time, cx: &mut Cx<'_>) -> bool {
         match &mut self.path {

@@ -20,8 +20,8 @@
 //! # Rows of links
 //!
 //! A link *follows* other links, its *leaders*, if all of its packets arrive over these links and the router behind
-//! them. Leaders compute arrival times in advance ([`Link::predicts_arrivals`]), so packets pass from leader to follower
-//! without an event:
+//! them. Leaders compute arrival times in advance ([`Link::predicts_arrivals`]), so packets pass from leader to
+//! follower without an event:
 //!
 //! - A link with one leader: the packet passes the leader, the router and the follower in one call, with its future
 //!   arrival time. A row can consist of any number of links.
