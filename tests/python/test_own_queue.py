@@ -108,7 +108,7 @@ def drops_twice(self, packet):
         ({"enqueue": drops_twice}, "is not in the queue"),
         ({"enqueue": lambda self, packet: 1}, "returned 1"),
         ({"ready_s": lambda self: float("nan")}, "expected a time in seconds"),
-        ({"__init__": lambda self: None}, "cannot be made"),
+        ({"__init__": lambda self: None}, "cannot be created"),
     ],
 )
 def test_errors_of_a_user_queue_are_reported(methods, message):

@@ -160,7 +160,7 @@ pub struct Accounting {
     unseen_until: Time,
     interrupted: bool,
     /// Memory of delivered and dropped packets, for new packets.
-    #[expect(clippy::vec_box, reason = "the box is what a packet is")]
+    #[expect(clippy::vec_box, reason = "a packet is this box")]
     free: Vec<Box<Fields>>,
     ledger: Ledger,
     observers: Vec<Box<dyn Observer>>,

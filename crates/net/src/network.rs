@@ -530,7 +530,7 @@ impl<H: Node> Network<H> {
     /// Panics if the node is not an edge, if an event is due before `now`, or if `now` is in the past.
     pub fn inject(&mut self, now: Time, edge: NodeId, new: NewPacket) -> u64 {
         assert!(matches!(self.places[edge.index()].node, NetNode::Edge), "{edge:?} is not an edge");
-        assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the present");
+        assert!(self.next_time().is_none_or(|next| next >= now) && now >= self.now, "{now:?} is not the current time");
         self.now = now;
         let mut cx = Cx::new(now, edge, &mut self.accounting);
         let packet = cx.originate(new);

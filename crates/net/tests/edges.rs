@@ -103,7 +103,7 @@ fn packets_without_a_route_are_dropped_and_packets_in_flight_are_counted_as_held
 }
 
 #[test]
-#[should_panic(expected = "is not the present")]
+#[should_panic(expected = "is not the current time")]
 fn a_packet_cannot_be_injected_at_an_earlier_time() {
     let mut network = line();
     network.advance(Time::from_nanos(5));

@@ -54,7 +54,7 @@ pub(crate) fn emulate<'py>(
     _py: Python<'py>,
     _arguments: Vec<std::ffi::OsString>,
 ) -> PyResult<(u8, Bound<'py, PyDict>, Bound<'py, PyDict>)> {
-    Err(Failure::Live("lines are emulated on Linux only".to_owned()).into())
+    Err(Failure::Live("lines can be emulated only on Linux".to_owned()).into())
 }
 
 /// Shapes an interface until a signal ends the program, with the arguments of `lopsided-live shape`. Returns the exit
@@ -68,7 +68,7 @@ pub(crate) fn shape(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
 #[cfg(not(target_os = "linux"))]
 #[pyfunction]
 pub(crate) fn shape(_arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
-    Err(Failure::Live("queues are put on interfaces of Linux only".to_owned()).into())
+    Err(Failure::Live("queue disciplines can be applied to interfaces only on Linux".to_owned()).into())
 }
 
 /// Returns sensing packets (delay probes) to their senders until a signal ends the program, with the arguments of
@@ -82,5 +82,5 @@ pub(crate) fn reflect(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 
 #[cfg(not(target_os = "linux"))]
 #[pyfunction]
 pub(crate) fn reflect(_arguments: Vec<std::ffi::OsString>) -> PyResult<u8> {
-    Err(Failure::Live("sensing packets are returned by Linux only".to_owned()).into())
+    Err(Failure::Live("sensing packets can be returned only on Linux".to_owned()).into())
 }

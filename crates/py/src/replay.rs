@@ -50,7 +50,7 @@ pub(crate) fn replay(
 }
 
 fn read((at, flow, octets): &Arrival) -> Result<(Time, NewPacket), String> {
-    let packet = wire::parse_captured(octets).map_err(|error| format!("a packet that cannot be read: {error}"))?;
+    let packet = wire::parse_captured(octets).map_err(|error| format!("a packet cannot be parsed: {error}"))?;
     let new = packet.to_new().with_flow(FlowId(*flow));
     Ok((Time::from_nanos(*at), new))
 }

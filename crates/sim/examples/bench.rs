@@ -93,7 +93,7 @@ fn workload(arguments: &[String]) -> Result<Workload, String> {
     };
     for argument in arguments.iter().skip(1) {
         let (key, value) = argument.split_once('=').ok_or(format!("{argument:?} is not key=value"))?;
-        let bad = |_| format!("{value:?} is no value for {key}");
+        let bad = |_| format!("{value:?} is not a valid value of {key}");
         match key {
             "flows" => workload.flows = value.parse().map_err(|_| bad(()))?,
             "seconds" => workload.seconds = value.parse().map_err(|_| bad(()))?,

@@ -131,7 +131,7 @@ fn carry_out(found: &Arguments, arguments: &[OsString]) -> Result<u8, ShapeError
 fn unit(interface: &str, arguments: &[OsString]) -> String {
     let device = format!("sys-subsystem-net-devices-{}.device", in_unit_name(interface));
     let unit = Unit {
-        description: &format!("lopsided on the way out of {interface}"),
+        description: &format!("queue discipline of lopsided for packets that leave {interface}"),
         dependencies: &format!("BindsTo={device}\nAfter={device} network-pre.target\n"),
         command: "shape",
         undo: &[interface.to_owned()],

@@ -26,7 +26,7 @@ pub(crate) fn simulate_controller(
     let abort = Arc::new(RunAbort::new(Arc::new(Monitor::default())));
     let own = [CustomController { name: name.clone(), make: Some(Arc::new(make)) }];
     let known = controllers(&own, &abort).map_err(|taken| Failure::Usage(taken.to_string()))?;
-    let make = known.get(&name).ok_or_else(|| Failure::Bug("a controller that was added is not there".to_owned()))?;
+    let make = known.get(&name).ok_or_else(|| Failure::Bug("a registered controller was not found".to_owned()))?;
     let mut path = Path::new(make(&setup()), mbits, Duration::from_nanos(rtt_ns), room);
     let share = path.run(Duration::from_nanos(span_ns));
     if let Some(raised) = abort.take() {

@@ -79,12 +79,12 @@ impl QueueDiscipline {
     /// Called when a packet arrives. The packet enters the queue unless this method drops it.
     #[pyo3(text_signature = "($self, packet)")]
     fn enqueue(&self, _packet: &PacketView) -> PyResult<()> {
-        Err(PyNotImplementedError::new_err("a queue discipline defines enqueue(self, packet)"))
+        Err(PyNotImplementedError::new_err("a queue discipline must define enqueue(self, packet)"))
     }
 
     /// Returns the packet to send. Called only if the queue is not empty.
     fn dequeue(&self) -> PyResult<Option<PacketView>> {
-        Err(PyNotImplementedError::new_err("a queue discipline defines dequeue(self)"))
+        Err(PyNotImplementedError::new_err("a queue discipline must define dequeue(self)"))
     }
 
     /// Returns the time at which the next packet may leave, for a discipline that delays packets.

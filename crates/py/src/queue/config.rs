@@ -121,7 +121,7 @@ fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
     // The function that builds a queue cannot receive the run as an argument, so a thread-local variable contains the
     // run.
     let abort = CURRENT_RUN.with_borrow(Clone::clone);
-    let abort = abort.ok_or_else(|| Fault::new("kind", "a discipline in Python is built within a run"))?;
+    let abort = abort.ok_or_else(|| Fault::new("kind", "a discipline in Python can be built only within a run"))?;
     let name = config.declared.name;
     Python::attach(|py| {
         let class = config.declared.class.bind(py);
@@ -135,7 +135,7 @@ fn build(part: &dyn AnyPart, place: &QueuePlace<'_>) -> Result<Queue, Fault> {
         PythonQueue::new(Object::new(QUEUE_DISCIPLINE, name, &object, &abort), &object)
     })
     .map(|queue| Queue::Custom(Box::new(queue)))
-    .map_err(|error: PyErr| Fault::new("kind", format!("the queue discipline {name:?} cannot be made: {error}")))
+    .map_err(|error: PyErr| Fault::new("kind", format!("the queue discipline {name:?} cannot be created: {error}")))
 }
 
 /// Converts a default to a value of a scenario. The type of the default determines the type of the key.

@@ -226,7 +226,7 @@ fn invalid_values_are_rejected() {
             "{ mode = \"off\", segments = 2 }",
             "`segments` has no effect while delayed ACKs are off",
         ),
-        ("flow.1.stack.dscp", "64", "a DSCP is from 0 to 63, and this is 64"),
+        ("flow.1.stack.dscp", "64", "a DSCP must be from 0 to 63, not 64"),
         ("stack.ecn", "maybe", "unknown ecn `maybe`"),
         ("stack", "{ cc = \"vegas\", abe = true }", "`abe` has no effect with cc = \"vegas\""),
         (

@@ -196,7 +196,7 @@ pub struct NameTaken {
 
 impl fmt::Display for NameTaken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "there is a congestion control {:?} already", self.name)
+        write!(f, "the congestion control {:?} already exists", self.name)
     }
 }
 

@@ -294,7 +294,7 @@ impl StackConfig {
                 Err(Fault::new(key, "a window of 0 would never allow a segment to be sent"))
             }
             ("dscp", Value::Integer(dscp)) if *dscp > MOST_DSCP => {
-                Err(Fault::new(key, format!("a DSCP is from 0 to {MOST_DSCP}, and this is {dscp}")))
+                Err(Fault::new(key, format!("a DSCP must be from 0 to {MOST_DSCP}, not {dscp}")))
             }
             ("placeholders", Value::Number(loss)) if *loss >= 1.0 => {
                 Err(Fault::new(key, "this must be less than 100 %: a channel with 100 % loss delivers no data"))
@@ -303,7 +303,7 @@ impl StackConfig {
                 Err(Fault::new(key, "this must be at least 1"))
             }
             ("hz", Value::Integer(hz)) if *hz > MOST_TICKS => {
-                Err(Fault::new(key, format!("a clock has at most {MOST_TICKS} ticks a second")))
+                Err(Fault::new(key, format!("this must be at most {MOST_TICKS} ticks per second")))
             }
             _ => Ok(()),
         }
