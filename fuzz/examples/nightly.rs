@@ -47,7 +47,7 @@ fn main() -> ExitCode {
         failures += u32::from(attempt(target, &fs::read(path).expect("a file of the corpus")).is_none());
     }
     let mut draws = Rng::for_role(seed, "nightly");
-    let mut told = 0;
+    let mut reported = 0;
     while operations < wanted {
         let target = &TARGETS[match draws.below(1000) {
             0..490 => 0,
@@ -67,8 +67,8 @@ fn main() -> ExitCode {
             }
         }
         inputs += 1;
-        if operations / (wanted / 100).max(1) > told {
-            told = operations / (wanted / 100).max(1);
+        if operations / (wanted / 100).max(1) > reported {
+            reported = operations / (wanted / 100).max(1);
             eprintln!("{operations} operations, {inputs} inputs, {failures} failed");
         }
     }

@@ -110,9 +110,9 @@ fn cross(chain: [usize; 2], rule: Option<FilterRule>, reporting: bool) {
     let stages = chain.into_iter().filter(|kind| *kind > 0).map(stage).collect();
     let mut way = Way::new(&setup, queue.build(1, "way").expect("it is a queue").checked(), stages, fates);
     way.cross();
-    let said = format!("stages {chain:?}, rule {rule:?}, reports {reporting}");
-    assert_eq!(way.read, WHOLE, "{said}: some ACKs did not arrive");
-    assert!(way.now < SOON, "{said}: it took until {:?}", way.now);
+    let description = format!("stages {chain:?}, rule {rule:?}, reports {reporting}");
+    assert_eq!(way.read, WHOLE, "{description}: some ACKs did not arrive");
+    assert!(way.now < SOON, "{description}: it took until {:?}", way.now);
 }
 
 struct Way {

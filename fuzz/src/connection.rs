@@ -363,8 +363,8 @@ impl World {
             self.collect();
             self.answer();
             let peer = self.peer.as_ref().expect("the connection has a peer");
-            let told = peer.expected >= sent || wrote.is_err() && peer.expected == self.written;
-            if told && (self.read >= read || !hears) {
+            let is_complete = peer.expected >= sent || wrote.is_err() && peer.expected == self.written;
+            if is_complete && (self.read >= read || !hears) {
                 return;
             }
             assert!(

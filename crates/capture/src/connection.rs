@@ -203,8 +203,8 @@ impl Connection {
 
     /// Returns the smaller of the two MSS options, in bytes; 0 if the capture has no SYN.
     pub fn agreed_mss(&self) -> u32 {
-        let said = self.directions.iter().filter_map(|direction| direction.syn);
-        said.map(|options| options.mss.map_or(DEFAULT_MSS, u32::from)).min().unwrap_or(0)
+        let options_of_syns = self.directions.iter().filter_map(|direction| direction.syn);
+        options_of_syns.map(|options| options.mss.map_or(DEFAULT_MSS, u32::from)).min().unwrap_or(0)
     }
 
     /// Returns the RTTs of the handshake in nanoseconds, to the receiver of the SYN and to its sender. `None` after a

@@ -184,9 +184,9 @@ fn many_datagram_flows_do_not_use_up_the_file_descriptors() {
     let line = [LINE.as_slice(), &["--", "timeout", "60", "bash", "-c", &command]].concat();
     all.args(["-c", "ulimit -n 64 && exec \"$@\"", "bash", env!("CARGO_BIN_EXE_lopsided-live")]).args(line);
     let done = all.stdin(Stdio::null()).output().expect("bash is installed");
-    let said = text(&done.stderr);
-    assert_eq!(text(&done.stdout), "hello\n", "{said}");
-    assert!(said.contains("had no file descriptor"), "{said}");
+    let stderr = text(&done.stderr);
+    assert_eq!(text(&done.stdout), "hello\n", "{stderr}");
+    assert!(stderr.contains("had no file descriptor"), "{stderr}");
 }
 
 #[test]
@@ -343,11 +343,11 @@ fn invalid_arguments_are_reported() {
         (&["emulate", "--scenario", "nowhere.toml", "true"], "cannot read nowhere.toml"),
         (&["emulate", "--scenario", "Cargo.toml", "--frobnicate"], "--frobnicate"),
     ];
-    for (arguments, told) in cases {
+    for (arguments, expected_text) in cases {
         let done =
             Command::new(env!("CARGO_BIN_EXE_lopsided-live")).args(arguments).output().expect("the binary was built");
-        let said = text(&done.stderr);
-        assert_eq!(done.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(told), "{arguments:?}: {said}");
+        let stderr = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(expected_text), "{arguments:?}: {stderr}");
     }
 }

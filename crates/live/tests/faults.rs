@@ -27,9 +27,9 @@ fn run(before: &[&str], script: &str) -> Option<Output> {
         .output()
         .ok()?;
     let _ = std::fs::remove_dir(&folder);
-    let said = String::from_utf8_lossy(&done.stderr);
-    if done.status.code() == Some(LEFT_OUT) || said.contains("unshare: ") || said.contains("error: cannot make") {
-        println!("left out: {said}");
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    if done.status.code() == Some(LEFT_OUT) || stderr.contains("unshare: ") || stderr.contains("error: cannot make") {
+        println!("left out: {stderr}");
         return None;
     }
     Some(done)
@@ -67,10 +67,10 @@ fn a_full_disk_does_not_stop_the_line_and_is_reported_at_the_end() {
     let capture = std::fs::read(&kept);
     let _ = std::fs::remove_file(&kept);
     let Some(done) = done else { return };
-    let told = shown(&done);
+    let output = shown(&done);
     // The command finished, but the exit code 1 of the failed capture replaces the command's own exit code.
-    assert!(told.starts_with("400000\nexit 1\n"), "{told}");
-    assert!(told.contains("cannot write") && told.contains("No space left"), "{told}");
+    assert!(output.starts_with("400000\nexit 1\n"), "{output}");
+    assert!(output.contains("cannot write") && output.contains("No space left"), "{output}");
     // The part of the capture that fit on the disk is readable and reported as truncated.
     let (capture, mut packets) = (capture.expect("the capture was copied"), 0);
     let read = lopsided_trace::read(&capture[..], |_, _| packets += 1);
@@ -86,9 +86,9 @@ fn an_existing_capture_is_replaced_only_with_overwrite() {
         $LIVE $line --overwrite -- true; head -c 4 $FOLDER/line.pcapng | od -An -tx1; rm $FOLDER/line.pcapng
     "#;
     let Some(done) = run(&[], script) else { return };
-    let told = shown(&done);
-    assert!(told.starts_with("exit 1\nmine\n 0a 0d 0d 0a\n"), "{told}");
-    assert!(told.contains("line.pcapng: File exists"), "{told}");
+    let output = shown(&done);
+    assert!(output.starts_with("exit 1\nmine\n 0a 0d 0d 0a\n"), "{output}");
+    assert!(output.contains("line.pcapng: File exists"), "{output}");
 }
 
 #[test]
@@ -121,9 +121,9 @@ fn a_removed_interface_ends_the_shaper_with_an_error() {
     "#;
     let line = [LIVE, "emulate", "-q", "--no-meter", "--down", "40M", "--up", "4M", "--rtt", "2ms", "--"];
     let Some(done) = run(&line, script) else { return };
-    let told = shown(&done);
-    assert!(told.contains("exit 1, rules 0"), "{told}");
-    assert!(told.contains("the interface gone0 is gone"), "{told}");
+    let output = shown(&done);
+    assert!(output.contains("exit 1, rules 0"), "{output}");
+    assert!(output.contains("the interface gone0 is gone"), "{output}");
 }
 
 #[test]
@@ -136,11 +136,11 @@ fn a_clock_with_another_origin_changes_nothing() {
     let script = script.replace("PORT", &server(300_000).to_string());
     let elsewhere = ["unshare", "--time", "--fork", "--monotonic", "100000000", "--boottime", "100000000"];
     let Some(done) = run(&elsewhere, &script) else { return };
-    let told = shown(&done);
+    let output = shown(&done);
     let took: u64 =
-        told.lines().find_map(|line| line.strip_prefix("took ")).and_then(|ms| ms.parse().ok()).expect(&told);
+        output.lines().find_map(|line| line.strip_prefix("took ")).and_then(|ms| ms.parse().ok()).expect(&output);
     // 300 kB at 8 Mbit/s take 300 ms.
-    assert!(told.starts_with("300000\n") && took >= 300, "{told}");
+    assert!(output.starts_with("300000\n") && took >= 300, "{output}");
 }
 
 /// A preloaded library that makes the date jump by 1,000,000 s, and records the processes that read the date.
@@ -184,8 +184,8 @@ fn the_date_is_never_read_and_its_jumps_change_nothing() {
     "#;
     let script = script.replace("PORT", &server(300_000).to_string());
     let Some(done) = run(&["env", &format!("JUMPING={JUMPING}")], &script) else { return };
-    let told = shown(&done);
+    let output = shown(&done);
     // The name `date` in the record shows that the library works.
-    assert!(told.starts_with("300000\nexit 0\n") && told.contains("\ndate\n"), "{told}");
-    assert!(!told.contains("lopsided-live"), "{told}");
+    assert!(output.starts_with("300000\nexit 0\n") && output.contains("\ndate\n"), "{output}");
+    assert!(!output.contains("lopsided-live"), "{output}");
 }

@@ -299,8 +299,12 @@ fn streams_arrive_unchanged_over_a_lossy_reordering_path() {
         let settings = with_ecn(profile, cc);
         let (ours, theirs) = joined(&host, KERNEL, &settings, we_begin);
         exchange(&ours, &theirs, megabytes * 1_000_000);
-        let (told, agreed) = (options(&theirs), ours.info().options);
-        assert_eq!(told & 0b1111, 0b1111, "timestamps, SACK, window scaling and ECN hold at the kernel's end");
+        let (kernel_options, agreed) = (options(&theirs), ours.info().options);
+        assert_eq!(
+            kernel_options & 0b1111,
+            0b1111,
+            "timestamps, SACK, window scaling and ECN hold at the kernel's end"
+        );
         assert!(agreed.timestamps && agreed.sack && agreed.window_scaling && agreed.ecn, "{agreed:?}");
         let info = ours.info();
         println!(

@@ -122,15 +122,15 @@ fn the_shaper_enforces_the_rate_and_fails_open() {
         .stdin(Stdio::null())
         .output()
         .expect("the binary was built");
-    let (shown, said) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    let (shown, stderr) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     // The script exits with 77 if a tool is missing. The message shows that this machine cannot emulate links.
-    if matches!(done.status.code(), Some(77 | TOO_LATE)) || said.contains("error: cannot") {
-        println!("left out: {said}");
+    if matches!(done.status.code(), Some(77 | TOO_LATE)) || stderr.contains("error: cannot") {
+        println!("left out: {stderr}");
         return;
     }
     let number = |word: &str| -> u64 {
         let line =
-            shown.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("{word}: {shown}{said}"));
+            shown.lines().find_map(|line| line.strip_prefix(word)).unwrap_or_else(|| panic!("{word}: {shown}{stderr}"));
         line.split_whitespace().next().and_then(|first| first.parse().ok()).expect("a number")
     };
     // 300 kB plus headers take 618 ms at 4 Mbit/s. A plain link has no burst credit that could shorten this time. The
@@ -143,10 +143,10 @@ fn the_shaper_enforces_the_rate_and_fails_open() {
     // 0x1000 is CAP_NET_ADMIN and no other capability.
     assert_eq!(number("CapEff:"), 1000, "{shown}");
     assert!(number("still") > 0, "{shown}");
-    assert_eq!(number("second"), 1, "{shown}{said}");
-    assert!(number("kept") > 0, "{shown}{said}");
+    assert_eq!(number("second"), 1, "{shown}{stderr}");
+    assert!(number("kept") > 0, "{shown}{stderr}");
     for nothing in ["left", "undone", "after_kills", "ended", "removed"] {
-        assert_eq!(number(nothing), 0, "{nothing}: {shown}{said}");
+        assert_eq!(number(nothing), 0, "{nothing}: {shown}{stderr}");
     }
 }
 
@@ -163,11 +163,11 @@ fn invalid_arguments_are_reported_and_a_dry_run_prints_the_rules() {
         (&["eth0\nExecStartPre=/bin/id", "--up", "3M", "--systemd"], 2, "cannot be the name"),
         (&["lo", "--up", "3M", "--dry-run", "--acks-first"], 0, "bypass"),
     ];
-    for (arguments, code, told) in cases {
+    for (arguments, code, expected_text) in cases {
         let done = Command::new(LIVE).arg("shape").args(arguments).output().expect("the binary was built");
-        let said = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
-        assert_eq!(done.status.code(), Some(code), "{arguments:?}: {said}");
-        assert!(said.contains(told), "{arguments:?}: {said}");
+        let output = format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert_eq!(done.status.code(), Some(code), "{arguments:?}: {output}");
+        assert!(output.contains(expected_text), "{arguments:?}: {output}");
     }
     let bridge = Command::new(LIVE).args(["shape", "br-lan", "--up", "3M", "--systemd"]).output();
     let bridge = String::from_utf8_lossy(&bridge.expect("the binary was built").stdout).into_owned();
@@ -270,16 +270,16 @@ fn returned_sensing_packets_keep_the_queue_short() {
     let Some(with) = ways.iter().find(possible) else { return println!("left out: no namespaces") };
     let done =
         room(with).args(["timeout", TIMEOUT_S, "bash", "-c", SENSED]).output().expect("the command can be started");
-    let (shown, said) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+    let (shown, stderr) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
     let kept = std::fs::read_dir(&out).into_iter().flatten().flatten();
     let logs: String = kept.map(|file| std::fs::read_to_string(file.path()).unwrap_or_default()).collect();
     std::fs::remove_dir_all(&out).expect("the folder of this test");
     if matches!(done.status.code(), Some(77 | TOO_LATE)) {
-        return println!("left out: {said}{logs}");
+        return println!("left out: {stderr}{logs}");
     }
     let numbers = |word: &str| -> Vec<u64> {
         let line = shown.lines().find_map(|line| line.strip_prefix(&format!("{word} ")));
-        let line = line.unwrap_or_else(|| panic!("{word}: {shown}{said}{logs}"));
+        let line = line.unwrap_or_else(|| panic!("{word}: {shown}{stderr}{logs}"));
         line.split_whitespace().filter_map(|word| word.parse().ok()).collect()
     };
     // About 25 % of the data packets, of 1,500 bytes each, trigger a probe (sensing packet). Some probes are still in

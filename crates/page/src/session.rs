@@ -106,13 +106,13 @@ impl Session {
         if let Some(packets) = packets {
             head.push(("packets", packets.head(&mut columns)));
         }
-        let told = pinned.map(|pinned| difference(pinned, &account)).unwrap_or_default();
+        let changes = pinned.map(|pinned| difference(pinned, &account)).unwrap_or_default();
         head.extend([
             ("digest", Json::text(&format!("{:016x}", result.digest))),
             ("seed", Json::text(&result.seed.to_string())),
             ("events", Json::whole(result.events)),
             ("verdict", Json::texts(sentences.iter().map(String::as_str))),
-            ("difference", Json::texts(told.iter().map(String::as_str))),
+            ("difference", Json::texts(changes.iter().map(String::as_str))),
             ("flows", flows(&result)),
             ("links", links(&result)),
         ]);

@@ -51,11 +51,11 @@ fn infer(
     let mut rows = Vec::new();
     let mut passed = PassedTable::default();
     for one in of_flow(&load(at_sender)?, place)? {
-        rows.extend(told(one, of_sender(one, End::Opener), flow, sender, true));
+        rows.extend(rows_of(one, of_sender(one, End::Opener), flow, sender, true));
         add_passed(&mut passed, one);
     }
     for one in of_flow(&load(at_receiver)?, place)? {
-        rows.extend(told(one, of_receiver(one, End::Answerer), flow, receiver, false));
+        rows.extend(rows_of(one, of_receiver(one, End::Answerer), flow, receiver, false));
     }
     rows.sort_by(|one, other| one.time_s.total_cmp(&other.time_s));
     let mut events = TcpEventTable::default();
@@ -63,7 +63,7 @@ fn infer(
     Ok((events, passed))
 }
 
-fn told(
+fn rows_of(
     one: &Conversation,
     events: Vec<TimedTcpEvent>,
     flow: FlowId,

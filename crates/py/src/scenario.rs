@@ -163,6 +163,6 @@ pub(crate) fn schema() -> String {
 /// Returns the presets of access links, each with its name, title, source and keys of `[link]`.
 #[pyfunction]
 pub(crate) fn presets() -> Vec<(&'static str, &'static str, &'static str, &'static str)> {
-    let told = |preset: &lopsided_scenario::Preset| (preset.name, preset.title, preset.source, preset.link);
-    lopsided_scenario::PRESETS.iter().map(told).collect()
+    let described = |preset: &lopsided_scenario::Preset| (preset.name, preset.title, preset.source, preset.link);
+    lopsided_scenario::PRESETS.iter().map(described).collect()
 }

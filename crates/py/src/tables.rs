@@ -35,10 +35,10 @@ pub(crate) fn catalogue() -> Vec<(&'static str, &'static str, Vec<[&'static str;
 
 /// Returns the name and meaning of a table, and the name, kind, unit, heading and meaning of each of its columns.
 pub(crate) fn declared(spec: TableSpec) -> (&'static str, &'static str, Vec<[&'static str; 5]>) {
-    (spec.name, spec.meaning, spec.columns.iter().map(told).collect())
+    (spec.name, spec.meaning, spec.columns.iter().map(described).collect())
 }
 
-fn told(column: &lopsided_sim::ColumnSpec) -> [&'static str; 5] {
+fn described(column: &lopsided_sim::ColumnSpec) -> [&'static str; 5] {
     let kind = match column.kind {
         Kind::Integer => "integer",
         Kind::Float => "float",

@@ -44,7 +44,7 @@ pub fn of_sender(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> {
         }
         sender.quiet_since = segment.at;
     }
-    timed(conversation, sender.told)
+    timed(conversation, sender.found_events)
 }
 
 /// Infers the TCP events of the receiver `end` from a capture at its host. Acknowledgement numbers are relative to the
@@ -58,19 +58,19 @@ pub fn of_receiver(conversation: &Conversation, end: End) -> Vec<TimedTcpEvent> 
             receiver.hears(segment);
         }
     }
-    timed(conversation, receiver.told)
+    timed(conversation, receiver.found_events)
 }
 
-fn timed(conversation: &Conversation, told: Vec<(u64, TcpEvent)>) -> Vec<TimedTcpEvent> {
+fn timed(conversation: &Conversation, found_events: Vec<(u64, TcpEvent)>) -> Vec<TimedTcpEvent> {
     let at = |nanos| Time::from_nanos(conversation.begun.as_nanos()) + Duration::from_nanos(nanos);
-    told.into_iter().map(|(nanos, event)| TimedTcpEvent { at: at(nanos), event }).collect()
+    found_events.into_iter().map(|(nanos, event)| TimedTcpEvent { at: at(nanos), event }).collect()
 }
 
 /// State of a sender, as far as packets reveal it. Sequence number 0 is the sender's SYN.
 #[derive(Debug)]
 struct Sender {
     /// The inferred events, with their times in nanoseconds since the SYN.
-    told: Vec<(u64, TcpEvent)>,
+    found_events: Vec<(u64, TcpEvent)>,
     state: CaState,
     /// Sequence number after the highest byte sent.
     next: u64,
@@ -95,7 +95,7 @@ struct Sender {
 impl Default for Sender {
     fn default() -> Sender {
         Sender {
-            told: Vec::new(),
+            found_events: Vec::new(),
             state: CaState::Open,
             next: 0,
             acked: 0,
@@ -134,7 +134,7 @@ impl Sender {
         let probe = by_timer && segment.end() >= self.next && !self.probed && self.state < CaState::Recovery;
         if by_timer {
             let kind = if probe { TimerKind::TailProbe } else { TimerKind::Retransmission };
-            self.told.push((segment.at, TcpEvent::Timer { kind }));
+            self.found_events.push((segment.at, TcpEvent::Timer { kind }));
         }
         if probe {
             self.probed = true;
@@ -145,7 +145,8 @@ impl Sender {
         }
         // RFC 3522 compares later echoes only with the first retransmission.
         self.first_repair = self.first_repair.or(segment.timestamps.map(|(value, _)| value));
-        self.told.push((segment.at, TcpEvent::Retransmitted { start: segment.seq - 1, len: segment.len, probe }));
+        self.found_events
+            .push((segment.at, TcpEvent::Retransmitted { start: segment.seq - 1, len: segment.len, probe }));
     }
 
     fn begins(&mut self, at: u64, state: CaState, why: CaReason) {
@@ -230,17 +231,17 @@ impl Sender {
     fn passes_to(&mut self, at: u64, to: CaState, why: CaReason) {
         // The same ACK revealed the gap and triggered the retransmission, so the host entered recovery directly.
         // Replace the event about the disorder.
-        let from = match self.told.last() {
+        let from = match self.found_events.last() {
             Some((before, TcpEvent::CaState { from, to: CaState::Disorder, .. }))
                 if to == CaState::Recovery && at - before <= AN_ANSWER =>
             {
                 let from = *from;
-                self.told.pop();
+                self.found_events.pop();
                 from
             }
             _ => self.state,
         };
-        self.told.push((at, TcpEvent::CaState { from, to, why }));
+        self.found_events.push((at, TcpEvent::CaState { from, to, why }));
         self.state = to;
         if to == CaState::Open {
             self.first_repair = None;
@@ -252,7 +253,7 @@ impl Sender {
 #[derive(Debug, Default)]
 struct Receiver {
     /// The inferred events, with their times in nanoseconds since the SYN.
-    told: Vec<(u64, TcpEvent)>,
+    found_events: Vec<(u64, TcpEvent)>,
     /// Sequence number after the last byte received in order.
     next: u64,
     /// Ranges of data received above the first gap: the keys are their starts, the values their ends.
@@ -321,7 +322,7 @@ impl Receiver {
         let alone = segment.len == 0 && !(segment.flags.has(Flags::SYN) || segment.flags.has(Flags::FIN));
         if alone && !segment.flags.has(Flags::RST) {
             let why = self.reason(segment, ack, echoes);
-            self.told.push((segment.at, TcpEvent::AckSent { ack: Seq::new(ack as u32), why }));
+            self.found_events.push((segment.at, TcpEvent::AckSent { ack: Seq::new(ack as u32), why }));
         }
         self.acked = self.acked.max(ack);
         self.arrived = None;

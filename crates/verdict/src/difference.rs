@@ -107,9 +107,9 @@ mod tests {
 
     #[test]
     fn the_effect_of_a_shorter_buffer_is_described() {
-        let said = difference(&account("50 packets"), &account("15 packets")).join(" ");
-        assert!(said.contains("download gets ") && said.contains(" instead of 1.38 Mbit/s"), "{said}");
-        assert!(said.contains("instead of 329 ms in the queue of link up."), "{said}");
+        let output = difference(&account("50 packets"), &account("15 packets")).join(" ");
+        assert!(output.contains("download gets ") && output.contains(" instead of 1.38 Mbit/s"), "{output}");
+        assert!(output.contains("instead of 329 ms in the queue of link up."), "{output}");
     }
 
     #[test]

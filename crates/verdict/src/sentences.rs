@@ -236,7 +236,7 @@ mod tests {
         let text = include_str!("../../../scenarios/adsl.toml");
         let scenario = Scenario::parse(text, "adsl.toml", &[]).expect("a scenario");
         let run = lopsided_sim::run(&scenario, 1, RunOptions::default(), &Monitor::default()).expect("it runs");
-        let said = verdict(&scenario, &run).join(" ");
-        assert!(said.contains("after the start of upload: its ACKs wait in the queue of link up."), "{said}");
+        let output = verdict(&scenario, &run).join(" ");
+        assert!(output.contains("after the start of upload: its ACKs wait in the queue of link up."), "{output}");
     }
 }

@@ -117,7 +117,7 @@ struct Endpoint {
     local: SocketAddr,
     remote: Option<SocketAddr>,
     /// Events that were reported to the application: connected, closed by the peer, ended.
-    told: (bool, bool, bool),
+    reported: (bool, bool, bool),
     opened: bool,
     events: VecDeque<SocketEvent>,
     timeout: Option<Time>,
@@ -163,7 +163,7 @@ impl Endpoint {
             handle,
             local: end.local,
             remote: end.remote,
-            told: (false, false, false),
+            reported: (false, false, false),
             opened: false,
             events: VecDeque::new(),
             timeout: None,
@@ -190,21 +190,21 @@ impl Endpoint {
         let socket = self.sockets.get::<tcp::Socket<'_>>(self.handle);
         let (state, can_read, can_write) = (socket.state(), socket.can_recv(), socket.can_send());
         let established = matches!(state, tcp::State::Established | tcp::State::CloseWait);
-        if established && !self.told.0 {
-            self.told.0 = true;
+        if established && !self.reported.0 {
+            self.reported.0 = true;
             self.opened = true;
             self.events.push_back(if opens { SocketEvent::Connected } else { SocketEvent::Accepted });
         }
         if can_read || can_write {
             self.events.push_back(SocketEvent::Ready);
         }
-        if self.told.0 && !socket.may_recv() && !can_read && !self.told.1 {
-            self.told.1 = true;
+        if self.reported.0 && !socket.may_recv() && !can_read && !self.reported.1 {
+            self.reported.1 = true;
             self.events.push_back(SocketEvent::PeerClosed);
         }
-        let over = matches!(state, tcp::State::Closed | tcp::State::TimeWait) && (self.told.0 || opened);
-        if over && !self.told.2 {
-            self.told.2 = true;
+        let over = matches!(state, tcp::State::Closed | tcp::State::TimeWait) && (self.reported.0 || opened);
+        if over && !self.reported.2 {
+            self.reported.2 = true;
             self.events.push_back(SocketEvent::Closed(CloseReason::Normal));
         }
     }
@@ -260,7 +260,7 @@ impl Transport for Endpoint {
 
     fn abort(&mut self, now: Time, _socket: SocketId) {
         self.socket().abort();
-        self.told.2 = true;
+        self.reported.2 = true;
         self.work(now);
     }
 

@@ -325,9 +325,12 @@ fn a_packet_too_big_message_contains_the_packets_identity_and_the_mtu() {
         assert_eq!(new.size(), crate::Bytes::new(largest));
         let message = Packet::unbooked(8, Time::ZERO, new);
         assert_eq!(message.dst(), ip.addresses.src());
-        let told = read_packet_too_big(&message).expect("our own message");
-        assert_eq!((told.mtu, told.src, told.dst), (1400, ip.addresses.src(), ip.addresses.dst()));
-        assert_eq!((told.src_port, told.dst_port, told.seq), (header().src_port, header().dst_port, header().seq));
+        let reported = read_packet_too_big(&message).expect("our own message");
+        assert_eq!((reported.mtu, reported.src, reported.dst), (1400, ip.addresses.src(), ip.addresses.dst()));
+        assert_eq!(
+            (reported.src_port, reported.dst_port, reported.seq),
+            (header().src_port, header().dst_port, header().seq)
+        );
         // A change of any single byte must be detected.
         let mut octets = message.payload().bytes().expect("real octets").to_vec();
         octets[9] ^= 1;

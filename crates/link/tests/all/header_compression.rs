@@ -309,9 +309,9 @@ proptest! {
         let scheme = [cslip(), iphc(), rohc()][usize::from(which) % 3];
         let lost: BTreeSet<u64> = lost.into_iter().filter(|number| *number as usize <= segments.len() - 2).collect();
         let lost: Vec<u64> = lost.into_iter().collect();
-        let told = fates(scheme, &lost, &segments);
-        prop_assert!(told.ends_with(".."), "{}", told);
-        prop_assert_eq!(told.matches('x').count(), lost.len());
+        let outcome = fates(scheme, &lost, &segments);
+        prop_assert!(outcome.ends_with(".."), "{}", outcome);
+        prop_assert_eq!(outcome.matches('x').count(), lost.len());
     }
 
     /// Without losses, every header is rebuilt. The size of a header is at least 3 bytes with CSLIP, and at least 4
@@ -499,12 +499,12 @@ fn rohc_encodes_sack_blocks_by_the_distance_from_the_previous_edge() {
 fn rohc_tolerates_a_few_losses_and_sends_a_request_after_more_losses() {
     assert_eq!(fates(rohc(), &[10, 11, 12], &acks(16)), ".........xxx....", "the low bits still identify the header");
     let many: Vec<u64> = (10..24).collect();
-    let told = fates(rohc(), &many, &acks(28));
-    assert_eq!(&told[9..], "xxxxxxxxxxxxxx?....", "the answer to the request contains all fields");
+    let outcome = fates(rohc(), &many, &acks(28));
+    assert_eq!(&outcome[9..], "xxxxxxxxxxxxxx?....", "the answer to the request contains all fields");
     let alone = HeaderCompressionConfig { feedback: false, ..rohc() };
-    let told = fates(alone, &many, &acks(140));
-    let back = told.rfind('?').expect("some packets are lost");
-    assert!((125..135).contains(&back), "an IR is sent every 128 packets: {told}");
+    let outcome = fates(alone, &many, &acks(140));
+    let back = outcome.rfind('?').expect("some packets are lost");
+    assert!((125..135).contains(&back), "an IR is sent every 128 packets: {outcome}");
     // If both IRs of a connection are lost, the far end has no context. It requests the context after the first header
     // that arrives.
     assert_eq!(fates(rohc(), &[1, 2], &acks(6)), "xx?...");

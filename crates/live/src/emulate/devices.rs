@@ -134,9 +134,9 @@ impl Io for Devices {
                 self.pass_on_signals()?;
             }
             if init {
-                let told = self.init.receive()?;
+                let last_message = self.init.receive()?;
                 // The channel closes without a last message only if init was killed.
-                self.exit_code = Some(match told.as_ref().map(|(message, _)| message.as_slice()) {
+                self.exit_code = Some(match last_message.as_ref().map(|(message, _)| message.as_slice()) {
                     Some([EXITED, code]) => *code,
                     _ => 128 + nix::libc::SIGKILL as u8,
                 });

@@ -92,12 +92,12 @@ fn live(parent: &Channel, inside: &Inside) -> io::Result<u8> {
         let mut waits =
             [PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(parent.as_fd(), PollFlags::POLLIN)];
         poll(&mut waits, looks.map_or(PollTimeout::NONE, |_| LOOKS_EVERY_MS.into()))?;
-        let told = waits[1].any().unwrap_or(true);
+        let is_readable = waits[1].any().unwrap_or(true);
         while signals.read_signal()?.is_some() {}
         if let Some(code) = reap(command)? {
             return Ok(code);
         }
-        if told {
+        if is_readable {
             match parent.receive()? {
                 // The parent process has ended. When this process exits, the kernel kills all other processes in the
                 // namespace.

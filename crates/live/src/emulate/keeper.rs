@@ -22,11 +22,11 @@ const BACKLOG: i32 = 1024;
 pub(super) fn serve(channel: &Channel) {
     while let Ok(Some((message, _))) = channel.receive() {
         let made = request(&message).and_then(|(protocol, address)| make(protocol, address));
-        let told = match &made {
+        let reply = match &made {
             Ok(socket) => channel.send(b"+", Some(socket.as_fd())),
             Err(error) => channel.send(format!("-{error}").as_bytes(), None),
         };
-        if told.is_err() {
+        if reply.is_err() {
             return;
         }
     }

@@ -154,9 +154,9 @@ fn answer(channel: &Channel) -> Result<(Vec<u8>, Option<OwnedFd>), SetUpError> {
     };
     let (message, descriptor) = step("receive from a child process", channel.receive())?.ok_or_else(lost)?;
     match message.split_first() {
-        Some((&FAILED, told)) => {
-            let told = String::from_utf8_lossy(told).into_owned();
-            let (step, cause) = told.split_once('\n').unwrap_or((&told, ""));
+        Some((&FAILED, failure)) => {
+            let failure = String::from_utf8_lossy(failure).into_owned();
+            let (step, cause) = failure.split_once('\n').unwrap_or((&failure, ""));
             Err(SetUpError { step: step.to_owned(), cause: cause.to_owned() })
         }
         _ => Ok((message, descriptor)),

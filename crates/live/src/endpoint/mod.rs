@@ -276,7 +276,7 @@ fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
     let mut octets = Vec::new();
     loop {
         let _ = shared.wake.read();
-        let (mut more, mut told) = (true, false);
+        let (mut more, mut has_events) = (true, false);
         let due = {
             let mut state = shared.lock();
             if state.stopped {
@@ -293,11 +293,11 @@ fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
                 // Send after each received segment, as the simulator does, because each segment may require its own
                 // ACK.
                 let now = shared.clock.now();
-                told |= table.handle_packet(now, &octets);
+                has_events |= table.handle_packet(now, &octets);
                 send_all(now, table, device)?;
             }
             let now = shared.clock.now();
-            told |= table.handle_timeouts(now);
+            has_events |= table.handle_timeouts(now);
             send_all(now, table, device)?;
             let due = table.next_timeout();
             if state.stopped {
@@ -305,7 +305,7 @@ fn drive(shared: &Shared, device: &mut dyn Device) -> io::Result<()> {
             }
             due
         };
-        if told {
+        if has_events {
             shared.changed.notify_all();
         }
         if !more {

@@ -158,9 +158,9 @@ impl Table {
         let ends = (header.dst_port, peer);
         if let Some(held) = self.connections.get_mut(&ends) {
             held.connection.handle_segment(now, header, &packet.payload(), packet.ecn());
-            let told = told(&mut held.connection);
+            let has_events = clear_events(&mut held.connection);
             self.ready.push(ends);
-            return told;
+            return has_events;
         }
         if let Some(listener) = self.listeners.get_mut(&header.dst_port) {
             let before = listener.acceptable();
@@ -183,7 +183,7 @@ impl Table {
         for (ends, held) in &mut self.connections {
             if held.connection.poll_timeout().is_some_and(|due| due <= now) {
                 held.connection.handle_timeout(now);
-                any |= told(&mut held.connection);
+                any |= clear_events(&mut held.connection);
                 // An expired timer may have produced a segment to send.
                 self.ready.push(*ends);
             }
@@ -246,7 +246,7 @@ impl Table {
 }
 
 /// Removes all pending events of the connection. Returns true if there were any.
-fn told(connection: &mut Connection) -> bool {
+fn clear_events(connection: &mut Connection) -> bool {
     let mut any = false;
     while connection.poll_event().is_some() {
         any = true;

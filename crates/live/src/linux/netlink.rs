@@ -104,8 +104,8 @@ impl Netlink {
         let mut answer = [0; 1024];
         let len = recv(self.0.as_raw_fd(), &mut answer, MsgFlags::empty())?;
         // struct nlmsgerr follows the 16-byte header: 0 for success, or a negative errno.
-        let said = answer[..len].get(16..20).and_then(|octets| octets.try_into().ok()).map(i32::from_ne_bytes);
-        match said {
+        let error_code = answer[..len].get(16..20).and_then(|octets| octets.try_into().ok()).map(i32::from_ne_bytes);
+        match error_code {
             Some(0) => Ok(()),
             Some(error) => Err(Errno::from_raw(-error).into()),
             None => Err(io::ErrorKind::InvalidData.into()),

@@ -239,10 +239,10 @@ mod tests {
     proptest! {
         #[test]
         fn arbitrary_messages_do_not_panic(octets in proptest::collection::vec(any::<u8>(), 0..100), as_packet in any::<bool>()) {
-            let told = if as_packet { message(&octets) } else { octets };
+            let netlink_message = if as_packet { message(&octets) } else { octets };
             let mut packet = Vec::new();
-            read(&told, &mut packet);
-            prop_assert!(packet.len() <= told.len());
+            read(&netlink_message, &mut packet);
+            prop_assert!(packet.len() <= netlink_message.len());
         }
     }
 }

@@ -13,7 +13,7 @@ const END: &[u8] = b"-";
 
 /// Formats the tools that failed as a reply. Each line contains a tool and its error message.
 fn refusal(tried: &[(String, String)]) -> Vec<u8> {
-    let lines: Vec<String> = tried.iter().map(|(tool, said)| format!("{tool}\t{said}")).collect();
+    let lines: Vec<String> = tried.iter().map(|(tool, failure)| format!("{tool}\t{failure}")).collect();
     let mut answer = lines.join("\n").into_bytes();
     answer.truncate(MOST);
     answer
@@ -22,7 +22,11 @@ fn refusal(tried: &[(String, String)]) -> Vec<u8> {
 /// Parses a reply of [`refusal`].
 fn tried(answer: &[u8]) -> Vec<(String, String)> {
     let answer = String::from_utf8_lossy(answer);
-    answer.lines().filter_map(|line| line.split_once('\t')).map(|(tool, said)| (tool.into(), said.into())).collect()
+    answer
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(tool, failure)| (tool.into(), failure.into()))
+        .collect()
 }
 
 /// A process that sets the rules, and removes them when this process exits. It keeps the privileges that are needed to

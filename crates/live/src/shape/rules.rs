@@ -87,7 +87,7 @@ impl fmt::Display for RulesError {
             }
             RulesError::Refused(tried) => {
                 f.write_str("no rule could be set (this needs root, and nft or iptables with NFQUEUE):")?;
-                tried.iter().try_for_each(|(tool, said)| write!(f, "\n  {tool}: {said}"))
+                tried.iter().try_for_each(|(tool, tool_error)| write!(f, "\n  {tool}: {tool_error}"))
             }
         }
     }
@@ -198,10 +198,10 @@ impl Rules {
 
     /// Returns the arguments of iptables for one rule; `action` is `-A` to add the rule and `-D` to delete it.
     fn rule(&self, action: &str, rule: &Rule) -> Vec<String> {
-        let mut told = words(&format!("-w -t mangle {action} {}", rule.hook.to_uppercase()));
-        told.extend(rule.iptables.iter().cloned());
-        told.extend(words(&format!("-j NFQUEUE --queue-num {} --queue-bypass", self.queue)));
-        told
+        let mut iptables_arguments = words(&format!("-w -t mangle {action} {}", rule.hook.to_uppercase()));
+        iptables_arguments.extend(rule.iptables.iter().cloned());
+        iptables_arguments.extend(words(&format!("-j NFQUEUE --queue-num {} --queue-bypass", self.queue)));
+        iptables_arguments
     }
 
     /// Sets the rules. Replaces earlier rules of the same purpose.
@@ -213,15 +213,15 @@ impl Rules {
         let mut tried = Vec::new();
         match run("nft", &["-f".to_owned(), "-".to_owned()], &self.nftables()) {
             Ok(()) => return Ok(()),
-            Err(said) => tried.push(("nft".to_owned(), said)),
+            Err(tool_error) => tried.push(("nft".to_owned(), tool_error)),
         }
         for tools in IPTABLES {
             match self.add_by(tools) {
                 Ok(()) => return Ok(()),
-                Err((tool, said)) => {
+                Err((tool, tool_error)) => {
                     // Remove the rules that the failed tool set before its failure.
                     self.remove()?;
-                    tried.push((tool.to_owned(), said));
+                    tried.push((tool.to_owned(), tool_error));
                 }
             }
         }
@@ -230,15 +230,15 @@ impl Rules {
 
     fn add_by(&self, [v4, v6]: [&'static str; 2]) -> Result<(), (&'static str, String)> {
         for rule in &self.rules {
-            let told = self.rule("-A", rule);
+            let iptables_arguments = self.rule("-A", rule);
             if rule.v4 {
-                run(v4, &told, "").map_err(|said| (v4, said))?;
+                run(v4, &iptables_arguments, "").map_err(|tool_error| (v4, tool_error))?;
             }
             if rule.v6 {
-                let done = run(v6, &told, "");
+                let done = run(v6, &iptables_arguments, "");
                 // A failure of the IPv6 rule is not an error, because the machine may have no IPv6.
                 if !rule.v4 {
-                    done.map_err(|said| (v6, said))?;
+                    done.map_err(|tool_error| (v6, tool_error))?;
                 }
             }
         }
@@ -278,6 +278,6 @@ fn run(tool: &str, arguments: &[String], input: &str) -> Result<(), String> {
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(said.lines().find(|line| !line.trim().is_empty()).unwrap_or("failed").to_owned())
+    let tool_error = String::from_utf8_lossy(&output.stderr);
+    Err(tool_error.lines().find(|line| !line.trim().is_empty()).unwrap_or("failed").to_owned())
 }

@@ -41,14 +41,14 @@ impl PythonController {
 
     /// Calls a method, and then reads the targets that the method has assigned.
     fn tell<A: for<'py> PyCallArgs<'py>>(&mut self, method: &'static str, now: Time, arguments: A) {
-        let told = self.object.ask(method, now, |object| {
+        let new_targets = self.object.ask(method, now, |object| {
             let controller = object.cast::<Controller>()?;
             controller.borrow_mut().now = now;
             nothing(&object.call_method1(method, arguments)?)?;
             Ok(controller.borrow().targets())
         });
         // The run ends after an error, so the old targets can be used.
-        self.targets = told.unwrap_or(self.targets);
+        self.targets = new_targets.unwrap_or(self.targets);
     }
 }
 

@@ -75,8 +75,10 @@ pub(super) fn counts_as_well(before: &Ack, older: &Ack, newer: &Ack, segment: u3
         (Some(_), None) => false,
         (Some(older), Some(newer)) => {
             // Each counter that the older option contains must also be in the newer option.
-            let told = |older: Option<u32>, newer: Option<u32>| older.is_none() || newer.is_some();
-            told(older.ce(), newer.ce()) && told(older.ect0(), newer.ect0()) && told(older.ect1(), newer.ect1())
+            let is_kept = |older: Option<u32>, newer: Option<u32>| older.is_none() || newer.is_some();
+            is_kept(older.ce(), newer.ce())
+                && is_kept(older.ect0(), newer.ect0())
+                && is_kept(older.ect1(), newer.ect1())
         }
     };
     counted_by_option && step(before, older) + step(older, newer) <= 7

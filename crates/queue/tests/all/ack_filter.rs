@@ -229,20 +229,20 @@ fn removal_makes_room_in_every_discipline() {
 #[derive(Debug, Default)]
 struct Marks {
     sent: u64,
-    heard: u64,
+    after_filter: u64,
     acked: u32,
 }
 
 impl Marks {
     /// RFC 9768, section 3.2.2.5, without the option: the sender assumes the smallest increase if the counter cannot
     /// wrap.
-    fn hear(&mut self, packet: &Packet, option: bool) {
+    fn receive(&mut self, packet: &Packet, option: bool) {
         let Transport::Tcp(header) = packet.transport() else { panic!("only TCP") };
         let bit = |flag, value| if header.flags.has(flag) { value } else { 0 };
         let ace = bit(Flags::AE, 4) + bit(Flags::CWR, 2) + bit(Flags::ECE, 1);
         let segments = (header.ack.get() - self.acked) / 1448;
         assert!(option || segments < 8, "after {segments} segments, the counter may have wrapped around");
-        self.heard += (ace + 8 - (5 + self.heard) % 8) % 8;
+        self.after_filter += (ace + 8 - (5 + self.after_filter) % 8) % 8;
         self.acked = header.ack.get();
     }
 }
@@ -273,14 +273,14 @@ proptest! {
             queue.enqueue(Packet::unbooked(number as u64 + 1, now, new), &mut cx(now, &mut accounting));
             if *dequeue {
                 let given = queue.dequeue(&mut cx(now, &mut accounting)).expect("a packet has just arrived");
-                marks.hear(&given.packet, option);
+                marks.receive(&given.packet, option);
             }
         }
         let end = Time::ZERO + Duration::from_secs(1);
         while let Some(given) = queue.dequeue(&mut cx(end, &mut accounting)) {
-            marks.hear(&given.packet, option);
+            marks.receive(&given.packet, option);
         }
-        prop_assert_eq!(marks.heard, marks.sent);
+        prop_assert_eq!(marks.after_filter, marks.sent);
         prop_assert_eq!(marks.acked, acked);
     }
 
@@ -328,13 +328,13 @@ proptest! {
         let mut queue = filtered_by(&by_rule(rule));
         let mut accounting = Accounting::new(1);
         let (mut acked, mut sacked) = (0, Vec::<(u32, u32)>::new());
-        let mut told = std::collections::BTreeSet::new();
-        let (mut heard, mut reached) = (std::collections::BTreeSet::new(), 0);
-        let mut hear = |packet: &Packet| {
+        let mut before_filter = std::collections::BTreeSet::new();
+        let (mut after_filter, mut reached) = (std::collections::BTreeSet::new(), 0);
+        let mut receive = |packet: &Packet| {
             let header = packet.tcp().unwrap();
             assert!(header.ack.get() >= reached, "went back from {reached} to {:?}", header.ack);
             reached = header.ack.get();
-            heard.extend(header.options.sack().as_slice().iter().flat_map(|block| block.start.get()..block.end.get()));
+            after_filter.extend(header.options.sack().as_slice().iter().flat_map(|block| block.start.get()..block.end.get()));
         };
         for (number, (step, above, dequeue)) in steps.iter().enumerate() {
             let now = Time::ZERO + Duration::from_micros(number as u64);
@@ -346,19 +346,19 @@ proptest! {
                 sacked.insert(0, block);
                 sacked.truncate(4);
             }
-            told.extend(sacked.iter().map(|(start, _)| *start));
+            before_filter.extend(sacked.iter().map(|(start, _)| *start));
             queue.enqueue(with_sack(acked, &sacked).packet(number as u64), &mut cx(now, &mut accounting));
             if *dequeue {
-                hear(&queue.dequeue(&mut cx(now, &mut accounting)).expect("a packet has just arrived").packet);
+                receive(&queue.dequeue(&mut cx(now, &mut accounting)).expect("a packet has just arrived").packet);
             }
         }
         let end = Time::ZERO + Duration::from_secs(1);
         while let Some(given) = queue.dequeue(&mut cx(end, &mut accounting)) {
-            hear(&given.packet);
+            receive(&given.packet);
         }
         prop_assert_eq!(reached, acked);
         if !matches!(rule, FilterRule::Cumulative | FilterRule::Window) {
-            prop_assert_eq!(told, heard);
+            prop_assert_eq!(before_filter, after_filter);
         }
     }
 }

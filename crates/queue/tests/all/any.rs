@@ -425,11 +425,11 @@ proptest! {
                     };
                     let dropped_before = cx.counters().dropped_total().packets;
                     inside.enqueue(&mut queue, offered, new, &mut cx);
-                    if let Some(told) = last_backlog.0.lock().unwrap().take() {
+                    if let Some(observed) = last_backlog.0.lock().unwrap().take() {
                         // Some disciplines enqueue a packet before they drop other packets to make room.
-                        let dropped = u64::from(told.packets - queue.backlog().packets);
-                        prop_assert!(dropped <= cx.counters().dropped_total().packets - dropped_before, "{told:?}");
-                        prop_assert_eq!(dropped == 0, told == queue.backlog());
+                        let dropped = u64::from(observed.packets - queue.backlog().packets);
+                        prop_assert!(dropped <= cx.counters().dropped_total().packets - dropped_before, "{observed:?}");
+                        prop_assert_eq!(dropped == 0, observed == queue.backlog());
                     }
                 }
                 Operation::Originate => {

@@ -59,8 +59,8 @@ fn one_call_per_packet_gives_the_same_statistics_as_two() {
     in_time.entered(ns(30), Bytes::new(300));
     in_time.left(ns(45), ns(20), Bytes::new(200));
     in_time.left(ns(60), ns(30), Bytes::new(300));
-    let told = |stats: &QueueStats| (stats.mean_packets(ns(70)), stats.mean_bytes(ns(70)), stats.max_backlog());
-    assert_eq!(told(&at_once), told(&in_time));
+    let statistics = |stats: &QueueStats| (stats.mean_packets(ns(70)), stats.mean_bytes(ns(70)), stats.max_backlog());
+    assert_eq!(statistics(&at_once), statistics(&in_time));
     assert_eq!(at_once.sojourns().quantile(0.9), in_time.sojourns().quantile(0.9));
     assert_eq!(at_once.sample(), in_time.sample());
 }

@@ -277,25 +277,25 @@ impl Host {
     #[cold]
     fn visit_events(&mut self, slot: u32, app: u32, open: bool, now: Time) {
         let Some(conn) = self.sockets.conns[slot as usize].as_deref_mut() else { return };
-        let mut told = Happened::default();
+        let mut happened = Happened::default();
         // Collect all events before any notification, so that the application sees the final state.
         while let Some(event) = conn.connection.poll_event() {
-            told.note(event);
+            happened.note(event);
         }
         if !conn.live {
             return;
         }
         // Report events in the order of a connection's life: connected, data, end of data, closed.
-        if told.connected {
+        if happened.connected {
             self.tell(app, SocketId(slot), SocketEvent::Connected, now);
         }
-        if open && told.closed.is_none() {
+        if open && happened.closed.is_none() {
             self.tell(app, SocketId(slot), SocketEvent::Ready, now);
         }
-        if told.peer_closed {
+        if happened.peer_closed {
             self.tell(app, SocketId(slot), SocketEvent::PeerClosed, now);
         }
-        if let Some(reason) = told.closed {
+        if let Some(reason) = happened.closed {
             self.notify_closed(app, slot, reason, now);
         }
     }

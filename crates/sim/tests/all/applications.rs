@@ -39,8 +39,8 @@ fn pages_are_complete_despite_losses() {
     ] {
         let app = format!(r#"objects = 12, object_size = "30 kB", index_size = "20 kB", pages = 4, {connections}"#);
         let result = run(&pages(&app, loss));
-        let told = |what: &str| result.transfers.what.iter().filter(|word| **word == what).count();
-        assert_eq!((told("page"), told("index"), told("object")), (4, 4, 48), "{connections}, {loss}");
+        let count = |what: &str| result.transfers.what.iter().filter(|word| **word == what).count();
+        assert_eq!((count("page"), count("index"), count("object")), (4, 4, 48), "{connections}, {loss}");
         assert_eq!(result.flows.transfers, [4]);
         let content = 4 * (20_000 + 12 * 30_000);
         let delivered = result.flows.delivered_bytes[0];

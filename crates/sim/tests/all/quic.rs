@@ -37,8 +37,8 @@ fn pages_over_quic_streams_are_complete_despite_losses() {
     for loss in ["0 %", "3 %"] {
         let app = r#"{ kind = "http", objects = 12, object_size = "30 kB", index_size = "20 kB", pages = 4 }"#;
         let result = run(&line(app, &format!("down.loss = \"{loss}\"\nup.loss = \"{loss}\"")));
-        let told = |what: &str| result.transfers.what.iter().filter(|word| **word == what).count();
-        assert_eq!((told("page"), told("index"), told("object"), told("connect")), (4, 4, 48, 4), "{loss}");
+        let count = |what: &str| result.transfers.what.iter().filter(|word| **word == what).count();
+        assert_eq!((count("page"), count("index"), count("object"), count("connect")), (4, 4, 48, 4), "{loss}");
         assert_eq!(result.flows.transfers, [4]);
     }
 }

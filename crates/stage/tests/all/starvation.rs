@@ -109,8 +109,8 @@ fn no_stage_starves_a_direction_or_a_connection() {
         way.run_until(at(10_000));
         assert_eq!(way.stage.held().packets, 0, "{name}");
         for (connection, number, came) in acked {
-            let mut told = way.forward.iter().filter(|(of, ack, ..)| *of == connection && *ack >= number);
-            let when = told.next().map(|(.., when)| *when);
+            let mut covering_acks = way.forward.iter().filter(|(of, ack, ..)| *of == connection && *ack >= number);
+            let when = covering_acks.next().map(|(.., when)| *when);
             assert!(
                 when.is_some_and(|when| when <= came + MOST),
                 "{name}: {connection}'s {number} of {came:?}: {when:?}"

@@ -98,8 +98,8 @@ impl Recovery {
     /// Resets the count of duplicate ACKs after a timeout. Also resets the reordering degree if at least
     /// `dup_threshold` segments were reported before the timeout (Linux's tcp_timeout_mark_lost).
     pub(super) fn forget_duplicates(&mut self, flight: &Flight) {
-        let told = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
-        if self.ca_state <= CaState::Disorder && told >= flight.profile.dup_threshold {
+        let duplicates = if flight.sack() { flight.scoreboard.sacked_segments() } else { self.dupacks };
+        if self.ca_state <= CaState::Disorder && duplicates >= flight.profile.dup_threshold {
             self.reordering = 0;
         }
         self.dupacks = 0;

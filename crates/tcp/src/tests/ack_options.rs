@@ -16,7 +16,7 @@ const EXPERIMENT: u8 = 0x56;
 #[derive(Debug)]
 struct Ratio {
     /// The number of segments per ACK that the peer requested.
-    told: u64,
+    requested: u64,
 }
 
 impl AckPolicy for Ratio {
@@ -27,7 +27,7 @@ impl AckPolicy for Ratio {
     fn on_data(&mut self, now: Time, data: &ArrivedData, view: &AckView) -> AckDecision {
         match data.arrival {
             Arrival::InOrder { closed_gap: false, gaps_left: false } => {
-                if u64::from(view.unacked_segments) >= self.told {
+                if u64::from(view.unacked_segments) >= self.requested {
                     AckDecision::Now(AckReason::Count)
                 } else {
                     AckDecision::By(now + Duration::from_millis(40))
@@ -51,14 +51,14 @@ impl AckPolicy for Ratio {
     fn on_feedback(&mut self, _now: Time, feedback: &PeerFeedback<'_>, _sender: &SenderView) {
         if let Some([EXPERIMENT, ratio]) = feedback.options.get(KIND) {
             if feedback.len > 0 {
-                self.told = u64::from(*ratio);
+                self.requested = u64::from(*ratio);
             }
         }
     }
 }
 
 fn config(client: bool) -> ConnConfig {
-    ConnConfig { ack_policy: Box::new(Ratio { told: 1 }), ..connection_config(Profile::linux_6_1(), client) }
+    ConnConfig { ack_policy: Box::new(Ratio { requested: 1 }), ..connection_config(Profile::linux_6_1(), client) }
 }
 
 #[test]

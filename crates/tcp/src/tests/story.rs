@@ -12,7 +12,7 @@ fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
     client.listen_to(mask);
     let mut now = Time::ZERO;
     let mut data = 0;
-    let mut told = Vec::new();
+    let mut events_seen = Vec::new();
     for _ in 0..10 {
         client.write(&Payload::virtual_len(30_000)).expect("open");
         let sent: Vec<Segment> = std::iter::from_fn(|| client.poll_segment(now)).collect();
@@ -31,15 +31,15 @@ fn events(mask: TcpEventMask) -> Vec<TcpEvent> {
         }
         client.handle_timeout(now);
         server.handle_timeout(now);
-        told.extend(std::iter::from_fn(|| client.poll_trace()).map(|timed| timed.event));
+        events_seen.extend(std::iter::from_fn(|| client.poll_trace()).map(|timed| timed.event));
     }
-    told
+    events_seen
 }
 
 #[test]
 fn a_loss_is_reported_from_its_detection_to_the_end_of_the_recovery() {
-    let told = events(TcpEventMask::ALL);
-    let at = |wanted: &dyn Fn(&TcpEvent) -> bool| told.iter().position(wanted).expect("it happened");
+    let events_seen = events(TcpEventMask::ALL);
+    let at = |wanted: &dyn Fn(&TcpEvent) -> bool| events_seen.iter().position(wanted).expect("it happened");
     let lost = at(&|event| matches!(event, TcpEvent::Lost { segments: 1, rule: LossRule::Rack, .. }));
     let reduced =
         at(&|event| matches!(event, TcpEvent::CwndReduced { signal: Reduction::Loss, from, to } if to < from));
@@ -49,7 +49,7 @@ fn a_loss_is_reported_from_its_detection_to_the_end_of_the_recovery() {
     let over = at(&|event| {
         matches!(event, TcpEvent::CaState { from: CaState::Recovery, to: CaState::Open, why: CaReason::Completed })
     });
-    assert!(lost < reduced && reduced < entered && entered < again && again < over, "{told:#?}");
+    assert!(lost < reduced && reduced < entered && entered < again && again < over, "{events_seen:#?}");
 }
 
 #[test]

@@ -15,8 +15,8 @@ fn a_host_capture_is_read_back_packet_by_packet() {
     let mut seen = Vec::new();
     let done = read(&file[..], |at, packet| seen.push((at, wire::encode(packet)))).expect("our own file");
     assert_eq!(done, TraceRead { packets: story.len() as u64, passed_over: 0, cut: false });
-    let told: Vec<_> = story.iter().map(|(at, _, packet)| (*at, wire::encode(packet))).collect();
-    assert_eq!(seen, told);
+    let expected_packets: Vec<_> = story.iter().map(|(at, _, packet)| (*at, wire::encode(packet))).collect();
+    assert_eq!(seen, expected_packets);
 }
 
 #[test]

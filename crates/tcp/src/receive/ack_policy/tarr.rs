@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn the_request_is_encoded_as_in_the_draft_and_repeated_until_it_is_acknowledged() {
         let mut policy = policy();
-        let told = policy.options(NOW, &sender(40));
-        assert_eq!(told.get(KIND), Some([0x00, 0xac, 10 << 1].as_slice()), "four ACKs for forty segments");
+        let sent_options = policy.options(NOW, &sender(40));
+        assert_eq!(sent_options.get(KIND), Some([0x00, 0xac, 10 << 1].as_slice()), "four ACKs for forty segments");
         assert!(!policy.options(NOW, &sender(40)).is_empty(), "the first may be lost");
         feedback(&mut policy, &OtherOptions::new(), 41_000);
         assert!(policy.options(NOW, &sender(40)).is_empty());

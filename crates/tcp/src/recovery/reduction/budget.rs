@@ -61,8 +61,8 @@ impl Recovery {
         if flight.sack() {
             return flight.mss();
         }
-        let told = flight.profile.dup_threshold.saturating_sub(self.limited_transmit.sent());
-        target + u64::from(told) * flight.mss()
+        let remaining = flight.profile.dup_threshold.saturating_sub(self.limited_transmit.sent());
+        target + u64::from(remaining) * flight.mss()
     }
 
     /// Updates the window for an ACK during a FreeBSD-style recovery.

@@ -5,7 +5,7 @@ use crate::CaState;
 
 /// Returns a script in which ten segments were sent at 100 ms. At 110 ms, a router reports a path MTU that permits
 /// segments of 800 bytes.
-fn told(octets: u32) -> Script {
+fn after_packet_too_big(octets: u32) -> Script {
     let mut t = Script::established(linux(), PEER);
     t.write(100, octets);
     t.expect_train(100, 1, 10_001);
@@ -15,7 +15,7 @@ fn told(octets: u32) -> Script {
 
 #[test]
 fn outstanding_data_is_retransmitted_at_once_in_smaller_segments() {
-    let mut t = told(60_000);
+    let mut t = after_packet_too_big(60_000);
     // The window of ten segments has space for two pieces of each of the first five records.
     for start in [1, 1001, 2001, 3001, 4001] {
         t.expect(110, &format!("{start}:{} .", start + 800));
@@ -53,7 +53,7 @@ fn outstanding_data_is_retransmitted_at_once_in_smaller_segments() {
 
 #[test]
 fn the_rest_of_an_old_segment_counts_as_a_segment_in_flight() {
-    let mut t = told(60_000);
+    let mut t = after_packet_too_big(60_000);
     t.drain();
     t.inject(210, "ack 10001");
     t.drain();
@@ -67,7 +67,7 @@ fn the_rest_of_an_old_segment_counts_as_a_segment_in_flight() {
 
 #[test]
 fn later_data_is_sent_in_full_segments_of_the_new_size() {
-    let mut t = told(10_000);
+    let mut t = after_packet_too_big(10_000);
     t.drain();
     t.inject(210, "ack 10001");
     t.expect_ca_state(CaState::Open);
@@ -103,7 +103,7 @@ fn segments_are_not_reduced_below_linuxs_minimum() {
 
 #[test]
 fn larger_segments_are_tried_again_after_ten_minutes() {
-    let mut t = told(10_000);
+    let mut t = after_packet_too_big(10_000);
     t.drain();
     t.inject(210, "ack 10001");
     t.write(600_109, 1_600);
