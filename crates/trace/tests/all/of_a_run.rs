@@ -87,11 +87,12 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
     let hosts = node_labels(&scenario).into_iter().filter(|label| label.kind == NodeKind::Host);
     let taps = hosts.map(|label| (vec![Tap::host(label.name.clone(), label.node)], Duration::ZERO));
     let (result, files) = run(&scenario, taps.collect());
-    let told = &result.tcp_events;
+    let reported = &result.tcp_events;
     for flow in 0..2 {
         let of_it = |end: &str, event: &str| -> Vec<usize> {
-            let rows = 0..told.event.len();
-            rows.filter(|row| told.flow[*row] == flow && told.end[*row] == end && told.event[*row] == event).collect()
+            let rows = 0..reported.event.len();
+            rows.filter(|row| reported.flow[*row] == flow && reported.end[*row] == end && reported.event[*row] == event)
+                .collect()
         };
         let conversations: Vec<Conversation> = files.iter().map(|file| conversation(file, flow as usize)).collect();
         // Host 0 sends flow 0, and host 1 sends flow 1.
@@ -99,7 +100,7 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
         let receiver = of_receiver(&conversations[1 - flow as usize], End::Answerer);
 
         let again = of_it("sender", "retransmitted").into_iter();
-        let again = again.map(|row| (told.time_s[row], told.offset_bytes[row], told.length_bytes[row]));
+        let again = again.map(|row| (reported.time_s[row], reported.offset_bytes[row], reported.length_bytes[row]));
         let inferred = sender.iter().filter_map(|one| match one.event {
             TcpEvent::Retransmitted { start, len, .. } => {
                 Some((one.at.as_secs_f64(), Some(start), Some(u64::from(len))))
@@ -109,8 +110,9 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
         assert_eq!(inferred.collect::<Vec<_>>(), again.collect::<Vec<_>>());
 
         let states = of_it("sender", "ca_state").into_iter();
-        let states: Vec<_> =
-            states.map(|row| (told.time_s[row], told.from[row], told.to[row], told.reason[row])).collect();
+        let states: Vec<_> = states
+            .map(|row| (reported.time_s[row], reported.from[row], reported.to[row], reported.reason[row]))
+            .collect();
         let inferred = sender.iter().filter_map(|one| match one.event {
             TcpEvent::CaState { from, to, why } => Some((one.at.as_secs_f64(), from.name(), to.name(), why.name())),
             _ => None,
@@ -118,23 +120,26 @@ fn infers_all(mut scenario: Scenario, must_pass: &[&str]) {
         assert_eq!(inferred.collect::<Vec<_>>(), states);
         passed.extend(states.iter().map(|(_, _, to, _)| *to));
 
-        let acks = of_it("receiver", "ack_sent").into_iter().map(|row| (told.time_s[row], told.reason[row]));
+        let acks = of_it("receiver", "ack_sent").into_iter().map(|row| (reported.time_s[row], reported.reason[row]));
         let inferred = receiver.iter().map(|one| match one.event {
             TcpEvent::AckSent { why, .. } => (one.at.as_secs_f64(), why.name()),
             _ => panic!("a receiver of data must send ACKs: {one:?}"),
         });
         assert_eq!(acks.len(), receiver.len());
-        for ((at, told), (then, inferred)) in acks.zip(inferred) {
+        for ((at, reported), (then, inferred)) in acks.zip(inferred) {
             assert_eq!(at, then);
-            assert!(told == inferred || looks_the_same(told, inferred), "{at}: {told} was inferred as {inferred}");
+            assert!(
+                reported == inferred || looks_the_same(reported, inferred),
+                "{at}: {reported} was inferred as {inferred}"
+            );
         }
     }
     assert!(must_pass.iter().all(|state| passed.contains(state)), "the scenario contains too few packets: {passed:?}");
 }
 
 /// Returns true if packets cannot distinguish the reported reason for an ACK from the inferred reason.
-fn looks_the_same(told: &str, inferred: &str) -> bool {
-    match told {
+fn looks_the_same(reported: &str, inferred: &str) -> bool {
+    match reported {
         // Linux holds back some ACKs until a timer expires: ACKs that ACK compression delays, and ACKs of two segments
         // that would have reduced the window. Packets do not show that the timer sent these ACKs.
         "delay" => ["out of order", "enough segments"].contains(&inferred),

@@ -44,7 +44,7 @@ pub(super) struct AckCongestionControl {
     /// The window that the peer last reported, in segments.
     peer_window: u32,
     /// True if the peer has echoed a mark since the last data segment was processed.
-    told: bool,
+    mark_echoed: bool,
     /// End of the received data, as a stream offset.
     came: u64,
     /// End of the data whose ACKs have certainly reached the peer, as a stream offset.
@@ -76,7 +76,7 @@ impl AckCongestionControl {
             acks_per_window: settings.min_acks_per_window.max(1),
             delayed: None,
             peer_window: 0,
-            told: false,
+            mark_echoed: false,
             came: 0,
             known: 0,
             raised: 0,
@@ -102,14 +102,14 @@ impl AckCongestionControl {
         self.came = self.came.max(end);
         // The sender sends at most one window beyond the last ACK that it received.
         self.known = self.known.max(end.saturating_sub(u64::from(self.peer_window) * u64::from(mss)));
-        let told = std::mem::take(&mut self.told);
+        let mark_echoed = std::mem::take(&mut self.mark_echoed);
         let Some(delayed) = &mut self.delayed else { return };
         // Change `d` at most once per round trip. After an increase, wait until the ACKs of all data that had arrived
         // by then have reached the sender.
         if self.known < self.raised {
             return;
         }
-        if told {
+        if mark_echoed {
             *delayed = (2 * *delayed).min(self.most);
             self.raised = self.came;
         } else if self.known >= self.lowered {
@@ -159,9 +159,9 @@ impl AckPolicy for AckCongestionControl {
 
     fn on_feedback(&mut self, _now: Time, feedback: &PeerFeedback<'_>, _sender: &SenderView) {
         if let Some(&[high, low]) = feedback.options.get(KIND) {
-            let told = u16::from_be_bytes([high, low]);
-            self.peer_window = u32::from(told & (MARKED - 1));
-            self.told |= told & MARKED != 0;
+            let value = u16::from_be_bytes([high, low]);
+            self.peer_window = u32::from(value & (MARKED - 1));
+            self.mark_echoed |= value & MARKED != 0;
         }
         self.echo_is_due |= feedback.len == 0 && feedback.ecn == Ecn::Ce;
     }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     /// Simulates the arrival of a segment that reports the peer's window (in segments), with or without a mark.
-    fn told(policy: &mut AckCongestionControl, window: u64, marked: bool) {
+    fn report_window(policy: &mut AckCongestionControl, window: u64, marked: bool) {
         let mut peer = super::tests::policy(true);
         peer.echo_is_due = marked;
         let options = peer.options(at(1), &sender(window, true));
@@ -207,7 +207,7 @@ mod tests {
 
     /// Simulates the arrival of segment `number` from a sender with 100 outstanding segments.
     fn comes(policy: &mut AckCongestionControl, number: u64, marked: bool) -> u32 {
-        told(policy, 100, marked);
+        report_window(policy, 100, marked);
         policy.adapt(1000 * (number + 1), 1000);
         policy.segments()
     }
@@ -238,7 +238,7 @@ mod tests {
         let mut policy = policy(false);
         assert_eq!(policy.segments(), 1, "before the peer has reported its window");
         for (window, expected) in [(1, 1), (10, 5), (49, 24), (1000, 25)] {
-            told(&mut policy, window, false);
+            report_window(&mut policy, window, false);
             assert_eq!(policy.segments(), expected, "{window}");
         }
     }
