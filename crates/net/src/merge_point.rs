@@ -16,7 +16,7 @@
 //!
 //! A batch is sorted when it leaves. Packets with much later entry times are put aside.
 
-use crate::next_hop::Way;
+use crate::next_hop::HopIndex;
 use lopsided_core::{Bytes, Count, Duration, NodeId, Packet, Time};
 
 /// A packet that will enter a link. Its size is stored too, because the packet may no longer be in the cache when it
@@ -31,16 +31,16 @@ pub(crate) struct Entering {
     pub from: NodeId,
     /// The packet's size in bytes; 0 if the size does not fit into 16 bits.
     size: u16,
-    /// The next hop behind the link; [`Way::UNKNOWN`] if it is looked up later.
-    pub way: Way,
+    /// The next hop behind the link; [`HopIndex::UNKNOWN`] if it is looked up later.
+    pub next_hop: HopIndex,
 }
 
 impl Entering {
     /// Creates the entry of a packet of `size` bytes that enters the link at `at`.
     #[inline(always)]
-    pub fn new(at: Time, from: NodeId, packet: Packet, size: Bytes, way: Way) -> Entering {
+    pub fn new(at: Time, from: NodeId, packet: Packet, size: Bytes, next_hop: HopIndex) -> Entering {
         let size = u16::try_from(size.get()).unwrap_or(0);
-        Entering { at, packet, from, size, way }
+        Entering { at, packet, from, size, next_hop }
     }
 
     /// Returns the packet's size.
@@ -314,7 +314,7 @@ mod tests {
         let new = NewPacket::new(FlowId(0), ip, Transport::Udp(UdpHeader { src_port: 1, dst_port: 2 }), Payload::EMPTY);
         let packet = Packet::unbooked(number, Time::ZERO, new);
         let size = packet.size();
-        Entering::new(Time::from_nanos(at), NodeId(from), packet, size, Way::UNKNOWN)
+        Entering::new(Time::from_nanos(at), NodeId(from), packet, size, HopIndex::UNKNOWN)
     }
 
     /// Entries must stay small, because the merge point of a busy link can hold 500,000 packets.
@@ -327,7 +327,7 @@ mod tests {
             let new = NewPacket::new(FlowId(0), ip, transport, Payload::virtual_len(octets));
             let packet = Packet::unbooked(1, Time::ZERO, new);
             let size = packet.size();
-            assert_eq!(Entering::new(Time::ZERO, NodeId(0), packet, size, Way::UNKNOWN).size(), size);
+            assert_eq!(Entering::new(Time::ZERO, NodeId(0), packet, size, HopIndex::UNKNOWN).size(), size);
         }
     }
 

@@ -35,7 +35,7 @@
 //! Rows and regions never change a result: see `tests/regions.rs`. [`Network::with_followers`] lists the conditions.
 
 use crate::merge_point::{Batch, Entering, MergePoint, Waiting};
-use crate::next_hop::{Follower, Hop, NextHops, Way};
+use crate::next_hop::{Follower, HopIndex, NextHop, NextHops};
 use crate::regions::{Inlet, ROOMY, Regions};
 use crate::{EventQueue, Router};
 use lopsided_core::packet::{Delivered, NewPacket};
@@ -344,8 +344,8 @@ impl<H: Node> Network<H> {
         // A second pass, because each table refers to the tables of the next routers.
         let leads_by = |link: NodeId| self.places.get(link.index()).map_or(u32::MAX, |place| place.row.leads_by);
         for number in 0..next_hops.len() {
-            let ways = next_hops[number].ways(&next_hops, leads_by);
-            next_hops[number].set_ways(ways);
+            let indices = next_hops[number].next_hops_behind(&next_hops, leads_by);
+            next_hops[number].set_next_hops(indices);
         }
         self.next_hops = Arc::new(next_hops);
         if all_in_rows {
@@ -404,7 +404,7 @@ impl<H: Node> Network<H> {
         NextHops::new(node.routes(), |port| {
             let next = self.wire(router, port).node;
             let row = &self.places[next.index()].row;
-            Hop::new(next, row.follows, row.merge_point)
+            NextHop::new(next, row.follows, row.merge_point)
         })
     }
 
@@ -750,10 +750,10 @@ impl<H: Node> Network<H> {
             (at, packet) = passed;
             match next {
                 Follower::Of(next) => node = next,
-                Follower::OfSeveral(merge_point, way) => {
+                Follower::OfSeveral(merge_point, next_hop) => {
                     let (link, merge_point) = &mut self.merge_points[merge_point];
                     // The link's time changes only if this packet is the earliest at the merge point.
-                    if merge_point.add(Entering::new(at, node, packet, size, way), &mut self.spare) {
+                    if merge_point.add(Entering::new(at, node, packet, size, next_hop), &mut self.spare) {
                         let link = *link;
                         self.rearm(link);
                     }
@@ -783,17 +783,17 @@ impl<H: Node> Network<H> {
     /// Moves a packet of a merge point into the link behind the merge point, and through all links that follow.
     #[inline(always)]
     fn pass_shared(&mut self, link: NodeId, entering: Entering) {
-        let (mut at, size, way, mut packet) = (entering.at, entering.size(), entering.way, entering.packet);
+        let (mut at, size, next_hop, mut packet) = (entering.at, entering.size(), entering.next_hop, entering.packet);
         let mut node = link;
         // The next hop behind this link was computed together with the previous hop. This saves a look-up.
-        if way != Way::UNKNOWN {
+        if next_hop != HopIndex::UNKNOWN {
             let place = &mut self.places[link.index()];
             let next_hops = &self.next_hops[place.row.leads_by as usize];
             let NetNode::Link(link) = &mut place.node else {
                 unreachable!("the node after a link in a row must be a link")
             };
             let mut cx = Cx::new(self.now, node, &mut self.accounting);
-            node = next_hops.follower_by(way);
+            node = next_hops.follower_by(next_hop);
             let Some(passed) = link.pass_through(packet, size, at, &mut cx) else { return };
             (at, packet) = passed;
         }
