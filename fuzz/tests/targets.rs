@@ -34,7 +34,7 @@ proptest! {
     }
 
     #[test]
-    fn connections_live_on(octets in octets()) {
+    fn connections_run_to_completion(octets in octets()) {
         connection::run_to_completion(&octets);
     }
 

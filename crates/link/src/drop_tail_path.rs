@@ -588,7 +588,7 @@ mod tests {
     /// Each packet in flight has at least one entry in each of four links, so these sizes determine the memory of large
     /// runs.
     #[test]
-    fn the_sizes_of_a_link_and_of_its_entries_for_a_packet() {
+    fn a_link_and_its_entries_for_a_packet_stay_small() {
         assert!(size_of::<crate::Link>() <= 496, "a link takes {}", size_of::<crate::Link>());
         assert_eq!((size_of::<Arriving>(), size_of::<Waiting>(), size_of::<Transit>()), (16, 16, 32));
     }

@@ -8,7 +8,7 @@ fn wire(framing: &str, ip: u64) -> u64 {
 }
 
 #[test]
-fn ethernet() {
+fn ethernet_framing_adds_headers_and_padding() {
     assert_eq!(wire("none", 1500), 1500);
     assert_eq!(wire("ethernet", 1500), 1514);
     assert_eq!(wire("ethernet", 40), 54, "Linux does not count the padding");
@@ -21,7 +21,7 @@ fn ethernet() {
 
 /// AAL5: packet, overhead and trailer fill whole cells with 48 bytes of payload (53 on the wire).
 #[test]
-fn atm_cells() {
+fn atm_framing_fills_whole_cells() {
     assert_eq!(wire("ipoa-vcmux", 40), 53, "40 + 8 fit into one cell, the minimum for an ACK");
     assert_eq!(wire("ipoa-vcmux", 41), 2 * 53);
     assert_eq!(wire("pppoa-vcmux", 40), 2 * 53, "two octets of PPP double the size of an ACK");
@@ -36,13 +36,13 @@ fn atm_cells() {
 }
 
 #[test]
-fn ptm() {
+fn ptm_framing_adds_one_octet_per_64() {
     assert_eq!(wire("pppoe-ptm", 34), 65, "64 and one");
     assert_eq!(wire("pppoe-ptm", 35), 67, "65 and two");
     assert_eq!(wire("bridged-ptm", 1500), 1522 + 24);
 }
 
 #[test]
-fn an_unknown_name_is_none() {
+fn an_unknown_framing_is_rejected() {
     assert_eq!(Framing::named("token-ring"), None);
 }

@@ -100,7 +100,7 @@ fn the_limit_counts_packets_that_wait_for_tokens_but_not_the_packet_in_service()
 /// With Linux 6.1 (tbf with 3 Mbit/s and burst 1,600, child pfifo with limit 50), the largest RTT was 222.05 ms. The
 /// base RTT and the transmission of 50 packets take 221.87 ms.
 #[test]
-fn the_largest_delay_of_a_full_linux_tbf() {
+fn a_full_linux_tbf_has_the_computed_largest_delay() {
     let config = shaped(kbit(3000), Duration::from_millis(10), 50, tbf(1600));
     let config = LinkConfig { framing: Framing::ETHERNET, ..config };
     // Packets arrive faster than the bucket's rate, so the queue is full again after each departure.
@@ -117,7 +117,7 @@ fn the_largest_delay_of_a_full_linux_tbf() {
 }
 
 #[test]
-fn token_bucket_by_hand() {
+fn a_token_bucket_sends_at_the_times_computed_by_hand() {
     // At 8 Mbit/s a byte takes 1 us.
     let config = shaped(kbit(8000), Duration::ZERO, 10, tbf(1600));
     let touches = [

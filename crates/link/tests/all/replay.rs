@@ -54,7 +54,7 @@ fn a_queue_is_served_at_the_given_instants() {
 }
 
 #[test]
-fn marks_are_recorded() {
+fn a_replay_reports_marks() {
     let codel = CodelConfig { ecn: true, ..CodelConfig::default() };
     let queue = CodelQueueConfig { codel, ..CodelQueueConfig::default() };
     let found = replay(&line(QueueConfig::new(queue)), 1, "link", arrivals(&[0; 200]), Duration::ZERO).unwrap();

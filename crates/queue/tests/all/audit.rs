@@ -4,56 +4,56 @@ use crate::common::{Drops, cx, packet, packet_with};
 use lopsided_core::{Accounting, Bytes, Cx, DropReason, Ecn, MarkReason, NodeId, Packet, Payload, Time};
 use lopsided_queue::{Backlog, CheckedQdisc, Fifo, FifoConfig, Limit, Qdisc, QueuedPacket};
 
-/// The way in which a [`Cheat`] violates the contract.
+/// The way in which a [`WrongFifo`] violates the contract.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Vice {
-    LosesInSilence,
-    ForgetsAtDequeue,
-    LiesAboutTheBacklog,
+enum Violation {
+    DropsWithoutReport,
+    LosesAtDequeue,
+    WrongBacklog,
     ShrinksPackets,
-    ForgetsSince,
-    ShowsAnotherSize,
-    IsReadyForNothing,
-    KeepsQuietAboutEntry,
+    WrongEnqueueTime,
+    WrongPeekSize,
+    ReadyWithoutPacket,
+    EnqueuesWithoutReport,
 }
 
 /// A FIFO that violates the contract, in most cases when the third packet arrives.
 #[derive(Debug)]
-struct Cheat {
-    vice: Vice,
+struct WrongFifo {
+    violation: Violation,
     inside: std::collections::VecDeque<QueuedPacket>,
     backlog: Backlog,
 }
 
-impl Qdisc for Cheat {
+impl Qdisc for WrongFifo {
     fn enqueue(&mut self, packet: Packet, cx: &mut Cx<'_>) {
         let third = packet.id() == 3;
-        if third && self.vice == Vice::LosesInSilence {
+        if third && self.violation == Violation::DropsWithoutReport {
             return;
         }
-        if third && self.vice == Vice::KeepsQuietAboutEntry {
+        if third && self.violation == Violation::EnqueuesWithoutReport {
             self.backlog = Backlog { packets: 3, bytes: Bytes::new(300) };
         } else {
             self.backlog.add(&packet, packet.size(), cx);
         }
-        if third && self.vice == Vice::LiesAboutTheBacklog {
+        if third && self.violation == Violation::WrongBacklog {
             self.backlog.bytes += Bytes::new(1);
         }
         self.inside.push_back(QueuedPacket { packet, enqueued_at: cx.now() });
     }
 
     fn dequeue(&mut self, cx: &mut Cx<'_>) -> Option<QueuedPacket> {
-        if self.vice == Vice::IsReadyForNothing {
+        if self.violation == Violation::ReadyWithoutPacket {
             return None;
         }
         let mut waiting = self.inside.pop_front()?;
         self.backlog.remove(waiting.packet.size());
-        match self.vice {
-            Vice::ForgetsAtDequeue => return None,
-            Vice::ShrinksPackets => {
+        match self.violation {
+            Violation::LosesAtDequeue => return None,
+            Violation::ShrinksPackets => {
                 cx.rewrite(&mut waiting.packet, |packet| assert!(packet.set_payload(Payload::EMPTY)));
             }
-            Vice::ForgetsSince => waiting.enqueued_at = Time::ZERO,
+            Violation::WrongEnqueueTime => waiting.enqueued_at = Time::ZERO,
             _ => {}
         }
         Some(waiting)
@@ -64,13 +64,13 @@ impl Qdisc for Cheat {
     }
 
     fn peek(&mut self, _cx: &mut Cx<'_>) -> Option<Bytes> {
-        let wrong = Bytes::new(u64::from(self.vice == Vice::ShowsAnotherSize));
+        let wrong = Bytes::new(u64::from(self.violation == Violation::WrongPeekSize));
         self.inside.front().map(|waiting| waiting.packet.size() + wrong)
     }
 }
 
-fn catch(vice: Vice) {
-    let mut queue = CheckedQdisc::new(Cheat { vice, inside: Default::default(), backlog: Backlog::default() });
+fn catch(violation: Violation) {
+    let mut queue = CheckedQdisc::new(WrongFifo { violation, inside: Default::default(), backlog: Backlog::default() });
     let mut accounting = Accounting::new(1);
     let now = Time::from_nanos(5);
     (1..=3).for_each(|id| queue.enqueue(packet(id, 100), &mut cx(now, &mut accounting)));
@@ -79,24 +79,24 @@ fn catch(vice: Vice) {
 }
 
 macro_rules! catches {
-    ($($name:ident: $vice:expr, $message:literal;)*) => { $(
+    ($($name:ident: $violation:expr, $message:literal;)*) => { $(
         #[test]
         #[should_panic(expected = $message)]
         fn $name() {
-            catch($vice);
+            catch($violation);
         }
     )* };
 }
 
 catches! {
-    a_packet_lost_without_a_report: Vice::LosesInSilence, "neither enqueued nor dropped";
-    a_packet_lost_at_dequeue: Vice::ForgetsAtDequeue, "in = out + dropped + backlog";
-    a_wrong_backlog: Vice::LiesAboutTheBacklog, "in = out + dropped + backlog";
-    a_packet_that_shrank: Vice::ShrinksPackets, "changed its size";
-    a_wrong_time_of_enqueue: Vice::ForgetsSince, "has a wrong `enqueued_at`";
-    a_peek_with_a_wrong_size: Vice::ShowsAnotherSize, "`peek` returned another size";
-    a_ready_queue_without_a_packet: Vice::IsReadyForNothing, "ready, but no packet was dequeued or dropped";
-    an_enqueue_without_a_report: Vice::KeepsQuietAboutEntry, "neither enqueued nor dropped";
+    a_packet_lost_without_a_report_is_detected: Violation::DropsWithoutReport, "neither enqueued nor dropped";
+    a_packet_lost_at_dequeue_is_detected: Violation::LosesAtDequeue, "in = out + dropped + backlog";
+    a_wrong_backlog_is_detected: Violation::WrongBacklog, "in = out + dropped + backlog";
+    a_packet_that_shrank_is_detected: Violation::ShrinksPackets, "changed its size";
+    a_wrong_time_of_enqueue_is_detected: Violation::WrongEnqueueTime, "has a wrong `enqueued_at`";
+    a_peek_with_a_wrong_size_is_detected: Violation::WrongPeekSize, "`peek` returned another size";
+    a_ready_queue_without_a_packet_is_detected: Violation::ReadyWithoutPacket, "ready, but no packet was dequeued or dropped";
+    an_enqueue_without_a_report_is_detected: Violation::EnqueuesWithoutReport, "neither enqueued nor dropped";
 }
 
 /// A discipline that, like CoDel, decides at dequeue: it marks every packet, and drops the packets that cannot be

@@ -7,7 +7,7 @@ use lopsided_spec::Value;
 const MARKS: [&str; 3] = ["fq_codel", "asqm", "bdp"];
 
 #[test]
-fn disciplines_mark_by_default_if_linux_does() {
+fn disciplines_mark_by_default_if_linux_marks_by_default() {
     assert!(FqCodelConfig::default().codel.ecn, "sch_fq_codel.c: q->cparams.ecn = true");
     assert!(!CodelConfig::default().ecn, "sch_codel.c: codel_params_init leaves ecn off");
     let mut seen = 0;

@@ -97,7 +97,7 @@ proptest! {
 /// merritt2010, section 2.3.1: a slot has room for one ACK or one segment. A limit in bytes or bins admits more ACKs
 /// than segments.
 #[test]
-fn acks_and_segments_that_fit_into_15000_octets() {
+fn each_kind_of_limit_holds_the_computed_number_of_acks_and_segments() {
     let fits = |limit, size| {
         let mut fifo = Fifo::new(&FifoConfig::new(limit)).unwrap();
         let mut accounting = Accounting::new(1);

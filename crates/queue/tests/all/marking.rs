@@ -112,7 +112,7 @@ fn the_marked_fraction_depends_on_the_average() {
 }
 
 #[test]
-fn gentle_rises_to_all_at_twice_the_maximum() {
+fn gentle_red_marks_all_packets_at_twice_the_maximum() {
     let gentle = RedConfig { gentle: true, ..RED };
     let share = |p: f64| 2.0 / (1.0 / p + 1.0);
     for (depth, expected) in [(14, share(0.09)), (15, share(0.1)), (22, share(0.1 + 0.9 * 7.0 / 15.0)), (30, 1.0)] {

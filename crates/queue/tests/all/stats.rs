@@ -33,7 +33,7 @@ fn history(upto: u64) -> QueueStats {
 }
 
 #[test]
-fn the_whole_history() {
+fn the_statistics_cover_all_packets_of_a_run() {
     let stats = history(100);
     assert_eq!(stats.mean_packets(ns(100)), (30 + 50 + 10) as f64 / 100.0);
     assert_eq!(stats.mean_bytes(ns(100)), (30 * 100 + 50 * 200 + 10 * 400) as f64 / 100.0);
